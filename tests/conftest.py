@@ -1,0 +1,30 @@
+"""Fixtures for all tests: where the real data lies, and private cache and output."""
+
+import os
+from pathlib import Path
+
+import pytest
+import torch
+
+
+@pytest.fixture(autouse=True)
+def _private_cache(tmp_path, monkeypatch):
+    """No test reads or fills the user's own cache of embeddings."""
+    monkeypatch.setenv("ECG_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def data_root():
+    """The folder of real .npz files; the test skips where there is none."""
+    root = os.environ.get("ECG_DATA")
+    if not root or not Path(root, "minesweeper.npz").exists():
+        pytest.skip("real data absent: set ECG_DATA to the folder with minesweeper.npz")
+    return Path(root)
+
+
+@pytest.fixture(params=["cpu", "cuda"])
+def device(request):
+    """Every device there is; the GPU's turn skips where there is none."""
+    if request.param == "cuda" and not torch.cuda.is_available():
+        pytest.skip("no CUDA device")
+    return torch.device(request.param)
