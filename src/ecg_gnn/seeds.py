@@ -1,0 +1,31 @@
+"""One seed, split per purpose: every random choice names what it is for."""
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+
+
+def derive_seed(seed: int, *purpose: str | int) -> int:
+    """A 63-bit seed for one purpose, independent of every other purpose's."""
+    text = "/".join([str(int(seed)), *map(str, purpose)])
+    digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little") >> 1
+
+
+def generator_for(seed: int, *purpose: str | int) -> torch.Generator:
+    """A fresh CPU generator for one purpose."""
+    return torch.Generator().manual_seed(derive_seed(seed, *purpose))
+
+
+@contextmanager
+def seeded(seed: int, *purpose: str | int) -> Iterator[None]:
+    """Run a block (weight initialisation, say) from its own seed.
+
+    PyTorch's initialisers read the global generator; it is put back afterwards, so
+    nothing outside the block can tell that it ran.
+    """
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+        torch.manual_seed(derive_seed(seed, *purpose))
+        yield
