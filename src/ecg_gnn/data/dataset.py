@@ -1,0 +1,217 @@
+"""One graph with its splits, and the one door through which all graphs come."""
+
+import dataclasses
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ecg_gnn.checks import InputError
+from ecg_gnn.data import validate
+from ecg_gnn.data.splits import stratified_splits
+from ecg_gnn.data.validate import AnyArray, Metric
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Split:
+    """Which nodes train, choose and test in one split; each mask is bool [N]."""
+
+    train_mask: Tensor
+    val_mask: Tensor
+    test_mask: Tensor
+    index: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class GraphDataset:
+    """A node-classification graph; made by :func:`make_dataset`, which checks it."""
+
+    name: str
+    x: Tensor
+    """Features, float32 [N, F]."""
+    y: Tensor
+    """Classes 0..C-1, int64 [N]."""
+    edge_index: Tensor
+    """int64 [2, E]: sorted, each edge once, no self-loops; both ways if undirected."""
+    num_classes: int
+    metric: Metric
+    train_masks: Tensor
+    """bool [S, N], like the next two."""
+    val_masks: Tensor
+    test_masks: Tensor
+    directed: bool
+    sha256: str
+    """Of the file the graph was read from, else of the contents."""
+    note: str = ""
+    """What must be said wherever a number on this graph is shown."""
+
+    @property
+    def num_nodes(self) -> int:
+        """N."""
+        return self.x.size(0)
+
+    @property
+    def num_features(self) -> int:
+        """F."""
+        return self.x.size(1)
+
+    @property
+    def num_edges(self) -> int:
+        """Edges; an undirected one counts once although it is stored both ways."""
+        stored = self.edge_index.size(1)
+        return stored if self.directed else stored // 2
+
+    @property
+    def num_splits(self) -> int:
+        """S."""
+        return self.train_masks.size(0)
+
+    def split(self, index: int) -> Split:
+        """One of the splits."""
+        if not 0 <= index < self.num_splits:
+            raise InputError(
+                f"'split' of {self.name} must be in [0, {self.num_splits - 1}] "
+                f"(got {index})"
+            )
+        return Split(
+            train_mask=self.train_masks[index],
+            val_mask=self.val_masks[index],
+            test_mask=self.test_masks[index],
+            index=index,
+        )
+
+    def data(self) -> "Data":
+        """The graph as PyG knows it, without the splits."""
+        from torch_geometric.data import Data  # takes seconds; listing needs none
+
+        return Data(x=self.x, y=self.y, edge_index=self.edge_index)
+
+    def with_random_splits(self, num_splits: int, seed: int) -> "GraphDataset":
+        """The same graph under fresh stratified 50/25/25 splits."""
+        masks = stratified_splits(self.y, num_splits, seed)
+        masks = _checked_masks(self.name, masks, self.y, self.metric)
+        drawn = f"{num_splits} random splits from seed {seed}"
+        return dataclasses.replace(
+            self,
+            train_masks=masks[0],
+            val_masks=masks[1],
+            test_masks=masks[2],
+            # The file's checksum would claim the file's own splits.
+            sha256=_contents_sha256(self.x, self.y, self.edge_index, *masks),
+            note=f"{self.note}; {drawn}" if self.note else drawn,
+        )
+
+
+Array = AnyArray | Tensor
+Masks = tuple[Tensor, Tensor, Tensor]
+
+
+def make_dataset(
+    *,
+    name: str,
+    x: Array,
+    y: Array,
+    edges: Array,
+    masks: tuple[Array, Array, Array] | None = None,
+    num_splits: int = 10,
+    seed: int = 0,
+    metric: str | None = None,
+    directed: bool = False,
+    sha256: str | None = None,
+    note: str = "",
+    source: str | None = None,
+) -> GraphDataset:
+    """Check a graph's arrays and bring them into the one form the package uses.
+
+    Args:
+        name: What records and tables call the graph.
+        x: Features, [N, F].
+        y: Classes 0..C-1, [N].
+        edges: Pairs of nodes, [E, 2]. Repeats and self-loops are dropped; an
+            undirected edge may come in either direction or in both.
+        masks: Train, validation and test masks, [S, N] each; without them stratified
+            splits are drawn.
+        num_splits: How many splits to draw where there are no masks.
+        seed: The seed of those splits.
+        metric: "accuracy" or "roc_auc"; by default ROC AUC for two classes.
+        directed: Whether (u, v) differs from (v, u).
+        sha256: Of the file; by default of the contents.
+        note: See :class:`GraphDataset`.
+        source: Whom error messages name, by default ``name``.
+    """
+    source = source or name
+    features = validate.check_features(source, _array(x))
+    labels = validate.check_labels(source, _array(y), len(features))
+    pairs = validate.check_edges(source, _array(edges), len(features))
+    num_classes = int(labels.max()) + 1
+    checked_metric = validate.check_metric(source, metric, num_classes)
+    tx, ty = torch.from_numpy(features), torch.from_numpy(labels)
+    edge_index = canonical_edge_index(pairs, len(features), directed)
+    drawn = masks or stratified_splits(ty, num_splits, seed)
+    train, val, test = _checked_masks(source, drawn, ty, checked_metric)
+    return GraphDataset(
+        name=name,
+        x=tx,
+        y=ty,
+        edge_index=edge_index,
+        num_classes=num_classes,
+        metric=checked_metric,
+        train_masks=train,
+        val_masks=val,
+        test_masks=test,
+        directed=directed,
+        sha256=sha256 or _contents_sha256(tx, ty, edge_index, train, val, test),
+        note=note,
+    )
+
+
+def canonical_edge_index(
+    pairs: NDArray[np.int64], num_nodes: int, directed: bool
+) -> Tensor:
+    """Pairs [E, 2] as a sorted ``edge_index`` [2, E'] without repeats or self-loops."""
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    keys = pairs[:, 0] * num_nodes + pairs[:, 1]
+    if not directed:
+        keys = np.concatenate([keys, pairs[:, 1] * num_nodes + pairs[:, 0]])
+    keys.sort()
+    if len(keys):
+        keys = keys[np.r_[True, keys[1:] != keys[:-1]]]
+    edge_index = np.empty((2, len(keys)), dtype=np.int64)
+    np.divmod(keys, num_nodes, out=(edge_index[0], edge_index[1]))
+    return torch.from_numpy(edge_index)
+
+
+def _checked_masks(
+    source: str,
+    masks: tuple[Array, Array, Array],
+    y: Tensor,
+    metric: Metric,
+) -> Masks:
+    """The three masks as bool tensors, checked against the labels."""
+    given = dict(zip(validate.MASK_KEYS, map(_array, masks), strict=True))
+    clean = validate.check_masks(source, given, y.numpy(), metric)
+    train, val, test = (torch.from_numpy(clean[key]) for key in validate.MASK_KEYS)
+    return train, val, test
+
+
+def _contents_sha256(*tensors: Tensor) -> str:
+    """The SHA-256 of tensors' types, shapes and bytes."""
+    digest = hashlib.sha256()
+    for tensor in tensors:
+        digest.update(f"{tensor.dtype}{list(tensor.shape)}".encode())
+        digest.update(tensor.contiguous().numpy().data)
+    return digest.hexdigest()
+
+
+def _array(value: Array) -> AnyArray:
+    """A NumPy view of an array or of a tensor on any device."""
+    if isinstance(value, Tensor):
+        return np.asarray(value.detach().cpu().numpy())
+    return np.asarray(value)

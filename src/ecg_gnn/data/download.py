@@ -1,0 +1,75 @@
+"""Fetch one file whole, or leave nothing."""
+
+import hashlib
+import http.client
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO
+
+from ecg_gnn.checks import InputError
+from ecg_gnn.files import atomic_path
+
+Progress = Callable[[int, int | None], None]
+"""Called with the bytes so far and the total, None where it is unknown."""
+
+_PIECE = 1 << 18
+
+# For a file of unknown size: several times the largest one we know.
+_MAX_BYTES = 1 << 30
+
+
+def download(
+    url: str,
+    path: str | Path,
+    sha256: str | None,
+    size: int | None,
+    *,
+    progress: Progress | None = None,
+    timeout: float = 30.0,
+) -> None:
+    """Download ``url`` to ``path``, which appears only once its contents are right.
+
+    Args:
+        url: What to fetch.
+        path: Where to put it; folders are made.
+        sha256: Refuse other contents; None accepts any.
+        size: Refuse more or fewer bytes; None accepts up to 1 GiB.
+        progress: Told about every piece.
+        timeout: Seconds to wait for the server each time it falls silent.
+    """
+    try:
+        with (
+            atomic_path(Path(path)) as temporary,
+            urllib.request.urlopen(url, timeout=timeout) as response,
+            temporary.open("wb") as file,
+        ):
+            received, digest = _copy(response, file, url, size, progress)
+            if size is not None and received != size:
+                raise InputError(f"{url}: must have {size} bytes (got {received})")
+            if sha256 is not None and digest != sha256:
+                raise InputError(f"{url}: sha256 must be {sha256} (got {digest})")
+    except (OSError, http.client.HTTPException) as error:
+        reason = getattr(error, "reason", None) or error
+        raise InputError(f"{url}: cannot be downloaded ({reason})") from error
+
+
+def _copy(
+    response: IO[bytes],
+    file: IO[bytes],
+    url: str,
+    size: int | None,
+    progress: Progress | None,
+) -> tuple[int, str]:
+    """Copy piece by piece, never more than allowed; the bytes and their checksum."""
+    limit = _MAX_BYTES if size is None else size
+    received, digest = 0, hashlib.sha256()
+    while piece := response.read(_PIECE):
+        received += len(piece)
+        if received > limit:
+            raise InputError(f"{url}: must have at most {limit} bytes (got more)")
+        file.write(piece)
+        digest.update(piece)
+        if progress is not None:
+            progress(received, size)
+    return received, digest.hexdigest()

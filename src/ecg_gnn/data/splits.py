@@ -1,0 +1,58 @@
+"""Random stratified splits: half to train on, a quarter each to choose and to test."""
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ecg_gnn.checks import InputError, check_in_range
+from ecg_gnn.seeds import derive_seed
+
+TRAIN, VAL, TEST = range(3)
+
+# Dealt to each class's shuffled nodes in turn. A class ends within one node of its
+# 50/25/25 share, its first node trains, and three nodes reach all three parts.
+_DEAL = np.array([TRAIN, VAL, TEST, TRAIN], dtype=np.int8)
+
+
+def stratified_splits(
+    y: Tensor, num_splits: int, seed: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Draw ``num_splits`` independent 50/25/25 splits, stratified by class.
+
+    Split ``i`` depends on the labels, ``seed`` and ``i`` alone, so asking for more
+    splits does not change the first ones.
+
+    Args:
+        y: The class of each node, [N].
+        num_splits: How many splits to draw.
+        seed: Where the randomness comes from.
+
+    Returns:
+        The train, validation and test masks, each bool [num_splits, N].
+    """
+    check_in_range("num_splits", num_splits, 1, None)
+    if y.dim() != 1 or y.numel() == 0 or y.is_floating_point():
+        raise InputError(
+            "'y' must be a non-empty [N] tensor of integer classes "
+            f"(got {y.dtype} {list(y.shape)})"
+        )
+    labels = y.cpu().numpy()
+    parts = np.empty((num_splits, len(labels)), dtype=np.int8)
+    for index in range(num_splits):
+        rng = np.random.default_rng(derive_seed(seed, "split", index))
+        parts[index] = _deal(labels, rng)
+    masks = [torch.from_numpy(parts == part) for part in (TRAIN, VAL, TEST)]
+    return masks[0], masks[1], masks[2]
+
+
+def _deal(labels: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int8]:
+    """Assign each node to a part, class by class in random order."""
+    shuffled = rng.permutation(len(labels))
+    by_class = shuffled[np.argsort(labels[shuffled], kind="stable")]
+    ordered = labels[by_class]
+    is_first = np.r_[True, ordered[1:] != ordered[:-1]]
+    start = np.flatnonzero(is_first)[np.cumsum(is_first) - 1]
+    parts = np.empty(len(labels), dtype=np.int8)
+    parts[by_class] = _DEAL[(np.arange(len(labels)) - start) % len(_DEAL)]
+    return parts

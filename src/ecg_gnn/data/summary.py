@@ -1,0 +1,101 @@
+"""What can be said about graphs in plain values, ready for JSON."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from torch import Tensor
+
+from ecg_gnn.data.catalogue import CATALOGUE, is_present, resolve_data_root
+from ecg_gnn.data.dataset import GraphDataset
+
+
+def list_datasets(data_root: str | Path | None = None) -> list[dict[str, Any]]:
+    """One row per named graph; ``present`` if it needs no download."""
+    root = resolve_data_root(data_root)
+    return [
+        {
+            "name": entry.name,
+            "kind": entry.kind,
+            "nodes": entry.nodes,
+            "edges": entry.edges,
+            "features": entry.features,
+            "classes": entry.classes,
+            "metric": entry.metric,
+            "present": is_present(entry, root),
+            "description": entry.description,
+        }
+        for entry in CATALOGUE.values()
+    ]
+
+
+def describe(dataset: GraphDataset) -> dict[str, Any]:
+    """Sizes, classes, splits and shape of one graph.
+
+    A node's degree counts the edges at it, in either direction. Components are those
+    of the graph with directions forgotten. ``duplicate_feature_rows`` counts the rows
+    that repeat an earlier one.
+    """
+    degree = _degree(dataset)
+    return {
+        "name": dataset.name,
+        "nodes": dataset.num_nodes,
+        "edges": dataset.num_edges,
+        "features": dataset.num_features,
+        "classes": dataset.num_classes,
+        "class_counts": torch.bincount(dataset.y).tolist(),
+        "metric": dataset.metric,
+        "directed": dataset.directed,
+        "splits": _split_sizes(dataset),
+        "isolated_nodes": int((degree == 0).sum()),
+        "connected_components": _num_components(dataset),
+        "degree": {
+            "min": int(degree.min()),
+            "median": float(np.median(degree.numpy())),
+            "max": int(degree.max()),
+        },
+        "duplicate_feature_rows": _num_duplicate_rows(dataset.x),
+        "sha256": dataset.sha256,
+        "note": dataset.note,
+    }
+
+
+def _degree(dataset: GraphDataset) -> Tensor:
+    """Edges at each node, [N]; an undirected edge is stored both ways already."""
+    source, target = dataset.edge_index
+    degree = torch.bincount(source, minlength=dataset.num_nodes)
+    if dataset.directed:
+        degree = degree + torch.bincount(target, minlength=dataset.num_nodes)
+    return degree
+
+
+def _split_sizes(dataset: GraphDataset) -> list[dict[str, int]]:
+    """How many nodes each part of each split has."""
+    parts = {
+        "train": dataset.train_masks,
+        "val": dataset.val_masks,
+        "test": dataset.test_masks,
+    }
+    return [
+        {part: int(masks[index].sum()) for part, masks in parts.items()}
+        for index in range(dataset.num_splits)
+    ]
+
+
+def _num_components(dataset: GraphDataset) -> int:
+    """How many pieces the graph falls into."""
+    source, target = dataset.edge_index.numpy()
+    shape = (dataset.num_nodes, dataset.num_nodes)
+    present = np.ones(len(source), dtype=np.int8)
+    adjacency = coo_array((present, (source, target)), shape=shape).tocsr()
+    count, _ = connected_components(adjacency, directed=False)
+    return int(count)
+
+
+def _num_duplicate_rows(x: Tensor) -> int:
+    """Rows equal to an earlier one."""
+    rows = (x + 0.0).numpy()  # -0.0 becomes 0.0: equal numbers, now equal bytes
+    return len(rows) - len({row.tobytes() for row in rows})

@@ -1,0 +1,196 @@
+"""What a graph must be before anything is computed on it.
+
+Each check takes what a file or a caller gave and returns it in the one form the rest
+of the package knows (a copy: what the caller does to its own later changes nothing),
+or raises one line: whose array, what is allowed, what came.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecg_gnn.checks import InputError, check_choice
+
+Metric = Literal["accuracy", "roc_auc"]
+AnyArray = NDArray[Any]
+
+GRAPH_KEYS = ("node_features", "node_labels", "edges")
+MASK_KEYS = ("train_masks", "val_masks", "test_masks")
+
+# A class of one or two nodes cannot be in all of train, validation and test; the
+# benchmark's own texas has a class of one, outside four of its training splits.
+_SPLITTABLE = 3
+
+
+def check_keys(source: str, keys: Iterable[str]) -> None:
+    """Refuse a file without the graph, or with some of the masks only."""
+    present = set(keys)
+    needed = set(GRAPH_KEYS)
+    if present & set(MASK_KEYS):
+        needed |= set(MASK_KEYS)
+    if missing := sorted(needed - present):
+        raise InputError(
+            f"{source}: arrays missing: {missing} (got {sorted(present)}); masks may "
+            "be left out, but only all three together"
+        )
+
+
+def check_features(source: str, x: AnyArray) -> NDArray[np.float32]:
+    """Finite numbers [N, F] with at least one node and one feature, as float32."""
+    _check_kind(source, "node_features", x, "fiub", "numbers")
+    if x.ndim != 2 or 0 in x.shape:
+        raise InputError(
+            f"{source}: 'node_features' must be [N, F] with N >= 1 and F >= 1 "
+            f"(got shape {list(x.shape)})"
+        )
+    with np.errstate(over="ignore"):  # what float32 cannot hold is reported below
+        features = np.array(x, dtype=np.float32, order="C")
+    finite = np.isfinite(features)
+    if not finite.all():
+        row, column = np.argwhere(~finite)[0].tolist()
+        raise InputError(
+            f"{source}: 'node_features' must be finite in float32 (got "
+            f"{int((~finite).sum())} NaN or infinite values, the first is "
+            f"{x[row, column]} at row {row}, column {column})"
+        )
+    return features
+
+
+def check_labels(source: str, y: AnyArray, num_nodes: int) -> NDArray[np.int64]:
+    """Classes 0..C-1, every one present, one per node."""
+    _check_kind(source, "node_labels", y, "iu", "integers")
+    if y.shape != (num_nodes,):
+        raise InputError(
+            f"{source}: 'node_labels' must be one label per node, shape "
+            f"[{num_nodes}] (got shape {list(y.shape)})"
+        )
+    if y.min() < 0:
+        node = int(np.argmax(y < 0))
+        raise InputError(
+            f"{source}: 'node_labels' must not be negative (got {y[node]} at node "
+            f"{node})"
+        )
+    classes = np.unique(y)
+    if len(classes) < 2:
+        raise InputError(
+            f"{source}: 'node_labels' must have at least 2 classes (got only class "
+            f"{classes[0]})"
+        )
+    absent = classes != np.arange(len(classes), dtype=classes.dtype)
+    if absent.any():
+        raise InputError(
+            f"{source}: 'node_labels' must be 0..C-1 with every class present (got "
+            f"labels up to {classes[-1]}, but no node of class "
+            f"{int(np.argmax(absent))})"
+        )
+    return np.array(y, dtype=np.int64)
+
+
+def check_edges(source: str, edges: AnyArray, num_nodes: int) -> NDArray[np.int64]:
+    """Pairs of node numbers [E, 2]; no edges at all is allowed."""
+    _check_kind(source, "edges", edges, "iu", "integers")
+    if edges.ndim != 2 or edges.shape[1] != 2:
+        raise InputError(
+            f"{source}: 'edges' must be [E, 2], one pair of nodes per row (got shape "
+            f"{list(edges.shape)})"
+        )
+    if edges.size and (edges.min() < 0 or edges.max() >= num_nodes):
+        row, column = np.argwhere((edges < 0) | (edges >= num_nodes))[0].tolist()
+        raise InputError(
+            f"{source}: 'edges' must name nodes in [0, {num_nodes - 1}] (got "
+            f"{edges[row, column]} in row {row})"
+        )
+    return edges.astype(np.int64, copy=False)
+
+
+def check_metric(source: str, metric: str | None, num_classes: int) -> Metric:
+    """The metric asked for, or ROC AUC for two classes and accuracy for more."""
+    if metric is None:
+        return "roc_auc" if num_classes == 2 else "accuracy"
+    check_choice("metric", metric, ["accuracy", "roc_auc"])
+    if metric == "roc_auc" and num_classes != 2:
+        raise InputError(
+            f"{source}: 'metric' roc_auc must have exactly 2 classes (got "
+            f"{num_classes})"
+        )
+    return "roc_auc" if metric == "roc_auc" else "accuracy"
+
+
+def check_masks(
+    source: str, masks: Mapping[str, AnyArray], y: NDArray[np.int64], metric: Metric
+) -> dict[str, NDArray[np.bool_]]:
+    """Splits [S, N] whose parts are non-empty, disjoint, and can be learnt from."""
+    clean = {key: _check_mask(source, key, masks[key], len(y)) for key in MASK_KEYS}
+    train, val, test = (clean[key] for key in MASK_KEYS)
+    if not len(train) == len(val) == len(test):
+        raise InputError(
+            f"{source}: the masks must have the same number of splits (got "
+            f"{len(train)} train, {len(val)} val, {len(test)} test)"
+        )
+    overlap = (train & val) | (train & test) | (val & test)
+    if overlap.any():
+        split, node = np.argwhere(overlap)[0].tolist()
+        raise InputError(
+            f"{source}: train, val and test must not overlap (got node {node} in two "
+            f"of them in split {split})"
+        )
+    sizes = np.bincount(y)
+    learnable = sizes >= _SPLITTABLE
+    _check_classes(source, "train_masks", train, y, learnable)
+    if metric == "roc_auc":
+        both = np.ones_like(learnable)
+        for key in MASK_KEYS:
+            _check_classes(source, key, clean[key], y, both)
+    return clean
+
+
+def _check_mask(
+    source: str, key: str, mask: AnyArray, num_nodes: int
+) -> NDArray[np.bool_]:
+    """One part's masks: bool [S, N], or integers that are 0 or 1; none empty."""
+    _check_kind(source, key, mask, "biu", "booleans")
+    if mask.ndim != 2 or mask.shape[0] == 0 or mask.shape[1] != num_nodes:
+        raise InputError(
+            f"{source}: {key!r} must be [S, N] = [S, {num_nodes}] with S >= 1 (got "
+            f"shape {list(mask.shape)})"
+        )
+    if mask.dtype.kind != "b" and ((mask != 0) & (mask != 1)).any():
+        split, node = np.argwhere((mask != 0) & (mask != 1))[0].tolist()
+        raise InputError(
+            f"{source}: {key!r} must be booleans (got {mask[split, node]} at split "
+            f"{split}, node {node})"
+        )
+    filled = mask.any(axis=1)
+    if not filled.all():
+        raise InputError(
+            f"{source}: {key!r} must have at least one node in every split (got none "
+            f"in split {int(np.argmin(filled))})"
+        )
+    return np.array(mask, dtype=np.bool_, order="C")
+
+
+def _check_classes(
+    source: str,
+    key: str,
+    masks: NDArray[np.bool_],
+    y: NDArray[np.int64],
+    needed: NDArray[np.bool_],
+) -> None:
+    """Every needed class must be in every split of one part."""
+    for split, mask in enumerate(masks):
+        lost = (np.bincount(y[mask], minlength=len(needed)) == 0) & needed
+        if lost.any():
+            raise InputError(
+                f"{source}: {key!r} must have every class in every split (got no "
+                f"node of class {int(np.argmax(lost))} in split {split})"
+            )
+
+
+def _check_kind(source: str, key: str, array: AnyArray, kinds: str, words: str) -> None:
+    """Refuse an array whose dtype is of another kind; pickled objects above all."""
+    if array.dtype.kind not in kinds:
+        raise InputError(
+            f"{source}: {key!r} must be an array of {words} (got dtype {array.dtype})"
+        )
