@@ -1,0 +1,127 @@
+"""Attention over neighbours: scores, softmax per target, weighted sum."""
+
+import math
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from ecg_gnn.kernels.adjacency import Adjacency
+from ecg_gnn.kernels.products import edge_dot, weighted_sum
+
+
+def additive_attention(
+    adjacency: Adjacency,
+    source_score: Tensor,
+    target_score: Tensor,
+    values: Tensor,
+    *,
+    negative_slope: float = 0.2,
+) -> Tensor:
+    """GAT: weights ``softmax_v leaky_relu(source_score_v + target_score_u)``.
+
+    Args:
+        adjacency: The graph.
+        source_score: ``[N, H]``
+        target_score: ``[N, H]``
+        values: ``[N, H, C]``
+        negative_slope: Slope of the leaky ReLU below zero.
+
+    Returns:
+        ``[N, H, C]``; zero for a node without (kept) edges.
+    """
+    scores = _take(adjacency, source_score, False) + _take(
+        adjacency, target_score, True
+    )
+    weight = edge_softmax(adjacency, F.leaky_relu(scores, negative_slope))
+    return weighted_sum(adjacency, weight, values)
+
+
+def dot_product_attention(
+    adjacency: Adjacency, query: Tensor, key: Tensor, values: Tensor
+) -> Tensor:
+    """Graph transformer: weights ``softmax_v <query_u, key_v> / sqrt(C)``.
+
+    Args:
+        adjacency: The graph.
+        query: ``[N, H, C]``, read at targets.
+        key: ``[N, H, C]``, read at sources.
+        values: ``[N, H, C]``, read at sources.
+
+    Returns:
+        ``[N, H, C]``; zero for a node without (kept) edges.
+    """
+    scores = edge_dot(adjacency, query, key) / math.sqrt(query.size(-1))
+    return weighted_sum(adjacency, edge_softmax(adjacency, scores), values)
+
+
+def edge_softmax(adjacency: Adjacency, scores: Tensor) -> Tensor:
+    """Softmax of ``[E, H]`` scores over the kept edges of each target."""
+    weight: Tensor = _EdgeSoftmax.apply(adjacency, scores)  # type: ignore[no-untyped-call]
+    return weight
+
+
+def _segment_sum(offsets: Tensor, rows: Tensor) -> Tensor:
+    return torch.segment_reduce(rows, "sum", offsets=offsets, axis=0)
+
+
+def _take(adjacency: Adjacency, score: Tensor, at_target: bool) -> Tensor:
+    taken: Tensor = _Take.apply(adjacency, score, at_target)  # type: ignore[no-untyped-call]
+    return taken
+
+
+class _Take(torch.autograd.Function):
+    """Read a node's score at every edge; the gradient is a segment sum.
+
+    Plain indexing would scatter in the backward pass: slow on CPUs, and in an order
+    that changes from run to run on GPUs.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, adjacency: Adjacency, score: Tensor, at_target: bool
+    ) -> Tensor:
+        ctx.adjacency, ctx.at_target = adjacency, at_target
+        return score[adjacency.target if at_target else adjacency.source]
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        adjacency: Adjacency = ctx.adjacency
+        if ctx.at_target:
+            total = _segment_sum(adjacency.by_target.offsets, grad.contiguous())
+        else:
+            ordered = grad[adjacency.by_source_order]
+            total = _segment_sum(adjacency.by_source.offsets, ordered)
+        return None, total, None
+
+
+class _EdgeSoftmax(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, adjacency: Adjacency, scores: Tensor) -> Tensor:
+        # Softmax in float32 also under bf16: sums over thousands of neighbours.
+        dtype = torch.promote_types(scores.dtype, torch.float32)
+        scores = scores.to(dtype)
+        if adjacency.kept is not None:
+            scores = scores.masked_fill(~adjacency.kept[:, None], -torch.inf)
+        offsets, target = adjacency.by_target.offsets, adjacency.target
+        highest = torch.segment_reduce(scores, "max", offsets=offsets, axis=0)
+        highest = highest.masked_fill(highest.isinf(), 0)  # nothing kept: no weight
+        weight = (scores - highest[target]).exp_()
+        total = _segment_sum(offsets, weight)
+        tiny = torch.finfo(dtype).tiny
+        weight = weight / total.clamp_min(tiny)[target]
+        ctx.adjacency = adjacency
+        ctx.save_for_backward(weight)
+        return weight
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        (weight,) = ctx.saved_tensors
+        adjacency: Adjacency = ctx.adjacency
+        weighted = weight * grad
+        total = _segment_sum(adjacency.by_target.offsets, weighted)
+        return None, weighted - weight * total[adjacency.target]

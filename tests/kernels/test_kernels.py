@@ -1,0 +1,169 @@
+"""Sparse aggregation against dense float64 formulas and gradcheck."""
+
+import math
+
+import pytest
+import torch
+from torch.autograd import gradcheck
+
+from ecg_gnn.kernels import (
+    Adjacency,
+    additive_attention,
+    dot_product_attention,
+    neighbour_mean,
+    normalized_sum,
+)
+from ecg_gnn.kernels import products
+
+
+def directed_graph(num_nodes=17, num_edges=60, seed=0):
+    """Random directed edges, with a hub (node 0) and an isolated node (the last)."""
+    g = torch.Generator().manual_seed(seed)
+    edges = torch.randint(num_nodes - 1, (2, num_edges), generator=g)
+    hub = torch.stack([torch.arange(1, num_nodes - 1), torch.zeros(num_nodes - 2).long()])
+    edges = torch.cat([edges, hub], dim=1)
+    return torch.unique(edges, dim=1), num_nodes
+
+
+def dense(adjacency):
+    """A[u, v] = 1 where a kept edge v -> u is."""
+    matrix = torch.zeros(adjacency.num_nodes, adjacency.num_nodes, dtype=torch.float64)
+    source, target = adjacency.edge_index()
+    matrix[target, source] = 1
+    return matrix
+
+
+def dense_softmax(scores, mask):
+    """Row-wise softmax of [H, N, N] over a 0/1 mask; empty rows are zero."""
+    scores = scores.masked_fill(mask == 0, -math.inf)
+    return torch.nan_to_num(scores.softmax(-1), 0.0)
+
+
+def graphs():
+    edges, num_nodes = directed_graph()
+    whole = Adjacency.from_edge_index(edges, num_nodes)
+    torch.manual_seed(5)
+    none_left = whole.drop_edges(1.0)
+    return {"whole": whole, "dropped": whole.drop_edges(0.5), "none": none_left}
+
+
+@pytest.fixture(params=["whole", "dropped", "none"])
+def adjacency(request):
+    return graphs()[request.param]
+
+
+def random(*shape, seed=1):
+    g = torch.Generator().manual_seed(seed)
+    return torch.randn(*shape, dtype=torch.float64, generator=g)
+
+
+def test_orders_describe_the_same_edges():
+    edges, num_nodes = directed_graph()
+    shuffled = edges[:, torch.randperm(edges.size(1), generator=torch.Generator())]
+    adjacency = Adjacency.from_edge_index(shuffled, num_nodes)
+    by_target = {*zip(adjacency.source.tolist(), adjacency.target.tolist(), strict=True)}
+    source = torch.repeat_interleave(
+        torch.arange(num_nodes), adjacency.by_source.offsets.diff()
+    )
+    by_source = {*zip(source.tolist(), adjacency.by_source.other.tolist(), strict=True)}
+    assert by_target == by_source == {*map(tuple, edges.t().tolist())}
+    assert torch.equal(
+        adjacency.target[adjacency.by_source_order], adjacency.by_source.other
+    )
+
+
+def test_self_loops_are_added_once():
+    edges = torch.tensor([[0, 1, 2], [0, 2, 1]])
+    adjacency = Adjacency.from_edge_index(edges, 4, add_self_loops=True)
+    pairs = adjacency.edge_index().t().tolist()
+    assert sorted(pairs) == [[0, 0], [1, 1], [1, 2], [2, 1], [2, 2], [3, 3]]
+
+
+def test_normalized_sum_matches_dense(adjacency):
+    x = random(adjacency.num_nodes, 5)
+    matrix = dense(adjacency)
+    scale_in = matrix.sum(1).clamp_min(1).rsqrt()
+    scale_out = matrix.sum(0).clamp_min(1).rsqrt()
+    expected = (scale_in[:, None] * matrix * scale_out) @ x
+    torch.testing.assert_close(normalized_sum(adjacency, x), expected, atol=1e-6, rtol=0)
+
+
+def test_neighbour_mean_matches_dense(adjacency):
+    x = random(adjacency.num_nodes, 5)
+    matrix = dense(adjacency)
+    expected = matrix @ x / matrix.sum(1, keepdim=True).clamp_min(1)
+    torch.testing.assert_close(neighbour_mean(adjacency, x), expected, atol=1e-6, rtol=0)
+
+
+def test_additive_attention_matches_dense(adjacency):
+    num_nodes = adjacency.num_nodes
+    source, target = random(num_nodes, 3), random(num_nodes, 3, seed=2)
+    values = random(num_nodes, 3, 4, seed=3)
+    scores = torch.nn.functional.leaky_relu(
+        source.t()[:, None, :] + target.t()[:, :, None], 0.2
+    )
+    weight = dense_softmax(scores, dense(adjacency))
+    expected = torch.einsum("huv,vhc->uhc", weight, values)
+    got = additive_attention(adjacency, source, target, values)
+    torch.testing.assert_close(got, expected, atol=1e-10, rtol=0)
+
+
+def test_dot_product_attention_matches_dense(adjacency, monkeypatch):
+    # Several pieces of edges, so that their seams are tested too.
+    monkeypatch.setattr(products, "_GATHER_BUDGET", 7 * 12)
+    num_nodes = adjacency.num_nodes
+    query, key, values = (random(num_nodes, 3, 4, seed=s) for s in (1, 2, 3))
+    scores = torch.einsum("uhc,vhc->huv", query, key) / 2
+    weight = dense_softmax(scores, dense(adjacency))
+    expected = torch.einsum("huv,vhc->uhc", weight, values)
+    got = dot_product_attention(adjacency, query, key, values)
+    torch.testing.assert_close(got, expected, atol=1e-10, rtol=0)
+
+
+def test_large_scores_stay_finite():
+    edges, num_nodes = directed_graph()
+    adjacency = Adjacency.from_edge_index(edges, num_nodes)
+    huge = torch.full((num_nodes, 2), 1e4)
+    out = additive_attention(adjacency, huge, huge, torch.ones(num_nodes, 2, 3))
+    assert torch.isfinite(out).all()
+    has_edges = adjacency.in_degree > 0
+    torch.testing.assert_close(out[has_edges], torch.ones_like(out[has_edges]))
+    assert not out[~has_edges].any()
+
+
+@pytest.mark.parametrize("kernel", [normalized_sum, neighbour_mean])
+def test_gradients_of_sums(adjacency, kernel):
+    x = random(adjacency.num_nodes, 3).requires_grad_()
+    assert gradcheck(lambda rows: kernel(adjacency, rows), (x,))
+
+
+def test_gradients_of_additive_attention(adjacency):
+    n = adjacency.num_nodes
+    inputs = (random(n, 2), random(n, 2, seed=2), random(n, 2, 3, seed=3))
+    inputs = tuple(tensor.requires_grad_() for tensor in inputs)
+    assert gradcheck(lambda s, t, v: additive_attention(adjacency, s, t, v), inputs)
+
+
+def test_gradients_of_dot_product_attention(adjacency):
+    n = adjacency.num_nodes
+    inputs = tuple(random(n, 2, 3, seed=s).requires_grad_() for s in (1, 2, 3))
+    assert gradcheck(lambda q, k, v: dot_product_attention(adjacency, q, k, v), inputs)
+
+
+def test_drop_edges_drops_about_the_rate():
+    edges = torch.randint(100, (2, 20_000), generator=torch.Generator().manual_seed(0))
+    adjacency = Adjacency.from_edge_index(edges, 100)
+    torch.manual_seed(0)
+    dropped = adjacency.drop_edges(0.3)
+    assert abs(dropped.kept.float().mean().item() - 0.7) < 0.02
+    assert dropped.in_degree.sum() == dropped.kept.sum() == dropped.out_degree.sum()
+    assert adjacency.kept is None
+
+
+def test_same_result_on_every_device(device):
+    edges, num_nodes = directed_graph()
+    adjacency = Adjacency.from_edge_index(edges, num_nodes)
+    x = random(num_nodes, 6).float()
+    expected = normalized_sum(adjacency, x)
+    got = normalized_sum(adjacency.to(device), x.to(device)).cpu()
+    torch.testing.assert_close(got, expected, atol=1e-6, rtol=0)
