@@ -1,0 +1,81 @@
+"""The residual network of the benchmark, which the paper reuses."""
+
+from collections.abc import Sequence
+
+from torch import Tensor, nn
+
+from ecg_gnn.nn.dropout import Dropout
+from ecg_gnn.nn.modules import MODULES, FeedForward
+from ecg_gnn.nn.network import Network
+from ecg_gnn.nn.parallel import GraphInput, ParallelModules
+
+
+class BenchmarkNet(Network):
+    """The architecture of Platonov et al. (2023), which the paper reuses.
+
+    Linear, dropout, GELU; L residual blocks ``x + modules(LayerNorm(x))``; LayerNorm,
+    Linear. Transformer modules are followed by a feed-forward residual of their own.
+
+    Args:
+        model: Name of the message-passing module, a key of ``MODULES``.
+        in_channels: Number of features F.
+        hidden_channels: Width d.
+        out_channels: Number of logits; one for two classes.
+        num_layers: Number of blocks L.
+        num_graphs: How many graphs the blocks read in parallel.
+        dropout: Dropout rate.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        in_channels: int,
+        hidden_channels: int,
+        out_channels: int,
+        num_layers: int,
+        num_graphs: int,
+        dropout: float,
+    ) -> None:
+        super().__init__()
+        module = MODULES[model]
+        self.input = nn.Sequential(
+            nn.Linear(in_channels, hidden_channels), Dropout(dropout), nn.GELU()
+        )
+        self.norms = nn.ModuleList()
+        self.blocks = nn.ModuleList()
+        self.after = nn.ModuleList()
+        for _ in range(num_layers):
+            self.norms.append(nn.LayerNorm(hidden_channels))
+            self.blocks.append(
+                ParallelModules(
+                    hidden_channels,
+                    num_graphs,
+                    lambda: module(hidden_channels, dropout),
+                )
+            )
+            if not module.own_feed_forward:
+                self.after.append(
+                    nn.Sequential(
+                        nn.LayerNorm(hidden_channels),
+                        FeedForward(hidden_channels, dropout),
+                    )
+                )
+        self.output_norm = nn.LayerNorm(hidden_channels)
+        self.output = nn.Linear(hidden_channels, out_channels)
+
+    def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
+        """Everything but the last linear map."""
+        x = self.input(x)
+        for layer, (norm, block) in enumerate(
+            zip(self.norms, self.blocks, strict=True)
+        ):
+            x = x + block(norm(x), graphs)
+            if self.after:
+                x = x + self.after[layer](x)
+        out: Tensor = self.output_norm(x)
+        return out
+
+    def classify(self, states: Tensor) -> Tensor:
+        """The last linear map."""
+        out: Tensor = self.output(states)
+        return out

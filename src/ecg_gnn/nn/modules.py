@@ -1,0 +1,220 @@
+"""The message-passing modules of the benchmark, one class each.
+
+A module maps normalised node states ``x [N, d]`` and one graph to ``[N, d]``. With
+m(u) for the message that node u receives:
+
+==========  =================================================================
+resnet      FF(x)
+gcn         FF(m), m(u) = sum_v x_v / sqrt(d_in(u) d_out(v)), self-loops
+sage        FF([x, m]), m(u) = mean_v x_v
+gat         z = W x; FF(m), m(u) = sum_v a_uv z_v, self-loops,
+            a_uv = softmax_v leaky_relu(s(z_v) + t(z_u)), per head
+gat-sep     FF([z, m]), the same attention, no self-loops
+gt          W_o m, m(u) = sum_v softmax_v(<q_u, k_v> / sqrt(C)) v_v, self-loops
+gt-sep      W_o [x, m], the same attention, no self-loops
+==========  =================================================================
+
+FF is ``FeedForward``. ``self_loops`` says what the *input* graph gets; an evolved
+graph is used as step 2 made it.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from ecg_gnn.kernels import (
+    Adjacency,
+    additive_attention,
+    dot_product_attention,
+    neighbour_mean,
+    normalized_sum,
+)
+from ecg_gnn.nn.dropout import Dropout
+
+NUM_HEADS = 8
+
+
+class FeedForward(nn.Module):
+    """Linear(m·d → d), dropout, GELU, Linear(d → d), dropout.
+
+    Args:
+        channels: Width d.
+        dropout: Dropout rate, applied twice.
+        num_inputs: How many vectors of width d are concatenated, m.
+    """
+
+    def __init__(self, channels: int, dropout: float, num_inputs: int = 1) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Linear(num_inputs * channels, channels),
+            Dropout(dropout),
+            nn.GELU(),
+            nn.Linear(channels, channels),
+            Dropout(dropout),
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map ``[N, m·d]`` to ``[N, d]``."""
+        out: Tensor = self.layers(x)
+        return out
+
+
+class GraphModule(nn.Module):
+    """What every module is built from and offers.
+
+    Args:
+        channels: Width d of the states.
+        dropout: Dropout rate.
+    """
+
+    self_loops = False
+    """Whether the input graph gets self-loops."""
+    uses_graph = True
+    """Whether neighbours are read at all."""
+    own_feed_forward = True
+    """False where the block adds a feed-forward residual of its own afterwards."""
+
+    def __init__(self, channels: int, dropout: float) -> None:
+        super().__init__()
+        self.channels = channels
+
+
+class ResNetModule(GraphModule):
+    """No graph: a feed-forward block."""
+
+    uses_graph = False
+
+    def __init__(self, channels: int, dropout: float) -> None:
+        super().__init__(channels, dropout)
+        self.feed_forward = FeedForward(channels, dropout)
+
+    def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
+        """Transform every node alone."""
+        out: Tensor = self.feed_forward(x)
+        return out
+
+
+class GCNModule(ResNetModule):
+    """Normalised sum over neighbours and the node itself."""
+
+    uses_graph = True
+    self_loops = True
+
+    def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
+        """Aggregate, then transform."""
+        out: Tensor = self.feed_forward(normalized_sum(adjacency, x))
+        return out
+
+
+class SAGEModule(GraphModule):
+    """Mean over neighbours beside the node's own state."""
+
+    def __init__(self, channels: int, dropout: float) -> None:
+        super().__init__(channels, dropout)
+        self.feed_forward = FeedForward(channels, dropout, num_inputs=2)
+
+    def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
+        """Aggregate, concatenate, transform."""
+        message = neighbour_mean(adjacency, x)
+        out: Tensor = self.feed_forward(torch.cat([x, message], dim=-1))
+        return out
+
+
+class GATModule(GraphModule):
+    """Additive attention; each head's score reads the whole of z."""
+
+    self_loops = True
+
+    def __init__(self, channels: int, dropout: float, num_inputs: int = 1) -> None:
+        super().__init__(channels, dropout)
+        self.lin = nn.Linear(channels, channels)
+        self.score_source = nn.Linear(channels, NUM_HEADS)
+        self.score_target = nn.Linear(channels, NUM_HEADS, bias=False)
+        self.feed_forward = FeedForward(channels, dropout, num_inputs)
+
+    def attend(self, x: Tensor, adjacency: Adjacency) -> tuple[Tensor, Tensor]:
+        """The transformed states z and the messages, both ``[N, d]``."""
+        z: Tensor = self.lin(x)
+        message = additive_attention(
+            adjacency,
+            self.score_source(z),
+            self.score_target(z),
+            z.view(z.size(0), NUM_HEADS, -1),
+        )
+        return z, message.reshape(z.shape)
+
+    def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
+        """Attend, then transform."""
+        out: Tensor = self.feed_forward(self.attend(x, adjacency)[1])
+        return out
+
+
+class GATSepModule(GATModule):
+    """Additive attention beside the node's own state."""
+
+    self_loops = False
+
+    def __init__(self, channels: int, dropout: float) -> None:
+        super().__init__(channels, dropout, num_inputs=2)
+
+    def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
+        """Attend, concatenate, transform."""
+        states = torch.cat(self.attend(x, adjacency), dim=-1)
+        out: Tensor = self.feed_forward(states)
+        return out
+
+
+class GTModule(GraphModule):
+    """Scaled dot-product attention, as in a transformer, over neighbours."""
+
+    self_loops = True
+    own_feed_forward = False
+
+    def __init__(self, channels: int, dropout: float, num_inputs: int = 1) -> None:
+        super().__init__(channels, dropout)
+        self.query = nn.Linear(channels, channels)
+        self.key = nn.Linear(channels, channels)
+        self.value = nn.Linear(channels, channels)
+        self.out = nn.Linear(num_inputs * channels, channels)
+        self.dropout = Dropout(dropout)
+
+    def attend(self, x: Tensor, adjacency: Adjacency) -> Tensor:
+        """The messages ``[N, d]``."""
+        by_head = (x.size(0), NUM_HEADS, -1)
+        message = dot_product_attention(
+            adjacency,
+            self.query(x).view(by_head),
+            self.key(x).view(by_head),
+            self.value(x).view(by_head),
+        )
+        return message.reshape(x.shape)
+
+    def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
+        """Attend and project."""
+        out: Tensor = self.dropout(self.out(self.attend(x, adjacency)))
+        return out
+
+
+class GTSepModule(GTModule):
+    """Dot-product attention beside the node's own state."""
+
+    self_loops = False
+
+    def __init__(self, channels: int, dropout: float) -> None:
+        super().__init__(channels, dropout, num_inputs=2)
+
+    def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
+        """Attend, concatenate, project."""
+        states = torch.cat([x, self.attend(x, adjacency)], dim=-1)
+        out: Tensor = self.dropout(self.out(states))
+        return out
+
+
+MODULES: dict[str, type[GraphModule]] = {
+    "resnet": ResNetModule,
+    "gcn": GCNModule,
+    "sage": SAGEModule,
+    "gat": GATModule,
+    "gat-sep": GATSepModule,
+    "gt": GTModule,
+    "gt-sep": GTSepModule,
+}

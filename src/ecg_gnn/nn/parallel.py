@@ -1,0 +1,65 @@
+"""Several graphs over the same nodes, and the module that reads them in parallel."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from ecg_gnn.kernels import Adjacency
+
+
+@dataclass(frozen=True, eq=False)
+class GraphInput:
+    """One graph of a model's computation graph.
+
+    Attributes:
+        adjacency: The prepared edges.
+        drop_edge: Share of edges dropped afresh in every layer of every training step.
+    """
+
+    adjacency: Adjacency
+    drop_edge: float = 0.0
+
+    def sample(self, training: bool) -> Adjacency:
+        """The edges for one layer of one step."""
+        if training and self.drop_edge > 0:
+            return self.adjacency.drop_edges(self.drop_edge)
+        return self.adjacency
+
+    def to(self, device: torch.device | str) -> "GraphInput":
+        """The same graph on another device."""
+        return GraphInput(self.adjacency.to(device), self.drop_edge)
+
+
+class ParallelModules(nn.Module):
+    """One module per graph, jointly projected: the paper's equations 6 to 8.
+
+    ``h = W h_INP + U h_ECG`` is one linear map of the concatenation, and goes on to
+    any number of graphs. One graph alone needs no projection: that is the baseline.
+
+    Args:
+        channels: Width d.
+        num_graphs: How many graphs are read.
+        make_module: Builds one module; called once per graph.
+    """
+
+    def __init__(
+        self, channels: int, num_graphs: int, make_module: Callable[[], nn.Module]
+    ) -> None:
+        super().__init__()
+        self.branches = nn.ModuleList(make_module() for _ in range(num_graphs))
+        self.project = (
+            nn.Linear(num_graphs * channels, channels) if num_graphs > 1 else None
+        )
+
+    def forward(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
+        """Run every branch on its graph and project. ``[N, d]`` to ``[N, d]``."""
+        states: list[Tensor] = [
+            branch(x, graph.sample(self.training))
+            for branch, graph in zip(self.branches, graphs, strict=True)
+        ]
+        if self.project is None:
+            return states[0]
+        out: Tensor = self.project(torch.cat(states, dim=-1))
+        return out

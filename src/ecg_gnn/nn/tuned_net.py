@@ -1,0 +1,116 @@
+"""The tuned classic GNNs that people use today."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from ecg_gnn.kernels import (
+    Adjacency,
+    additive_attention,
+    neighbour_mean,
+    normalized_sum,
+)
+from ecg_gnn.nn.dropout import Dropout
+from ecg_gnn.nn.network import Network
+from ecg_gnn.nn.parallel import GraphInput
+
+
+class _TunedConv(nn.Module):
+    """A linear map and a fixed aggregation (GCN's sum or SAGE's mean)."""
+
+    def __init__(self, in_channels: int, out_channels: int) -> None:
+        super().__init__()
+        self.lin = nn.Linear(in_channels, out_channels, bias=False)
+
+    def aggregate(self, x: Tensor, adjacency: Adjacency) -> Tensor:
+        return normalized_sum(adjacency, x)
+
+    def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
+        return self.aggregate(self.lin(x), adjacency)
+
+
+class _TunedSAGE(_TunedConv):
+    def aggregate(self, x: Tensor, adjacency: Adjacency) -> Tensor:
+        return neighbour_mean(adjacency, x)
+
+
+class _TunedGAT(_TunedConv):
+    """One attention head, as the tuned settings have it."""
+
+    def __init__(self, in_channels: int, out_channels: int) -> None:
+        super().__init__(in_channels, out_channels)
+        self.score_source = nn.Linear(out_channels, 1, bias=False)
+        self.score_target = nn.Linear(out_channels, 1, bias=False)
+
+    def aggregate(self, x: Tensor, adjacency: Adjacency) -> Tensor:
+        source, target = self.score_source(x), self.score_target(x)
+        return additive_attention(adjacency, source, target, x[:, None])[:, 0]
+
+
+TUNED_CONVS: dict[str, type[_TunedConv]] = {
+    "gcn": _TunedConv,
+    "sage": _TunedSAGE,
+    "gat": _TunedGAT,
+}
+NORMS: dict[str, type[nn.Module]] = {
+    "batch": nn.BatchNorm1d,
+    "layer": nn.LayerNorm,
+    "none": nn.Identity,
+}
+
+
+class TunedNet(Network):
+    """Tuned classic GNNs: ``h <- Dropout(ReLU(Norm(sum_g conv_g(h) + W h)))``.
+
+    Each graph adds its own convolution, ``U_g conv_g(h)``; the linear skip ``W h``
+    gives every convolution a separate ego path.
+
+    Args:
+        model: ``gcn``, ``sage`` or ``gat``.
+        in_channels: Number of features F.
+        hidden_channels: Width d.
+        out_channels: Number of logits; one for two classes.
+        num_layers: Number of layers L.
+        num_graphs: How many graphs the layers read in parallel.
+        dropout: Dropout rate.
+        norm: ``batch``, ``layer`` or ``none``.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        in_channels: int,
+        hidden_channels: int,
+        out_channels: int,
+        num_layers: int,
+        num_graphs: int,
+        dropout: float,
+        norm: str = "batch",
+    ) -> None:
+        super().__init__()
+        widths = [in_channels] + [hidden_channels] * num_layers
+        self.skips = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(widths))
+        self.branches = nn.ModuleList(
+            nn.ModuleList(TUNED_CONVS[model](a, b) for a, b in pairwise(widths))
+            for _ in range(num_graphs)
+        )
+        self.norms = nn.ModuleList(NORMS[norm](b) for b in widths[1:])
+        self.dropout = Dropout(dropout)
+        self.output = nn.Linear(hidden_channels, out_channels)
+
+    def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
+        """Everything but the last linear map."""
+        for layer, (skip, norm) in enumerate(zip(self.skips, self.norms, strict=True)):
+            state = skip(x)
+            for branch, graph in zip(self.branches, graphs, strict=True):
+                conv = branch[layer]  # type: ignore[index]
+                state = state + conv(x, graph.sample(self.training))
+            x = self.dropout(F.relu(norm(state)))
+        return x
+
+    def classify(self, states: Tensor) -> Tensor:
+        """The last linear map."""
+        out: Tensor = self.output(states)
+        return out
