@@ -1,0 +1,48 @@
+"""Loss and metrics that stay on the device: fixed shapes, no host synchronisation."""
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+
+def supervised_loss(logits: Tensor, y: Tensor) -> Tensor:
+    """Cross-entropy; binary cross-entropy where there is one logit."""
+    if logits.size(1) == 1:
+        return F.binary_cross_entropy_with_logits(logits[:, 0], y.to(logits.dtype))
+    return F.cross_entropy(logits, y)
+
+
+def accuracy(logits: Tensor, y: Tensor) -> Tensor:
+    """Share of nodes whose highest logit is their class; one logit is cut at zero."""
+    predicted = logits[:, 0] > 0 if logits.size(1) == 1 else logits.argmax(dim=1)
+    return (predicted == y).double().mean()
+
+
+def roc_auc(logits: Tensor, y: Tensor) -> Tensor:
+    """Area under the ROC curve of two classes; tied scores count half.
+
+    It is the Mann-Whitney statistic: the mean rank of the positives, where tied scores
+    share the mean of their ranks. NaN where one class is absent.
+
+    Args:
+        logits: ``[n, 1]``, or ``[n, 2]`` whose difference is the score.
+        y: 0 or 1. ``[n]``
+    """
+    score = logits[:, -1] if logits.size(1) == 1 else logits[:, 1] - logits[:, 0]
+    ordered = score.sort().values
+    below = torch.searchsorted(ordered, score.contiguous())
+    up_to = torch.searchsorted(ordered, score.contiguous(), right=True)
+    rank = (below + up_to + 1).double() / 2
+    positive = y.double()
+    num_positive = positive.sum()
+    num_negative = y.numel() - num_positive
+    excess = (rank * positive).sum() - num_positive * (num_positive + 1) / 2
+    return excess / (num_positive * num_negative)
+
+
+METRICS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "accuracy": accuracy,
+    "roc_auc": roc_auc,
+}
