@@ -1,0 +1,29 @@
+"""STEP 1: weak classifiers that embed the nodes, and the controls beside them."""
+
+from ecg_gnn.embed.bgrl import BGRLEmbedder
+from ecg_gnn.embed.cache import EmbeddingCache, embed_nodes
+from ecg_gnn.embed.combine import ConcatEmbedder
+from ecg_gnn.embed.contract import check_embedder
+from ecg_gnn.embed.controls import IdentityControl, OracleControl, RandomControl
+from ecg_gnn.embed.mlp import MLPEmbedder
+from ecg_gnn.embed.plain import FeaturesEmbedder, PrecomputedEmbedder
+from ecg_gnn.embed.protocol import Embedder, SplitMasks, hide_labels
+from ecg_gnn.embed.trained import TrainedModelEmbedder
+
+__all__ = [
+    "BGRLEmbedder",
+    "ConcatEmbedder",
+    "Embedder",
+    "EmbeddingCache",
+    "FeaturesEmbedder",
+    "IdentityControl",
+    "MLPEmbedder",
+    "OracleControl",
+    "PrecomputedEmbedder",
+    "RandomControl",
+    "SplitMasks",
+    "TrainedModelEmbedder",
+    "check_embedder",
+    "embed_nodes",
+    "hide_labels",
+]

@@ -1,0 +1,176 @@
+r"""The paper's second weak classifier: features and graph, no labels.
+
+BGRL (Thakoor et al., 2021): an online encoder learns to predict, from one view of the
+graph, what a slowly moving target encoder says of another:
+
+.. math::
+    \mathcal{L} = 2 - \cos(p(E_\theta(V_1)), E_\phi(V_2))
+    - \cos(p(E_\theta(V_2)), E_\phi(V_1))
+
+Gradients reach only the online encoder and the predictor; the target follows as an
+exponential moving average whose momentum rises from 0.99 to 1.
+"""
+
+import math
+import time
+from dataclasses import dataclass, field, replace
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch_geometric.data import Data
+
+from ecg_gnn.embed.protocol import SplitMasks
+from ecg_gnn.kernels import Adjacency, normalized_sum
+from ecg_gnn.seeds import derive_seed, seeded
+from ecg_gnn.train import computing_in
+from ecg_gnn.train.loop import Progress
+
+
+@dataclass(frozen=True)
+class BGRLEmbedder:
+    """Self-supervised embeddings; one training serves every split.
+
+    Args:
+        widths: Output widths of the two GCN layers.
+        predictor_channels: Hidden width of the predictor.
+        steps: Training steps.
+        lr: Peak learning rate: linear warm-up over a tenth of the steps, then cosine.
+        weight_decay: AdamW's weight decay.
+        momentum: First momentum of the target's moving average.
+        drop_edges: Share of edges dropped in each of the two views.
+        drop_features: Share of feature columns masked in each of the two views.
+        precision: Arithmetic of the matrix products.
+        device: Where to train.
+        progress: Told how training goes; the score shown is minus the loss.
+    """
+
+    widths: tuple[int, int] = (512, 256)
+    predictor_channels: int = 512
+    steps: int = 1000
+    lr: float = 1e-3
+    weight_decay: float = 1e-5
+    momentum: float = 0.99
+    drop_edges: tuple[float, float] = (0.4, 0.2)
+    drop_features: tuple[float, float] = (0.2, 0.1)
+    precision: str = "fp32"
+    device: str = "cpu"
+    progress: Progress | None = field(default=None, compare=False, repr=False)
+    encoder: "Encoder | None" = field(default=None, compare=False, repr=False)
+
+    uses_labels = False
+    leaks = False
+
+    def fit(self, data: Data, split: SplitMasks, *, seed: int) -> "BGRLEmbedder":
+        """Train the encoder; neither the split nor any label is read."""
+        x, adjacency = self._inputs(data)
+        with seeded(seed, "bgrl"), computing_in(self.precision, x.device):
+            trainer = _Trainer(self, x, adjacency)
+            last_report = time.perf_counter()
+            for step in range(self.steps):
+                torch.manual_seed(derive_seed(seed, "bgrl-step", step))
+                loss = trainer.step(step)
+                now = time.perf_counter()
+                if self.progress is not None and now - last_report > 1:
+                    last_report = now
+                    self.progress(step + 1, self.steps, -float(loss))
+        return replace(self, encoder=trainer.online.eval())
+
+    @torch.no_grad()
+    def embed(self, data: Data) -> Tensor:
+        """The online encoder on the whole, unmasked graph."""
+        assert self.encoder is not None, "embed before fit"
+        states: Tensor = self.encoder(*self._inputs(data))
+        return states.float().cpu()
+
+    def _inputs(self, data: Data) -> tuple[Tensor, Adjacency]:
+        adjacency = Adjacency.from_edge_index(
+            data.edge_index, data.num_nodes, add_self_loops=True
+        )
+        return scale_columns(data.x).to(self.device), adjacency.to(self.device)
+
+
+class Encoder(nn.Module):
+    """Two GCN layers, each with BatchNorm and PReLU."""
+
+    def __init__(self, in_channels: int, widths: tuple[int, int]) -> None:
+        super().__init__()
+        hidden, out = widths
+        self.lins = nn.ModuleList(
+            [nn.Linear(in_channels, hidden), nn.Linear(hidden, out)]
+        )
+        self.norms = nn.ModuleList([nn.BatchNorm1d(hidden), nn.BatchNorm1d(out)])
+        self.acts = nn.ModuleList([nn.PReLU(), nn.PReLU()])
+
+    def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
+        """``[N, F]`` to ``[N, out]``."""
+        for lin, norm, act in zip(self.lins, self.norms, self.acts, strict=True):
+            x = act(norm(normalized_sum(adjacency, lin(x))))
+        return x
+
+
+class _Trainer:
+    """Online and target encoder, predictor and optimizer."""
+
+    def __init__(self, config: BGRLEmbedder, x: Tensor, adjacency: Adjacency) -> None:
+        self.config, self.x, self.adjacency = config, x, adjacency
+        out = config.widths[1]
+        self.online = Encoder(x.size(1), config.widths).to(x.device)
+        # The target starts from weights of its own, as in the authors' code.
+        self.target = Encoder(x.size(1), config.widths).to(x.device)
+        self.target.requires_grad_(False)
+        self.predictor = nn.Sequential(
+            nn.Linear(out, config.predictor_channels),
+            nn.PReLU(),
+            nn.Linear(config.predictor_channels, out),
+        ).to(x.device)
+        self.trained = [*self.online.parameters(), *self.predictor.parameters()]
+        self.optimizer = torch.optim.AdamW(
+            self.trained, lr=config.lr, weight_decay=config.weight_decay
+        )
+
+    def step(self, step: int) -> Tensor:
+        """One update of the online encoder, then of the target."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.config.lr * learning_rate_factor(step, self.config.steps)
+        views = [self._view(i) for i in (0, 1)]
+        with torch.no_grad():
+            said = [self.target(*view) for view in views]
+        guessed = [self.predictor(self.online(*view)) for view in views]
+        loss = 2 - _mean_cosine(guessed[0], said[1]) - _mean_cosine(guessed[1], said[0])
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        self.optimizer.step()
+        self._move_target(step)
+        return loss.detach()
+
+    def _view(self, index: int) -> tuple[Tensor, Adjacency]:
+        keep = torch.rand(self.x.size(1), device=self.x.device)
+        x = self.x * (keep >= self.config.drop_features[index])
+        return x, self.adjacency.drop_edges(self.config.drop_edges[index])
+
+    @torch.no_grad()
+    def _move_target(self, step: int) -> None:
+        rising = (1 + math.cos(math.pi * step / self.config.steps)) / 2
+        weight = (1 - self.config.momentum) * rising
+        torch._foreach_lerp_(
+            list(self.target.parameters()), list(self.online.parameters()), weight
+        )
+
+
+def learning_rate_factor(step: int, steps: int) -> float:
+    """Linear warm-up over the first tenth, then half a cosine down to zero."""
+    warm_up = max(1, steps // 10)
+    if step < warm_up:
+        return (step + 1) / warm_up
+    return (1 + math.cos(math.pi * (step - warm_up) / max(1, steps - warm_up))) / 2
+
+
+def scale_columns(x: Tensor) -> Tensor:
+    """Min-max scale every column to [0, 1]; constant columns become zero."""
+    low, high = x.amin(dim=0), x.amax(dim=0)
+    return (x - low) / (high - low).clamp_min(torch.finfo(x.dtype).tiny)
+
+
+def _mean_cosine(a: Tensor, b: Tensor) -> Tensor:
+    return F.cosine_similarity(a.float(), b.float(), dim=-1).mean()

@@ -1,0 +1,139 @@
+"""Embeddings on disk, keyed by everything that determines them."""
+
+import dataclasses
+import hashlib
+import warnings
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+from torch_geometric.data import Data
+
+from ecg_gnn._version import __version__
+from ecg_gnn.checks import InputError
+from ecg_gnn.embed.combine import ConcatEmbedder, concatenate
+from ecg_gnn.embed.protocol import Embedder, SplitMasks, hide_labels
+from ecg_gnn.files import atomic_path
+
+
+@dataclasses.dataclass(frozen=True)
+class EmbeddingCache:
+    """A folder of embeddings; a file's name is the hash of what it was made from."""
+
+    folder: Path
+
+    def load(self, key: str) -> Tensor | None:
+        """The stored embedding, or None; an unreadable file counts as absent."""
+        path = self._path(key)
+        if not path.exists():
+            return None
+        try:
+            return load_file(path)["embedding"]
+        except (SafetensorError, OSError, KeyError) as error:
+            warnings.warn(
+                f"{path} cannot be read ({error}): embedding anew", stacklevel=2
+            )
+            return None
+
+    def store(self, key: str, embedding: Tensor) -> None:
+        """Keep an embedding, whole or not at all."""
+        with atomic_path(self._path(key)) as temporary:
+            save_file({"embedding": embedding.contiguous()}, temporary)
+
+    def _path(self, key: str) -> Path:
+        return self.folder / f"{key}.safetensors"
+
+
+def embed_nodes(
+    embedder: Embedder,
+    data: Data,
+    split: SplitMasks,
+    *,
+    seed: int,
+    cache: EmbeddingCache | None = None,
+) -> Tensor:
+    """Step 1: fit on what may be seen, embed every node, freeze.
+
+    Labels outside the training and validation nodes are hidden from the embedder, and
+    all of them from one that says it uses none.
+    """
+    if isinstance(embedder, ConcatEmbedder):  # a label-free part serves every split
+        return concatenate(
+            [
+                embed_nodes(p, data, split, seed=seed, cache=cache)
+                for p in embedder.parts
+            ]
+        )
+    shown = data if embedder.leaks else hide_labels(data, split)
+    if not embedder.uses_labels:
+        shown = shown.clone()
+        shown.y = torch.full_like(data.y, -1)
+    key = cache_key(embedder, shown, split, seed)
+    stored = cache.load(key) if cache is not None and key is not None else None
+    if stored is not None:
+        return stored
+    # Detached: the paper freezes step 1, so no gradient may reach the embedder.
+    embedding = embedder.fit(shown, split, seed=seed).embed(shown).detach()
+    _check_embedding(embedding, embedder, data)
+    if cache is not None and key is not None:
+        cache.store(key, embedding)
+    return embedding
+
+
+def cache_key(
+    embedder: Embedder, data: Data, split: SplitMasks, seed: int
+) -> str | None:
+    """A hash of the embedder's fields, the data it sees, the seed and our version.
+
+    None for an embedder that is no dataclass: its settings cannot be told.
+    """
+    described = _describe(embedder)
+    if described is None:
+        return None
+    digest = hashlib.sha256(f"{__version__}/{described}/{seed}".encode())
+    tensors = [data.x, data.edge_index]
+    if "ecg_edge_index" in data:
+        tensors.append(data.ecg_edge_index)
+    if embedder.uses_labels:
+        tensors += [data.y, split.train_mask, split.val_mask]
+    for tensor in tensors:
+        digest.update(f"{tensor.dtype}{list(tensor.shape)}".encode())
+        digest.update(tensor.contiguous().numpy().tobytes())
+    return digest.hexdigest()
+
+
+def _describe(value: Any) -> str | None:
+    """A text that is equal exactly when two settings are; None if there is none."""
+    if isinstance(value, Tensor):
+        content = hashlib.sha256(value.contiguous().numpy().tobytes()).hexdigest()
+        return f"{value.dtype}{list(value.shape)}{content}"
+    if isinstance(value, tuple):
+        parts = [_describe(part) for part in value]
+        return None if None in parts else str(parts)
+    if not dataclasses.is_dataclass(value):
+        return repr(value) if isinstance(value, (str, int, float)) else None
+    # compare=False marks what does not change the embedding (progress, fitted state).
+    fields = [f for f in dataclasses.fields(value) if f.compare]
+    parts = [_describe(getattr(value, f.name)) for f in fields]
+    if None in parts:
+        return None
+    kind = f"{type(value).__module__}.{type(value).__qualname__}"
+    return f"{kind}{[(f.name, p) for f, p in zip(fields, parts, strict=True)]}"
+
+
+def _check_embedding(embedding: Tensor, embedder: Embedder, data: Data) -> None:
+    name = type(embedder).__name__
+    if embedding.dim() != 2 or embedding.size(0) != data.num_nodes:
+        raise InputError(
+            f"{name}.embed must return [{data.num_nodes}, D], one row per node "
+            f"(got {list(embedding.shape)})"
+        )
+    bad = (~torch.isfinite(embedding)).any(dim=1).nonzero()
+    if bad.numel():
+        raise InputError(
+            f"{name}.embed must return finite numbers "
+            f"(got NaN or infinity in {len(bad)} rows, first in row {int(bad[0])})"
+        )

@@ -1,0 +1,96 @@
+"""Embeddings that need no training: the raw features, or a tensor the user brings."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from torch import Tensor
+from torch_geometric.data import Data
+
+from ecg_gnn.checks import InputError
+from ecg_gnn.embed.protocol import SplitMasks
+from ecg_gnn.files import sha256_of_file
+
+
+@dataclass(frozen=True)
+class FeaturesEmbedder:
+    """The raw node features: what step 1 has to beat."""
+
+    uses_labels = False
+    leaks = False
+
+    def fit(self, data: Data, split: SplitMasks, *, seed: int) -> "FeaturesEmbedder":
+        """Nothing to learn."""
+        return self
+
+    def embed(self, data: Data) -> Tensor:
+        """The features themselves."""
+        x: Tensor = data.x
+        return x.clone()
+
+
+@dataclass(frozen=True)
+class PrecomputedEmbedder:
+    """Embeddings from elsewhere, text embeddings for instance.
+
+    Args:
+        tensor: One row per node.
+        name: Where they came from; with the content, it makes the cache key.
+    """
+
+    tensor: Tensor
+    name: str = "tensor"
+    uses_labels = False
+    leaks = False
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> "PrecomputedEmbedder":
+        """Read ``.npy``, or a ``.npz`` or ``.safetensors`` file with one array."""
+        path = Path(path)
+        if not path.is_file():
+            raise InputError(f"'embedding' file {str(path)!r} does not exist")
+        try:
+            array = _READERS[path.suffix](path)
+        except KeyError:
+            raise InputError(
+                f"'embedding' file must end in one of {sorted(_READERS)} "
+                f"(got {path.name!r})"
+            ) from None
+        except (ValueError, OSError, SafetensorError, EOFError) as error:
+            raise InputError(f"{path} cannot be read as embeddings: {error}") from None
+        return cls(torch.as_tensor(array), name=sha256_of_file(path))
+
+    def fit(self, data: Data, split: SplitMasks, *, seed: int) -> "PrecomputedEmbedder":
+        """Nothing to learn; the number of rows must be the graph's."""
+        if self.tensor.dim() != 2 or self.tensor.size(0) != data.num_nodes:
+            raise InputError(
+                f"precomputed embeddings must have shape [{data.num_nodes}, D], one "
+                f"row per node (got {list(self.tensor.shape)})"
+            )
+        return self
+
+    def embed(self, data: Data) -> Tensor:
+        """The given rows."""
+        return self.tensor.float().clone()
+
+
+def _only_value(arrays: Mapping[str, object]) -> object:
+    if len(arrays) != 1:
+        raise ValueError(f"expected one array, found {sorted(arrays)}")
+    return next(iter(arrays.values()))
+
+
+def _read_npz(path: Path) -> object:
+    with np.load(path, allow_pickle=False) as file:
+        return _only_value({name: file[name] for name in file.files})
+
+
+_READERS: dict[str, Callable[[Path], object]] = {
+    ".npy": lambda path: np.load(path, allow_pickle=False),
+    ".npz": _read_npz,
+    ".safetensors": lambda path: _only_value(load_file(path)),
+}

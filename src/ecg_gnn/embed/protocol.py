@@ -1,0 +1,69 @@
+"""What an embedder is, and what it may see."""
+
+from typing import Protocol, runtime_checkable
+
+from torch import Tensor
+from torch_geometric.data import Data
+
+HIDDEN = -1
+"""The label of a node whose class an embedder must not know."""
+
+
+class SplitMasks(Protocol):
+    """Which nodes' labels an embedder may learn from and stop early on."""
+
+    @property
+    def train_mask(self) -> Tensor:
+        """Nodes to learn from, ``[N]``."""
+
+    @property
+    def val_mask(self) -> Tensor:
+        """Nodes to choose the best step on, ``[N]``."""
+
+
+@runtime_checkable
+class Embedder(Protocol):
+    """Step 1: anything that turns a graph into one vector per node.
+
+    An embedder of one's own is a class with these four members; as a dataclass it is
+    cached on disk by its fields. ``check_embedder`` puts it through the contract.
+
+        @dataclass
+        class DegreeEmbedder:
+            uses_labels = False
+            leaks = False
+
+            def fit(self, data, split, *, seed):
+                return self
+
+            def embed(self, data):
+                return degree(data.edge_index[1], data.num_nodes)[:, None]
+    """
+
+    @property
+    def uses_labels(self) -> bool:
+        """Whether ``fit`` reads labels; if not, one embedding serves every split."""
+
+    @property
+    def leaks(self) -> bool:
+        """Whether test labels are read: only for an upper bound, never ranked."""
+
+    def fit(self, data: Data, split: SplitMasks, *, seed: int) -> "Embedder":
+        """Learn from ``data.x``, ``data.edge_index`` and the labels that are shown.
+
+        ``data.y`` is -1 for every node outside the training and validation masks.
+        """
+
+    def embed(self, data: Data) -> Tensor:
+        """One row per node, ``[N, D]``, finite, without gradient."""
+
+
+def hide_labels(data: Data, split: SplitMasks) -> Data:
+    """A copy whose labels outside the training and validation nodes are hidden.
+
+    What an embedder is not given it cannot leak, its author's mistakes included.
+    """
+    shown = split.train_mask | split.val_mask
+    visible = data.clone()
+    visible.y = data.y.masked_fill(~shown, HIDDEN)
+    return visible

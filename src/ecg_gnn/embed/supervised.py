@@ -1,0 +1,71 @@
+"""What the two supervised embedders share: a network trained on the shown labels."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from ecg_gnn.checks import InputError
+from ecg_gnn.embed.protocol import SplitMasks
+from ecg_gnn.nn import GraphInput, Network, build_network
+from ecg_gnn.seeds import seeded
+from ecg_gnn.train import Task, TrainConfig, train
+from ecg_gnn.train.loop import Progress
+
+
+def num_shown_classes(data: Data, split: SplitMasks) -> int:
+    """Classes among the labels an embedder may see."""
+    if not split.train_mask.any() or not split.val_mask.any():
+        raise InputError("the split must have training and validation nodes (got none)")
+    return int(data.y[split.train_mask | split.val_mask].max()) + 1
+
+
+def fit_network(
+    data: Data,
+    split: SplitMasks,
+    graphs: Sequence[GraphInput],
+    config: TrainConfig,
+    *,
+    backbone: str,
+    model: str,
+    hidden_channels: int,
+    num_layers: int,
+    dropout: float,
+    seed: int,
+    device: str,
+    progress: Progress | None = None,
+) -> Network:
+    """Train a classifier on training labels, stopped on validation labels."""
+    num_classes = num_shown_classes(data, split)
+    with seeded(seed, "initialisation"):
+        network = build_network(
+            backbone=backbone,
+            model=model,
+            in_channels=data.x.size(1),
+            hidden_channels=hidden_channels,
+            num_classes=num_classes,
+            num_layers=num_layers,
+            num_graphs=len(graphs),
+            dropout=dropout,
+        )
+    task = Task(
+        x=data.x,
+        y=data.y,
+        graphs=graphs,
+        train_index=split.train_mask.nonzero()[:, 0],
+        val_index=split.val_mask.nonzero()[:, 0],
+        test_index=None,
+        metric="roc_auc" if num_classes == 2 else "accuracy",
+    )
+    network = network.to(device)
+    train(network, task.to(torch.device(device)), config, seed=seed, progress=progress)
+    return network
+
+
+@torch.no_grad()
+def represent(network: Network, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
+    """The network's last hidden representation, on the CPU."""
+    device = next(network.parameters()).device
+    states = network.represent(x.to(device), [graph.to(device) for graph in graphs])
+    return states.float().cpu()
