@@ -1,0 +1,10 @@
+"""STEP 2: embeddings become a graph; and how homophilous a graph is."""
+
+from ecg_gnn.evolve.homophily import adjusted_homophily as adjusted_homophily
+from ecg_gnn.evolve.homophily import class_homophily as class_homophily
+from ecg_gnn.evolve.homophily import edge_homophily as edge_homophily
+from ecg_gnn.evolve.homophily import graph_statistics as graph_statistics
+from ecg_gnn.evolve.homophily import label_informativeness as label_informativeness
+from ecg_gnn.evolve.homophily import node_homophily as node_homophily
+from ecg_gnn.evolve.knn import knn_graph as knn_graph
+from ecg_gnn.evolve.transform import EvolveGraph as EvolveGraph

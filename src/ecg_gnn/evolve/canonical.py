@@ -1,0 +1,209 @@
+"""Similarities that are exact: the same bits on every device, BLAS and block size.
+
+A row becomes integers times 2^-25 with norm at most 1 (plus rounding). Products of two
+entries are multiples of 2^-50, and by Cauchy-Schwarz every partial sum of a dot product
+stays below 2, so 51 bits hold it: float64 arithmetic never rounds, whatever the order
+of summation and with or without fused multiply-add. Equality of two similarities is
+then a fact about the data rather than an accident of the machine.
+
+The price is the rounding to the grid, which moves a similarity by at most about
+``sqrt(D) * 2^-25`` and typically by 1e-8, less than a float32 product would.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+GRID_BITS = 25
+_STEP = 2.0**-GRID_BITS
+_UNIT_ROUNDOFF = 2.0**-24  # of float32
+_CHUNK_ELEMENTS = 1 << 18  # float64 temporaries that stay in a CPU's cache
+_CUDA_CHUNK_ELEMENTS = 1 << 25  # a GPU pays per launch instead
+
+
+@dataclass(frozen=True)
+class Canonical:
+    """Rows on the grid, and the similarity they define.
+
+    The similarity is ``u . v`` or, for Euclidean distance, ``-|u - v|^2 / 2``, whose
+    resolution of 2^-51 and magnitude of at most 2 still fit float64 exactly.
+    """
+
+    grid: Tensor  # [N, D] int32
+    half_square: Tensor  # [N] float64, |u|^2 / 2, exact
+    euclidean: bool
+
+    @property
+    def num_nodes(self) -> int:
+        """How many rows there are."""
+        return self.grid.size(0)
+
+    def rows(self, index: Tensor) -> Tensor:
+        """The rows ``index`` in float64."""
+        return self.grid[index].double() * _STEP
+
+    def scores(self, left: Tensor, right: Tensor) -> Tensor:
+        """Exact similarities of rows ``left`` [n] with rows ``right`` [m]: [n, m]."""
+        return self.finish(self.rows(left) @ self.rows(right).t(), left, right)
+
+    def pair_scores(self, nodes: Tensor, others: Tensor) -> Tensor:
+        """Exact similarities of ``nodes`` [n] with their ``others`` [n, c]: [n, c]."""
+        elements = _CUDA_CHUNK_ELEMENTS if nodes.is_cuda else 4 * _CHUNK_ELEMENTS
+        size = max(1, elements // (others.size(1) * self.grid.size(1)))
+        dots = [
+            torch.bmm(self.rows(other), self.rows(node).unsqueeze(2)).squeeze(2)
+            for node, other in zip(nodes.split(size), others.split(size), strict=True)
+        ]
+        return self.finish(torch.cat(dots), nodes, others)
+
+    def finish(self, dots: Tensor, left: Tensor, right: Tensor) -> Tensor:
+        """Turn dot products [n, m] into similarities, in place."""
+        if self.euclidean:
+            dots.sub_(self.half_square[left].unsqueeze(1))
+            dots.sub_(self.half_square[right])
+        return dots
+
+    def upper_bounds(self, centres: Tensor, radii: Tensor, rows: Tensor) -> Tensor:
+        """What no node within ``radii`` [p] of ``centres`` [p, D] exceeds: [p, N].
+
+        u.v <= c.v + |u - c| |v|; for Euclidean still without the node's own |u|^2 / 2.
+        ``rows`` are all rows in float64.
+        """
+        bounds = centres @ rows.t()
+        bounds.addcmul_(radii.unsqueeze(1), (2 * self.half_square).sqrt())
+        if self.euclidean:
+            bounds.sub_(self.half_square)
+        return bounds.add_(1e-9)  # more than float64 rounds away here
+
+
+@dataclass(frozen=True)
+class Approximation:
+    """Float32 operands of a product ``left @ right.t()`` close to the similarity.
+
+    Ranks do not change when one constant is taken off all similarities. With the mean
+    row m, w = u - m and t = m.(u - m), u.v - m.m = w_u.w_v + t_u + t_v; and for
+    Euclidean distance t = -|u|^2 / 2. Both are one product of rows widened by two
+    columns, symmetric in u and v, and the smaller the spread, the smaller its error.
+    """
+
+    left: Tensor  # [N, D + 2]
+    right: Tensor  # [N, D + 2]
+    bound: Tensor  # [N] float64: the error in row u, up to the common constant
+    offset: float  # the constant: similarity - product, within the bound
+
+    @classmethod
+    def of(cls, canonical: Canonical) -> "Approximation":
+        """Operands and their error bound."""
+        grid, half_square = canonical.grid, canonical.half_square
+        mean = torch.zeros(grid.size(1), dtype=torch.float64, device=grid.device)
+        if not canonical.euclidean:
+            mean = torch.round(grid.sum(0).double() / grid.size(0)) * _STEP
+        left = torch.empty(
+            (grid.size(0), grid.size(1) + 2), dtype=torch.float32, device=grid.device
+        )
+        shift, square, start = [], [], 0
+        for piece in _split(grid):
+            centred = piece.double() * _STEP - mean
+            left[start : start + piece.size(0), :-2] = centred
+            shift.append(centred @ mean)
+            square.append(centred.square().sum(1))
+            start += piece.size(0)
+        t = -half_square if canonical.euclidean else torch.cat(shift)
+        left[:, -2], left[:, -1] = t, 1
+        right = left.clone()
+        right[:, -2], right[:, -1] = 1, t
+        norm = torch.cat(square).sqrt()
+        size = norm * norm.max() + t.abs() + t.abs().max()
+        return cls(left, right, _gamma(left.size(1)) * size, float(mean @ mean))
+
+
+def _gamma(terms: int) -> float:
+    """Relative error of a float32 dot product of so many terms, summed in any order.
+
+    Relative to the sum of absolute products (Higham 2002, section 3.1), which
+    Cauchy-Schwarz bounds by the norms; 6 terms more for rounding both factors to
+    float32 and for the float64 arithmetic around it. Infinite where float32 promises
+    nothing.
+    """
+    error = (terms + 6) * _UNIT_ROUNDOFF
+    return error / (1 - error) if error < 0.5 else float("inf")
+
+
+def canonicalise(z: Tensor, metric: str) -> Canonical:
+    """Put the rows of ``z`` [N, D] on the grid for ``metric``.
+
+    Every float operation below is elementwise in float64, hence correctly rounded and
+    the same everywhere; sums run over a fixed tree.
+    """
+    normalise = _unit_rows if metric == "cosine" else _common_scale(z, metric)
+    pieces = [torch.round(normalise(rows) / _STEP).int() for rows in _chunks(z)]
+    grid = torch.cat(pieces)
+    squares = [(rows.double() * _STEP).square().sum(1) for rows in _split(grid)]
+    return Canonical(grid, torch.cat(squares) / 2, metric == "euclidean")
+
+
+def _split(x: Tensor, elements: int = 0) -> tuple[Tensor, ...]:
+    elements = elements or (_CUDA_CHUNK_ELEMENTS if x.is_cuda else _CHUNK_ELEMENTS)
+    pieces: tuple[Tensor, ...] = x.split(max(1, elements // x.size(1)))
+    return pieces
+
+
+def _chunks(z: Tensor) -> Iterator[Tensor]:
+    return (rows.double() for rows in _split(z))
+
+
+def _unit_rows(rows: Tensor) -> Tensor:
+    """Rows of norm 1; zero rows stay zero."""
+    # A power of two first, so that squares neither overflow nor vanish.
+    rows = rows * _power_of_two(-_exponent(rows.abs().amax(1, keepdim=True)))
+    norm = _tree_sum(rows.square()).sqrt().unsqueeze(1)
+    return rows / norm.masked_fill(norm == 0, 1)
+
+
+def _common_scale(z: Tensor, metric: str) -> Callable[[Tensor], Tensor]:
+    """One power of two (and, for Euclidean, one centre) for all rows of ``z``."""
+    largest = torch.stack([rows.abs().amax() for rows in _chunks(z)]).amax()
+    first = _power_of_two(-_exponent(largest))
+    centre = torch.zeros(z.size(1), dtype=torch.float64, device=z.device)
+
+    def radius_exponent() -> Tensor:
+        squares = [
+            _tree_sum((rows * first - centre).square()).amax() for rows in _chunks(z)
+        ]
+        return _exponent(torch.stack(squares).amax().sqrt())
+
+    if metric == "euclidean":
+        total = centre
+        # The same pieces on every device: they are part of the tree of additions.
+        for rows in _split(z, _CHUNK_ELEMENTS):
+            total = total + _tree_sum((rows.double() * first).t())
+        centre = total / z.size(0)
+        # On a coarse grid of the data's own scale, the shift costs no exact tie: values
+        # that lie on the fine grid still do once shifted.
+        coarse = _power_of_two(radius_exponent() - 8)
+        centre = torch.round(centre / coarse) * coarse
+    second = _power_of_two(-radius_exponent())
+    return lambda rows: (rows * first - centre) * second
+
+
+def _exponent(x: Tensor) -> Tensor:
+    """The ``e`` of x = m 2^e with 1/2 <= m < 1; 0 for 0."""
+    return torch.frexp(x).exponent.long()
+
+
+def _power_of_two(exponent: Tensor) -> Tensor:
+    # From its bits: `pow` promises no exact result on every device.
+    return ((exponent.clamp(-1022, 1023) + 1023) << 52).view(torch.float64)
+
+
+def _tree_sum(x: Tensor) -> Tensor:
+    """Sums of the rows of ``x``, always by the same tree of additions."""
+    width = 1 << max(0, x.size(1) - 1).bit_length()
+    x = F.pad(x, (0, width - x.size(1)))
+    while width > 1:
+        width //= 2
+        x = x[:, :width] + x[:, width:]
+    return x[:, 0]

@@ -1,0 +1,167 @@
+"""How far neighbours share a class: the measures of the paper's tables.
+
+A measure that is undefined (no edges, a single class) is NaN. Functions count edges as
+they are stored; `graph_statistics` knows about undirected graphs.
+
+h_adj and LI are those of Platonov et al. 2023, "Characterizing Graph Datasets for Node
+Classification". Both end points of every edge count in them, also of directed edges.
+"""
+
+import math
+
+import torch
+from torch import Tensor
+
+from ecg_gnn.checks import InputError
+
+NAN = math.nan
+
+
+def edge_homophily(edge_index: Tensor, y: Tensor) -> float:
+    """The share of edges whose end points have the same class."""
+    same, _, _ = _same_class(edge_index, y)
+    return _ratio(int(same.sum()), same.numel())
+
+
+def node_homophily(edge_index: Tensor, y: Tensor) -> float:
+    """The share of same-class neighbours, averaged over nodes (Pei et al. 2020).
+
+    Neighbours of a node are the sources of its incoming edges; nodes without any are
+    left out of the average.
+    """
+    same, _, target = _same_class(edge_index, y)
+    degree = target.bincount(minlength=y.numel())
+    agreeing = target[same].bincount(minlength=y.numel())
+    has_edges = degree > 0
+    shares = agreeing[has_edges].double() / degree[has_edges]
+    return float(shares.mean()) if shares.numel() else NAN
+
+
+def class_homophily(edge_index: Tensor, y: Tensor) -> float:
+    r"""Homophily that ignores class sizes (Lim et al. 2021).
+
+    :math:`\frac{1}{C-1} \sum_c \max(0, h_c - |C_c| / N)`, where :math:`h_c` is the
+    share of same-class edges among those into class c, and C counts the classes that
+    occur.
+    """
+    same, _, target = _same_class(edge_index, y)
+    label, num_classes = _labels(y)
+    if num_classes < 2 or not same.numel():
+        return NAN
+    into = label[target].bincount(minlength=num_classes)
+    agreeing = label[target[same]].bincount(minlength=num_classes)
+    share = agreeing.double() / into.clamp(min=1)
+    expected = label.bincount(minlength=num_classes).double() / y.numel()
+    return float((share - expected).clamp(min=0).sum()) / (num_classes - 1)
+
+
+def adjusted_homophily(edge_index: Tensor, y: Tensor) -> float:
+    r"""Edge homophily corrected for chance: 1 is perfect, 0 what degrees explain.
+
+    :math:`(h_{edge} - \sum_c p_c^2) / (1 - \sum_c p_c^2)`, with :math:`p_c` the share
+    of class c among all end points of edges.
+    """
+    joint = _joint_distribution(edge_index, y)
+    chance = float(joint.sum(1).square().sum())
+    observed = edge_homophily(edge_index, y)
+    return _ratio(observed - chance, 1 - chance) if (joint > 0).sum() > 1 else NAN
+
+
+def label_informativeness(edge_index: Tensor, y: Tensor) -> float:
+    r"""How much of a node's class one neighbour's class tells: from 0 to 1.
+
+    :math:`LI_{edge} = 2 - H(c_1, c_2) / H(c)` over the classes of the two end points.
+    """
+    joint = _joint_distribution(edge_index, y)
+    single = _entropy(joint.sum(1))
+    return 2 - _entropy(joint) / single if single > 0 else NAN
+
+
+def graph_statistics(
+    edge_index: Tensor, y: Tensor, *, directed: bool
+) -> dict[str, float | int]:
+    """All measures of one graph, and its number of edges.
+
+    Args:
+        edge_index: The graph. An undirected one holds both directions of each edge,
+            which then counts once; a self-loop is one edge either way.
+        y: The class of each node.
+        directed: Whether an edge and its reverse are two different edges.
+
+    Raises:
+        InputError: ``directed`` is False but some edge lacks its reverse.
+    """
+    once = edge_index
+    if not directed:
+        _check(edge_index, y)
+        _check_symmetric(edge_index, y.numel())
+        once = edge_index[:, edge_index[0] <= edge_index[1]]
+    return {
+        "edge_homophily": edge_homophily(once, y),
+        "node_homophily": node_homophily(edge_index, y),
+        "class_homophily": class_homophily(edge_index, y),
+        "adjusted_homophily": adjusted_homophily(once, y),
+        "label_informativeness": label_informativeness(once, y),
+        "num_edges": once.size(1),
+    }
+
+
+def _ratio(part: float, whole: float) -> float:
+    return part / whole if whole else NAN
+
+
+def _same_class(edge_index: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    _check(edge_index, y)
+    source, target = edge_index
+    return y[source] == y[target], source, target
+
+
+def _labels(y: Tensor) -> tuple[Tensor, int]:
+    """Classes renumbered from 0 without gaps, and how many there are."""
+    values, label = torch.unique(y, return_inverse=True)
+    return label, values.numel()
+
+
+def _joint_distribution(edge_index: Tensor, y: Tensor) -> Tensor:
+    """How often classes meet at the two ends of an edge, both ways round: [C, C]."""
+    _check(edge_index, y)
+    label, num_classes = _labels(y)
+    pairs = label[edge_index[0]] * num_classes + label[edge_index[1]]
+    counts = pairs.bincount(minlength=num_classes**2).view(num_classes, num_classes)
+    return (counts + counts.t()).double() / max(1, 2 * edge_index.size(1))
+
+
+def _entropy(distribution: Tensor) -> float:
+    return -float(torch.special.xlogy(distribution, distribution).sum())
+
+
+def _check(edge_index: Tensor, y: Tensor) -> None:
+    if y.dim() != 1 or y.is_floating_point():
+        raise InputError(
+            f"'y' must be integer classes [N] (got {y.dtype} {list(y.shape)})"
+        )
+    if (
+        edge_index.dim() != 2
+        or edge_index.size(0) != 2
+        or edge_index.is_floating_point()
+    ):
+        got = f"{edge_index.dtype} {list(edge_index.shape)}"
+        raise InputError(f"'edge_index' must be integer [2, E] (got {got})")
+    if edge_index.numel():
+        low, high = int(edge_index.min()), int(edge_index.max())
+        if low < 0 or high >= y.numel():
+            bad = low if low < 0 else high
+            raise InputError(
+                f"'edge_index' must be in [0, {y.numel() - 1}] (got {bad})"
+            )
+
+
+def _check_symmetric(edge_index: Tensor, num_nodes: int) -> None:
+    source, target = edge_index
+    one = (source * num_nodes + target).sort().values
+    other = (target * num_nodes + source).sort().values
+    if not torch.equal(one, other):
+        raise InputError(
+            "'edge_index' of an undirected graph must hold both directions "
+            "of each edge (got an edge without its reverse)"
+        )

@@ -1,0 +1,124 @@
+"""Which of several equally similar nodes become neighbours: a rule, not an accident.
+
+For node u, everything more similar than the k-th value is in; the remaining r places go
+to a uniformly random r-subset of the m nodes tied at that value. The draw depends on
+(seed, u, m, r) alone and uses integers only, so every device and block size agrees.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+def _signed(constant: int) -> int:
+    return constant - (1 << 64) if constant >= 1 << 63 else constant
+
+
+_GOLDEN = _signed(0x9E3779B97F4A7C15)
+_MIX_1 = _signed(0xBF58476D1CE4E5B9)
+_MIX_2 = _signed(0x94D049BB133111EB)
+
+
+def mix(x: Tensor) -> Tensor:
+    """SplitMix64's finaliser (Steele et al. 2014) on int64, wrapping around."""
+    x = x + _GOLDEN
+    x = (x ^ _shift_right(x, 30)) * _MIX_1
+    x = (x ^ _shift_right(x, 27)) * _MIX_2
+    return x ^ _shift_right(x, 31)
+
+
+def _shift_right(x: Tensor, bits: int) -> Tensor:
+    # `>>` keeps the sign of an int64; the hash needs zeros shifted in.
+    return (x >> bits) & ((1 << (64 - bits)) - 1)
+
+
+def random_ranks(key: int, nodes: Tensor, pool: Tensor, picks: Tensor) -> Tensor:
+    """For each node, ``picks`` distinct ranks below ``pool``, uniformly: [n, max].
+
+    Floyd's algorithm: r steps and no shuffle of the pool. Unused places hold -1.
+    """
+    width = int(picks.max()) if picks.numel() else 0
+    stream = mix(mix(torch.full_like(nodes, key)) + nodes)
+    chosen = nodes.new_full((nodes.numel(), width), -1)
+    for step in range(width):
+        last = pool - picks + step
+        # The upper 32 bits times (last + 1), over 2^32: uniform up to 2^-32 * pool.
+        draw = (_shift_right(mix(stream + last), 32) * (last + 1)) >> 32
+        taken = (chosen[:, :step] == draw.unsqueeze(1)).any(1)
+        draw = torch.where(taken, last, draw)
+        chosen[:, step] = torch.where(step < picks, draw, -1)
+    return chosen
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """Per row, which columns lie above the k-th similarity and which at it."""
+
+    above: Tensor  # [b, C] bool
+    tied: Tensor  # [b, C] bool
+    ids: Tensor  # [C] or [b, C] node of each column, ascending
+
+    @classmethod
+    def at(cls, scores: Tensor, threshold: Tensor, ids: Tensor) -> "Boundary":
+        """Split ``scores`` [b, C] at ``threshold`` [b]."""
+        limit = threshold.unsqueeze(1)
+        return cls(scores > limit, scores == limit, ids)
+
+    def choose(
+        self, k: int, key: int, nodes: Tensor, row: Tensor, own: Tensor | None
+    ) -> Tensor:
+        """The ``k`` neighbours of each of ``nodes`` [n], ascending: [n, k].
+
+        Args:
+            k: Neighbours per node.
+            key: Of the random draw.
+            nodes: The nodes asked for.
+            row: The row [n] of each; identical nodes may share one.
+            own: Each node's own column [n], to be left out; None where rows do not
+                contain it.
+        """
+        certain = self._above_ids(k)[row]  # [n, k]
+        certain[certain == nodes.unsqueeze(1)] = _NOBODY
+        picks = k - (certain != _NOBODY).sum(1)
+        places = self.tied.flatten().nonzero().squeeze(1)  # ascending
+        count = self.tied.sum(1)
+        first = (count.cumsum(0) - count)[row]
+        pool = count[row]
+        if own is None:
+            ranks = random_ranks(key, nodes, pool, picks)
+        else:
+            within = self.tied[row, own]
+            flat = row * self.tied.size(1) + own
+            own_rank = torch.searchsorted(places, flat) - first
+            ranks = random_ranks(key, nodes, pool - within.long(), picks)
+            skip = within.unsqueeze(1) & (ranks >= own_rank.unsqueeze(1))
+            ranks = ranks + skip.long()
+        drawn = self._ids_at(places, first, ranks)
+        return torch.cat([certain, drawn], 1).sort(1).values[:, :k]
+
+    def _ids_at(self, places: Tensor, first: Tensor, ranks: Tensor) -> Tensor:
+        if not ranks.numel():
+            return ranks
+        place = places[(first.unsqueeze(1) + ranks).clamp_(0, places.numel() - 1)]
+        ids = self._id_of(place)
+        return ids.masked_fill(ranks < 0, _NOBODY)
+
+    def _id_of(self, place: Tensor) -> Tensor:
+        if self.ids.dim() == 1:
+            return self.ids[place % self.ids.numel()]
+        return self.ids.flatten()[place]
+
+    def _above_ids(self, k: int) -> Tensor:
+        """Nodes above the boundary, padded: at most k - 1 and the node itself."""
+        places = self.above.flatten().nonzero().squeeze(1)
+        count = self.above.sum(1)
+        row = places // self.above.size(1)
+        position = torch.arange(places.numel(), device=places.device)
+        position = position - (count.cumsum(0) - count)[row]
+        padded = places.new_full((self.above.size(0), k), _NOBODY)
+        padded[row, position] = self._id_of(places)
+        return padded
+
+
+_NOBODY = (1 << 63) - 1  # sorts after every node
