@@ -20,7 +20,9 @@ def directed_graph(num_nodes=17, num_edges=60, seed=0):
     """Random directed edges, with a hub (node 0) and an isolated node (the last)."""
     g = torch.Generator().manual_seed(seed)
     edges = torch.randint(num_nodes - 1, (2, num_edges), generator=g)
-    hub = torch.stack([torch.arange(1, num_nodes - 1), torch.zeros(num_nodes - 2).long()])
+    hub = torch.stack(
+        [torch.arange(1, num_nodes - 1), torch.zeros(num_nodes - 2).long()]
+    )
     edges = torch.cat([edges, hub], dim=1)
     return torch.unique(edges, dim=1), num_nodes
 
@@ -61,7 +63,9 @@ def test_orders_describe_the_same_edges():
     edges, num_nodes = directed_graph()
     shuffled = edges[:, torch.randperm(edges.size(1), generator=torch.Generator())]
     adjacency = Adjacency.from_edge_index(shuffled, num_nodes)
-    by_target = {*zip(adjacency.source.tolist(), adjacency.target.tolist(), strict=True)}
+    by_target = {
+        *zip(adjacency.source.tolist(), adjacency.target.tolist(), strict=True)
+    }
     source = torch.repeat_interleave(
         torch.arange(num_nodes), adjacency.by_source.offsets.diff()
     )
@@ -85,14 +89,18 @@ def test_normalized_sum_matches_dense(adjacency):
     scale_in = matrix.sum(1).clamp_min(1).rsqrt()
     scale_out = matrix.sum(0).clamp_min(1).rsqrt()
     expected = (scale_in[:, None] * matrix * scale_out) @ x
-    torch.testing.assert_close(normalized_sum(adjacency, x), expected, atol=1e-6, rtol=0)
+    torch.testing.assert_close(
+        normalized_sum(adjacency, x), expected, atol=1e-6, rtol=0
+    )
 
 
 def test_neighbour_mean_matches_dense(adjacency):
     x = random(adjacency.num_nodes, 5)
     matrix = dense(adjacency)
     expected = matrix @ x / matrix.sum(1, keepdim=True).clamp_min(1)
-    torch.testing.assert_close(neighbour_mean(adjacency, x), expected, atol=1e-6, rtol=0)
+    torch.testing.assert_close(
+        neighbour_mean(adjacency, x), expected, atol=1e-6, rtol=0
+    )
 
 
 def test_additive_attention_matches_dense(adjacency):
@@ -110,7 +118,7 @@ def test_additive_attention_matches_dense(adjacency):
 
 def test_dot_product_attention_matches_dense(adjacency, monkeypatch):
     # Several pieces of edges, so that their seams are tested too.
-    monkeypatch.setattr(products, "_GATHER_BUDGET", 7 * 12)
+    monkeypatch.setattr(products, "_GATHER_BUDGET", {"cpu": 7 * 12})
     num_nodes = adjacency.num_nodes
     query, key, values = (random(num_nodes, 3, 4, seed=s) for s in (1, 2, 3))
     scores = torch.einsum("uhc,vhc->huv", query, key) / 2

@@ -15,9 +15,9 @@ from torch.autograd.function import once_differentiable
 
 from ecg_gnn.kernels.adjacency import Adjacency, Order
 
-# Floats that one piece of edges may gather: 16 MiB of float32, inside most caches'
-# reach and far below [E, d].
-_GATHER_BUDGET = 1 << 22
+# Values that one piece of edges may gather: on a CPU what a cache holds, on a GPU enough
+# to fill it; far below [E, d] either way once a graph is large.
+_GATHER_BUDGET = {"cpu": 1 << 22, "cuda": 1 << 27}
 
 
 def bag_sum(order: Order, weight: Tensor | None, rows: Tensor) -> Tensor:
@@ -89,7 +89,7 @@ def _bag_per_head(order: Order, weight: Tensor, x: Tensor) -> Tensor:
 
 
 def _edge_dot(adjacency: Adjacency, a: Tensor, b: Tensor) -> Tensor:
-    piece = max(1, _GATHER_BUDGET // (a.size(1) * a.size(2)))
+    piece = max(1, _GATHER_BUDGET[a.device.type] // (a.size(1) * a.size(2)))
     pairs = zip(
         adjacency.target.split(piece), adjacency.source.split(piece), strict=True
     )
