@@ -1,0 +1,118 @@
+"""``ecg-gnn data``: list, info, check, get."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ecg_gnn.cli import options as opt
+from ecg_gnn.cli.show import ProgressDisplay, print_json, print_table
+from ecg_gnn.data import (
+    GraphDataset,
+    describe,
+    list_datasets,
+    load_dataset,
+    resolve_data_root,
+    write_npz,
+)
+
+app = typer.Typer(no_args_is_help=True, help="Find, inspect, check and fetch graphs.")
+
+Name = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME",
+        help="Catalogue name, generator with parameters, or .npz file.",
+    ),
+]
+
+
+@app.command("list")
+def list_(data_root: opt.DataRoot = None, as_json: opt.AsJson = False) -> None:
+    """Every dataset of the catalogue, and whether its file is here."""
+    rows = list_datasets(data_root)
+    if as_json:
+        print_json(rows)
+        return
+    columns = ["name", "kind", "nodes", "edges", "features", "classes", "metric"]
+    table = [[_cell(row[column]) for column in columns] for row in rows]
+    for cells, row in zip(table, rows, strict=True):
+        cells.append("yes" if row["present"] else "")
+    print_table(([*columns, "here"], table))
+    print(f"Data root: {resolve_data_root(data_root)}")
+
+
+@app.command()
+def info(
+    name: Name, data_root: opt.DataRoot = None, as_json: opt.AsJson = False
+) -> None:
+    """Sizes, classes, splits, degrees, components, checksum of one graph."""
+    found = describe(_load(name, data_root))
+    if as_json:
+        print_json(found)
+    else:
+        _print_description(found)
+
+
+@app.command()
+def check(
+    name: Annotated[str, typer.Argument(metavar="NAME_OR_FILE", help="What to check.")],
+    data_root: opt.DataRoot = None,
+    as_json: opt.AsJson = False,
+) -> None:
+    """Check that a graph can be trained on; the first fault is named, exit status 2."""
+    found = describe(_load(name, data_root, download=False))
+    if as_json:
+        print_json({"ok": True, **found})
+    else:
+        print(f"{found['name']}: ok")
+        _print_description(found)
+
+
+@app.command()
+def get(
+    name: Name,
+    data_root: opt.DataRoot = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Also write the graph to this .npz file.")
+    ] = None,
+) -> None:
+    """Download a dataset into the data root, or generate one into a file."""
+    dataset = _load(name, data_root)
+    if out is not None:
+        write_npz(dataset, out)
+        print(f"{dataset.name}: written to {out}")
+    else:
+        print(f"{dataset.name}: ready ({dataset.num_nodes:,} nodes)")
+
+
+def _load(name: str, data_root: Path | None, download: bool = True) -> GraphDataset:
+    with ProgressDisplay() as display:
+        bar = display.start("download", name)
+        return load_dataset(
+            name,
+            data_root=data_root,
+            download=download,
+            progress=lambda done, total: bar(done, total or done, 0.0),
+        )
+
+
+def _print_description(found: dict[str, Any]) -> None:
+    for key, value in found.items():
+        if key == "splits":
+            first = value[0] if value else {}
+            shown = f"{len(value)}, the first {first}"
+        else:
+            shown = _cell(value)
+        if shown:
+            print(f"{key.replace('_', ' '):>24}  {shown}")
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_cell(part)}" for key, part in value.items())
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return str(value)

@@ -1,0 +1,108 @@
+"""``ecg-gnn homophily``: the paper's statistics row, for G and for G_ECG."""
+
+import math
+from typing import Annotated, Any
+
+import typer
+
+from ecg_gnn.cli import options as opt
+from ecg_gnn.cli.run import merge
+from ecg_gnn.cli.show import ProgressDisplay, print_json, print_table
+from ecg_gnn.config import RunConfig
+from ecg_gnn.data import GraphDataset, load_dataset
+from ecg_gnn.evolve import graph_statistics
+from ecg_gnn.pipeline import Workspace, evolve
+from ecg_gnn.presets import resolve
+from ecg_gnn.study.table import STATISTICS, format_statistic
+
+
+def homophily(
+    dataset: opt.Dataset = None,
+    data_root: opt.DataRoot = None,
+    embedding: Annotated[
+        str | None, typer.Option(help=opt.EMBEDDING_HELP, rich_help_panel=opt.STEP_1)
+    ] = None,
+    embed_layers: opt.EmbedLayers = None,
+    embed_hidden: opt.EmbedHidden = None,
+    embed_steps: opt.EmbedSteps = None,
+    embed_lr: opt.EmbedLr = None,
+    k: opt.K = None,
+    self_loops: opt.SelfLoops = None,
+    similarity: opt.Similarity = None,
+    symmetric: opt.Symmetric = None,
+    split: Annotated[
+        int, typer.Option(help="Whose training labels the embedding may see.")
+    ] = 0,
+    preset: opt.Preset = None,
+    seed: opt.Seed = None,
+    device: opt.Device = None,
+    as_json: opt.AsJson = False,
+) -> None:
+    """Measure homophily of a graph and, with --embedding, of its evolved graph.
+
+    h_edge, node and class homophily, adjusted homophily and label informativeness.
+    Edges of an undirected graph count once; evolved edges are directed and count as
+    they are.
+    """
+    sections = {
+        "": opt.given(
+            dataset=dataset, preset=preset, splits=[split], seed=seed, device=device
+        ),
+        "embed": opt.given(
+            names=[embedding] if embedding else None,
+            layers=embed_layers,
+            hidden=embed_hidden,
+            steps=embed_steps,
+            lr=embed_lr,
+        ),
+        "evolve": opt.given(
+            k=k,
+            self_loops=opt.parse_self_loops(self_loops),
+            similarity=similarity,
+            symmetric=symmetric,
+        ),
+    }
+    settings = RunConfig.from_dict(merge({}, sections))
+    with ProgressDisplay() as display:
+        loaded = load_dataset(settings.dataset, data_root=data_root)
+        found = {
+            "graph": statistics_of(loaded.edge_index, loaded, loaded.directed),
+            "evolved": None,
+        }
+        if embedding is not None:
+            found["evolved"] = _evolved(embedding, loaded, settings, split, display)
+    if as_json:
+        print_json(found)
+        return
+    if loaded.note:
+        print(f"Note: {loaded.note}")
+    names = {"graph": "G", "evolved": f"G_ECG ({embedding})"}
+    rows = [
+        [names[part], *(format_statistic(key, row[key]) for key in STATISTICS)]
+        for part, row in found.items()
+        if row is not None
+    ]
+    print_table((["graph", *STATISTICS.values()], rows), loaded.name)
+
+
+def statistics_of(
+    edge_index: Any, dataset: GraphDataset, directed: bool
+) -> dict[str, float | int | None]:
+    """Statistics as JSON has them: what is undefined is null."""
+    found = graph_statistics(edge_index, dataset.y, directed=directed)
+    return {k: None if math.isnan(v) else v for k, v in found.items()}
+
+
+def _evolved(
+    embedding: str,
+    dataset: GraphDataset,
+    settings: RunConfig,
+    split: int,
+    display: ProgressDisplay,
+) -> dict[str, float | int | None]:
+    resolved = resolve(settings, dataset)
+    workspace = Workspace(
+        cache=opt.default_cache(), progress=lambda work: display.start(embedding, work)
+    )
+    edges = evolve(embedding, dataset, dataset.split(split), resolved, workspace)
+    return statistics_of(edges, dataset, True)

@@ -1,0 +1,134 @@
+"""Options that several verbs share, and how their texts are read."""
+
+import os
+from pathlib import Path
+from typing import Annotated, Any, get_args
+
+import typer
+
+from ecg_gnn import config
+from ecg_gnn.checks import InputError
+from ecg_gnn.embed import EmbeddingCache
+
+STEP_1, STEP_2 = "Step 1: embed", "Step 2: evolve"
+STEP_3, OUTPUT = "Step 3: classify", "Output"
+
+Dataset = Annotated[
+    str | None,
+    typer.Option(
+        help="Catalogue name (see `ecg-gnn data list`), a generator with parameters "
+        "such as csbm:nodes=5000,homophily=0.1, or an .npz file."
+    ),
+]
+DataRoot = Annotated[
+    Path | None,
+    typer.Option(
+        help="Folder with the official .npz files; else the variable ECG_DATA, "
+        "else the cache."
+    ),
+]
+Preset = Annotated[
+    str | None,
+    typer.Option(
+        help="What fills the options not given: quick (minutes on a laptop), or "
+        "paper (its best settings for this dataset and model)."
+    ),
+]
+K = Annotated[
+    int | None,
+    typer.Option("--k", help="Neighbours per node.", rich_help_panel=STEP_2),
+]
+SelfLoops = Annotated[
+    str | None,
+    typer.Option(
+        help="Is a node its own neighbour? One of "
+        f"{', '.join(get_args(config.SelfLoops))}; the paper's MLP graphs: within_k.",
+        rich_help_panel=STEP_2,
+    ),
+]
+Similarity = Annotated[
+    str | None,
+    typer.Option(
+        help=f"One of {', '.join(get_args(config.Similarity))}.", rich_help_panel=STEP_2
+    ),
+]
+Symmetric = Annotated[
+    bool | None,
+    typer.Option(
+        "--symmetric/--directed",
+        help="Add every evolved edge reversed, too.",
+        rich_help_panel=STEP_2,
+    ),
+]
+EmbedLayers = Annotated[
+    int | None,
+    typer.Option(help="Residual blocks of the MLP.", rich_help_panel=STEP_1),
+]
+EmbedHidden = Annotated[
+    int | None,
+    typer.Option(
+        help="Width of the MLP; BGRL's encoder is (width, width / 2).",
+        rich_help_panel=STEP_1,
+    ),
+]
+EmbedSteps = Annotated[
+    int | None,
+    typer.Option(
+        help="Training steps of the weak classifier; --steps unless given.",
+        rich_help_panel=STEP_1,
+    ),
+]
+EmbedLr = Annotated[
+    float | None,
+    typer.Option(
+        help="Learning rate of the MLP; --lr unless given.", rich_help_panel=STEP_1
+    ),
+]
+Seed = Annotated[int | None, typer.Option(help="Determines everything random.")]
+Device = Annotated[str | None, typer.Option(help="auto, cpu, cuda or cuda:N.")]
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Print JSON only.", rich_help_panel=OUTPUT)
+]
+
+EMBEDDING_HELP = (
+    f"Weak classifier: one of {', '.join(config.EMBEDDINGS)}; or a control: "
+    f"{', '.join(config.CONTROLS)}."
+)
+
+
+def given(**values: Any) -> dict[str, Any]:
+    """The options that were given."""
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def parse_self_loops(text: str | None) -> str | None:
+    """``within-k`` and ``within_k`` are the same."""
+    return None if text is None else text.replace("-", "_")
+
+
+def parse_splits(text: str | None) -> tuple[int, ...] | None:
+    """Read ``0-9``, ``0,3,5`` or ``0-2,7``."""
+    if text is None:
+        return None
+    found: list[int] = []
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        try:
+            ends = (int(first), int(last if dash else first))
+        except ValueError:
+            raise InputError(
+                f"'splits' must be like 0-9 or 0,3,5 (got {text!r})"
+            ) from None
+        found += range(ends[0], ends[1] + 1)
+    if not found or len(set(found)) != len(found):
+        raise InputError(
+            f"'splits' must name at least one split, each once (got {text!r})"
+        )
+    return tuple(found)
+
+
+def default_cache() -> EmbeddingCache:
+    """Where embeddings are kept: ``ECG_CACHE``, else the user's cache."""
+    root = os.environ.get("ECG_CACHE")
+    folder = Path(root) if root else Path.home() / ".cache" / "ecg_gnn"
+    return EmbeddingCache(folder / "embeddings")

@@ -1,0 +1,92 @@
+"""Progress on stderr, tables and JSON on stdout."""
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table as RichTable
+
+from ecg_gnn.study.table import Table
+
+_QUIET_SECONDS = 20  # between lines where there is no terminal
+
+
+def print_json(value: Any) -> None:
+    """JSON on stdout, and nothing else there."""
+    print(json.dumps(value, indent=2, allow_nan=False))
+
+
+def print_table(table: Table, title: str | None = None) -> None:
+    """A table on stdout; wide cells stay whole when it is piped."""
+    header, rows = table
+    shown = RichTable(title=title, title_justify="left", header_style="bold")
+    for place, name in enumerate(header):
+        shown.add_column(name, justify="right" if place else "left", no_wrap=True)
+    for row in rows:
+        shown.add_row(*row)
+    width = None if sys.stdout.isatty() else 200
+    Console(width=width).print(shown)
+
+
+class ProgressDisplay:
+    """A bar on a terminal, a line now and then elsewhere."""
+
+    def __init__(self) -> None:
+        self.console = Console(stderr=True)
+        self.bars = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[score]}"),
+            console=self.console,
+            transient=True,
+            disable=not self.console.is_terminal,
+        )
+        self.task: TaskID | None = None
+        self.last_line = time.monotonic()
+
+    def __enter__(self) -> "ProgressDisplay":
+        self.bars.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.bars.stop()
+
+    def say(self, text: str) -> None:
+        """A line above the bars."""
+        self.bars.console.print(text, highlight=False, soft_wrap=True)
+        self.last_line = time.monotonic()
+
+    def start(self, title: str, work: str) -> Callable[[int, int, float], None]:
+        """A bar for one piece of work."""
+        if self.task is not None:
+            self.bars.remove_task(self.task)
+        name = f"{title}: {work}"
+        self.task = self.bars.add_task(name, total=None, score="")
+        return lambda done, total, score: self._update(name, done, total, score)
+
+    def _update(self, name: str, done: int, total: int, score: float) -> None:
+        if self.task is not None:
+            best = f"best {score:.4f}"
+            self.bars.update(self.task, completed=done, total=total, score=best)
+        waited = time.monotonic() - self.last_line > _QUIET_SECONDS
+        if not self.console.is_terminal and waited:
+            self.say(f"{name}: step {done} of {total}, best {score:.4f}")

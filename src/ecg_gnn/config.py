@@ -1,0 +1,232 @@
+"""The settings of one run: frozen, checked once, unknown keys refused.
+
+Sections follow the three steps. A field that is None is filled in by the preset; what
+a run really used is written into its output folder, and that file is itself a valid
+``--config``.
+"""
+
+import dataclasses
+import hashlib
+import json
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Self, TypeVar
+
+from ecg_gnn._version import __version__
+from ecg_gnn.checks import InputError, check_choice, check_in_range
+
+_T = TypeVar("_T")
+
+EMBEDDINGS = (
+    "mlp",
+    "bgrl",
+    "mlp+bgrl",
+    "mlp-gnn",
+    "features",
+    "precomputed:FILE",
+    "none",
+)
+CONTROLS = ("identity", "random", "oracle")
+SelfLoops = Literal["exclude", "within_k", "add", "only"]
+Similarity = Literal["cosine", "dot", "euclidean"]
+Preset = Literal["quick", "paper"]
+Precision = Literal["auto", "fp32", "tf32", "bf16"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmbedConfig:
+    """Step 1: weak classifiers."""
+
+    names: tuple[str, ...] = ("mlp",)
+    """One ECG variant each; a comma inside joins several evolved graphs in one model"""
+    layers: int | None = None
+    """Residual blocks of the MLP"""
+    hidden: int | None = None
+    """Width of the MLP; BGRL's encoder is (hidden, hidden / 2)"""
+    steps: int | None = None
+    """Training steps of MLP and BGRL; as many as the classifier's unless given"""
+    lr: float | None = None
+    """Learning rate of the MLP; the classifier's unless given"""
+    bgrl_lr: float = 1e-3
+    """Peak learning rate of BGRL"""
+
+    def __post_init__(self) -> None:
+        if not self.names:
+            raise InputError(
+                "'embed.names' must name at least one embedding (got none)"
+            )
+        for name in self.names:
+            for part in name.split(","):
+                _check_embedding_name(part)
+        _check_optional("embed.layers", self.layers, 1)
+        _check_optional("embed.hidden", self.hidden, 2)
+        _check_optional("embed.steps", self.steps, 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvolveConfig:
+    """Step 2: from embeddings to the evolved graph."""
+
+    k: int | None = None
+    """Neighbours per node in the evolved graph"""
+    self_loops: SelfLoops = "exclude"
+    """Whether a node is its own neighbour: never, as one of the k, or on top of them"""
+    similarity: Similarity = "cosine"
+    """What nearest means"""
+    symmetric: bool = False
+    """Also add every evolved edge reversed"""
+
+    def __post_init__(self) -> None:
+        _check_optional("k", self.k, 1)
+        check_choice("self_loops", self.self_loops, typing.get_args(SelfLoops))
+        check_choice("similarity", self.similarity, typing.get_args(Similarity))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelConfig:
+    """Step 3: the network."""
+
+    name: str = "gcn"
+    """Message-passing module"""
+    backbone: str = "benchmark"
+    """The benchmark's residual network, or the tuned one"""
+    layers: int | None = None
+    """Number of layers"""
+    hidden: int | None = None
+    """Width"""
+    dropout: float = 0.2
+    """Dropout rate"""
+    drop_edge: float | None = None
+    """Share of evolved edges dropped afresh in every layer of every training step"""
+    norm: str = "batch"
+    """Normalisation of the tuned backbone"""
+
+    def __post_init__(self) -> None:
+        _check_optional("layers", self.layers, 1)
+        _check_optional("hidden", self.hidden, 1)
+        check_in_range("dropout", self.dropout, 0, 0.99)
+        _check_optional("drop_edge", self.drop_edge, 0, 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitConfig:
+    """How the classifier is trained."""
+
+    steps: int | None = None
+    """Full-batch steps, each followed by an evaluation"""
+    lr: float | None = None
+    """Learning rate of AdamW"""
+    weight_decay: float = 0.0
+    """AdamW's weight decay"""
+    precision: Precision = "auto"
+    """fp32, tf32 (GPU) or bf16; auto is tf32 on a GPU and fp32 elsewhere"""
+
+    def __post_init__(self) -> None:
+        _check_optional("steps", self.steps, 1)
+        _check_optional("lr", self.lr, 0)
+        check_choice("precision", self.precision, typing.get_args(Precision))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunConfig:
+    """One run: a dataset, a model, and the variants that are compared on it."""
+
+    dataset: str = "minesweeper-gen"
+    """Catalogue name, generator with parameters, or .npz file"""
+    preset: Preset = "quick"
+    """Fills in what is not given: quick (minutes on a laptop), or paper (its best)"""
+    splits: tuple[int, ...] | None = None
+    """Which of the dataset's splits to run"""
+    random_splits: bool = False
+    """Fresh stratified 50/25/25 splits from the seed instead of the dataset's own"""
+    seed: int = 0
+    """Determines everything random"""
+    device: str = "auto"
+    """auto, cpu, or cuda"""
+    embed: EmbedConfig = field(default_factory=EmbedConfig)
+    evolve: EvolveConfig = field(default_factory=EvolveConfig)
+    model: ModelConfig = field(default_factory=ModelConfig)
+    train: FitConfig = field(default_factory=FitConfig)
+
+    def __post_init__(self) -> None:
+        check_choice("preset", self.preset, typing.get_args(Preset))
+        check_in_range("seed", self.seed, 0, 2**62)
+        if self.splits is not None and not self.splits:
+            raise InputError("'splits' must name at least one split (got none)")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Nested plain values, for JSON and YAML."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Read nested plain values; unknown keys and wrong types are refused."""
+        config: Self = _from_mapping(cls, values, "")
+        return config
+
+    def run_id(self, dataset_sha256: str) -> str:
+        """Twelve hex digits that name what is computed, whatever it is called."""
+        content = json.dumps([__version__, dataset_sha256, self.to_dict()])
+        return hashlib.sha256(content.encode()).hexdigest()[:12]
+
+
+def known(value: _T | None) -> _T:
+    """A setting that a resolved config has."""
+    assert value is not None, "the config is not resolved"
+    return value
+
+
+def is_control(name: str) -> bool:
+    """Whether an embedding's name is one of the controls."""
+    return name in CONTROLS
+
+
+def _check_embedding_name(name: str) -> None:
+    if not name.startswith("precomputed:"):
+        check_choice("embedding", name, EMBEDDINGS + CONTROLS)
+
+
+def _check_optional(
+    name: str, value: float | None, low: float, high: float | None = None
+) -> None:
+    if value is not None:
+        check_in_range(name, value, low, high)
+
+
+def _from_mapping(cls: Any, values: Any, where: str) -> Any:
+    if not isinstance(values, Mapping):
+        raise InputError(f"{where or 'config'!r} must be a mapping (got {values!r})")
+    hints = typing.get_type_hints(cls)
+    for key in values:
+        check_choice(f"{where}{key}", key, hints)
+    parsed = {key: _parse(hints[key], values[key], f"{where}{key}") for key in values}
+    return cls(**parsed)
+
+
+def _parse(hint: Any, value: Any, name: str) -> Any:
+    """Check a plain value against a field's type, as JSON and YAML spell it."""
+    if dataclasses.is_dataclass(hint):
+        return _from_mapping(hint, value, f"{name}.")
+    options = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+    if value is None and type(None) in options:
+        return None
+    wanted = next(option for option in options if option is not type(None))
+    if typing.get_origin(wanted) is Literal:
+        check_choice(name, value, typing.get_args(wanted))
+        return value
+    if typing.get_origin(wanted) is tuple:
+        item = typing.get_args(wanted)[0]
+        if not isinstance(value, list | tuple):
+            raise InputError(f"{name!r} must be a list (got {value!r})")
+        return tuple(_parse(item, part, name) for part in value)
+    if wanted is float and isinstance(value, int | str) and not isinstance(value, bool):
+        # YAML reads 3e-5 as text: it wants a dot before the exponent.
+        try:
+            return float(value)
+        except ValueError:
+            pass
+    if type(value) is not wanted:
+        raise InputError(f"{name!r} must be of type {wanted.__name__} (got {value!r})")
+    return value

@@ -1,0 +1,142 @@
+"""Presets: what fills the settings that were not given."""
+
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import torch
+
+from ecg_gnn.checks import InputError
+from ecg_gnn.config import Precision, RunConfig
+from ecg_gnn.data import GraphDataset
+from ecg_gnn.nn import model_names
+from ecg_gnn.paper import best_settings
+from ecg_gnn.train import default_precision
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Defaults:
+    """Values for every setting that a preset can fill in."""
+
+    layers: int = 3
+    hidden: int = 64
+    k: int = 10
+    drop_edge: float = 0.5
+    embed_layers: int = 2
+    embed_hidden: int = 64
+    steps: int = 200
+    lr: float = 3e-3
+    num_splits: int = 5
+
+
+# A few minutes on two cores for a graph of some thousand nodes.
+QUICK = Defaults()
+
+
+def paper_defaults(dataset: str, model: str) -> Defaults:
+    """The benchmark's protocol with the paper's best settings."""
+    weak = best_settings(dataset, "resnet")
+    return Defaults(
+        embed_layers=weak["layers"],
+        embed_hidden=weak["hidden"],
+        steps=1000,
+        lr=3e-5,
+        num_splits=10,
+        **({"k": 3} | best_settings(dataset, model)),
+    )
+
+
+def resolve(config: RunConfig, dataset: GraphDataset) -> RunConfig:
+    """Fill in everything: the preset's values, the device, the splits.
+
+    Raises:
+        InputError: For a model, split or k that does not fit.
+    """
+    model, embed = config.model, config.embed
+    if model.name not in (allowed := model_names(model.backbone)):
+        raise InputError(
+            f"'model' must be one of {allowed} for the backbone {model.backbone!r} "
+            f"(got {model.name!r})"
+        )
+    paper = config.preset == "paper"
+    base = paper_defaults(dataset.name, model.name) if paper else QUICK
+    device = pick_device(config.device)
+    train = replace(
+        config.train,
+        steps=_first(config.train.steps, base.steps),
+        lr=_first(config.train.lr, base.lr),
+        precision=_pick_precision(config, device),
+    )
+    resolved = replace(
+        config,
+        device=str(device),
+        splits=_pick_splits(config, dataset, base.num_splits),
+        train=train,
+        model=replace(
+            model,
+            layers=_first(model.layers, base.layers),
+            hidden=_first(model.hidden, base.hidden),
+            drop_edge=_first(model.drop_edge, base.drop_edge),
+        ),
+        evolve=replace(config.evolve, k=_first(config.evolve.k, base.k)),
+        embed=replace(
+            embed,
+            layers=_first(embed.layers, base.embed_layers),
+            hidden=_first(embed.hidden, base.embed_hidden),
+            steps=_first(embed.steps, train.steps),
+            lr=_first(embed.lr, train.lr),
+        ),
+    )
+    _check_k(resolved, dataset)
+    return resolved
+
+
+def pick_device(name: str) -> torch.device:
+    """A device by name; ``auto`` is the GPU where there is one."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise InputError(
+            f"'device' must be one of ['auto', 'cpu', 'cuda', 'cuda:N'] (got {name!r})"
+        ) from None
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise InputError(
+            f"'device' must be one of ['auto', 'cpu'] here: "
+            f"{torch.cuda.device_count()} CUDA devices are visible (got {name!r})"
+        )
+    if device.type not in ("cpu", "cuda"):
+        raise InputError(
+            f"'device' must be one of ['auto', 'cpu', 'cuda', 'cuda:N'] (got {name!r})"
+        )
+    return device
+
+
+def _first(given: _T | None, otherwise: _T) -> _T:
+    return otherwise if given is None else given
+
+
+def _pick_precision(config: RunConfig, device: torch.device) -> Precision:
+    if config.train.precision != "auto":
+        return config.train.precision
+    return default_precision(device)
+
+
+def _pick_splits(
+    config: RunConfig, dataset: GraphDataset, default: int
+) -> tuple[int, ...]:
+    if config.splits is None:
+        return tuple(range(min(default, dataset.num_splits)))
+    for index in config.splits:
+        dataset.split(index)  # refuses what is not there
+    return config.splits
+
+
+def _check_k(config: RunConfig, dataset: GraphDataset) -> None:
+    k, highest = config.evolve.k, dataset.num_nodes - 1
+    if k is not None and k > highest:
+        raise InputError(
+            f"'k' must be in [1, {highest}], below the number of nodes (got {k})"
+        )

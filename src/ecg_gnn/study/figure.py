@@ -1,0 +1,101 @@
+"""The picture of one run: scores, what the evolved graph adds, and homophily."""
+
+from pathlib import Path
+from typing import Any
+
+from ecg_gnn.checks import MissingExtraError
+from ecg_gnn.files import atomic_path
+from ecg_gnn.study.run import Report
+from ecg_gnn.study.table import METRIC_NAMES, row_name
+
+# Okabe and Ito's colours, told apart by everybody; controls stay grey.
+_COLOURS = {"baseline": "#0072B2", "ecg": "#D55E00", "identity": "#7F7F7F"}
+_OTHER_COLOUR = "#B8A03A"
+
+
+def draw(report: Report, path: Path) -> None:
+    """Write the figure; the ending of ``path`` chooses the format."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtraError("matplotlib", "plot", "drawing a figure") from None
+    figure = Figure(figsize=(12, 4.2), layout="constrained")
+    scores, differences, homophily = figure.subplots(1, 3, width_ratios=[1.1, 1.2, 1])
+    _draw_scores(scores, report)
+    _draw_differences(differences, report)
+    _draw_homophily(homophily, report)
+    model, splits = report.config.model.name, len(report.config.splits or ())
+    figure.suptitle(f"{report.dataset} · {model} · {splits} splits", fontsize=12)
+    with atomic_path(path) as temporary:
+        figure.savefig(temporary, dpi=150)
+
+
+def _colour(variant: str) -> str:
+    return _COLOURS.get(variant, _OTHER_COLOUR)
+
+
+def _draw_scores(axes: Any, report: Report) -> None:
+    rows = report.results
+    for split in zip(*(row.per_split for row in rows), strict=True):
+        points = [100 * score for score in split]
+        axes.plot(range(len(rows)), points, color="0.85", lw=0.8, zorder=1)
+    for place, row in enumerate(rows):
+        colour = _colour(row.variant)
+        points = [100 * score for score in row.per_split]
+        axes.scatter([place] * len(points), points, s=16, color=colour, alpha=0.55)
+        mean = 100 * row.test_mean
+        axes.plot([place - 0.25, place + 0.25], [mean, mean], color=colour, lw=2.5)
+        axes.annotate(
+            f"{mean:.2f}",
+            (place + 0.27, mean),
+            color=colour,
+            va="center",
+            fontsize=9,
+        )
+    axes.set_xticks(range(len(rows)), _names(rows), rotation=20, ha="right")
+    axes.set_xlim(-0.6, len(rows) - 0.1)
+    axes.set_ylabel(f"test {METRIC_NAMES[report.metric]} (%)")
+    axes.set_title("Scores, one line per split", fontsize=10)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _draw_differences(axes: Any, report: Report) -> None:
+    shown = list(reversed(report.comparisons))
+    labels = []
+    for place, row in enumerate(shown):
+        mean, colour = 100 * row.mean_difference, _colour(row.variant)
+        if row.ci_low is not None and row.ci_high is not None:
+            ends = [100 * row.ci_low, 100 * row.ci_high]
+            axes.plot(ends, [place, place], color=colour, lw=2)
+        axes.scatter([mean], [place], color=colour, s=28, zorder=3)
+        labels.append(f"{row_name(row.variant, row.embedding)} − {row.against}")
+    axes.axvline(0, color="0.5", lw=0.8, ls="--")
+    axes.set_yticks(range(len(shown)), labels)
+    axes.set_ylim(-0.6, max(len(shown), 1) - 0.4)
+    axes.set_xlabel("paired difference in points, 95% interval")
+    axes.set_title("What the evolved graph adds", fontsize=10)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _draw_homophily(axes: Any, report: Report) -> None:
+    graphs = {"G": report.graph} | report.evolved
+    keys = {"edge_homophily": "h_edge", "adjusted_homophily": "h_adj"}
+    keys |= {"label_informativeness": "LI"}
+    width = 0.8 / len(graphs)
+    for place, (name, found) in enumerate(graphs.items()):
+        colour = (
+            "#0072B2" if name == "G" else ["#D55E00", "#E69F00", "#CC79A7"][place % 3]
+        )
+        values = [found[key] if found[key] is not None else 0 for key in keys]
+        left = [i + (place - (len(graphs) - 1) / 2) * width for i in range(len(keys))]
+        label = "G" if name == "G" else f"G_ECG ({name})"
+        axes.bar(left, values, width=width * 0.92, color=colour, label=label)
+    axes.axhline(0, color="0.5", lw=0.8)
+    axes.set_xticks(range(len(keys)), list(keys.values()))
+    axes.set_title("Homophily before and after", fontsize=10)
+    axes.legend(frameon=False, fontsize=8)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _names(rows: list[Any]) -> list[str]:
+    return [row_name(row.variant, row.embedding) for row in rows]

@@ -1,0 +1,58 @@
+"""What a result was made with: versions, machine, commit."""
+
+import platform
+import subprocess
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ecg_gnn._version import __version__
+
+
+def provenance(device: str) -> dict[str, Any]:
+    """Versions and machine, for the record; nothing here changes a result."""
+    return {
+        "ecg_gnn": __version__,
+        "commit": _commit(),
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "torch_geometric": _version("torch-geometric"),
+        "numpy": _version("numpy"),
+        "device": device,
+        "device_name": _device_name(device),
+        "threads": torch.get_num_threads(),
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _device_name(device: str) -> str:
+    if device.startswith("cuda"):
+        return torch.cuda.get_device_name(device)
+    return platform.processor() or platform.machine()
+
+
+def _commit() -> str | None:
+    """The commit of a source checkout, marked where files differ; None elsewhere."""
+    source = Path(__file__).parent
+    command = [
+        "git",
+        "-C",
+        str(source),
+        "describe",
+        "--always",
+        "--dirty",
+        "--abbrev=12",
+    ]
+    try:
+        found = subprocess.run(command, capture_output=True, text=True, timeout=5)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return found.stdout.strip() or None

@@ -1,0 +1,90 @@
+"""Records of single trainings, and the folder of one run."""
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ecg_gnn.checks import InputError
+from ecg_gnn.files import write_json
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """Raw numbers of one variant on one split; scores are shares, not percent."""
+
+    id: str
+    variant: str
+    embedding: str | None
+    model: str
+    split: int
+    seed: int
+    best_step: int
+    val: float
+    test: float
+    seconds: float
+    peak_memory_mb: float | None
+    evolved_statistics: list[dict[str, float | int | None]]
+    losses: list[float]
+    val_scores: list[float]
+    test_scores: list[float]
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def key(self) -> tuple[str, str | None]:
+        """Which row of the results this belongs to."""
+        return self.variant, self.embedding
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """The output folder of one run; a finished training is never lost or redone."""
+
+    path: Path
+
+    def claim(self, run_id: str, config: Mapping[str, Any], **extra: Any) -> None:
+        """Make the folder this run's, or refuse if it holds another one."""
+        described = {"id": run_id, "config": config, **extra}
+        existing = self._read("run.json")
+        if existing is not None and existing.get("id") != run_id:
+            raise InputError(
+                f"'out' {str(self.path)!r} holds another run ({existing.get('id')}, "
+                f"this one is {run_id}): choose another folder"
+            )
+        if existing is None and self.path.is_dir() and any(self.path.iterdir()):
+            raise InputError(
+                f"'out' {str(self.path)!r} is not empty and holds no run: "
+                "choose another folder"
+            )
+        if self.path.exists() and not self.path.is_dir():
+            raise InputError(
+                f"'out' must be a folder (got the file {str(self.path)!r})"
+            )
+        if existing is None:
+            write_json(self.path / "run.json", described)
+            write_json(self.path / "config.json", config)
+
+    def load(self, name: str) -> Record | None:
+        """A finished training, or None."""
+        values = self._read(f"records/{name}.json")
+        return None if values is None else Record(**values)
+
+    def store(self, name: str, record: Record) -> None:
+        """Keep a finished training."""
+        write_json(self.path / f"records/{name}.json", dataclasses.asdict(record))
+
+    def checkpoint(self, name: str) -> Path:
+        """Where an unfinished training keeps its state."""
+        return self.path / f"checkpoints/{name}.safetensors"
+
+    def _read(self, name: str) -> dict[str, Any] | None:
+        path = self.path / name
+        if not path.is_file():
+            return None
+        try:
+            values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise InputError(f"{path} is damaged ({error}): remove it") from None
+        return values

@@ -1,0 +1,189 @@
+"""One run: baseline, ECG and the identity control, trained on the same splits."""
+
+import dataclasses
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ecg_gnn.checks import InputError, check_in_range
+from ecg_gnn.config import RunConfig, known
+from ecg_gnn.data import GraphDataset, load_dataset
+from ecg_gnn.embed import EmbeddingCache
+from ecg_gnn.evolve import graph_statistics
+from ecg_gnn.files import write_json
+from ecg_gnn.presets import resolve
+from ecg_gnn.study.compare import Comparison, Summary, compare, summarize
+from ecg_gnn.study.provenance import provenance
+from ecg_gnn.study.records import Record, RunFolder
+from ecg_gnn.study.statistics import Statistics, mean, plain
+from ecg_gnn.study.units import OnProgress, UnitRunner, run_units
+from ecg_gnn.study.variants import (
+    BASELINE,
+    Variant,
+    choose_variants,
+    identity_control,
+)
+
+OnRecord = Callable[[Record, int, int], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """Everything a run found; ``to_dict`` is what ``--json`` prints."""
+
+    dataset: str
+    metric: str
+    note: str
+    config: RunConfig
+    results: list[Summary]
+    comparisons: list[Comparison]
+    graph: Statistics
+    evolved: dict[str, Statistics]
+    records: list[Record]
+    folder: Path | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values; scores are shares between 0 and 1."""
+        return {
+            "dataset": self.dataset,
+            "metric": self.metric,
+            "results": [dataclasses.asdict(row) for row in self.results],
+            "comparisons": [dataclasses.asdict(row) for row in self.comparisons],
+            "homophily": {"graph": self.graph, "evolved": self.evolved},
+            "note": self.note,
+            "out": None if self.folder is None else str(self.folder),
+            "config": self.config.to_dict(),
+        }
+
+
+def run(
+    config: RunConfig | None = None,
+    *,
+    data_root: str | Path | None = None,
+    dataset: GraphDataset | None = None,
+    out: str | Path | None = None,
+    out_root: str | Path | None = None,
+    cache: EmbeddingCache | None = None,
+    jobs: int = 1,
+    on_progress: OnProgress | None = None,
+    on_record: OnRecord | None = None,
+) -> Report:
+    """Train every variant on every split and compare them.
+
+    Args:
+        config: Settings; what is not given comes from the preset.
+        data_root: Folder with the official files.
+        dataset: Used instead of loading ``config.dataset``.
+        out: Output folder; an interrupted run in it goes on. None writes nothing.
+        out_root: Where a folder named after this run is made, if ``out`` is not given.
+        cache: Where embeddings are kept.
+        jobs: Trainings at a time, each in a process of its own.
+        on_progress: ``(variant and split, work) -> callback(done, all, score)``.
+        on_record: Told of every finished training: ``(record, done, in all)``.
+    """
+    check_in_range("jobs", jobs, 1, None)
+    config, dataset = _prepare(config or RunConfig(), data_root, dataset)
+    run_id = config.run_id(dataset.sha256)
+    if out is None and out_root is not None:
+        name = Path(dataset.name).stem.split(":")[0]
+        out = Path(out_root) / f"{name}-{config.model.name}-{run_id}"
+    folder = None if out is None else RunFolder(Path(out))
+    made_with = provenance(config.device)
+    if folder is not None:
+        folder.claim(
+            run_id,
+            config.to_dict(),
+            dataset=dataset.name,
+            dataset_sha256=dataset.sha256,
+            provenance=made_with,
+        )
+    runner = UnitRunner(
+        dataset=dataset,
+        config=config,
+        run_id=run_id,
+        made_with=made_with,
+        folder=folder,
+        cache=cache,
+        on_progress=on_progress,
+    )
+    report = _report(runner, _gather(runner, jobs, on_record))
+    if folder is not None:
+        write_json(folder.path / "results.json", report.to_dict())
+    return report
+
+
+def _prepare(
+    config: RunConfig, data_root: str | Path | None, dataset: GraphDataset | None
+) -> tuple[RunConfig, GraphDataset]:
+    """Load the data, draw splits if asked to, and fill in every setting."""
+    dataset = dataset or load_dataset(config.dataset, data_root=data_root)
+    if config.random_splits:
+        dataset = dataset.with_random_splits(10, config.seed)
+    return resolve(config, dataset), dataset
+
+
+def _gather(
+    runner: UnitRunner, jobs: int, on_record: OnRecord | None
+) -> dict[Variant, list[Record]]:
+    variants = choose_variants(runner.config)
+    # Split by split, so that a run stopped half-way still compares like with like.
+    units = [(v, index) for index in known(runner.config.splits) for v in variants]
+    records: dict[Variant, list[Record]] = {variant: [] for variant in variants}
+    for (variant, _), record in run_units(runner, units, jobs):
+        records[variant].append(record)
+        if on_record is not None:
+            on_record(record, sum(map(len, records.values())), len(units))
+    return records
+
+
+def _report(runner: UnitRunner, records: dict[Variant, list[Record]]) -> Report:
+    dataset = runner.dataset
+    summaries = {variant: summarize(found) for variant, found in records.items()}
+    statistics = graph_statistics(
+        dataset.edge_index, dataset.y, directed=dataset.directed
+    )
+    return Report(
+        dataset=dataset.name,
+        metric=dataset.metric,
+        note=dataset.note,
+        config=runner.config,
+        results=list(summaries.values()),
+        comparisons=_compare_all(summaries),
+        graph=plain(statistics),
+        evolved=_evolved_statistics(records),
+        records=[record for found in records.values() for record in found],
+        folder=None if runner.folder is None else runner.folder.path,
+    )
+
+
+def _compare_all(summaries: dict[Variant, Summary]) -> list[Comparison]:
+    """Everything against the baseline, and against the identity of equal size."""
+    found = []
+    for variant, summary in summaries.items():
+        control = identity_control(len(variant.embeddings))
+        if variant != BASELINE:
+            found.append(compare(summary, summaries[BASELINE]))
+        if variant not in (BASELINE, control):
+            found.append(compare(summary, summaries[control]))
+    return found
+
+
+def _evolved_statistics(records: dict[Variant, list[Record]]) -> dict[str, Statistics]:
+    """Each evolved graph's statistics, as means over the splits."""
+    gathered: dict[str, list[Statistics]] = {}
+    for variant, found in records.items():
+        for position, part in enumerate(variant.embeddings):
+            gathered[part] = [record.evolved_statistics[position] for record in found]
+    gathered.pop("identity", None)  # self-loops alone say nothing
+    return {part: mean(rows) for part, rows in gathered.items()}
+
+
+def load_results(folder: str | Path) -> dict[str, Any]:
+    """What a finished run wrote."""
+    path = Path(folder) / "results.json"
+    if not path.is_file():
+        raise InputError(f"{str(folder)!r} holds no results.json of a finished run")
+    values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return values

@@ -1,0 +1,133 @@
+"""Single trainings (a variant on a split), one after another or several at a time."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ecg_gnn.config import RunConfig, known
+from ecg_gnn.data import GraphDataset
+from ecg_gnn.embed import EmbeddingCache
+from ecg_gnn.evolve import graph_statistics
+from ecg_gnn.pipeline import Workspace, classify, evolve
+from ecg_gnn.study.records import Record, RunFolder
+from ecg_gnn.study.statistics import Statistics, plain
+from ecg_gnn.study.variants import Variant
+from ecg_gnn.train.loop import Progress
+
+OnProgress = Callable[[str, str], Progress | None]
+Unit = tuple[Variant, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnitRunner:
+    """Trains what is not in the folder yet; it can be sent to another process."""
+
+    dataset: GraphDataset
+    config: RunConfig
+    run_id: str
+    made_with: dict[str, Any]
+    folder: RunFolder | None = None
+    cache: EmbeddingCache | None = None
+    on_progress: OnProgress | None = field(default=None, repr=False)
+
+    def __call__(self, unit: Unit) -> Record:
+        """The record of one unit, trained now or earlier."""
+        variant, index = unit
+        name = variant.file_name(index)
+        stored = self.folder.load(name) if self.folder is not None else None
+        if stored is not None:
+            return stored
+        record = self._train(variant, index, name)
+        if self.folder is not None:
+            self.folder.store(name, record)
+        return record
+
+    def _train(self, variant: Variant, index: int, name: str) -> Record:
+        split, device = self.dataset.split(index), self.config.device
+        workspace = self._workspace(f"{variant.name} · split {index}")
+        on_gpu = device.startswith("cuda")
+        if on_gpu:
+            torch.cuda.reset_peak_memory_stats(device)
+        evolved = [
+            evolve(part, self.dataset, split, self.config, workspace)
+            for part in variant.embeddings
+        ]
+        checkpoint = self.folder.checkpoint(name) if self.folder is not None else None
+        _, result = classify(
+            self.dataset, split, evolved, self.config, workspace, checkpoint=checkpoint
+        )
+        peak = torch.cuda.max_memory_allocated(device) if on_gpu else None
+        return Record(
+            id=self.run_id,
+            variant=variant.name,
+            embedding=variant.embedding,
+            model=self.config.model.name,
+            split=index,
+            seed=self.config.seed,
+            best_step=result.best_step,
+            val=result.val,
+            test=known(result.test),
+            seconds=result.seconds,
+            peak_memory_mb=None if peak is None else peak / 2**20,
+            evolved_statistics=[self._statistics(edges) for edges in evolved],
+            losses=result.losses,
+            val_scores=result.val_scores,
+            test_scores=known(result.test_scores),
+            provenance=self.made_with,
+        )
+
+    def _workspace(self, title: str) -> Workspace:
+        if (on_progress := self.on_progress) is None:
+            return Workspace(cache=self.cache)
+        return Workspace(
+            cache=self.cache, progress=lambda work: on_progress(title, work)
+        )
+
+    def _statistics(self, edges: Tensor) -> Statistics:
+        return plain(graph_statistics(edges, self.dataset.y, directed=True))
+
+
+def run_units(
+    runner: UnitRunner, units: Sequence[Unit], jobs: int
+) -> Iterator[tuple[Unit, Record]]:
+    """Yield every unit's record as it is finished.
+
+    With several jobs each is a process of its own with a share of the CPU's threads;
+    a killed run loses no finished unit either way.
+    """
+    if jobs == 1:
+        for unit in units:
+            yield unit, runner(unit)
+        return
+    _embed_shared(runner, units)
+    threads = max(1, (os.cpu_count() or 1) // jobs)
+    silent = replace(runner, on_progress=None)
+    with ProcessPoolExecutor(
+        max_workers=jobs,
+        mp_context=torch.multiprocessing.get_context("spawn"),
+        initializer=torch.set_num_threads,
+        initargs=(threads,),
+    ) as pool:
+        waiting = {pool.submit(silent, unit): unit for unit in units}
+        try:
+            for future in as_completed(waiting):
+                yield waiting[future], future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _embed_shared(runner: UnitRunner, units: Sequence[Unit]) -> None:
+    """Train BGRL once before the processes start, or each would train its own."""
+    for variant, index in units:
+        for part in variant.embeddings:
+            if "bgrl" in part and runner.cache is not None:
+                split = runner.dataset.split(index)
+                workspace = runner._workspace("all splits")
+                evolve("bgrl", runner.dataset, split, runner.config, workspace)
+                return

@@ -1,0 +1,53 @@
+"""Which models one run compares."""
+
+from dataclasses import dataclass
+
+from ecg_gnn.config import RunConfig, is_control
+from ecg_gnn.nn import MODULES
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One row of a run: the input graph beside these evolved graphs."""
+
+    name: str
+    embeddings: tuple[str, ...] = ()
+
+    @property
+    def embedding(self) -> str | None:
+        """The evolved graphs as the user writes them."""
+        return ",".join(self.embeddings) or None
+
+    def file_name(self, split: int) -> str:
+        """A name for this variant's record on one split."""
+        text = "-".join([self.name, *self.embeddings])
+        safe = "".join(c if c.isalnum() or c in "-+_" else "_" for c in text)
+        return f"{safe}-split{split}"
+
+
+BASELINE = Variant("baseline")
+
+
+def identity_control(num_evolved: int) -> Variant:
+    """As many evolved graphs as the variant it controls, each of self-loops only."""
+    return Variant("identity", ("identity",) * num_evolved)
+
+
+def choose_variants(config: RunConfig) -> list[Variant]:
+    """Baseline, one variant per embedding, and identity controls of equal size.
+
+    A model that reads no graph has nothing to evolve: it is a baseline alone, and so
+    is everything with the embedding ``none``.
+    """
+    model = config.model
+    reads_graph = model.backbone == "tuned" or MODULES[model.name].uses_graph
+    names = [name for name in dict.fromkeys(config.embed.names) if name != "none"]
+    if not reads_graph:
+        names = []
+    chosen = [
+        Variant(name if is_control(name) else "ecg", tuple(name.split(",")))
+        for name in names
+    ]
+    sizes = dict.fromkeys(len(variant.embeddings) for variant in chosen)
+    controls = [identity_control(size) for size in sizes]
+    return [BASELINE, *(v for v in chosen if v not in controls), *controls]
