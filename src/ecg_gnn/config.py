@@ -28,6 +28,8 @@ EMBEDDINGS = (
     "precomputed:FILE",
     "none",
 )
+OWN_PREFIX = "own:"
+"""Marks an embedder that the caller brings as an object."""
 CONTROLS = ("identity", "random", "oracle")
 SelfLoops = Literal["exclude", "within_k", "add", "only"]
 Similarity = Literal["cosine", "dot", "euclidean"]
@@ -166,9 +168,9 @@ class RunConfig:
         config: Self = _from_mapping(cls, values, "")
         return config
 
-    def run_id(self, dataset_sha256: str) -> str:
+    def run_id(self, dataset_sha256: str, *extra: str) -> str:
         """Twelve hex digits that name what is computed, whatever it is called."""
-        content = json.dumps([__version__, dataset_sha256, self.to_dict()])
+        content = json.dumps([__version__, dataset_sha256, self.to_dict(), *extra])
         return hashlib.sha256(content.encode()).hexdigest()[:12]
 
 
@@ -184,7 +186,7 @@ def is_control(name: str) -> bool:
 
 
 def _check_embedding_name(name: str) -> None:
-    if not name.startswith("precomputed:"):
+    if not name.startswith(("precomputed:", OWN_PREFIX)):
         check_choice("embedding", name, EMBEDDINGS + CONTROLS)
 
 

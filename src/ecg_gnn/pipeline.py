@@ -1,14 +1,15 @@
 """The paper on one page: embed, evolve, classify, for one split of one dataset."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from ecg_gnn.config import RunConfig, known
+from ecg_gnn.checks import check_choice
+from ecg_gnn.config import OWN_PREFIX, RunConfig, known
 from ecg_gnn.data import GraphDataset, Split
 from ecg_gnn.embed import (
     BGRLEmbedder,
@@ -37,10 +38,17 @@ ProgressFor = Callable[[str], Progress | None]
 
 @dataclass(frozen=True, kw_only=True)
 class Workspace:
-    """Where a run keeps and shows things; none of it changes a result."""
+    """What a run brings along.
+
+    Attributes:
+        cache: Where embeddings are kept.
+        progress: Who is told how it goes.
+        embedders: Embedders of the caller's own, by the names ``own:...``.
+    """
 
     cache: EmbeddingCache | None = None
     progress: ProgressFor = lambda _name: None
+    embedders: Mapping[str, Embedder] = field(default_factory=dict)
 
 
 # --- Step 1 ---------------------------------------------------------------------------
@@ -48,6 +56,10 @@ class Workspace:
 
 def make_embedder(name: str, config: RunConfig, workspace: Workspace) -> Embedder:
     """Build a weak classifier or control from its name and a resolved config."""
+    if name in workspace.embedders:
+        return workspace.embedders[name]
+    if name.startswith(OWN_PREFIX):
+        check_choice("embedding", name, workspace.embedders)
     if name.startswith("precomputed:"):
         return PrecomputedEmbedder.from_file(name.removeprefix("precomputed:"))
     builders: dict[str, Callable[[], Embedder]] = {
@@ -111,8 +123,6 @@ def evolve(
     split: Split,
     config: RunConfig,
     workspace: Workspace | None = None,
-    *,
-    embedder: Embedder | None = None,
 ) -> Tensor:
     """The evolved graph of one embedding on one split, as edges ``[2, E]``.
 
@@ -121,14 +131,13 @@ def evolve(
         dataset: The graph.
         split: Whose labels may be seen.
         config: Resolved settings.
-        workspace: Cache and progress.
-        embedder: Used instead of the one that ``name`` would build.
+        workspace: Cache, progress and embedders of the caller's own.
     """
     workspace = workspace or Workspace()
     data = dataset.data()
     if name == "mlp-gnn":  # a model trained on the MLP's evolved graph embeds
         data.ecg_edge_index = evolve("mlp", dataset, split, config, workspace)
-    embedder = embedder or make_embedder(name, config, workspace)
+    embedder = make_embedder(name, config, workspace)
     # Without labels one training serves all splits, so the split is not in its seed.
     purpose = ("embed", split.index) if embedder.uses_labels else ("embed",)
     seed = derive_seed(config.seed, *purpose)

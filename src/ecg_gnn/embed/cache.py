@@ -15,8 +15,9 @@ from torch_geometric.data import Data
 from ecg_gnn._version import __version__
 from ecg_gnn.checks import InputError
 from ecg_gnn.embed.combine import ConcatEmbedder, concatenate
-from ecg_gnn.embed.protocol import Embedder, SplitMasks, hide_labels
+from ecg_gnn.embed.protocol import Embedder, SplitMasks, show_to
 from ecg_gnn.files import atomic_path
+from ecg_gnn.train.checkpoint import content_hash
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,10 +68,7 @@ def embed_nodes(
                 for p in embedder.parts
             ]
         )
-    shown = data if embedder.leaks else hide_labels(data, split)
-    if not embedder.uses_labels:
-        shown = shown.clone()
-        shown.y = torch.full_like(data.y, -1)
+    shown = show_to(embedder, data, split)
     key = cache_key(embedder, shown, split, seed)
     stored = cache.load(key) if cache is not None and key is not None else None
     if stored is not None:
@@ -93,23 +91,19 @@ def cache_key(
     described = _describe(embedder)
     if described is None:
         return None
-    digest = hashlib.sha256(f"{__version__}/{described}/{seed}".encode())
     tensors = [data.x, data.edge_index]
     if "ecg_edge_index" in data:
         tensors.append(data.ecg_edge_index)
     if embedder.uses_labels:
         tensors += [data.y, split.train_mask, split.val_mask]
-    for tensor in tensors:
-        digest.update(f"{tensor.dtype}{list(tensor.shape)}".encode())
-        digest.update(tensor.contiguous().numpy().tobytes())
-    return digest.hexdigest()
+    whole = f"{__version__}/{described}/{seed}/{content_hash(tensors)}"
+    return hashlib.sha256(whole.encode()).hexdigest()
 
 
 def _describe(value: Any) -> str | None:
     """A text that is equal exactly when two settings are; None if there is none."""
     if isinstance(value, Tensor):
-        content = hashlib.sha256(value.contiguous().numpy().tobytes()).hexdigest()
-        return f"{value.dtype}{list(value.shape)}{content}"
+        return content_hash([value])
     if isinstance(value, tuple):
         parts = [_describe(part) for part in value]
         return None if None in parts else str(parts)

@@ -3,9 +3,11 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 import torch
+from numpy.lib.format import read_array
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
@@ -53,16 +55,16 @@ class PrecomputedEmbedder:
         path = Path(path)
         if not path.is_file():
             raise InputError(f"'embedding' file {str(path)!r} does not exist")
-        try:
-            array = _READERS[path.suffix](path)
-        except KeyError:
+        if path.suffix not in _READERS:
             raise InputError(
                 f"'embedding' file must end in one of {sorted(_READERS)} "
                 f"(got {path.name!r})"
-            ) from None
-        except (ValueError, OSError, SafetensorError, EOFError) as error:
+            )
+        try:
+            tensor = torch.as_tensor(_READERS[path.suffix](path))
+        except _UNREADABLE as error:
             raise InputError(f"{path} cannot be read as embeddings: {error}") from None
-        return cls(torch.as_tensor(array), name=sha256_of_file(path))
+        return cls(tensor, name=sha256_of_file(path))
 
     def fit(self, data: Data, split: SplitMasks, *, seed: int) -> "PrecomputedEmbedder":
         """Nothing to learn; the number of rows must be the graph's."""
@@ -89,8 +91,15 @@ def _read_npz(path: Path) -> object:
         return _only_value({name: file[name] for name in file.files})
 
 
+def _read_npy(path: Path) -> object:
+    with path.open("rb") as file:
+        return read_array(file, allow_pickle=False)
+
+
+# What an array of text, or a file that is not what its name says, raises.
+_UNREADABLE = (ValueError, TypeError, OSError, EOFError, BadZipFile, SafetensorError)
 _READERS: dict[str, Callable[[Path], object]] = {
-    ".npy": lambda path: np.load(path, allow_pickle=False),
+    ".npy": _read_npy,
     ".npz": _read_npz,
     ".safetensors": lambda path: _only_value(load_file(path)),
 }

@@ -2,6 +2,7 @@
 
 from typing import Protocol, runtime_checkable
 
+import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
@@ -67,3 +68,12 @@ def hide_labels(data: Data, split: SplitMasks) -> Data:
     visible = data.clone()
     visible.y = data.y.masked_fill(~shown, HIDDEN)
     return visible
+
+
+def show_to(embedder: Embedder, data: Data, split: SplitMasks) -> Data:
+    """What this embedder may see of ``data``: no labels if it says it uses none."""
+    shown = data if embedder.leaks else hide_labels(data, split)
+    if not embedder.uses_labels:
+        shown = shown.clone()
+        shown.y = torch.full_like(data.y, HIDDEN)
+    return shown

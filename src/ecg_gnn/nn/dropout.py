@@ -39,5 +39,7 @@ def _cpu_mask(x: Tensor, rate: float) -> Tensor:
     words.random_(-(2**63), None)
     bits = words.view(torch.int16)[: x.numel()].view(x.shape)
     threshold = round(rate * 2**16)  # of 2^16 equally likely values, this many drop
-    scale = 2**16 / max(2**16 - threshold, 1)
+    if threshold == 2**16:  # all; the comparison below would overflow int16
+        return torch.zeros_like(x)
+    scale = 2**16 / (2**16 - threshold)
     return (bits >= threshold - 2**15).to(x.dtype).mul_(scale)

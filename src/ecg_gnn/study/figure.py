@@ -11,6 +11,7 @@ from ecg_gnn.study.table import METRIC_NAMES, row_name
 # Okabe and Ito's colours, told apart by everybody; controls stay grey.
 _COLOURS = {"baseline": "#0072B2", "ecg": "#D55E00", "identity": "#7F7F7F"}
 _OTHER_COLOUR = "#B8A03A"
+_GRAPH_COLOURS = ["#0072B2", "#D55E00", "#E69F00", "#CC79A7", "#009E73", "#56B4E9"]
 
 
 def draw(report: Report, path: Path) -> None:
@@ -47,13 +48,13 @@ def _draw_scores(axes: Any, report: Report) -> None:
         axes.plot([place - 0.25, place + 0.25], [mean, mean], color=colour, lw=2.5)
         axes.annotate(
             f"{mean:.2f}",
-            (place + 0.27, mean),
+            (place + 0.3, mean),
             color=colour,
             va="center",
             fontsize=9,
         )
     axes.set_xticks(range(len(rows)), _names(rows), rotation=20, ha="right")
-    axes.set_xlim(-0.6, len(rows) - 0.1)
+    axes.set_xlim(-0.5, len(rows) - 0.15)
     axes.set_ylabel(f"test {METRIC_NAMES[report.metric]} (%)")
     axes.set_title("Scores, one line per split", fontsize=10)
     axes.spines[["top", "right"]].set_visible(False)
@@ -83,9 +84,7 @@ def _draw_homophily(axes: Any, report: Report) -> None:
     keys |= {"label_informativeness": "LI"}
     width = 0.8 / len(graphs)
     for place, (name, found) in enumerate(graphs.items()):
-        colour = (
-            "#0072B2" if name == "G" else ["#D55E00", "#E69F00", "#CC79A7"][place % 3]
-        )
+        colour = _GRAPH_COLOURS[place % len(_GRAPH_COLOURS)]
         values = [found[key] if found[key] is not None else 0 for key in keys]
         left = [i + (place - (len(graphs) - 1) / 2) * width for i in range(len(keys))]
         label = "G" if name == "G" else f"G_ECG ({name})"

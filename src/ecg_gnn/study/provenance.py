@@ -2,6 +2,7 @@
 
 import platform
 import subprocess
+from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from ecg_gnn._version import __version__
 def provenance(device: str) -> dict[str, Any]:
     """Versions and machine, for the record; nothing here changes a result."""
     return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "ecg_gnn": __version__,
         "commit": _commit(),
         "python": platform.python_version(),

@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from ecg_gnn.checks import InputError, check_in_range
 from ecg_gnn.config import RunConfig, known
 from ecg_gnn.data import GraphDataset, load_dataset
-from ecg_gnn.embed import EmbeddingCache
+from ecg_gnn.embed import Embedder, EmbeddingCache
 from ecg_gnn.evolve import graph_statistics
 from ecg_gnn.files import write_json
 from ecg_gnn.presets import resolve
@@ -66,6 +66,7 @@ def run(
     out: str | Path | None = None,
     out_root: str | Path | None = None,
     cache: EmbeddingCache | None = None,
+    embedders: Mapping[str, Embedder] | None = None,
     jobs: int = 1,
     on_progress: OnProgress | None = None,
     on_record: OnRecord | None = None,
@@ -79,13 +80,17 @@ def run(
         out: Output folder; an interrupted run in it goes on. None writes nothing.
         out_root: Where a folder named after this run is made, if ``out`` is not given.
         cache: Where embeddings are kept.
+        embedders: Embedders of one's own: ``{"own:degree": DegreeEmbedder()}`` beside
+            ``own:degree`` among the config's embeddings.
         jobs: Trainings at a time, each in a process of its own.
         on_progress: ``(variant and split, work) -> callback(done, all, score)``.
         on_record: Told of every finished training: ``(record, done, in all)``.
     """
     check_in_range("jobs", jobs, 1, None)
     config, dataset = _prepare(config or RunConfig(), data_root, dataset)
-    run_id = config.run_id(dataset.sha256)
+    run_id = config.run_id(
+        dataset.sha256, *sorted(map(repr, (embedders or {}).items()))
+    )
     if out is None and out_root is not None:
         name = Path(dataset.name).stem.split(":")[0]
         out = Path(out_root) / f"{name}-{config.model.name}-{run_id}"
@@ -106,6 +111,7 @@ def run(
         made_with=made_with,
         folder=folder,
         cache=cache,
+        embedders=embedders or {},
         on_progress=on_progress,
     )
     report = _report(runner, _gather(runner, jobs, on_record))

@@ -1,7 +1,7 @@
 """Single trainings (a variant on a split), one after another or several at a time."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ecg_gnn.config import RunConfig, known
 from ecg_gnn.data import GraphDataset
-from ecg_gnn.embed import EmbeddingCache
+from ecg_gnn.embed import Embedder, EmbeddingCache
 from ecg_gnn.evolve import graph_statistics
 from ecg_gnn.pipeline import Workspace, classify, evolve
 from ecg_gnn.study.records import Record, RunFolder
@@ -33,6 +33,7 @@ class UnitRunner:
     made_with: dict[str, Any]
     folder: RunFolder | None = None
     cache: EmbeddingCache | None = None
+    embedders: Mapping[str, Embedder] = field(default_factory=dict)
     on_progress: OnProgress | None = field(default=None, repr=False)
 
     def __call__(self, unit: Unit) -> Record:
@@ -82,11 +83,10 @@ class UnitRunner:
         )
 
     def _workspace(self, title: str) -> Workspace:
+        own = Workspace(cache=self.cache, embedders=self.embedders)
         if (on_progress := self.on_progress) is None:
-            return Workspace(cache=self.cache)
-        return Workspace(
-            cache=self.cache, progress=lambda work: on_progress(title, work)
-        )
+            return own
+        return replace(own, progress=lambda work: on_progress(title, work))
 
     def _statistics(self, edges: Tensor) -> Statistics:
         return plain(graph_statistics(edges, self.dataset.y, directed=True))

@@ -1,13 +1,27 @@
 """Checkpoints: one safetensors file, written whole or not at all, nothing pickled."""
 
+import hashlib
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
 
+import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
+from torch import Tensor
 
 from ecg_gnn.files import atomic_path
 from ecg_gnn.train.state import TrainState
+
+
+def content_hash(tensors: Iterable[Tensor]) -> str:
+    """The SHA-256 of the types, shapes and values of tensors, in their order."""
+    digest = hashlib.sha256()
+    for tensor in tensors:
+        digest.update(f"{tensor.dtype}{list(tensor.shape)}".encode())
+        flat = tensor.detach().cpu().contiguous().flatten()
+        digest.update(flat.view(torch.uint8).numpy())  # numpy knows no bfloat16
+    return digest.hexdigest()
 
 
 def save_checkpoint(path: Path, state: TrainState, fingerprint: str) -> None:

@@ -20,7 +20,7 @@ from ecg_gnn.checks import InputError, check_in_range
 from ecg_gnn.nn.network import Network
 from ecg_gnn.nn.parallel import GraphInput
 from ecg_gnn.seeds import derive_seed, seeded
-from ecg_gnn.train.checkpoint import load_checkpoint, save_checkpoint
+from ecg_gnn.train.checkpoint import content_hash, load_checkpoint, save_checkpoint
 from ecg_gnn.train.metrics import METRICS, supervised_loss
 from ecg_gnn.train.precision import computing_in
 from ecg_gnn.train.state import TrainState
@@ -114,8 +114,9 @@ def train(
     """
     device = task.x.device
     state = TrainState.start(network, config.lr, config.weight_decay, config.steps)
-    fingerprint = f"{seed}/{config}/{_shape_of(network)}"
+    fingerprint = ""
     if checkpoint is not None:
+        fingerprint = _fingerprint(network, task, config, seed)
         load_checkpoint(checkpoint, state, fingerprint)
     last = last_report = last_save = time.perf_counter()
     with seeded(seed, "training"), computing_in(config.precision, device):
@@ -181,5 +182,15 @@ def _result(state: TrainState, task: Task) -> TrainResult:
     )
 
 
-def _shape_of(network: Network) -> str:
-    return str([(name, *tensor.shape) for name, tensor in network.state_dict().items()])
+def _fingerprint(network: Network, task: Task, config: TrainConfig, seed: int) -> str:
+    """Everything that determines a training, the first weights included."""
+    test = [] if task.test_index is None else [task.test_index]
+    edges = [graph.adjacency.edge_index() for graph in task.graphs]
+    content = content_hash(
+        [
+            *network.state_dict().values(),
+            *(task.x, task.y, task.train_index, task.val_index, *test, *edges),
+        ]
+    )
+    rates = [graph.drop_edge for graph in task.graphs]
+    return f"{seed}/{config}/{task.metric}/{rates}/{content}"

@@ -15,16 +15,19 @@ def supervised_loss(logits: Tensor, y: Tensor) -> Tensor:
 
 
 def accuracy(logits: Tensor, y: Tensor) -> Tensor:
-    """Share of nodes whose highest logit is their class; one logit is cut at zero."""
+    """Share of nodes whose highest logit is their class; one logit is cut at zero.
+
+    NaN where a logit is: a diverged network has no score, and is never the best one.
+    """
     predicted = logits[:, 0] > 0 if logits.size(1) == 1 else logits.argmax(dim=1)
-    return (predicted == y).double().mean()
+    return _nan_if_any(logits, (predicted == y).double().mean())
 
 
 def roc_auc(logits: Tensor, y: Tensor) -> Tensor:
     """Area under the ROC curve of two classes; tied scores count half.
 
     It is the Mann-Whitney statistic: the mean rank of the positives, where tied scores
-    share the mean of their ranks. NaN where one class is absent.
+    share the mean of their ranks. NaN where one class is absent or a score is NaN.
 
     Args:
         logits: ``[n, 1]``, or ``[n, 2]`` whose difference is the score.
@@ -39,7 +42,11 @@ def roc_auc(logits: Tensor, y: Tensor) -> Tensor:
     num_positive = positive.sum()
     num_negative = y.numel() - num_positive
     excess = (rank * positive).sum() - num_positive * (num_positive + 1) / 2
-    return excess / (num_positive * num_negative)
+    return _nan_if_any(score, excess / (num_positive * num_negative))
+
+
+def _nan_if_any(values: Tensor, score: Tensor) -> Tensor:
+    return torch.where(values.isnan().any(), torch.nan, score)
 
 
 METRICS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
