@@ -1,7 +1,7 @@
 """STEP 1: weak classifiers that embed the nodes, and the controls beside them."""
 
 from ecg_gnn.embed.bgrl import BGRLEmbedder
-from ecg_gnn.embed.cache import EmbeddingCache, embed_nodes
+from ecg_gnn.embed.cache import EmbeddingCache, describe_embedder, embed_nodes
 from ecg_gnn.embed.combine import ConcatEmbedder
 from ecg_gnn.embed.contract import check_embedder
 from ecg_gnn.embed.controls import IdentityControl, OracleControl, RandomControl
@@ -24,6 +24,7 @@ __all__ = [
     "SplitMasks",
     "TrainedModelEmbedder",
     "check_embedder",
+    "describe_embedder",
     "embed_nodes",
     "hide_labels",
 ]

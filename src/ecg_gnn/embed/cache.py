@@ -40,9 +40,15 @@ class EmbeddingCache:
             return None
 
     def store(self, key: str, embedding: Tensor) -> None:
-        """Keep an embedding, whole or not at all."""
-        with atomic_path(self._path(key)) as temporary:
-            save_file({"embedding": embedding.contiguous()}, temporary)
+        """Keep an embedding, whole or not at all; a run does not depend on it."""
+        try:
+            with atomic_path(self._path(key)) as temporary:
+                save_file({"embedding": embedding.contiguous()}, temporary)
+        except (OSError, SafetensorError) as error:
+            warnings.warn(
+                f"{self.folder} cannot be written ({error}): the embedding is not kept",
+                stacklevel=2,
+            )
 
     def _path(self, key: str) -> Path:
         return self.folder / f"{key}.safetensors"
@@ -88,7 +94,7 @@ def cache_key(
 
     None for an embedder that is no dataclass: its settings cannot be told.
     """
-    described = _describe(embedder)
+    described = describe_embedder(embedder)
     if described is None:
         return None
     tensors = [data.x, data.edge_index]
@@ -98,6 +104,11 @@ def cache_key(
         tensors += [data.y, split.train_mask, split.val_mask]
     whole = f"{__version__}/{described}/{seed}/{content_hash(tensors)}"
     return hashlib.sha256(whole.encode()).hexdigest()
+
+
+def describe_embedder(embedder: Embedder) -> str | None:
+    """A text that is equal exactly when two embedders' settings are, if it can be."""
+    return _describe(embedder)
 
 
 def _describe(value: Any) -> str | None:

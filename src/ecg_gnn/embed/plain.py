@@ -68,10 +68,12 @@ class PrecomputedEmbedder:
 
     def fit(self, data: Data, split: SplitMasks, *, seed: int) -> "PrecomputedEmbedder":
         """Nothing to learn; the number of rows must be the graph's."""
-        if self.tensor.dim() != 2 or self.tensor.size(0) != data.num_nodes:
+        shape = list(self.tensor.shape)
+        fits = self.tensor.dim() == 2 and shape[0] == data.num_nodes and shape[1] > 0
+        if not fits or self.tensor.is_complex():
             raise InputError(
-                f"precomputed embeddings must have shape [{data.num_nodes}, D], one "
-                f"row per node (got {list(self.tensor.shape)})"
+                f"precomputed embeddings must be real numbers [{data.num_nodes}, D], "
+                f"one row per node (got {self.tensor.dtype} {shape})"
             )
         return self
 
@@ -87,7 +89,7 @@ def _only_value(arrays: Mapping[str, object]) -> object:
 
 
 def _read_npz(path: Path) -> object:
-    with np.load(path, allow_pickle=False) as file:
+    with path.open("rb") as source, np.load(source, allow_pickle=False) as file:
         return _only_value({name: file[name] for name in file.files})
 
 

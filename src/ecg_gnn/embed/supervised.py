@@ -34,6 +34,7 @@ def fit_network(
     dropout: float,
     seed: int,
     device: str,
+    norm: str = "batch",
     progress: Progress | None = None,
 ) -> Network:
     """Train a classifier on training labels, stopped on validation labels."""
@@ -48,6 +49,7 @@ def fit_network(
             num_layers=num_layers,
             num_graphs=len(graphs),
             dropout=dropout,
+            norm=norm,
         )
     task = Task(
         x=data.x,

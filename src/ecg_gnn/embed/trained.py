@@ -28,6 +28,7 @@ class TrainedModelEmbedder:
         num_layers: Number of layers.
         dropout: Dropout rate.
         drop_edge: DropEdge rate on the evolved graph.
+        norm: Normalisation of the tuned backbone.
         train: Steps, learning rate and precision.
         device: Where to train.
         progress: Told how training goes.
@@ -39,6 +40,7 @@ class TrainedModelEmbedder:
     num_layers: int = 2
     dropout: float = 0.2
     drop_edge: float = 0.0
+    norm: str = "batch"
     train: TrainConfig = field(default_factory=TrainConfig)
     device: str = "cpu"
     progress: Progress | None = field(default=None, compare=False, repr=False)
@@ -63,6 +65,7 @@ class TrainedModelEmbedder:
             dropout=self.dropout,
             seed=seed,
             device=self.device,
+            norm=self.norm,
             progress=self.progress,
         )
         return replace(self, network=network)

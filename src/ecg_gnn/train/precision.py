@@ -31,7 +31,14 @@ def computing_in(precision: str, device: torch.device) -> Iterator[None]:
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
     try:
-        with torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16"):
+        # Uncached: the block spans many steps, and the cache of cast weights lives as
+        # long as the block, so every step would compute with the first step's weights.
+        with torch.autocast(
+            device.type,
+            torch.bfloat16,
+            enabled=precision == "bf16",
+            cache_enabled=False,
+        ):
             yield
     finally:
         torch.set_float32_matmul_precision(before)

@@ -1,0 +1,266 @@
+"""Both backbones against a forward pass written by hand, and building by name."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch_geometric.nn import GATConv, GCNConv, SAGEConv
+
+from ecg_gnn.checks import InputError
+from ecg_gnn.nn import (
+    BACKBONES,
+    MODULES,
+    BenchmarkNet,
+    Network,
+    TunedNet,
+    build_network,
+    model_names,
+    wants_self_loops,
+)
+from toy_graphs import directed_edges, graph_input, random, undirected_edges
+
+NUM_NODES, FEATURES, CHANNELS, CLASSES = 17, 5, 16, 3
+
+
+def benchmark_net(model, num_graphs=1, num_layers=2):
+    torch.manual_seed(4)
+    sizes = (FEATURES, CHANNELS, CLASSES, num_layers, num_graphs)
+    net = BenchmarkNet(model, *sizes, 0.0).double()
+    scatter_norms(net)
+    return net
+
+
+def scatter_norms(net):
+    """Weights of norms start at one and zero, where mistakes would not show."""
+    generator = torch.Generator().manual_seed(6)
+    for module in net.modules():
+        if isinstance(module, torch.nn.LayerNorm | torch.nn.BatchNorm1d):
+            module.weight.data.uniform_(0.5, 2, generator=generator)
+            module.bias.data.normal_(generator=generator)
+
+
+def layer_norm(norm, x):
+    centred = x - x.mean(-1, keepdim=True)
+    variance = centred.square().mean(-1, keepdim=True)
+    return centred / (variance + 1e-5).sqrt() * norm.weight + norm.bias
+
+
+def by_hand(net, x, graphs):
+    """The benchmark's network, as the specification words it."""
+    x = F.gelu(F.linear(x, net.input[0].weight, net.input[0].bias))
+    for layer, block in enumerate(net.blocks):
+        normed = layer_norm(net.norms[layer], x)
+        states = [
+            module(normed, graph.adjacency)
+            for module, graph in zip(block.branches, graphs, strict=True)
+        ]
+        if len(states) > 1:
+            joined = torch.cat(states, dim=-1)
+            states = [F.linear(joined, block.project.weight, block.project.bias)]
+        x = x + states[0]
+        if net.after:
+            norm, feed_forward = net.after[layer]
+            x = x + feed_forward(layer_norm(norm, x))
+    states = layer_norm(net.output_norm, x)
+    return states, F.linear(states, net.output.weight, net.output.bias)
+
+
+def inputs(num_graphs, self_loops):
+    given = graph_input(undirected_edges(), self_loops=self_loops)
+    evolved = [graph_input(directed_edges(seed=s)) for s in range(1, num_graphs)]
+    return [given, *evolved]
+
+
+@pytest.mark.parametrize("model", MODULES)
+@pytest.mark.parametrize("num_graphs", [1, 2, 3])
+def test_benchmark_net_matches_hand_written_forward(model, num_graphs):
+    net = benchmark_net(model, num_graphs)
+    graphs = inputs(num_graphs, wants_self_loops("benchmark", model))
+    x = random(NUM_NODES, FEATURES)
+    states, logits = by_hand(net, x, graphs)
+    torch.testing.assert_close(net.represent(x, graphs), states, atol=1e-10, rtol=0)
+    torch.testing.assert_close(net(x, graphs), logits, atol=1e-10, rtol=0)
+    assert torch.equal(net(x, graphs), net.classify(net.represent(x, graphs)))
+
+
+@pytest.mark.parametrize("model", MODULES)
+@pytest.mark.parametrize("num_graphs", [1, 2])
+def test_only_transformers_have_a_feed_forward_block_of_their_own(model, num_graphs):
+    net = benchmark_net(model, num_graphs, num_layers=3)
+    expected = 3 if model.startswith("gt") else 0  # once per layer, not per graph
+    assert len(net.after) == expected
+
+
+# --- The tuned backbone ---------------------------------------------------------------
+
+
+def pyg_twin(conv, model):
+    """PyG's layer with the weights of ours."""
+    out_channels, in_channels = conv.lin.weight.shape
+    if model == "gcn":
+        twin = GCNConv(in_channels, out_channels, bias=False, add_self_loops=False)
+        twin.lin.weight.data = conv.lin.weight.data
+    elif model == "sage":
+        twin = SAGEConv(in_channels, out_channels, bias=False, root_weight=False)
+        twin.lin_l.weight.data = conv.lin.weight.data
+    else:
+        twin = GATConv(in_channels, out_channels, bias=False, add_self_loops=False)
+        twin.lin.weight.data = conv.lin.weight.data
+        twin.att_src.data = conv.score_source.weight.data[None]
+        twin.att_dst.data = conv.score_target.weight.data[None]
+    return twin.double()
+
+
+def normalised(norm, kind, state):
+    if kind == "batch":
+        centred = state - state.mean(0)
+        scale = (centred.square().mean(0) + 1e-5).sqrt()
+        return centred / scale * norm.weight + norm.bias
+    return layer_norm(norm, state) if kind == "layer" else state
+
+
+@pytest.mark.parametrize("model", model_names("tuned"))
+@pytest.mark.parametrize("norm", ["batch", "layer", "none"])
+@pytest.mark.parametrize("num_graphs", [1, 2])
+def test_tuned_net_matches_pyg(model, norm, num_graphs):
+    torch.manual_seed(4)
+    sizes = (FEATURES, CHANNELS, CLASSES, 3, num_graphs)
+    net = TunedNet(model, *sizes, 0.0, norm).double()
+    scatter_norms(net)
+    # PyG normalises GCN by in-degrees alone: equal to ours where graphs are undirected.
+    graphs = [
+        graph_input(undirected_edges(seed=s), self_loops=True)
+        for s in range(num_graphs)
+    ]
+    x = random(NUM_NODES, FEATURES)
+    got = net(x, graphs)
+    for layer, skip in enumerate(net.skips):
+        state = F.linear(x, skip.weight, skip.bias)
+        for branch, graph in zip(net.branches, graphs, strict=True):
+            edges = graph.adjacency.edge_index()
+            state = state + pyg_twin(branch[layer], model)(x, edges)
+        x = normalised(net.norms[layer], norm, state).relu()
+    expected = F.linear(x, net.output.weight, net.output.bias)
+    torch.testing.assert_close(got, expected, atol=1e-5, rtol=0)
+
+
+def test_tuned_net_drops_after_every_layer():
+    net = TunedNet("gcn", FEATURES, 64, CLASSES, 1, 1, 0.5, "layer")
+    x, graphs = random(NUM_NODES, FEATURES, dtype=torch.float32), inputs(1, True)
+    torch.manual_seed(0)
+    dropped = net.represent(x, graphs)
+    whole = net.eval().represent(x, graphs)
+    kept = dropped != 0
+    torch.testing.assert_close(dropped[kept], 2 * whole[kept])
+    assert 0.3 < kept[whole > 0].float().mean() < 0.7
+
+
+def test_batch_norm_uses_running_statistics_in_evaluation():
+    net = TunedNet("gcn", FEATURES, CHANNELS, CLASSES, 1, 1, 0.0, "batch")
+    x, graphs = random(NUM_NODES, FEATURES, dtype=torch.float32), inputs(1, True)
+    assert not torch.allclose(net(x, graphs), net.eval()(x, graphs))
+
+
+# --- By name --------------------------------------------------------------------------
+
+
+def build(**changes):
+    settings = {
+        "backbone": "benchmark",
+        "model": "gcn",
+        "in_channels": FEATURES,
+        "hidden_channels": CHANNELS,
+        "num_classes": CLASSES,
+        "num_layers": 2,
+        "num_graphs": 2,
+        "dropout": 0.2,
+    }
+    return build_network(**settings | changes)
+
+
+def every_model():
+    return [(b, m) for b in BACKBONES for m in model_names(b)]
+
+
+@pytest.mark.parametrize(("backbone", "model"), every_model())
+@pytest.mark.parametrize("num_graphs", [1, 2, 3])
+def test_every_name_builds_and_trains(backbone, model, num_graphs, device):
+    net = build(backbone=backbone, model=model, num_graphs=num_graphs).to(device)
+    assert isinstance(net, Network)
+    graphs = inputs(num_graphs, wants_self_loops(backbone, model))
+    x = random(NUM_NODES, FEATURES, dtype=torch.float32).to(device)
+    logits = net(x, [graph.to(device) for graph in graphs])
+    assert logits.shape == (NUM_NODES, CLASSES)
+    logits.square().sum().backward()
+    assert all(p.grad is not None for p in net.parameters())
+
+
+@pytest.mark.parametrize(("backbone", "model"), every_model())
+@pytest.mark.parametrize(("num_classes", "num_logits"), [(2, 1), (3, 3), (18, 18)])
+def test_two_classes_get_one_logit(backbone, model, num_classes, num_logits):
+    net = build(backbone=backbone, model=model, num_classes=num_classes, num_graphs=1)
+    graphs = inputs(1, True)
+    x = random(NUM_NODES, FEATURES, dtype=torch.float32)
+    assert net(x, graphs).shape == (NUM_NODES, num_logits)
+    assert net.represent(x, graphs).shape == (NUM_NODES, CHANNELS)
+
+
+def test_names():
+    assert BACKBONES == ("benchmark", "tuned")
+    assert model_names("benchmark") == list(MODULES)
+    assert model_names("tuned") == ["gcn", "sage", "gat"]
+
+
+@pytest.mark.parametrize(("backbone", "model"), every_model())
+def test_self_loops(backbone, model):
+    expected = backbone == "tuned" or model in ("gcn", "gat", "gt")
+    assert wants_self_loops(backbone, model) == expected
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"backbone": "big"},
+            r"'backbone' must be one of \['benchmark', 'tuned'\] \(got 'big'\)",
+        ),
+        ({"model": "gin"}, r"'model' must be one of \['resnet', .*\] \(got 'gin'\)"),
+        (
+            {"backbone": "tuned", "model": "gt"},
+            r"'model' must be one of \['gcn', 'sage', 'gat'\] \(got 'gt'\)",
+        ),
+        (
+            {"norm": "graph"},
+            r"'norm' must be one of \['batch', 'layer', 'none'\] \(got 'graph'\)",
+        ),
+        ({"num_layers": 0}, r"'layers' must be in \[1, inf\) \(got 0\)"),
+        ({"hidden_channels": 0}, r"'hidden' must be in \[1, inf\) \(got 0\)"),
+        ({"dropout": 1.0}, r"'dropout' must be in \[0, 0.99\] \(got 1.0\)"),
+        ({"dropout": -0.1}, r"'dropout' must be in \[0, 0.99\] \(got -0.1\)"),
+        ({"dropout": float("nan")}, r"'dropout' must be in .* \(got nan\)"),
+        (
+            {"model": "gat-sep", "hidden_channels": 20},
+            r"'hidden' must be a multiple of 8, .* \(got 20\)",
+        ),
+        (
+            {"model": "gt", "hidden_channels": 12},
+            r"'hidden' must be a multiple of 8, .* \(got 12\)",
+        ),
+    ],
+)
+def test_refuses(changes, message):
+    with pytest.raises(InputError, match=message):
+        build(**changes)
+
+
+def test_width_without_heads_may_be_odd():
+    assert build(model="sage", hidden_channels=13).output.in_features == 13
+    tuned = build(backbone="tuned", model="gat", hidden_channels=13)
+    assert tuned.output.in_features == 13
+
+
+def test_a_network_of_ones_own_must_say_how():
+    net = Network()
+    with pytest.raises(NotImplementedError):
+        net.represent(torch.ones(1, 1), [])
+    with pytest.raises(NotImplementedError):
+        net.classify(torch.ones(1, 1))
