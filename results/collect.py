@@ -101,7 +101,9 @@ def table() -> str:
     lines += [
         "deviation over the official splits; differences are paired by split, with"
     ]
-    lines += ["Student's 95% interval. Runs may have shared their machine: the seconds in"]
+    lines += [
+        "Student's 95% interval. Runs may have shared their machine: the seconds in"
+    ]
     lines += ["the records are no benchmark."]
     header = ["model", "variant", "splits", "ours", "paper"]
     header += ["− baseline [95% CI]", "− identity [95% CI]"]

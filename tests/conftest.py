@@ -7,10 +7,18 @@ import pytest
 import torch
 
 
+@pytest.fixture(scope="session")
+def built_kernels(tmp_path_factory):
+    """Compiled kernels are built once for all tests and their processes."""
+    return tmp_path_factory.mktemp("kernels")
+
+
 @pytest.fixture(autouse=True)
-def _private_cache(tmp_path, monkeypatch):
+def _private_cache(tmp_path_factory, built_kernels, monkeypatch):
     """No test reads or fills the user's own cache of embeddings."""
-    monkeypatch.setenv("ECG_CACHE", str(tmp_path / "cache"))
+    cache = tmp_path_factory.mktemp("cache")
+    (cache / "kernels").symlink_to(built_kernels)
+    monkeypatch.setenv("ECG_CACHE", str(cache))
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """What a user's mistake gets: one sentence with name, what is allowed, what came."""
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -28,9 +29,12 @@ def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
 def check_in_range(
     name: str, value: float, low: float | None, high: float | None
 ) -> None:
-    """Refuse ``value`` unless ``low <= value <= high``; None leaves a side open."""
-    too_low = low is not None and not value >= low
-    too_high = high is not None and not value <= high
+    """Refuse ``value`` unless ``low <= value <= high``; None leaves a side open.
+
+    Infinity and NaN are in no range.
+    """
+    too_low = value == -math.inf if low is None else not value >= low
+    too_high = value == math.inf if high is None else not value <= high
     if too_low or too_high or value != value:
         left = "(-inf" if low is None else f"[{low}"
         right = "inf)" if high is None else f"{high}]"

@@ -12,7 +12,8 @@ import types
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Self, TypeVar
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
 from ecg_gnn._version import __version__
 from ecg_gnn.checks import InputError, check_choice, check_in_range
@@ -34,11 +35,29 @@ CONTROLS = ("identity", "random", "oracle")
 SelfLoops = Literal["exclude", "within_k", "add", "only"]
 Similarity = Literal["cosine", "dot", "euclidean"]
 Preset = Literal["quick", "paper"]
+Engine = Literal["fast", "reference"]
 Precision = Literal["auto", "fp32", "tf32", "bf16"]
 
 
+class _Section:
+    """Settings that bring every field to its declared type, or refuse it."""
+
+    prefix: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        for name, hint in _field_types(type(self)).items():
+            value = _parse(hint, getattr(self, name), f"{self.prefix}{name}")
+            # Frozen for everybody else: 0 becomes 0.0 and a list a tuple here, so that
+            # equal settings are equal and have one id.
+            object.__setattr__(self, name, value)
+        self._check()
+
+    def _check(self) -> None:
+        """Refuse values that no run can have."""
+
+
 @dataclass(frozen=True, kw_only=True)
-class EmbedConfig:
+class EmbedConfig(_Section):
     """Step 1: weak classifiers."""
 
     names: tuple[str, ...] = ("mlp",)
@@ -54,21 +73,24 @@ class EmbedConfig:
     bgrl_lr: float = 1e-3
     """Peak learning rate of BGRL"""
 
-    def __post_init__(self) -> None:
+    prefix: ClassVar[str] = "embed."
+
+    def _check(self) -> None:
         if not self.names:
             raise InputError(
                 "'embed.names' must name at least one embedding (got none)"
             )
         for name in self.names:
-            for part in name.split(","):
-                _check_embedding_name(part)
+            _check_embedding(name)
         _check_optional("embed.layers", self.layers, 1)
         _check_optional("embed.hidden", self.hidden, 2)
         _check_optional("embed.steps", self.steps, 1)
+        _check_optional("embed.lr", self.lr, 0)
+        check_in_range("embed.bgrl_lr", self.bgrl_lr, 0, None)
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvolveConfig:
+class EvolveConfig(_Section):
     """Step 2: from embeddings to the evolved graph."""
 
     k: int | None = None
@@ -80,14 +102,14 @@ class EvolveConfig:
     symmetric: bool = False
     """Also add every evolved edge reversed"""
 
-    def __post_init__(self) -> None:
+    prefix: ClassVar[str] = "evolve."
+
+    def _check(self) -> None:
         _check_optional("k", self.k, 1)
-        check_choice("self_loops", self.self_loops, typing.get_args(SelfLoops))
-        check_choice("similarity", self.similarity, typing.get_args(Similarity))
 
 
 @dataclass(frozen=True, kw_only=True)
-class ModelConfig:
+class ModelConfig(_Section):
     """Step 3: the network."""
 
     name: str = "gcn"
@@ -105,7 +127,9 @@ class ModelConfig:
     norm: str = "batch"
     """Normalisation of the tuned backbone"""
 
-    def __post_init__(self) -> None:
+    prefix: ClassVar[str] = "model."
+
+    def _check(self) -> None:
         _check_optional("layers", self.layers, 1)
         _check_optional("hidden", self.hidden, 1)
         check_in_range("dropout", self.dropout, 0, 0.99)
@@ -113,7 +137,7 @@ class ModelConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FitConfig:
+class FitConfig(_Section):
     """How the classifier is trained."""
 
     steps: int | None = None
@@ -125,14 +149,16 @@ class FitConfig:
     precision: Precision = "auto"
     """fp32, tf32 (GPU) or bf16; auto is tf32 on a GPU and fp32 elsewhere"""
 
-    def __post_init__(self) -> None:
+    prefix: ClassVar[str] = "train."
+
+    def _check(self) -> None:
         _check_optional("steps", self.steps, 1)
         _check_optional("lr", self.lr, 0)
-        check_choice("precision", self.precision, typing.get_args(Precision))
+        check_in_range("weight_decay", self.weight_decay, 0, None)
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunConfig:
+class RunConfig(_Section):
     """One run: a dataset, a model, and the variants that are compared on it."""
 
     dataset: str = "minesweeper-gen"
@@ -147,16 +173,20 @@ class RunConfig:
     """Determines everything random"""
     device: str = "auto"
     """auto, cpu, or cuda"""
+    engine: Engine = "fast"
+    """The fastest kernels there are, or the plain reference: equal up to rounding"""
     embed: EmbedConfig = field(default_factory=EmbedConfig)
     evolve: EvolveConfig = field(default_factory=EvolveConfig)
     model: ModelConfig = field(default_factory=ModelConfig)
     train: FitConfig = field(default_factory=FitConfig)
 
-    def __post_init__(self) -> None:
-        check_choice("preset", self.preset, typing.get_args(Preset))
+    def _check(self) -> None:
         check_in_range("seed", self.seed, 0, 2**62)
-        if self.splits is not None and not self.splits:
-            raise InputError("'splits' must name at least one split (got none)")
+        splits = self.splits
+        if splits is not None and (not splits or len(set(splits)) != len(splits)):
+            raise InputError(
+                f"'splits' must name at least one split, each once (got {list(splits)})"
+            )
 
     def to_dict(self) -> dict[str, Any]:
         """Nested plain values, for JSON and YAML."""
@@ -165,7 +195,7 @@ class RunConfig:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Read nested plain values; unknown keys and wrong types are refused."""
-        config: Self = _from_mapping(cls, values, "")
+        config: Self = _from_mapping(cls, values, "config")
         return config
 
     def run_id(self, dataset_sha256: str, *extra: str) -> str:
@@ -185,9 +215,15 @@ def is_control(name: str) -> bool:
     return name in CONTROLS
 
 
-def _check_embedding_name(name: str) -> None:
-    if not name.startswith(("precomputed:", OWN_PREFIX)):
-        check_choice("embedding", name, EMBEDDINGS + CONTROLS)
+def _check_embedding(name: str) -> None:
+    """One embedding, or several that a comma joins; ``none`` joins nothing."""
+    parts = name.split(",")
+    allowed = [*EMBEDDINGS, *CONTROLS]
+    if len(parts) > 1:
+        allowed.remove("none")
+    for part in parts:
+        if not part.startswith(("precomputed:", OWN_PREFIX)):
+            check_choice("embedding", part, allowed)
 
 
 def _check_optional(
@@ -197,20 +233,27 @@ def _check_optional(
         check_in_range(name, value, low, high)
 
 
-def _from_mapping(cls: Any, values: Any, where: str) -> Any:
-    if not isinstance(values, Mapping):
-        raise InputError(f"{where or 'config'!r} must be a mapping (got {values!r})")
+def _field_types(cls: Any) -> dict[str, Any]:
     hints = typing.get_type_hints(cls)
+    return {field.name: hints[field.name] for field in dataclasses.fields(cls)}
+
+
+def _from_mapping(cls: Any, values: Any, name: str) -> Any:
+    if not isinstance(values, Mapping):
+        raise InputError(f"{name!r} must be a mapping of settings (got {values!r})")
+    allowed = list(_field_types(cls))
     for key in values:
-        check_choice(f"{where}{key}", key, hints)
-    parsed = {key: _parse(hints[key], values[key], f"{where}{key}") for key in values}
-    return cls(**parsed)
+        if key not in allowed:
+            raise InputError(
+                f"a setting of {name!r} must be one of {allowed} (got {key!r})"
+            )
+    return cls(**values)
 
 
 def _parse(hint: Any, value: Any, name: str) -> Any:
-    """Check a plain value against a field's type, as JSON and YAML spell it."""
+    """Check a value against a field's type, also as JSON and YAML spell it."""
     if dataclasses.is_dataclass(hint):
-        return _from_mapping(hint, value, f"{name}.")
+        return value if type(value) is hint else _from_mapping(hint, value, name)
     options = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
     if value is None and type(None) in options:
         return None
@@ -220,15 +263,16 @@ def _parse(hint: Any, value: Any, name: str) -> Any:
         return value
     if typing.get_origin(wanted) is tuple:
         item = typing.get_args(wanted)[0]
-        if not isinstance(value, list | tuple):
+        if not isinstance(value, list | tuple | range):
             raise InputError(f"{name!r} must be a list (got {value!r})")
         return tuple(_parse(item, part, name) for part in value)
-    if wanted is float and isinstance(value, int | str) and not isinstance(value, bool):
-        # YAML reads 3e-5 as text: it wants a dot before the exponent.
+    if type(value) is wanted:
+        return value
+    # YAML reads 3e-5 as text: it wants a dot before the exponent.
+    convertible = {int: (Integral,), float: (Real, str)}.get(wanted, ())
+    if isinstance(value, convertible) and not isinstance(value, bool):
         try:
-            return float(value)
-        except ValueError:
+            return wanted(value)
+        except (ValueError, OverflowError):
             pass
-    if type(value) is not wanted:
-        raise InputError(f"{name!r} must be of type {wanted.__name__} (got {value!r})")
-    return value
+    raise InputError(f"{name!r} must be of type {wanted.__name__} (got {value!r})")

@@ -25,8 +25,9 @@ from ecg_gnn.embed import (
     TrainedModelEmbedder,
     embed_nodes,
 )
+from ecg_gnn.embed.combine import concatenate
 from ecg_gnn.evolve import knn_graph
-from ecg_gnn.kernels import Adjacency
+from ecg_gnn.kernels import Adjacency, using_engine
 from ecg_gnn.nn import GraphInput, Network, build_network, wants_self_loops
 from ecg_gnn.seeds import derive_seed, seeded
 from ecg_gnn.train import Task, TrainConfig, TrainResult, train
@@ -77,6 +78,23 @@ def make_embedder(name: str, config: RunConfig, workspace: Workspace) -> Embedde
     return builders[name]()
 
 
+def _embed(
+    embedder: Embedder,
+    data: Data,
+    split: Split,
+    seed: int,
+    cache: EmbeddingCache | None,
+) -> Tensor:
+    if isinstance(embedder, ConcatEmbedder):  # its parts are those of other variants
+        return concatenate(
+            [_embed(part, data, split, seed, cache) for part in embedder.parts]
+        )
+    # Without labels one training serves all splits, so the split is not in its seed.
+    purpose = ("embed", split.index) if embedder.uses_labels else ("embed",)
+    seed = derive_seed(seed, *purpose)
+    return embed_nodes(embedder, data, split, seed=seed, cache=cache)
+
+
 def _mlp(config: RunConfig, workspace: Workspace) -> MLPEmbedder:
     return MLPEmbedder(
         hidden_channels=known(config.embed.hidden),
@@ -108,6 +126,7 @@ def _trained_model(config: RunConfig, workspace: Workspace) -> TrainedModelEmbed
         num_layers=known(model.layers),
         dropout=model.dropout,
         drop_edge=known(model.drop_edge),
+        norm=model.norm,
         train=_train_config(config, config.train.steps, config.train.lr),
         device=config.device,
         progress=workspace.progress("MLP→GNN embedding"),
@@ -138,10 +157,8 @@ def evolve(
     if name == "mlp-gnn":  # a model trained on the MLP's evolved graph embeds
         data.ecg_edge_index = evolve("mlp", dataset, split, config, workspace)
     embedder = make_embedder(name, config, workspace)
-    # Without labels one training serves all splits, so the split is not in its seed.
-    purpose = ("embed", split.index) if embedder.uses_labels else ("embed",)
-    seed = derive_seed(config.seed, *purpose)
-    z = embed_nodes(embedder, data, split, seed=seed, cache=workspace.cache)
+    with using_engine(config.engine):
+        z = _embed(embedder, data, split, config.seed, workspace.cache)
     return knn_graph(
         z.to(config.device),
         known(config.evolve.k),
@@ -189,14 +206,15 @@ def classify(
         test_index=split.test_mask.nonzero()[:, 0],
         metric=dataset.metric,
     )
-    result = train(
-        network,
-        task.to(torch.device(config.device)),
-        _train_config(config, config.train.steps, config.train.lr),
-        seed=seed,
-        checkpoint=checkpoint,
-        progress=workspace.progress("training"),
-    )
+    with using_engine(config.engine):
+        result = train(
+            network,
+            task.to(torch.device(config.device)),
+            _train_config(config, config.train.steps, config.train.lr),
+            seed=seed,
+            checkpoint=checkpoint,
+            progress=workspace.progress("training"),
+        )
     return network, result
 
 

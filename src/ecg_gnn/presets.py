@@ -6,11 +6,11 @@ from typing import TypeVar
 import torch
 
 from ecg_gnn.checks import InputError
-from ecg_gnn.config import Precision, RunConfig
+from ecg_gnn.config import Precision, RunConfig, known
 from ecg_gnn.data import GraphDataset
-from ecg_gnn.nn import model_names
+from ecg_gnn.nn import build_network, model_names
 from ecg_gnn.paper import best_settings
-from ecg_gnn.train import default_precision
+from ecg_gnn.train import computing_in, default_precision
 
 _T = TypeVar("_T")
 
@@ -89,6 +89,7 @@ def resolve(config: RunConfig, dataset: GraphDataset) -> RunConfig:
         ),
     )
     _check_k(resolved, dataset)
+    _check_model(resolved, dataset)
     return resolved
 
 
@@ -96,22 +97,18 @@ def pick_device(name: str) -> torch.device:
     """A device by name; ``auto`` is the GPU where there is one."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-    except RuntimeError:
+    kind, _, index = name.partition(":")
+    if name != "cpu" and not (kind == "cuda" and (name == kind or index.isdecimal())):
         raise InputError(
             f"'device' must be one of ['auto', 'cpu', 'cuda', 'cuda:N'] (got {name!r})"
-        ) from None
-    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        )
+    # Read here and not by torch.device, which wraps large numbers around.
+    if kind == "cuda" and int(index or 0) >= torch.cuda.device_count():
         raise InputError(
             f"'device' must be one of ['auto', 'cpu'] here: "
             f"{torch.cuda.device_count()} CUDA devices are visible (got {name!r})"
         )
-    if device.type not in ("cpu", "cuda"):
-        raise InputError(
-            f"'device' must be one of ['auto', 'cpu', 'cuda', 'cuda:N'] (got {name!r})"
-        )
-    return device
+    return torch.device(name)
 
 
 def _first(given: _T | None, otherwise: _T) -> _T:
@@ -132,6 +129,26 @@ def _pick_splits(
     for index in config.splits:
         dataset.split(index)  # refuses what is not there
     return config.splits
+
+
+def _check_model(config: RunConfig, dataset: GraphDataset) -> None:
+    """Build the network once without memory: what it refuses, it refuses now."""
+    model = config.model
+    with (
+        torch.device("meta"),
+        computing_in(config.train.precision, torch.device(config.device)),
+    ):
+        build_network(
+            backbone=model.backbone,
+            model=model.name,
+            in_channels=dataset.num_features,
+            hidden_channels=known(model.hidden),
+            num_classes=dataset.num_classes,
+            num_layers=1,
+            num_graphs=2,
+            dropout=model.dropout,
+            norm=model.norm,
+        )
 
 
 def _check_k(config: RunConfig, dataset: GraphDataset) -> None:

@@ -10,10 +10,13 @@ from ecg_gnn.kernels import (
     Adjacency,
     additive_attention,
     dot_product_attention,
+    dropout,
     neighbour_mean,
     normalized_sum,
+    products,
+    using_engine,
 )
-from ecg_gnn.kernels import products
+from ecg_gnn.kernels.compiled.build import library
 
 
 def directed_graph(num_nodes=17, num_edges=60, seed=0):
@@ -47,6 +50,15 @@ def graphs():
     torch.manual_seed(5)
     none_left = whole.drop_edges(1.0)
     return {"whole": whole, "dropped": whole.drop_edges(0.5), "none": none_left}
+
+
+@pytest.fixture(params=["fast", "reference"], autouse=True)
+def engine(request):
+    """Every test holds for the compiled kernels and for their plain-torch reference."""
+    if request.param == "fast" and library() is None:
+        pytest.skip("no C++ compiler: nothing but the reference")
+    with using_engine(request.param):
+        yield request.param
 
 
 @pytest.fixture(params=["whole", "dropped", "none"])
@@ -105,25 +117,25 @@ def test_neighbour_mean_matches_dense(adjacency):
 
 def test_additive_attention_matches_dense(adjacency):
     num_nodes = adjacency.num_nodes
-    source, target = random(num_nodes, 3), random(num_nodes, 3, seed=2)
-    values = random(num_nodes, 3, 4, seed=3)
+    source, target = random(num_nodes, 4), random(num_nodes, 4, seed=2)
+    values = random(num_nodes, 5, 4, seed=3)
     scores = torch.nn.functional.leaky_relu(
         source.t()[:, None, :] + target.t()[:, :, None], 0.2
     )
     weight = dense_softmax(scores, dense(adjacency))
-    expected = torch.einsum("huv,vhc->uhc", weight, values)
+    expected = torch.einsum("huv,vch->uch", weight, values)
     got = additive_attention(adjacency, source, target, values)
     torch.testing.assert_close(got, expected, atol=1e-10, rtol=0)
 
 
 def test_dot_product_attention_matches_dense(adjacency, monkeypatch):
     # Several pieces of edges, so that their seams are tested too.
-    monkeypatch.setattr(products, "_GATHER_BUDGET", {"cpu": 7 * 12})
+    monkeypatch.setattr(products, "_GATHER_BUDGET", {"cpu": 7 * 36})
     num_nodes = adjacency.num_nodes
-    query, key, values = (random(num_nodes, 3, 4, seed=s) for s in (1, 2, 3))
-    scores = torch.einsum("uhc,vhc->huv", query, key) / 2
+    query, key, values = (random(num_nodes, 9, 4, seed=s) for s in (1, 2, 3))
+    scores = torch.einsum("uch,vch->huv", query, key) / 3
     weight = dense_softmax(scores, dense(adjacency))
-    expected = torch.einsum("huv,vhc->uhc", weight, values)
+    expected = torch.einsum("huv,vch->uch", weight, values)
     got = dot_product_attention(adjacency, query, key, values)
     torch.testing.assert_close(got, expected, atol=1e-10, rtol=0)
 
@@ -132,7 +144,7 @@ def test_large_scores_stay_finite():
     edges, num_nodes = directed_graph()
     adjacency = Adjacency.from_edge_index(edges, num_nodes)
     huge = torch.full((num_nodes, 2), 1e4)
-    out = additive_attention(adjacency, huge, huge, torch.ones(num_nodes, 2, 3))
+    out = additive_attention(adjacency, huge, huge, torch.ones(num_nodes, 3, 2))
     assert torch.isfinite(out).all()
     has_edges = adjacency.in_degree > 0
     torch.testing.assert_close(out[has_edges], torch.ones_like(out[has_edges]))
@@ -147,14 +159,14 @@ def test_gradients_of_sums(adjacency, kernel):
 
 def test_gradients_of_additive_attention(adjacency):
     n = adjacency.num_nodes
-    inputs = (random(n, 2), random(n, 2, seed=2), random(n, 2, 3, seed=3))
+    inputs = (random(n, 2), random(n, 2, seed=2), random(n, 3, 2, seed=3))
     inputs = tuple(tensor.requires_grad_() for tensor in inputs)
     assert gradcheck(lambda s, t, v: additive_attention(adjacency, s, t, v), inputs)
 
 
 def test_gradients_of_dot_product_attention(adjacency):
     n = adjacency.num_nodes
-    inputs = tuple(random(n, 2, 3, seed=s).requires_grad_() for s in (1, 2, 3))
+    inputs = tuple(random(n, 3, 2, seed=s).requires_grad_() for s in (1, 2, 3))
     assert gradcheck(lambda q, k, v: dot_product_attention(adjacency, q, k, v), inputs)
 
 
@@ -175,3 +187,62 @@ def test_same_result_on_every_device(device):
     expected = normalized_sum(adjacency, x)
     got = normalized_sum(adjacency.to(device), x.to(device)).cpu()
     torch.testing.assert_close(got, expected, atol=1e-6, rtol=0)
+
+
+def test_engines_agree_on_a_hub(monkeypatch):
+    """A node with thousands of neighbours, float32, eight heads, uneven width."""
+    num_nodes = 3000
+    spokes = torch.arange(1, num_nodes)
+    hub = torch.zeros_like(spokes)
+    edges = torch.cat([torch.stack([spokes, hub]), torch.stack([hub, spokes])], dim=1)
+    adjacency = Adjacency.from_edge_index(edges, num_nodes)
+    query, key, values = (random(num_nodes, 5, 8, seed=s).float() for s in (1, 2, 3))
+    found = []
+    for name in ("fast", "reference"):
+        inputs = [t.clone().requires_grad_() for t in (query, key, values)]
+        with using_engine(name):
+            out = dot_product_attention(adjacency, *inputs)
+            out.square().sum().backward()
+        found.append([out, *(t.grad for t in inputs)])
+    for fast, reference in zip(*found, strict=True):
+        torch.testing.assert_close(fast, reference, atol=2e-4, rtol=1e-4)
+
+
+def test_number_of_threads_does_not_matter():
+    edges, num_nodes = directed_graph(num_nodes=200, num_edges=3000)
+    adjacency = Adjacency.from_edge_index(edges, num_nodes)
+    inputs = [random(num_nodes, 4, 8, seed=s).float() for s in (1, 2, 3)]
+    before = torch.get_num_threads()
+    found = []
+    for threads in (1, 2):
+        torch.set_num_threads(threads)
+        leaves = [t.clone().requires_grad_() for t in inputs]
+        out = dot_product_attention(adjacency, *leaves)
+        out.square().sum().backward()
+        found.append([out, *(t.grad for t in leaves)])
+    torch.set_num_threads(before)
+    for one, two in zip(*found, strict=True):
+        assert torch.equal(one, two)
+
+
+def test_dropout_is_the_same_mask_forward_and_backward():
+    x = torch.ones(1001, 7, requires_grad=True)
+    torch.manual_seed(3)
+    out = dropout(x, 0.25)
+    out.sum().backward()
+    assert torch.equal(out, x.grad)
+    torch.manual_seed(3)
+    assert torch.equal(out, dropout(x, 0.25))
+    assert not torch.equal(out, dropout(x, 0.25))
+    assert out.unique().tolist() == pytest.approx([0, 4 / 3])
+    assert (out == 0).float().mean().item() == pytest.approx(0.25, abs=0.02)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_engines_draw_the_same_mask(seed):
+    found = []
+    for name in ("fast", "reference"):
+        torch.manual_seed(seed)
+        with using_engine(name):
+            found.append(dropout(torch.ones(4097, 3), 0.2))
+    assert torch.equal(*found)

@@ -34,6 +34,10 @@ def feed_forward(module, states):
     return hidden @ second.weight.t() + second.bias
 
 
+# Our heads are every eighth channel, PyG's are consecutive ones: ours = theirs[this].
+INTERLEAVED = torch.arange(CHANNELS).view(NUM_HEADS, PER_HEAD).t().flatten()
+
+
 def softmax_over(scores, mask):
     """Softmax of [H, N, N] along the rows of a 0/1 mask; empty rows are zero."""
     weight = scores.exp() * mask
@@ -45,18 +49,18 @@ def additive_message(module, x, mask):
     z = module.lin(x)
     source, target = module.score_source(z), module.score_target(z)
     scores = F.leaky_relu(source.t()[:, None, :] + target.t()[:, :, None], 0.2)
-    values = z.view(NUM_NODES, NUM_HEADS, PER_HEAD)
-    message = torch.einsum("huv,vhc->uhc", softmax_over(scores, mask), values)
+    values = z.view(NUM_NODES, PER_HEAD, NUM_HEADS)
+    message = torch.einsum("huv,vch->uch", softmax_over(scores, mask), values)
     return z, message.reshape(NUM_NODES, CHANNELS)
 
 
 def dot_message(module, x, mask):
-    split = (NUM_NODES, NUM_HEADS, PER_HEAD)
+    split = (NUM_NODES, PER_HEAD, NUM_HEADS)
     query, key, value = (
         lin(x).view(split) for lin in (module.query, module.key, module.value)
     )
-    scores = torch.einsum("uhc,vhc->huv", query, key) / math.sqrt(PER_HEAD)
-    message = torch.einsum("huv,vhc->uhc", softmax_over(scores, mask), value)
+    scores = torch.einsum("uch,vch->huv", query, key) / math.sqrt(PER_HEAD)
+    message = torch.einsum("huv,vch->uch", softmax_over(scores, mask), value)
     return message.reshape(NUM_NODES, CHANNELS)
 
 
@@ -122,13 +126,18 @@ def test_gat_matches_pyg(name):
     ).double()
     blocks = torch.eye(NUM_HEADS, dtype=torch.float64).repeat_interleave(PER_HEAD, 1)
     with torch.no_grad():
-        module.lin.weight.copy_(conv.lin.weight)
+        module.lin.weight.copy_(conv.lin.weight[INTERLEAVED])
         module.lin.bias.zero_()
-        module.score_source.weight.copy_(blocks * conv.att_src.reshape(1, -1))
-        module.score_target.weight.copy_(blocks * conv.att_dst.reshape(1, -1))
+        module.score_source.weight.copy_(
+            (blocks * conv.att_src.reshape(1, -1))[:, INTERLEAVED]
+        )
+        module.score_target.weight.copy_(
+            (blocks * conv.att_dst.reshape(1, -1))[:, INTERLEAVED]
+        )
         module.score_source.bias.zero_()
-    message = conv(x, edges)
-    read = torch.cat([conv.lin(x), message], -1) if name == "gat-sep" else message
+    message = conv(x, edges)[:, INTERLEAVED]
+    z = conv.lin(x)[:, INTERLEAVED]
+    read = torch.cat([z, message], -1) if name == "gat-sep" else message
     expected = feed_forward(module.feed_forward, read)
     got = module(x, prepared(edges, module))
     torch.testing.assert_close(got, expected, atol=1e-10, rtol=0)
@@ -145,9 +154,11 @@ def test_gt_matches_pyg(name):
         (conv.lin_key, module.key),
         (conv.lin_value, module.value),
     ):
-        theirs.load_state_dict(ours.state_dict())
+        with torch.no_grad():
+            theirs.weight[INTERLEAVED] = ours.weight
+            theirs.bias[INTERLEAVED] = ours.bias
     adjacency = prepared(edges, module)
-    message = conv(x, adjacency.edge_index())
+    message = conv(x, adjacency.edge_index())[:, INTERLEAVED]
     expected = module.out(torch.cat([x, message], -1) if "sep" in name else message)
     torch.testing.assert_close(module(x, adjacency), expected, atol=1e-10, rtol=0)
 

@@ -53,7 +53,7 @@ class InterruptError(Exception):
 
 def interrupt(case, path, after, **options):
     """Train until ``after`` steps are done, then break off."""
-    step, calls = loop._step, []
+    step, calls = loop.run_step, []
 
     def breaking_step(*args):
         if len(calls) == after:
@@ -62,7 +62,7 @@ def interrupt(case, path, after, **options):
         step(*args)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loop, "_step", breaking_step)
+        patch.setattr(loop, "run_step", breaking_step)
         with pytest.raises(InterruptError):
             run(case, path, **options)
 
@@ -87,9 +87,9 @@ def test_resumed_equals_uninterrupted(case, path, after):
 def test_resuming_makes_only_the_missing_steps(case, path, monkeypatch):
     interrupt(case, path, 8)
     seeds = []
-    step = loop._step
+    step = loop.run_step
     monkeypatch.setattr(
-        loop, "_step", lambda *args: (seeds.append(args[-1]), step(*args))
+        loop, "run_step", lambda *args: (seeds.append(args[-1]), step(*args))
     )
     run(case, path)
     assert len(seeds) == len(set(seeds)) == 4
@@ -124,7 +124,7 @@ from ecg_gnn.train import checkpoint, loop
 from train.test_checkpoint import CASES, run
 
 moment, case, path = sys.argv[1:]
-step, save_file, calls = loop._step, checkpoint.save_file, []
+step, save_file, calls = loop.run_step, checkpoint.save_file, []
 
 def kill():
     os.kill(os.getpid(), signal.SIGKILL)
@@ -141,7 +141,7 @@ def deadly_save(tensors, target, metadata):
         os.truncate(target, os.path.getsize(target) // 2)
         kill()
 
-loop._step, checkpoint.save_file = deadly_step, deadly_save
+loop.run_step, checkpoint.save_file = deadly_step, deadly_save
 run(CASES[case], Path(path))
 """
 

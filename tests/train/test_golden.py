@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from ecg_gnn.kernels import Adjacency
+from ecg_gnn.kernels import Adjacency, using_engine
 from ecg_gnn.nn import (
     BACKBONES,
     GraphInput,
@@ -87,10 +87,12 @@ def test_every_model_has_golden_losses():
     assert len(CASES) == 2 * (7 + 3)
 
 
+@pytest.mark.parametrize("engine", ["fast", "reference"])
 @pytest.mark.parametrize("case", CASES)
-def test_losses_are_golden(case):
+def test_losses_are_golden(case, engine):
     expected = json.loads(GOLDEN.read_text())[case]
-    assert losses_of(case) == pytest.approx(expected, abs=1e-5, rel=0)
+    with using_engine(engine):
+        assert losses_of(case) == pytest.approx(expected, abs=1e-5, rel=0)
 
 
 def test_golden_losses_tell_cases_apart():

@@ -62,9 +62,9 @@ def test_the_watch_sees_waiting():
 def test_a_step_never_waits(task, case):
     network = make_network(task, **case)
     state = start(network)
-    loop._step(network, task, state, seed=0)  # what is made once may wait
+    loop.run_step(network, task, state, seed=0)  # what is made once may wait
     with NoWaiting():
-        loop._step(network, task, state, seed=1)
+        loop.run_step(network, task, state, seed=1)
     assert state.done == 2
 
 
@@ -74,14 +74,14 @@ def test_a_step_never_waits(task, case):
 def test_a_step_never_asks_a_tensor_for_its_value(task, case, method, monkeypatch):
     network = make_network(task, **case)
     state = start(network)
-    loop._step(network, task, state, seed=0)
+    loop.run_step(network, task, state, seed=0)
 
     def refuse(*_args, **_kwargs):
         raise AssertionError(f"Tensor.{method} inside a step")
 
     with monkeypatch.context() as patch:
         patch.setattr(torch.Tensor, method, refuse)
-        loop._step(network, task, state, seed=1)
+        loop.run_step(network, task, state, seed=1)
     assert state.done == 2
 
 
@@ -91,9 +91,9 @@ def test_a_step_on_a_gpu_never_waits(case, device):
     task = make_task(3, evolved=True, drop_edge=0.5).to(device)
     network = make_network(task, **case).to(device)
     state = TrainState.start(network, 1e-3, 0.0, 5)
-    loop._step(network, task, state, seed=0)
+    loop.run_step(network, task, state, seed=0)
     torch.cuda.set_sync_debug_mode("error")
     try:
-        loop._step(network, task, state, seed=1)
+        loop.run_step(network, task, state, seed=1)
     finally:
         torch.cuda.set_sync_debug_mode("default")

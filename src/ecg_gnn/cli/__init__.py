@@ -1,7 +1,10 @@
 """The command line: parse, call one function, print."""
 
+import io
+import os
 import sys
-from typing import Any, NoReturn
+import warnings
+from typing import Any
 
 import typer
 
@@ -12,23 +15,64 @@ from ecg_gnn.checks import InputError
 _UsageError: Any = next(
     base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException"
 )
+_INTERRUPTED = 130
 
 
 def main() -> None:
     """Run ``ecg-gnn``; a user's mistake is one line on stderr and exit status 2."""
-    from ecg_gnn.cli.app import app
-
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # ± and − where there is no Unicode
+            stream.reconfigure(errors="replace")
     try:
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning  # type: ignore[assignment]
+            status = _run()
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader has seen enough (`| head`): no word about it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 1
+    raise SystemExit(status)
+
+
+def _run() -> int:
+    try:
+        from ecg_gnn.cli.app import app
+
         status = app(standalone_mode=False)
     except InputError as error:
-        _fail(str(error), 2)
-    except _UsageError as error:
-        _fail(error.format_message(), 2)
+        return _fail(str(error), 2)
+    except _UsageError as error:  # without a message it was help that was shown
+        return _fail(error.format_message(), 2)
     except (KeyboardInterrupt, typer.Abort):
-        _fail("interrupted: the same command goes on where it stopped", 130)
-    raise SystemExit(status if isinstance(status, int) else 0)
+        status = _INTERRUPTED
+    except BrokenPipeError:
+        raise
+    except OSError as error:  # a full disk, a file that vanished
+        return _fail(str(error), 1)
+    except (MemoryError, RuntimeError) as error:
+        if not _out_of_memory(error):
+            raise
+        return _fail(f"not enough memory: {error}", 1)
+    if status == _INTERRUPTED:  # newer typer returns it, older ones raise Abort
+        return _fail("interrupted: the same command goes on from there", status)
+    return status if isinstance(status, int) else 0
 
 
-def _fail(message: str, status: int) -> NoReturn:
-    print(f"error: {' '.join(message.split())}", file=sys.stderr)
-    raise SystemExit(status)
+def _show_warning(message: Warning | str, *_: object) -> None:
+    """One line, without a place in the source that means nothing to a user."""
+    print(f"warning: {' '.join(str(message).split())}", file=sys.stderr)
+
+
+def _out_of_memory(error: BaseException) -> bool:
+    """Whether memory ran out; torch says so on a CPU in words only."""
+    return (
+        isinstance(error, MemoryError)
+        or type(error).__name__ == "OutOfMemoryError"
+        or "can't allocate memory" in str(error)
+    )
+
+
+def _fail(message: str, status: int) -> int:
+    if message:
+        print(f"error: {' '.join(message.split())}", file=sys.stderr)
+    return status

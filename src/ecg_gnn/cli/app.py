@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from ecg_gnn._version import __version__
+from ecg_gnn.cli.bench import app as bench_app
 from ecg_gnn.cli.data import app as data_app
 from ecg_gnn.cli.homophily import homophily
 from ecg_gnn.cli.run import run
@@ -22,6 +23,7 @@ app = typer.Typer(
 app.command()(run)
 app.command()(homophily)
 app.add_typer(data_app, name="data")
+app.add_typer(bench_app, name="bench")
 
 
 def _print_version(wanted: bool) -> None:

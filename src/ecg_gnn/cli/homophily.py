@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ecg_gnn.checks import InputError
 from ecg_gnn.cli import options as opt
 from ecg_gnn.cli.run import merge
 from ecg_gnn.cli.show import ProgressDisplay, print_json, print_table
@@ -63,6 +64,10 @@ def homophily(
         ),
     }
     settings = RunConfig.from_dict(merge({}, sections))
+    if embedding and "," in embedding:
+        raise InputError(f"'embedding' must be a single one here (got {embedding!r})")
+    if embedding == "none":
+        embedding = None
     with ProgressDisplay() as display:
         loaded = load_dataset(settings.dataset, data_root=data_root)
         found = {

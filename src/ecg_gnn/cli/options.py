@@ -86,6 +86,12 @@ EmbedLr = Annotated[
 ]
 Seed = Annotated[int | None, typer.Option(help="Determines everything random.")]
 Device = Annotated[str | None, typer.Option(help="auto, cpu, cuda or cuda:N.")]
+EngineName = Annotated[
+    str | None,
+    typer.Option(
+        help="fast, or reference: plain torch, the same numbers up to rounding."
+    ),
+]
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print JSON only.", rich_help_panel=OUTPUT)
 ]
@@ -94,6 +100,9 @@ EMBEDDING_HELP = (
     f"Weak classifier: one of {', '.join(config.EMBEDDINGS)}; or a control: "
     f"{', '.join(config.CONTROLS)}."
 )
+
+
+_MAX_SPLITS = 100_000  # no dataset has as many: a slip of the finger ends here
 
 
 def given(**values: Any) -> dict[str, Any]:
@@ -119,7 +128,7 @@ def parse_splits(text: str | None) -> tuple[int, ...] | None:
             raise InputError(
                 f"'splits' must be like 0-9 or 0,3,5 (got {text!r})"
             ) from None
-        found += range(ends[0], ends[1] + 1)
+        found += range(ends[0], min(ends[1], ends[0] + _MAX_SPLITS) + 1)
     if not found or len(set(found)) != len(found):
         raise InputError(
             f"'splits' must name at least one split, each once (got {text!r})"

@@ -48,6 +48,7 @@ def run(
     ] = None,
     seed: opt.Seed = None,
     device: opt.Device = None,
+    engine: opt.EngineName = None,
     embedding: Annotated[
         list[str] | None,
         typer.Option(
@@ -146,6 +147,7 @@ def run(
             random_splits=random_splits,
             seed=seed,
             device=device,
+            engine=engine,
         ),
         "embed": opt.given(
             names=embedding or None,
@@ -203,8 +205,9 @@ def merge(
     merged = {**base, **sections[""]}
     for name, values in sections.items():
         if name and values:
-            inner = merged.get(name)
-            merged[name] = {**(inner if isinstance(inner, dict) else {}), **values}
+            inner = merged.get(name, {})
+            if isinstance(inner, dict):  # anything else is refused with the config
+                merged[name] = {**inner, **values}
     return merged
 
 

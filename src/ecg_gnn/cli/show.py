@@ -17,10 +17,12 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.table import Table as RichTable
+from rich.text import Text
 
 from ecg_gnn.study.table import Table
 
 _QUIET_SECONDS = 20  # between lines where there is no terminal
+_PIPE_WIDTH = 10_000
 
 
 def print_json(value: Any) -> None:
@@ -29,14 +31,17 @@ def print_json(value: Any) -> None:
 
 
 def print_table(table: Table, title: str | None = None) -> None:
-    """A table on stdout; wide cells stay whole when it is piped."""
+    """A table on stdout; cells wrap on a terminal and stay whole when it is piped."""
     header, rows = table
-    shown = RichTable(title=title, title_justify="left", header_style="bold")
+    # Text, not str: names may be paths, and brackets in them are no markup.
+    shown = RichTable(
+        title=Text(title or ""), title_justify="left", header_style="bold"
+    )
     for place, name in enumerate(header):
-        shown.add_column(name, justify="right" if place else "left", no_wrap=True)
+        shown.add_column(name, justify="right" if place else "left", overflow="fold")
     for row in rows:
-        shown.add_row(*row)
-    width = None if sys.stdout.isatty() else 200
+        shown.add_row(*map(Text, row))
+    width = None if sys.stdout.isatty() else _PIPE_WIDTH
     Console(width=width).print(shown)
 
 
@@ -46,7 +51,7 @@ class ProgressDisplay:
     def __init__(self) -> None:
         self.console = Console(stderr=True)
         self.bars = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             TimeRemainingColumn(),
@@ -72,7 +77,7 @@ class ProgressDisplay:
 
     def say(self, text: str) -> None:
         """A line above the bars."""
-        self.bars.console.print(text, highlight=False, soft_wrap=True)
+        self.bars.console.print(text, markup=False, highlight=False, soft_wrap=True)
         self.last_line = time.monotonic()
 
     def start(self, title: str, work: str) -> Callable[[int, int, float], None]:

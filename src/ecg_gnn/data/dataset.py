@@ -155,6 +155,8 @@ def make_dataset(
     tx, ty = torch.from_numpy(features), torch.from_numpy(labels)
     edge_index = canonical_edge_index(pairs, len(features), directed)
     drawn = masks or stratified_splits(ty, num_splits, seed)
+    if masks is None:  # the caller gave none, so the message must say whose they are
+        source = f"{source}: splits drawn from seed {seed}"
     train, val, test = _checked_masks(source, drawn, ty, checked_metric)
     return GraphDataset(
         name=name,

@@ -17,6 +17,7 @@ from ecg_gnn.checks import InputError
 from ecg_gnn.embed.combine import ConcatEmbedder, concatenate
 from ecg_gnn.embed.protocol import Embedder, SplitMasks, show_to
 from ecg_gnn.files import atomic_path
+from ecg_gnn.kernels import current_engine
 from ecg_gnn.train.checkpoint import content_hash
 
 
@@ -102,7 +103,8 @@ def cache_key(
         tensors.append(data.ecg_edge_index)
     if embedder.uses_labels:
         tensors += [data.y, split.train_mask, split.val_mask]
-    whole = f"{__version__}/{described}/{seed}/{content_hash(tensors)}"
+    made_by = f"{__version__}/{current_engine()}"
+    whole = f"{made_by}/{described}/{seed}/{content_hash(tensors)}"
     return hashlib.sha256(whole.encode()).hexdigest()
 
 

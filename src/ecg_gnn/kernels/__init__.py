@@ -1,18 +1,24 @@
 """Message passing over a graph prepared once: the one door from models to edges.
 
 ``Adjacency`` holds a graph sorted both ways; the functions here are everything that
-the modules of step 3 do with it. They are written in plain torch and hold nothing of
-size ``[E, d]``: sums over neighbours run as bags of rows, edge scores in pieces.
+the modules of step 3 do with it. Each has a reference in plain torch, which holds
+nothing of size ``[E, d]``, and a compiled twin for CPUs where that is faster.
 """
 
 from ecg_gnn.kernels.adjacency import Adjacency
 from ecg_gnn.kernels.attention import additive_attention, dot_product_attention
+from ecg_gnn.kernels.dropout import dropout
+from ecg_gnn.kernels.engine import Engine, current_engine, using_engine
 from ecg_gnn.kernels.neighbours import neighbour_mean, normalized_sum
 
 __all__ = [
     "Adjacency",
+    "Engine",
     "additive_attention",
+    "current_engine",
     "dot_product_attention",
+    "dropout",
     "neighbour_mean",
     "normalized_sum",
+    "using_engine",
 ]

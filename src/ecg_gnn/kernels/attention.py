@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from ecg_gnn.kernels.adjacency import Adjacency
+from ecg_gnn.kernels.compiled import functions as compiled
 from ecg_gnn.kernels.products import edge_dot, weighted_sum
 
 
@@ -26,12 +27,15 @@ def additive_attention(
         adjacency: The graph.
         source_score: ``[N, H]``
         target_score: ``[N, H]``
-        values: ``[N, H, C]``
+        values: ``[N, C, H]``: a head is every H-th channel.
         negative_slope: Slope of the leaky ReLU below zero.
 
     Returns:
-        ``[N, H, C]``; zero for a node without (kept) edges.
+        ``[N, C, H]``; zero for a node without (kept) edges.
     """
+    if compiled.usable(values, values.size(-1)):
+        arguments = (source_score, target_score, values, negative_slope)
+        return compiled.additive_attention(adjacency, *arguments)
     scores = _take(adjacency, source_score, False) + _take(
         adjacency, target_score, True
     )
@@ -46,14 +50,16 @@ def dot_product_attention(
 
     Args:
         adjacency: The graph.
-        query: ``[N, H, C]``, read at targets.
-        key: ``[N, H, C]``, read at sources.
-        values: ``[N, H, C]``, read at sources.
+        query: ``[N, C, H]``, read at targets.
+        key: ``[N, C, H]``, read at sources.
+        values: ``[N, C, H]``, read at sources.
 
     Returns:
-        ``[N, H, C]``; zero for a node without (kept) edges.
+        ``[N, C, H]``; zero for a node without (kept) edges.
     """
-    scores = edge_dot(adjacency, query, key) / math.sqrt(query.size(-1))
+    if compiled.usable(values, values.size(-1)):
+        return compiled.dot_product_attention(adjacency, query, key, values)
+    scores = edge_dot(adjacency, query, key) / math.sqrt(query.size(1))
     return weighted_sum(adjacency, edge_softmax(adjacency, scores), values)
 
 

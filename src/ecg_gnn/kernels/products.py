@@ -2,8 +2,8 @@
 
 Each is the other's gradient, so attention needs nothing else:
 
-* ``weighted_sum``: ``out[u, h] = sum_e w[e, h] * x[source(e), h]``
-* ``edge_dot``: ``s[e, h] = <a[target(e), h], b[source(e), h]>``
+* ``weighted_sum``: ``out[u, :, h] = sum_e w[e, h] * x[source(e), :, h]``
+* ``edge_dot``: ``s[e, h] = <a[target(e), :, h], b[source(e), :, h]>``
 """
 
 from typing import Any
@@ -15,8 +15,8 @@ from torch.autograd.function import once_differentiable
 
 from ecg_gnn.kernels.adjacency import Adjacency, Order
 
-# Values that one piece of edges may gather: on a CPU what a cache holds, on a GPU enough
-# to fill it; far below [E, d] either way once a graph is large.
+# Values that one piece of edges may gather: on a CPU what a cache holds, on a GPU what
+# fills it; far below [E, d] either way once a graph is large.
 _GATHER_BUDGET = {"cpu": 1 << 22, "cuda": 1 << 27}
 
 
@@ -44,10 +44,10 @@ def weighted_sum(adjacency: Adjacency, weight: Tensor, x: Tensor) -> Tensor:
     Args:
         adjacency: The graph.
         weight: ``[E]`` in target order, or ``[E, H]``.
-        x: ``[N, d]``, or ``[N, H, C]`` with weights per head.
+        x: ``[N, d]``, or ``[N, C, H]`` with weights per head.
     """
     if weight.dim() == 1:
-        return _weighted_sum(adjacency, weight[:, None], x[:, None])[:, 0]
+        return _weighted_sum(adjacency, weight[:, None], x[..., None])[..., 0]
     return _weighted_sum(adjacency, weight, x)
 
 
@@ -56,8 +56,8 @@ def edge_dot(adjacency: Adjacency, a: Tensor, b: Tensor) -> Tensor:
 
     Args:
         adjacency: The graph.
-        a: ``[N, H, C]``, read at targets.
-        b: ``[N, H, C]``, read at sources.
+        a: ``[N, C, H]``, read at targets.
+        b: ``[N, C, H]``, read at sources.
 
     Returns:
         ``[E, H]`` in target order.
@@ -72,20 +72,20 @@ def _weighted_sum(adjacency: Adjacency, weight: Tensor, x: Tensor) -> Tensor:
 
 
 def _sum_to_targets(adjacency: Adjacency, weight: Tensor, x: Tensor) -> Tensor:
-    order, _ = adjacency.per_head(x.size(1))
+    order, _ = adjacency.per_head(x.size(2))
     return _bag_per_head(order, weight, x)
 
 
 def _sum_to_sources(adjacency: Adjacency, weight: Tensor, x: Tensor) -> Tensor:
-    _, order = adjacency.per_head(x.size(1))
+    _, order = adjacency.per_head(x.size(2))
     return _bag_per_head(order, weight[adjacency.by_source_order], x)
 
 
 def _bag_per_head(order: Order, weight: Tensor, x: Tensor) -> Tensor:
-    num_nodes, num_heads, channels = x.shape
-    rows = x.transpose(0, 1).reshape(num_heads * num_nodes, channels)
+    num_nodes, channels, num_heads = x.shape
+    rows = x.permute(2, 0, 1).reshape(num_heads * num_nodes, channels)
     out = bag_sum(order, weight.t().reshape(-1), rows)
-    return out.view(num_heads, num_nodes, channels).transpose(0, 1).contiguous()
+    return out.view(num_heads, num_nodes, channels).permute(1, 2, 0).contiguous()
 
 
 def _edge_dot(adjacency: Adjacency, a: Tensor, b: Tensor) -> Tensor:
@@ -93,7 +93,7 @@ def _edge_dot(adjacency: Adjacency, a: Tensor, b: Tensor) -> Tensor:
     pairs = zip(
         adjacency.target.split(piece), adjacency.source.split(piece), strict=True
     )
-    return torch.cat([(a[target] * b[source]).sum(-1) for target, source in pairs])
+    return torch.cat([(a[target] * b[source]).sum(1) for target, source in pairs])
 
 
 class _WeightedSum(torch.autograd.Function):

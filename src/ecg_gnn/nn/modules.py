@@ -14,8 +14,8 @@ gt          W_o m, m(u) = sum_v softmax_v(<q_u, k_v> / sqrt(C)) v_v, self-loops
 gt-sep      W_o [x, m], the same attention, no self-loops
 ==========  =================================================================
 
-FF is ``FeedForward``. ``self_loops`` says what the *input* graph gets; an evolved
-graph is used as step 2 made it.
+FF is ``FeedForward``; a head is every eighth channel. ``self_loops`` says what the
+*input* graph gets; an evolved graph is used as step 2 made it.
 """
 
 import torch
@@ -138,7 +138,7 @@ class GATModule(GraphModule):
             adjacency,
             self.score_source(z),
             self.score_target(z),
-            z.view(z.size(0), NUM_HEADS, -1),
+            z.view(z.size(0), -1, NUM_HEADS),
         )
         return z, message.reshape(z.shape)
 
@@ -179,7 +179,7 @@ class GTModule(GraphModule):
 
     def attend(self, x: Tensor, adjacency: Adjacency) -> Tensor:
         """The messages ``[N, d]``."""
-        by_head = (x.size(0), NUM_HEADS, -1)
+        by_head = (x.size(0), -1, NUM_HEADS)
         message = dot_product_attention(
             adjacency,
             self.query(x).view(by_head),

@@ -46,7 +46,7 @@ class _TunedGAT(_TunedConv):
 
     def aggregate(self, x: Tensor, adjacency: Adjacency) -> Tensor:
         source, target = self.score_source(x), self.score_target(x)
-        return additive_attention(adjacency, source, target, x[:, None])[:, 0]
+        return additive_attention(adjacency, source, target, x[..., None])[..., 0]
 
 
 TUNED_CONVS: dict[str, type[_TunedConv]] = {

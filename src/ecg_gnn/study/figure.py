@@ -1,5 +1,6 @@
 """The picture of one run: scores, what the evolved graph adds, and homophily."""
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +18,30 @@ _GRAPH_COLOURS = ["#0072B2", "#D55E00", "#E69F00", "#CC79A7", "#009E73", "#56B4E
 def draw(report: Report, path: Path) -> None:
     """Write the figure; the ending of ``path`` chooses the format."""
     try:
+        from matplotlib import rc_context
         from matplotlib.figure import Figure
     except ImportError:
         raise MissingExtraError("matplotlib", "plot", "drawing a figure") from None
-    figure = Figure(figsize=(12, 4.2), layout="constrained")
+    with rc_context({"text.parse_math": False}):  # a $ in a file's name is a $
+        _save(_figure(Figure, report), path)
+
+
+def _save(figure: Any, path: Path) -> None:
+    with atomic_path(path) as temporary, warnings.catch_warnings():
+        # A name in letters that the font lacks shows boxes; that is no news here.
+        warnings.filterwarnings("ignore", message="Glyph")
+        figure.savefig(temporary, dpi=150)
+
+
+def _figure(kind: Any, report: Report) -> Any:
+    figure = kind(figsize=(12, 4.2), layout="constrained")
     scores, differences, homophily = figure.subplots(1, 3, width_ratios=[1.1, 1.2, 1])
     _draw_scores(scores, report)
     _draw_differences(differences, report)
     _draw_homophily(homophily, report)
     model, splits = report.config.model.name, len(report.config.splits or ())
     figure.suptitle(f"{report.dataset} · {model} · {splits} splits", fontsize=12)
-    with atomic_path(path) as temporary:
-        figure.savefig(temporary, dpi=150)
+    return figure
 
 
 def _colour(variant: str) -> str:

@@ -43,16 +43,13 @@ def _device_name(device: str) -> str:
 
 def _commit() -> str | None:
     """The commit of a source checkout, marked where files differ; None elsewhere."""
-    source = Path(__file__).parent
-    command = [
-        "git",
-        "-C",
-        str(source),
-        "describe",
-        "--always",
-        "--dirty",
-        "--abbrev=12",
-    ]
+    if not _git("ls-files", Path(__file__).name):
+        return None  # installed inside somebody else's repository, or no git at all
+    return _git("describe", "--always", "--dirty", "--abbrev=12")
+
+
+def _git(*arguments: str) -> str | None:
+    command = ["git", "-C", str(Path(__file__).parent), *arguments]
     try:
         found = subprocess.run(command, capture_output=True, text=True, timeout=5)
     except (OSError, subprocess.TimeoutExpired):

@@ -27,9 +27,9 @@ class Record:
     seconds: float
     peak_memory_mb: float | None
     evolved_statistics: list[dict[str, float | int | None]]
-    losses: list[float]
-    val_scores: list[float]
-    test_scores: list[float]
+    losses: list[float | None]
+    val_scores: list[float | None]
+    test_scores: list[float | None]
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -46,30 +46,47 @@ class RunFolder:
 
     def claim(self, run_id: str, config: Mapping[str, Any], **extra: Any) -> None:
         """Make the folder this run's, or refuse if it holds another one."""
-        described = {"id": run_id, "config": config, **extra}
-        existing = self._read("run.json")
+        if self.path.exists() and not self.path.is_dir():
+            raise InputError(
+                f"'out' must be a folder (got the file {str(self.path)!r})"
+            )
+        try:
+            existing = self._read("run.json")
+            self._check_owner(existing, run_id)
+            if existing is None:
+                write_json(
+                    self.path / "run.json", {"id": run_id, "config": config, **extra}
+                )
+            write_json(self.path / "config.json", config)
+        except OSError as error:
+            raise InputError(
+                f"'out' {str(self.path)!r} cannot be written ({error.strerror})"
+            ) from None
+
+    def _check_owner(self, existing: Mapping[str, Any] | None, run_id: str) -> None:
         if existing is not None and existing.get("id") != run_id:
             raise InputError(
                 f"'out' {str(self.path)!r} holds another run ({existing.get('id')}, "
                 f"this one is {run_id}): choose another folder"
             )
-        if existing is None and self.path.is_dir() and any(self.path.iterdir()):
+        if (
+            existing is None
+            and self.path.is_dir()
+            and any(map(_is_foreign, self.path.iterdir()))
+        ):
             raise InputError(
                 f"'out' {str(self.path)!r} is not empty and holds no run: "
                 "choose another folder"
             )
-        if self.path.exists() and not self.path.is_dir():
-            raise InputError(
-                f"'out' must be a folder (got the file {str(self.path)!r})"
-            )
-        if existing is None:
-            write_json(self.path / "run.json", described)
-            write_json(self.path / "config.json", config)
 
     def load(self, name: str) -> Record | None:
         """A finished training, or None."""
         values = self._read(f"records/{name}.json")
-        return None if values is None else Record(**values)
+        try:
+            return None if values is None else Record(**values)
+        except TypeError as error:
+            path = self.path / f"records/{name}.json"
+            raise InputError(f"{path} is damaged ({error}): remove it") from None
 
     def store(self, name: str, record: Record) -> None:
         """Keep a finished training."""
@@ -84,7 +101,14 @@ class RunFolder:
         if not path.is_file():
             return None
         try:
-            values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            values = json.loads(path.read_text(encoding="utf-8"))
         except ValueError as error:
             raise InputError(f"{path} is damaged ({error}): remove it") from None
+        if not isinstance(values, dict):
+            raise InputError(f"{path} is damaged (it holds no mapping): remove it")
         return values
+
+
+def _is_foreign(path: Path) -> bool:
+    """Whether this is anything but what a killed first write leaves behind."""
+    return not path.name.startswith(".run.json.")

@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from ecg_gnn.evolve import graph_statistics
 from ecg_gnn.files import write_json
 from ecg_gnn.presets import resolve
 from ecg_gnn.study.compare import Comparison, Summary, compare, summarize
+from ecg_gnn.study.preflight import check_embeddings
 from ecg_gnn.study.provenance import provenance
 from ecg_gnn.study.records import Record, RunFolder
 from ecg_gnn.study.statistics import Statistics, mean, plain
@@ -88,9 +89,9 @@ def run(
     """
     check_in_range("jobs", jobs, 1, None)
     config, dataset = _prepare(config or RunConfig(), data_root, dataset)
-    run_id = config.run_id(
-        dataset.sha256, *sorted(map(repr, (embedders or {}).items()))
-    )
+    variants = choose_variants(config)
+    contents = check_embeddings(variants, dataset, config, embedders or {})
+    run_id = config.run_id(dataset.sha256, *contents)
     if out is None and out_root is not None:
         name = Path(dataset.name).stem.split(":")[0]
         out = Path(out_root) / f"{name}-{config.model.name}-{run_id}"
@@ -114,7 +115,7 @@ def run(
         embedders=embedders or {},
         on_progress=on_progress,
     )
-    report = _report(runner, _gather(runner, jobs, on_record))
+    report = _report(runner, _gather(runner, variants, jobs, on_record))
     if folder is not None:
         write_json(folder.path / "results.json", report.to_dict())
     return report
@@ -124,16 +125,21 @@ def _prepare(
     config: RunConfig, data_root: str | Path | None, dataset: GraphDataset | None
 ) -> tuple[RunConfig, GraphDataset]:
     """Load the data, draw splits if asked to, and fill in every setting."""
-    dataset = dataset or load_dataset(config.dataset, data_root=data_root)
+    if dataset is None:
+        dataset = load_dataset(config.dataset, data_root=data_root)
+    else:  # the record must not name a graph that was not used
+        config = dataclasses.replace(config, dataset=dataset.name)
     if config.random_splits:
         dataset = dataset.with_random_splits(10, config.seed)
     return resolve(config, dataset), dataset
 
 
 def _gather(
-    runner: UnitRunner, jobs: int, on_record: OnRecord | None
+    runner: UnitRunner,
+    variants: Sequence[Variant],
+    jobs: int,
+    on_record: OnRecord | None,
 ) -> dict[Variant, list[Record]]:
-    variants = choose_variants(runner.config)
     # Split by split, so that a run stopped half-way still compares like with like.
     units = [(v, index) for index in known(runner.config.splits) for v in variants]
     records: dict[Variant, list[Record]] = {variant: [] for variant in variants}

@@ -20,9 +20,11 @@ def row_name(variant: str, embedding: str | None) -> str:
     """How a variant is called in tables and figures."""
     if variant == "ecg":
         return f"ECG ({embedding})"
-    if variant == "identity" and embedding and "," in embedding:
-        return f"identity ×{embedding.count(',') + 1}"
-    return "oracle (sees test labels)" if variant == "oracle" else variant
+    if variant == "oracle":
+        return f"{embedding} (sees test labels)"
+    if embedding and "," in embedding:
+        return f"{variant} ×{embedding.count(',') + 1}"
+    return variant
 
 
 def result_table(report: Report) -> Table:
@@ -62,7 +64,8 @@ def markdown(table: Table) -> str:
     """A table in Markdown."""
     header, rows = table
     lines = [header, ["---"] * len(header), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    cells = [[cell.replace("|", "\\|") for cell in line] for line in lines]
+    return "\n".join("| " + " | ".join(line) + " |" for line in cells)
 
 
 def report_markdown(report: Report) -> str:

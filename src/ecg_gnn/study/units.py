@@ -1,14 +1,21 @@
 """Single trainings (a variant on a split), one after another or several at a time."""
 
+import math
 import os
+import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from multiprocessing import active_children
+from threading import current_thread, main_thread
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from ecg_gnn.checks import InputError
 from ecg_gnn.config import RunConfig, known
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.embed import Embedder, EmbeddingCache
@@ -72,13 +79,13 @@ class UnitRunner:
             seed=self.config.seed,
             best_step=result.best_step,
             val=result.val,
-            test=known(result.test),
+            test=_checked_score(result.test),
             seconds=result.seconds,
             peak_memory_mb=None if peak is None else peak / 2**20,
             evolved_statistics=[self._statistics(edges) for edges in evolved],
-            losses=result.losses,
-            val_scores=result.val_scores,
-            test_scores=known(result.test_scores),
+            losses=_finite(result.losses),
+            val_scores=_finite(result.val_scores),
+            test_scores=_finite(known(result.test_scores)),
             provenance=self.made_with,
         )
 
@@ -90,6 +97,20 @@ class UnitRunner:
 
     def _statistics(self, edges: Tensor) -> Statistics:
         return plain(graph_statistics(edges, self.dataset.y, directed=True))
+
+
+def _finite(values: Sequence[float]) -> list[float | None]:
+    """JSON has neither NaN nor infinity: steps after a divergence have null."""
+    return [value if math.isfinite(value) else None for value in values]
+
+
+def _checked_score(score: float | None) -> float:
+    if score is None or not math.isfinite(score):
+        raise InputError(
+            "'lr' must be small enough for training to stay finite "
+            f"(the test score at the best step is {score})"
+        )
+    return score
 
 
 def run_units(
@@ -107,26 +128,47 @@ def run_units(
     _embed_shared(runner, units)
     threads = max(1, (os.cpu_count() or 1) // jobs)
     silent = replace(runner, on_progress=None)
+    others = set(active_children())
     with ProcessPoolExecutor(
         max_workers=jobs,
         mp_context=torch.multiprocessing.get_context("spawn"),
         initializer=torch.set_num_threads,
         initargs=(threads,),
     ) as pool:
-        waiting = {pool.submit(silent, unit): unit for unit in units}
+        with _sigint_ignored():
+            waiting = {pool.submit(silent, unit): unit for unit in units}
         try:
             for future in as_completed(waiting):
                 yield waiting[future], future.result()
+        except BrokenProcessPool:
+            raise MemoryError(
+                "a training process was killed, most often for its memory: fewer jobs"
+            ) from None
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
+            for child in set(active_children()) - others:
+                child.terminate()
             raise
+
+
+@contextmanager
+def _sigint_ignored() -> Iterator[None]:
+    """Start processes that leave Ctrl-C to us: they inherit what is ignored now."""
+    if current_thread() is not main_thread():  # only that one may set handlers
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _embed_shared(runner: UnitRunner, units: Sequence[Unit]) -> None:
     """Train BGRL once before the processes start, or each would train its own."""
     for variant, index in units:
         for part in variant.embeddings:
-            if "bgrl" in part and runner.cache is not None:
+            if part in ("bgrl", "mlp+bgrl") and runner.cache is not None:
                 split = runner.dataset.split(index)
                 workspace = runner._workspace("all splits")
                 evolve("bgrl", runner.dataset, split, runner.config, workspace)

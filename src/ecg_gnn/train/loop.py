@@ -121,7 +121,7 @@ def train(
     last = last_report = last_save = time.perf_counter()
     with seeded(seed, "training"), computing_in(config.precision, device):
         while state.done < config.steps:
-            _step(network, task, state, derive_seed(seed, "step", state.done))
+            run_step(network, task, state, derive_seed(seed, "step", state.done))
             now = time.perf_counter()
             state.seconds, last = state.seconds + now - last, now
             if progress is not None and now - last_report > 1:
@@ -138,7 +138,8 @@ def train(
     return result
 
 
-def _step(network: Network, task: Task, state: TrainState, seed: int) -> None:
+def run_step(network: Network, task: Task, state: TrainState, seed: int) -> None:
+    """One training step and its evaluation; nothing waits for the device."""
     torch.manual_seed(seed)
     network.train()
     state.optimizer.zero_grad(set_to_none=True)

@@ -1,0 +1,1 @@
+"""How fast it is: ratios against plain PyG and against what the hardware allows."""

@@ -1,0 +1,43 @@
+"""Peak memory of a piece of work."""
+
+import ctypes
+import gc
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+_STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+
+
+def peak_mb(work: Callable[[], object], device: torch.device) -> float | None:
+    """How far memory rises above where it was, in MiB; None where nobody counts."""
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
+        before = torch.cuda.memory_allocated(device)
+        work()
+        return (torch.cuda.max_memory_allocated(device) - before) / 2**20
+    _give_back_free_memory()
+    try:
+        _CLEAR.write_text("5")  # sets the kernel's high-water mark to the present
+        before_kb = _read_kb("VmRSS")
+        work()
+        return (_read_kb("VmHWM") - before_kb) / 2**10
+    except OSError:
+        work()
+        return None
+
+
+def _give_back_free_memory() -> None:
+    """What an earlier peak left with the allocator must not hide the next one."""
+    gc.collect()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+
+
+def _read_kb(key: str) -> int:
+    for line in _STATUS.read_text().splitlines():
+        if line.startswith(key):
+            return int(line.split()[1])
+    raise OSError(f"{key} is not in {_STATUS}")

@@ -1,0 +1,197 @@
+"""Training steps: ours against plain PyG, interleaved in one process."""
+
+import statistics
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from ecg_gnn.bench.floor import measure_rates, step_floor, timed
+from ecg_gnn.bench.memory import peak_mb
+from ecg_gnn.bench.pyg_net import PyGNet
+from ecg_gnn.data import GraphDataset, load_dataset
+from ecg_gnn.evolve import knn_graph
+from ecg_gnn.kernels import Adjacency, using_engine
+from ecg_gnn.nn import GraphInput, Network, build_network, wants_self_loops
+from ecg_gnn.seeds import seeded
+from ecg_gnn.train import METRICS, Task, computing_in
+from ecg_gnn.train.loop import run_step
+from ecg_gnn.train.metrics import supervised_loss
+from ecg_gnn.train.state import TrainState
+
+DROPOUT = 0.2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """What is timed: a dataset, a model and its size."""
+
+    dataset: str
+    model: str
+    hidden: int
+    layers: int
+    k: int = 0
+    """Neighbours of an evolved graph beside the input graph; 0 for none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """Seconds of a training step with its evaluation, medians over the rounds."""
+
+    dataset: str
+    model: str
+    hidden: int
+    layers: int
+    precision: str
+    ours_s: float
+    pyg_s: float
+    speedup: float
+    floor_ratio: float
+    peak_mb: float | None
+    pyg_peak_mb: float | None
+    ours_spread: float
+    pyg_spread: float
+
+
+def default_cells(device: torch.device, quick: bool) -> list[Cell]:
+    """Sixteen baselines on a CPU (eight if quick); ECG at full size on a GPU."""
+    if device.type == "cuda":
+        names, sizes, k = ["minesweeper", "tolokers"], [(512, 5)], 10
+    else:
+        names, sizes, k = ["minesweeper", "tolokers"], [(64, 2), (256, 4)], 0
+    if quick:
+        sizes = sizes[:1]
+    return [
+        Cell(dataset=name, model=model, hidden=hidden, layers=layers, k=k)
+        for name in names
+        for hidden, layers in sizes
+        for model in ("gcn", "sage", "gat-sep", "gt-sep")
+    ]
+
+
+def bench_train(
+    cells: Sequence[Cell],
+    *,
+    device: torch.device,
+    precision: str = "fp32",
+    engine: str = "fast",
+    rounds: int = 5,
+    data_root: Path | None = None,
+) -> Iterator[Row]:
+    """Time every cell; rows come as they are measured."""
+    for cell in cells:
+        dataset = load_dataset(cell.dataset, data_root=data_root)
+        with using_engine(engine), computing_in(precision, device):
+            yield _bench_cell(cell, dataset, device, precision, rounds)
+
+
+def _bench_cell(
+    cell: Cell, dataset: GraphDataset, device: torch.device, precision: str, rounds: int
+) -> Row:
+    edges = _edges(cell, dataset)
+    ours = _our_step(cell, dataset, edges, device)
+    theirs = _pyg_step(cell, dataset, edges, device)
+    peaks = [peak_mb(step, device) for step in (ours, theirs)]
+    times: tuple[list[float], list[float]] = ([], [])
+    for _ in range(rounds):  # interleaved: a slow spell of the machine hits both
+        times[0].append(timed(ours, device))
+        times[1].append(timed(theirs, device))
+    our_time, their_time = map(statistics.median, times)
+    floor = step_floor(
+        measure_rates(dataset.num_nodes, cell.hidden, device),
+        _network(cell, dataset, len(edges)),
+        cell.model,
+        cell.hidden,
+        cell.layers,
+        dataset.num_nodes,
+        [pairs.size(1) for pairs in edges],
+    )
+    return Row(
+        dataset=cell.dataset,
+        model=cell.model,
+        hidden=cell.hidden,
+        layers=cell.layers,
+        precision=precision,
+        ours_s=our_time,
+        pyg_s=their_time,
+        speedup=their_time / our_time,
+        floor_ratio=our_time / floor,
+        peak_mb=peaks[0],
+        pyg_peak_mb=peaks[1],
+        ours_spread=(max(times[0]) - min(times[0])) / our_time,
+        pyg_spread=(max(times[1]) - min(times[1])) / their_time,
+    )
+
+
+def _edges(cell: Cell, dataset: GraphDataset) -> list[Tensor]:
+    """The input graph with the self-loops its model wants, and an evolved one."""
+    loops = wants_self_loops("benchmark", cell.model)
+    given = Adjacency.from_edge_index(
+        dataset.edge_index, dataset.num_nodes, add_self_loops=loops
+    ).edge_index()
+    return [given] + ([knn_graph(dataset.x, cell.k)] if cell.k else [])
+
+
+def _network(cell: Cell, dataset: GraphDataset, num_graphs: int) -> Network:
+    with seeded(0, "bench"):
+        return build_network(
+            backbone="benchmark",
+            model=cell.model,
+            in_channels=dataset.num_features,
+            hidden_channels=cell.hidden,
+            num_classes=dataset.num_classes,
+            num_layers=cell.layers,
+            num_graphs=num_graphs,
+            dropout=DROPOUT,
+        )
+
+
+def _our_step(
+    cell: Cell, dataset: GraphDataset, edges: list[Tensor], device: torch.device
+) -> Callable[[], None]:
+    network = _network(cell, dataset, len(edges)).to(device)
+    adjacencies = [Adjacency.from_edge_index(e, dataset.num_nodes) for e in edges]
+    task = _task(dataset, [GraphInput(a) for a in adjacencies]).to(device)
+    state = TrainState.start(network, 3e-5, 0.0, 10_000)
+    return lambda: run_step(network, task, state, seed=0)
+
+
+def _pyg_step(
+    cell: Cell, dataset: GraphDataset, edges: list[Tensor], device: torch.device
+) -> Callable[[], None]:
+    out_channels = 1 if dataset.num_classes == 2 else dataset.num_classes
+    sizes = (dataset.num_features, cell.hidden, out_channels, cell.layers, len(edges))
+    network = PyGNet(cell.model, *sizes, DROPOUT).to(device)
+    optimizer = torch.optim.AdamW(network.parameters(), lr=3e-5, weight_decay=0.0)
+    task = _task(dataset, []).to(device)
+    given = [pairs.to(device) for pairs in edges]
+
+    def step() -> None:
+        network.train()
+        optimizer.zero_grad()
+        logits = network(task.x, given)[task.train_index].float()
+        supervised_loss(logits, task.y[task.train_index]).backward()
+        optimizer.step()
+        network.eval()
+        with torch.no_grad():
+            logits = network(task.x, given).float()
+        for index in (task.val_index, task.test_index):
+            assert index is not None
+            METRICS[task.metric](logits[index], task.y[index]).item()
+
+    return step
+
+
+def _task(dataset: GraphDataset, graphs: list[GraphInput]) -> Task:
+    split = dataset.split(0)
+    return Task(
+        x=dataset.x,
+        y=dataset.y,
+        graphs=graphs,
+        train_index=split.train_mask.nonzero()[:, 0],
+        val_index=split.val_mask.nonzero()[:, 0],
+        test_index=split.test_mask.nonzero()[:, 0],
+        metric=dataset.metric,
+    )

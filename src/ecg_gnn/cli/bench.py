@@ -1,0 +1,97 @@
+"""``ecg-gnn bench``: how fast it is here."""
+
+import dataclasses
+import math
+from typing import Annotated
+
+import typer
+
+from ecg_gnn.bench.train import Row, bench_train, default_cells
+from ecg_gnn.checks import check_choice, check_in_range
+from ecg_gnn.cli import options as opt
+from ecg_gnn.cli.show import ProgressDisplay, print_json, print_table
+from ecg_gnn.presets import pick_device
+from ecg_gnn.train import PRECISIONS, default_precision
+
+app = typer.Typer(no_args_is_help=True, help="Measure speed and memory here and now.")
+
+
+@app.command()
+def train(
+    data_root: opt.DataRoot = None,
+    device: opt.Device = None,
+    precision: Annotated[
+        str | None, typer.Option(help=f"One of {', '.join(PRECISIONS)}.")
+    ] = None,
+    dataset: Annotated[
+        list[str] | None, typer.Option(help="Only these datasets; repeatable.")
+    ] = None,
+    model: Annotated[
+        list[str] | None, typer.Option(help="Only these models; repeatable.")
+    ] = None,
+    rounds: Annotated[int, typer.Option(help="Interleaved rounds.")] = 5,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Only the small width.")
+    ] = False,
+    engine: opt.EngineName = None,
+    as_json: opt.AsJson = False,
+) -> None:
+    """Time a training step with its evaluation against plain PyG, in one process.
+
+    On a CPU: minesweeper and tolokers, four models, two sizes. "x floor" is the time
+    over what matrix products, copies and gathers take at the rates measured here.
+    """
+    check_in_range("rounds", rounds, 1, None)
+    place = pick_device(device or "auto")
+    cells = default_cells(place, quick)
+    for name in dataset or []:
+        check_choice("dataset", name, dict.fromkeys(cell.dataset for cell in cells))
+    for name in model or []:
+        check_choice("model", name, dict.fromkeys(cell.model for cell in cells))
+    chosen = [
+        cell
+        for cell in cells
+        if (not dataset or cell.dataset in dataset)
+        and (not model or cell.model in model)
+    ]
+    rows: list[Row] = []
+    with ProgressDisplay() as display:
+        for row in bench_train(
+            chosen,
+            device=place,
+            precision=precision or default_precision(place),
+            engine=engine or "fast",
+            rounds=rounds,
+            data_root=data_root,
+        ):
+            rows.append(row)
+            display.say(
+                f"[{len(rows)}/{len(chosen)}] {row.dataset} {row.model} "
+                f"d={row.hidden}: {row.speedup:.1f} x PyG"
+            )
+    if as_json:
+        print_json([dataclasses.asdict(row) for row in rows])
+        return
+    print_table(_table(rows))
+    mean = math.exp(sum(math.log(row.speedup) for row in rows) / len(rows))
+    print(f"Geometric mean: {mean:.2f} times as fast as plain PyG")
+
+
+def _table(rows: list[Row]) -> tuple[list[str], list[list[str]]]:
+    header = ["dataset", "model", "d/L", "ours ms", "PyG ms", "PyG/ours", "x floor"]
+    header += ["peak MiB", "PyG peak MiB"]
+    cells = [
+        [
+            row.dataset,
+            row.model,
+            f"{row.hidden}/{row.layers}",
+            f"{1e3 * row.ours_s:.1f}",
+            f"{1e3 * row.pyg_s:.1f}",
+            f"{row.speedup:.2f}",
+            f"{row.floor_ratio:.2f}",
+            "" if row.peak_mb is None else f"{row.peak_mb:.0f}",
+            "" if row.pyg_peak_mb is None else f"{row.pyg_peak_mb:.0f}",
+        ]
+        for row in rows
+    ]
+    return header, cells

@@ -1,0 +1,1 @@
+"""The CPU twin of the reference: one C++ file, built once and cached."""

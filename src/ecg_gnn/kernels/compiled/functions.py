@@ -1,0 +1,207 @@
+"""The C++ kernels as differentiable functions, beside their plain-torch references."""
+
+import ctypes
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from ecg_gnn.kernels.adjacency import Adjacency
+from ecg_gnn.kernels.compiled.build import library
+from ecg_gnn.kernels.engine import current_engine
+
+_LANES = 16
+"""``kLanes`` of ops.cpp: the number of heads must divide it."""
+_NAMES = {torch.float32: "float", torch.float64: "double"}
+
+
+def usable(x: Tensor, num_heads: int = 1) -> bool:
+    """Whether the C++ kernels compute on ``x`` with so many heads."""
+    return (
+        current_engine() == "fast"
+        and _LANES % num_heads == 0
+        and x.device.type == "cpu"
+        and x.dtype in _NAMES
+        and library() is not None
+    )
+
+
+def additive_attention(
+    adjacency: Adjacency, source: Tensor, target: Tensor, values: Tensor, slope: float
+) -> Tensor:
+    """See ``ecg_gnn.kernels.attention.additive_attention``."""
+    arguments = (adjacency, source, target, values, slope)
+    out: Tensor = _Additive.apply(*arguments)  # type: ignore[no-untyped-call]
+    return out
+
+
+def dot_product_attention(
+    adjacency: Adjacency, query: Tensor, key: Tensor, values: Tensor
+) -> Tensor:
+    """See ``ecg_gnn.kernels.attention.dot_product_attention``."""
+    out: Tensor = _Dot.apply(adjacency, query, key, values)  # type: ignore[no-untyped-call]
+    return out
+
+
+def dropout(x: Tensor, threshold: int, scale: float, seed: Tensor) -> Tensor:
+    """See ``ecg_gnn.kernels.dropout``: the same mask, never held in memory."""
+    out: Tensor = _Dropout.apply(x, threshold, scale, seed)  # type: ignore[no-untyped-call]
+    return out
+
+
+class _Pattern(ctypes.Structure):
+    """``Pattern`` of ops.cpp."""
+
+    _fields_ = (
+        ("num_nodes", ctypes.c_int64),
+        ("offsets", ctypes.c_void_p),
+        ("other", ctypes.c_void_p),
+        ("place", ctypes.c_void_p),
+        ("kept", ctypes.c_void_p),
+    )
+
+
+def _by_target(adjacency: Adjacency) -> _Pattern:
+    order = adjacency.by_target
+    return _pattern(adjacency, order.offsets, order.other, None)
+
+
+def _by_source(adjacency: Adjacency) -> _Pattern:
+    order = adjacency.by_source
+    place = adjacency.by_source_order
+    return _pattern(adjacency, order.offsets, order.other, place)
+
+
+def _pattern(
+    adjacency: Adjacency, offsets: Tensor, other: Tensor, place: Tensor | None
+) -> _Pattern:
+    kept = adjacency.kept
+    return _Pattern(
+        adjacency.num_nodes,
+        offsets.data_ptr(),
+        other.data_ptr(),
+        None if place is None else place.data_ptr(),
+        None if kept is None else kept.data_ptr(),
+    )
+
+
+def _call(name: str, dtype: torch.dtype, *arguments: Any) -> None:
+    """Call a kernel with as many threads as torch uses; the GIL is released."""
+    loaded = library()
+    assert loaded is not None, "call only what is usable"
+    function = loaded[f"ecg_{name}_{_NAMES[dtype]}"]
+    function.restype = None
+    threads = ctypes.c_int(torch.get_num_threads())
+    function(*(_convert(argument) for argument in arguments), threads)
+
+
+def _convert(argument: Any) -> Any:
+    if isinstance(argument, Tensor):
+        assert argument.is_contiguous(), "kernels read rows one after another"
+        return ctypes.c_void_p(argument.data_ptr())
+    if isinstance(argument, _Pattern):
+        return ctypes.byref(argument)
+    if isinstance(argument, float):
+        return ctypes.c_double(argument)
+    if isinstance(argument, int):
+        return ctypes.c_int64(argument)
+    return argument
+
+
+class _Additive(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        adjacency: Adjacency,
+        source: Tensor,
+        target: Tensor,
+        values: Tensor,
+        slope: float,
+    ) -> Tensor:
+        inputs = [t.contiguous() for t in (source, target, values)]
+        out, lse = torch.empty_like(inputs[2]), torch.empty_like(inputs[0])
+        pattern, (_, channels, heads) = _by_target(adjacency), values.shape
+        arguments = (pattern, heads, channels * heads, *inputs, slope, out, lse)
+        _call("additive_forward", out.dtype, *arguments)
+        ctx.adjacency, ctx.slope = adjacency, slope
+        ctx.save_for_backward(*inputs, out, lse)
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        source, target, values, out, lse = ctx.saved_tensors
+        grad, (nodes, channels, heads) = grad.contiguous(), values.shape
+        size = (heads, channels * heads)
+        delta, grad_target = torch.empty_like(lse), torch.empty_like(lse)
+        grad_source, grad_values = torch.empty_like(lse), torch.empty_like(values)
+        edges = values.new_empty(ctx.adjacency.num_edges, heads)
+        _call("row_dots", grad.dtype, nodes, *size, grad, out, delta)
+        given = (source, target, values, ctx.slope, grad, lse, delta)
+        made = (grad_source, grad_values, edges)
+        pattern = _by_source(ctx.adjacency)
+        _call("additive_backward", grad.dtype, pattern, *size, *given, *made)
+        pattern = _by_target(ctx.adjacency)
+        _call("sum_edges", grad.dtype, pattern, heads, edges, grad_target)
+        return None, grad_source, grad_target, grad_values, None
+
+
+class _Dot(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, adjacency: Adjacency, query: Tensor, key: Tensor, values: Tensor
+    ) -> Tensor:
+        inputs = [t.contiguous() for t in (query, key, values)]
+        nodes, channels, heads = values.shape
+        out, lse = torch.empty_like(inputs[2]), values.new_empty(nodes, heads)
+        pattern, size = _by_target(adjacency), (heads, channels * heads)
+        given = (*inputs, channels**-0.5)
+        _call("dot_forward", out.dtype, pattern, *size, *given, out, lse)
+        ctx.adjacency = adjacency
+        ctx.save_for_backward(*inputs, out, lse)
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        query, key, values, out, lse = ctx.saved_tensors
+        grad, (nodes, channels, heads) = grad.contiguous(), values.shape
+        size = (heads, channels * heads)
+        delta = torch.empty_like(lse)
+        grads = [torch.empty_like(t) for t in (query, key, values)]
+        edges = values.new_empty(ctx.adjacency.num_edges, heads)
+        _call("row_dots", grad.dtype, nodes, *size, grad, out, delta)
+        given = (query, key, values, channels**-0.5, grad, lse, delta)
+        made = (grads[1], grads[2], edges)
+        pattern = _by_source(ctx.adjacency)
+        _call("dot_backward", grad.dtype, pattern, *size, *given, *made)
+        # The query's gradient is the sum of keys weighted by the scores' gradients.
+        pattern = _by_target(ctx.adjacency)
+        _call("weighted_sum", grad.dtype, pattern, *size, edges, key, grads[0])
+        return None, *grads
+
+
+class _Dropout(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, x: Tensor, threshold: int, scale: float, seed: Tensor
+    ) -> Tensor:
+        ctx.threshold, ctx.scale = threshold, scale
+        ctx.save_for_backward(seed)
+        return _drop(x, threshold, scale, seed)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        # The mask is drawn again instead of being kept: it is cheaper than memory.
+        grad_x = _drop(grad, ctx.threshold, ctx.scale, *ctx.saved_tensors)
+        return grad_x, None, None, None
+
+
+def _drop(x: Tensor, threshold: int, scale: float, seed: Tensor) -> Tensor:
+    x = x.contiguous()
+    out = torch.empty_like(x)
+    arguments = (x, out, seed, ctypes.c_uint32(threshold), scale)
+    _call("dropout", x.dtype, x.numel(), *arguments)
+    return out

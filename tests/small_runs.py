@@ -1,0 +1,63 @@
+"""Settings small enough to train in a moment, and what tests of runs share."""
+
+import numpy as np
+
+from ecg_gnn.config import (
+    EmbedConfig,
+    EvolveConfig,
+    FitConfig,
+    ModelConfig,
+    RunConfig,
+)
+from ecg_gnn.data import load_dataset
+from ecg_gnn.presets import resolve
+
+BOARD = "minesweeper-gen:rows=8,cols=8"
+SMALL = ["--steps", "3", "--splits", "0-1", "--hidden", "8", "--layers", "1"]
+SMALL += ["--k", "3", "--embed-hidden", "8"]
+RUN = ["run", "--dataset", BOARD, *SMALL]
+STATISTICS = {
+    "edge_homophily",
+    "node_homophily",
+    "class_homophily",
+    "adjusted_homophily",
+    "label_informativeness",
+    "num_edges",
+}
+
+
+def small_config(*embeddings, model="gcn", backbone="benchmark", splits=(0, 1), **rest):
+    """One layer of eight channels for four steps."""
+    evolve = rest.pop("evolve", EvolveConfig(k=3))
+    return RunConfig(
+        dataset=rest.pop("dataset", BOARD),
+        splits=splits,
+        embed=EmbedConfig(names=embeddings or ("mlp",), hidden=8, layers=1),
+        evolve=evolve,
+        model=ModelConfig(name=model, backbone=backbone, layers=1, hidden=8),
+        train=FitConfig(steps=4, lr=1e-2),
+        **rest,
+    )
+
+
+def small_board():
+    return load_dataset(BOARD)
+
+
+def resolved(dataset, *embeddings, **settings):
+    return resolve(small_config(*embeddings, **settings), dataset)
+
+
+def ring_arrays(num_nodes=12, **changed):
+    """A ring with two classes and one split, as an .npz file has it."""
+    nodes = np.arange(num_nodes)
+    part = (nodes // 2) % 3
+    found = {
+        "node_features": np.random.default_rng(0).standard_normal((num_nodes, 3)),
+        "node_labels": nodes % 2,
+        "edges": np.stack([nodes, (nodes + 1) % num_nodes], axis=1),
+        "train_masks": (part == 0)[None],
+        "val_masks": (part == 1)[None],
+        "test_masks": (part == 2)[None],
+    }
+    return found | changed
