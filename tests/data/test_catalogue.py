@@ -1,4 +1,5 @@
 import dataclasses
+import os
 from pathlib import Path
 
 import pytest
@@ -113,12 +114,12 @@ def test_hyphens_in_file_names(arrays, save, monkeypatch, tmp_path):
     assert got.num_nodes == 24
 
 
-def test_data_root_order(monkeypatch, tmp_path):
+def test_data_root_order(monkeypatch):
     monkeypatch.setenv("ECG_DATA", "/from/env")
     assert resolve_data_root("/given") == Path("/given")
     assert resolve_data_root() == Path("/from/env")
     monkeypatch.delenv("ECG_DATA")
-    assert resolve_data_root() == tmp_path / "cache" / "data"
+    assert resolve_data_root() == Path(os.environ["ECG_CACHE"]) / "data"
     monkeypatch.delenv("ECG_CACHE")
     assert resolve_data_root() == Path.home() / ".cache" / "ecg_gnn" / "data"
 

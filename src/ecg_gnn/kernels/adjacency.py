@@ -29,6 +29,24 @@ class Order:
 
 
 @dataclass(frozen=True, eq=False)
+class EdgeWeight:
+    """A constant per edge, in both orders: the second for the backward pass.
+
+    Attributes:
+        by_target: In target order. ``[E]``
+        order: Maps target order to source order. ``[E]``
+    """
+
+    by_target: Tensor
+    order: Tensor
+
+    @cached_property
+    def by_source(self) -> Tensor:
+        """In source order, gathered once and not in every step, ``[E]``."""
+        return self.by_target[self.order]
+
+
+@dataclass(frozen=True, eq=False)
 class Adjacency:
     """Edges ``source -> target`` over ``num_nodes`` nodes, ready for aggregation.
 
@@ -121,22 +139,23 @@ class Adjacency:
         return self.by_source.counts(kept)
 
     @cached_property
-    def symmetric_weight(self) -> Tensor:
-        """``1 / sqrt(in_degree(target) * out_degree(source))``, 0 if dropped, ``[E]``.
+    def symmetric_weight(self) -> EdgeWeight:
+        """``1 / sqrt(in_degree(target) * out_degree(source))``, 0 if dropped.
 
         Degrees count as at least one; in a kept edge they are anyway.
         """
         scale_in = self.in_degree.clamp_min(1).rsqrt()
         scale_out = self.out_degree.clamp_min(1).rsqrt()
-        return self._masked(scale_in[self.target] * scale_out[self.source])
+        return self._weight(scale_in[self.target] * scale_out[self.source])
 
     @cached_property
-    def mean_weight(self) -> Tensor:
-        """``1 / in_degree(target)``, 0 if dropped, ``[E]``."""
-        return self._masked((1.0 / self.in_degree.clamp_min(1))[self.target])
+    def mean_weight(self) -> EdgeWeight:
+        """``1 / in_degree(target)``, 0 if dropped."""
+        return self._weight((1.0 / self.in_degree.clamp_min(1))[self.target])
 
-    def _masked(self, weight: Tensor) -> Tensor:
-        return weight if self.kept is None else weight * self.kept
+    def _weight(self, weight: Tensor) -> EdgeWeight:
+        kept = weight if self.kept is None else weight * self.kept
+        return EdgeWeight(kept, self.by_source_order)
 
     def per_head(self, num_heads: int) -> tuple[Order, Order]:
         """Both orders repeated for ``num_heads`` stacked copies of the nodes."""

@@ -39,16 +39,15 @@ def bag_sum(order: Order, weight: Tensor | None, rows: Tensor) -> Tensor:
 
 
 def weighted_sum(adjacency: Adjacency, weight: Tensor, x: Tensor) -> Tensor:
-    """Sum neighbours' rows with one weight per edge, or per edge and head.
+    """Sum neighbours' rows with one weight per edge and head.
 
     Args:
         adjacency: The graph.
-        weight: ``[E]`` in target order, or ``[E, H]``.
-        x: ``[N, d]``, or ``[N, C, H]`` with weights per head.
+        weight: ``[E, H]`` in target order.
+        x: ``[N, C, H]``.
     """
-    if weight.dim() == 1:
-        return _weighted_sum(adjacency, weight[:, None], x[..., None])[..., 0]
-    return _weighted_sum(adjacency, weight, x)
+    total: Tensor = _WeightedSum.apply(adjacency, weight, x)  # type: ignore[no-untyped-call]
+    return total
 
 
 def edge_dot(adjacency: Adjacency, a: Tensor, b: Tensor) -> Tensor:
@@ -64,11 +63,6 @@ def edge_dot(adjacency: Adjacency, a: Tensor, b: Tensor) -> Tensor:
     """
     scores: Tensor = _EdgeDot.apply(adjacency, a, b)  # type: ignore[no-untyped-call]
     return scores
-
-
-def _weighted_sum(adjacency: Adjacency, weight: Tensor, x: Tensor) -> Tensor:
-    total: Tensor = _WeightedSum.apply(adjacency, weight, x)  # type: ignore[no-untyped-call]
-    return total
 
 
 def _sum_to_targets(adjacency: Adjacency, weight: Tensor, x: Tensor) -> Tensor:
