@@ -16,7 +16,7 @@ $(STAMP): pyproject.toml constraints.txt
 
 # The main job on a generated graph: leaves runs/demo/figure.png and results.md.
 demo: setup
-	$(BIN)/ecg-gnn run --out runs/demo
+	$(BIN)/ecg-gnn run --jobs 2 --out runs/demo
 	@echo "Picture: runs/demo/figure.png   Table: runs/demo/results.md"
 
 test: setup
