@@ -11,6 +11,7 @@ from ecg_gnn.kernels import (
     additive_attention,
     dot_product_attention,
     dropout,
+    dropout_gelu,
     neighbour_mean,
     normalized_sum,
     products,
@@ -246,3 +247,26 @@ def test_engines_draw_the_same_mask(seed):
         with using_engine(name):
             found.append(dropout(torch.ones(4097, 3), 0.2))
     assert torch.equal(*found)
+
+
+def test_dropout_gelu_is_gelu_of_dropout(engine):
+    x = random(501, 7).requires_grad_()
+    torch.manual_seed(4)
+    expected = torch.nn.functional.gelu(dropout(x, 0.3))
+    (expected_grad,) = torch.autograd.grad(expected.square().sum(), x)
+    torch.manual_seed(4)
+    got = dropout_gelu(x, 0.3)
+    (got_grad,) = torch.autograd.grad(got.square().sum(), x)
+    torch.testing.assert_close(got, expected, atol=1e-12, rtol=0)
+    torch.testing.assert_close(got_grad, expected_grad, atol=1e-12, rtol=0)
+    assert torch.equal(dropout_gelu(x, 0.0), torch.nn.functional.gelu(x))
+
+
+def test_gradients_of_dropout_gelu():
+    x = random(20, 3).requires_grad_()
+
+    def seeded(rows):
+        torch.manual_seed(0)
+        return dropout_gelu(rows, 0.4)
+
+    assert gradcheck(seeded, (x,))

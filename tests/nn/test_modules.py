@@ -5,7 +5,6 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
-from torch import nn
 from torch_geometric.nn import GATConv, GCNConv, SAGEConv, TransformerConv
 
 from ecg_gnn.kernels import Adjacency
@@ -28,7 +27,7 @@ def prepared(edges, module):
 
 def feed_forward(module, states):
     """The definition, written out: Linear, GELU by erf, Linear."""
-    first, second = (m for m in module.layers if isinstance(m, nn.Linear))
+    first, second = module.first, module.second
     hidden = states @ first.weight.t() + first.bias
     hidden = hidden * (1 + torch.erf(hidden / math.sqrt(2))) / 2
     return hidden @ second.weight.t() + second.bias
@@ -109,7 +108,7 @@ def test_sage_matches_pyg():
     # SAGEConv's two maps are the two halves of our first linear map.
     module, x, edges = make("sage"), random(NUM_NODES, CHANNELS), directed_edges()
     conv = SAGEConv(CHANNELS, CHANNELS).double()
-    first, second = module.feed_forward.layers[0], module.feed_forward.layers[3]
+    first, second = module.feed_forward.first, module.feed_forward.second
     conv.lin_r.weight.data, conv.lin_l.weight.data = first.weight.chunk(2, dim=1)
     conv.lin_l.bias.data = first.bias
     expected = second(F.gelu(conv(x, edges)))

@@ -50,7 +50,7 @@ def test_matches_a_formula_written_out():
         scale_in = matrix.sum(1).clamp_min(1).rsqrt()
         scale_out = matrix.sum(0).clamp_min(1).rsqrt()
         message = (scale_in[:, None] * matrix * scale_out) @ x
-        first, _, _, second, _ = branch.feed_forward.layers
+        first, second = branch.feed_forward.first, branch.feed_forward.second
         state = second(torch.nn.functional.gelu(first(message)))
         columns = slice(index * CHANNELS, (index + 1) * CHANNELS)
         total = total + state @ layer.project.weight[:, columns].t()

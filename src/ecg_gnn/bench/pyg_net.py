@@ -20,17 +20,14 @@ class FeedForward(nn.Module):
 
     def __init__(self, channels: int, dropout: float, num_inputs: int = 1) -> None:
         super().__init__()
-        self.layers = nn.Sequential(
-            nn.Linear(num_inputs * channels, channels),
-            nn.Dropout(dropout),
-            nn.GELU(),
-            nn.Linear(channels, channels),
-            nn.Dropout(dropout),
-        )
+        self.first = nn.Linear(num_inputs * channels, channels)
+        self.second = nn.Linear(channels, channels)
+        self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
         """Map ``[N, m·d]`` to ``[N, d]``."""
-        out: Tensor = self.layers(x)
+        hidden = F.gelu(self.dropout(self.first(x)))
+        out: Tensor = self.dropout(self.second(hidden))
         return out
 
 

@@ -28,7 +28,7 @@ from ecg_gnn.kernels import (
     neighbour_mean,
     normalized_sum,
 )
-from ecg_gnn.nn.dropout import Dropout
+from ecg_gnn.nn.dropout import Dropout, DropoutGELU
 
 NUM_HEADS = 8
 
@@ -44,17 +44,14 @@ class FeedForward(nn.Module):
 
     def __init__(self, channels: int, dropout: float, num_inputs: int = 1) -> None:
         super().__init__()
-        self.layers = nn.Sequential(
-            nn.Linear(num_inputs * channels, channels),
-            Dropout(dropout),
-            nn.GELU(),
-            nn.Linear(channels, channels),
-            Dropout(dropout),
-        )
+        self.first = nn.Linear(num_inputs * channels, channels)
+        self.activation = DropoutGELU(dropout)
+        self.second = nn.Linear(channels, channels)
+        self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
         """Map ``[N, m·d]`` to ``[N, d]``."""
-        out: Tensor = self.layers(x)
+        out: Tensor = self.dropout(self.second(self.activation(self.first(x))))
         return out
 
 

@@ -1,7 +1,7 @@
 """The C++ kernels as differentiable functions, beside their plain-torch references."""
 
 import ctypes
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -44,9 +44,23 @@ def dot_product_attention(
     return out
 
 
-def dropout(x: Tensor, threshold: int, scale: float, seed: Tensor) -> Tensor:
-    """See ``ecg_gnn.kernels.dropout``: the same mask, never held in memory."""
-    out: Tensor = _Dropout.apply(x, threshold, scale, seed)  # type: ignore[no-untyped-call]
+class Draw(NamedTuple):
+    """What decides a dropout mask: see ``ecg_gnn.kernels.dropout``."""
+
+    seed: Tensor
+    threshold: int
+    scale: float
+
+
+def dropout(x: Tensor, draw: Draw) -> Tensor:
+    """Dropout whose mask is never held in memory."""
+    out: Tensor = _Dropout.apply(x, draw)  # type: ignore[no-untyped-call]
+    return out
+
+
+def dropout_gelu(x: Tensor, draw: Draw) -> Tensor:
+    """GELU of dropout, in one pass forward and one backward."""
+    out: Tensor = _DropoutGELU.apply(x, draw)  # type: ignore[no-untyped-call]
     return out
 
 
@@ -184,24 +198,34 @@ class _Dot(torch.autograd.Function):
 
 class _Dropout(torch.autograd.Function):
     @staticmethod
-    def forward(
-        ctx: Any, x: Tensor, threshold: int, scale: float, seed: Tensor
-    ) -> Tensor:
-        ctx.threshold, ctx.scale = threshold, scale
-        ctx.save_for_backward(seed)
-        return _drop(x, threshold, scale, seed)
+    def forward(ctx: Any, x: Tensor, draw: Draw) -> Tensor:
+        ctx.draw = draw
+        return _elementwise("dropout", draw, x)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         # The mask is drawn again instead of being kept: it is cheaper than memory.
-        grad_x = _drop(grad, ctx.threshold, ctx.scale, *ctx.saved_tensors)
-        return grad_x, None, None, None
+        return _elementwise("dropout", ctx.draw, grad), None
 
 
-def _drop(x: Tensor, threshold: int, scale: float, seed: Tensor) -> Tensor:
-    x = x.contiguous()
-    out = torch.empty_like(x)
-    arguments = (x, out, seed, ctypes.c_uint32(threshold), scale)
-    _call("dropout", x.dtype, x.numel(), *arguments)
+class _DropoutGELU(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, draw: Draw) -> Tensor:
+        ctx.draw = draw
+        ctx.save_for_backward(x)
+        return _elementwise("dropout_gelu", draw, x)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        (x,) = ctx.saved_tensors
+        return _elementwise("dropout_gelu_backward", ctx.draw, x, grad), None
+
+
+def _elementwise(name: str, draw: Draw, *inputs: Tensor) -> Tensor:
+    inputs = tuple(t.contiguous() for t in inputs)
+    out = torch.empty_like(inputs[0])
+    arguments = (draw.seed, ctypes.c_uint32(draw.threshold), draw.scale)
+    _call(name, out.dtype, out.numel(), *inputs, out, *arguments)
     return out
