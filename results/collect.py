@@ -127,7 +127,7 @@ def _model_order(path: Path) -> int:
 def _made_by(path: Path) -> str:
     kept = _read(path)
     made = kept["provenance"]
-    machine = f"{made['device_name']}, torch {made['torch']}"
+    machine = f"{made['device_name']}, torch {made['torch']}, commit {made['commit']}"
     name = f"[{path.stem}]({path.parent.name}/{path.name})"
     return f"| {name} | {kept['date']} | {machine} | `{kept['command']}` |"
 

@@ -1,3 +1,7 @@
 """The package's version, on its own so that packaging need not import torch."""
 
 __version__ = "0.1.0"
+
+NUMERICS = 2
+"""Raised by every change that moves results: old records and embeddings then count as
+another program's, and are neither resumed nor reused."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self, TypeVar
 
-from ecg_gnn._version import __version__
+from ecg_gnn._version import NUMERICS
 from ecg_gnn.checks import InputError, check_choice, check_in_range
 
 _T = TypeVar("_T")
@@ -199,8 +199,8 @@ class RunConfig(_Section):
         return config
 
     def run_id(self, dataset_sha256: str, *extra: str) -> str:
-        """Twelve hex digits that name what is computed, whatever it is called."""
-        content = json.dumps([__version__, dataset_sha256, self.to_dict(), *extra])
+        """Twelve hex digits that name what is computed: settings, data and numerics."""
+        content = json.dumps([NUMERICS, dataset_sha256, self.to_dict(), *extra])
         return hashlib.sha256(content.encode()).hexdigest()[:12]
 
 

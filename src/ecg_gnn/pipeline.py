@@ -89,10 +89,13 @@ def _embed(
         return concatenate(
             [_embed(part, data, split, seed, cache) for part in embedder.parts]
         )
-    # Without labels one training serves all splits, so the split is not in its seed.
-    purpose = ("embed", split.index) if embedder.uses_labels else ("embed",)
-    seed = derive_seed(seed, *purpose)
+    seed = derive_seed(seed, "embed", *_own_split(embedder, split))
     return embed_nodes(embedder, data, split, seed=seed, cache=cache)
+
+
+def _own_split(embedder: Embedder, split: Split) -> tuple[int, ...]:
+    """The split as part of a seed; without labels one graph serves all splits."""
+    return (split.index,) if embedder.uses_labels else ()
 
 
 def _mlp(config: RunConfig, workspace: Workspace) -> MLPEmbedder:
@@ -165,7 +168,7 @@ def evolve(
         metric=config.evolve.similarity,
         self_loops="only" if name == "identity" else config.evolve.self_loops,
         symmetric=config.evolve.symmetric,
-        seed=derive_seed(config.seed, "ties", name),
+        seed=derive_seed(config.seed, "ties", name, *_own_split(embedder, split)),
     ).cpu()
 
 

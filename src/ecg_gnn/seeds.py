@@ -26,6 +26,8 @@ def seeded(seed: int, *purpose: str | int) -> Iterator[None]:
     PyTorch's initialisers read the global generator; it is put back afterwards, so
     nothing outside the block can tell that it ran.
     """
-    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+    # Asking an idle GPU for its generator would wake it up for nothing.
+    awake = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
+    with torch.random.fork_rng(devices=awake):
         torch.manual_seed(derive_seed(seed, *purpose))
         yield

@@ -123,6 +123,8 @@ def npy_header(shape, descr="<f4"):
 def test_header_that_lies_about_its_size(tmp_path, shape):
     path = tmp_path / "lie.npz"
     with zipfile.ZipFile(path, "w") as archive:
+        for name in ("node_labels", "edges"):
+            archive.writestr(f"{name}.npy", npy_header((1,)) + b"\0" * 4)
         archive.writestr("node_features.npy", npy_header(shape) + b"\0" * 40)
     with pytest.raises(
         InputError, match=r"'node_features' must have the .* of its sha"

@@ -46,7 +46,7 @@ def one_class_in_test(arrays):
 
 
 CASES = {
-    "no edges": (drop("edges"), r"arrays missing: \['edges'\] \(got \["),
+    "no edges": (drop("edges"), r"arrays missing: \['edges'\] \(the file has \["),
     "some masks": (drop("val_masks"), r"arrays missing: \['val_masks'\]"),
     "text features": (
         put("node_features", lambda x: x.astype(str)),

@@ -228,7 +228,7 @@ def test_every_setting_is_in_the_key(monkeypatch):
     assert None not in keys
     assert len(set(keys)) == len(embedders)
     assert cache_key(Counting(), data, split, 1) not in keys
-    monkeypatch.setattr(cache, "__version__", "another")
+    monkeypatch.setattr(cache, "NUMERICS", -1)
     assert cache_key(Counting(), data, split, 0) not in keys
 
 

@@ -6,12 +6,12 @@ import pytest
 import torch
 from torch.autograd import gradcheck
 
+from ecg_gnn.checks import InputError
 from ecg_gnn.kernels import (
     Adjacency,
     additive_attention,
     dot_product_attention,
     dropout,
-    dropout_gelu,
     neighbour_mean,
     normalized_sum,
     products,
@@ -249,24 +249,50 @@ def test_engines_draw_the_same_mask(seed):
     assert torch.equal(*found)
 
 
-def test_dropout_gelu_is_gelu_of_dropout(engine):
-    x = random(501, 7).requires_grad_()
-    torch.manual_seed(4)
-    expected = torch.nn.functional.gelu(dropout(x, 0.3))
-    (expected_grad,) = torch.autograd.grad(expected.square().sum(), x)
-    torch.manual_seed(4)
-    got = dropout_gelu(x, 0.3)
-    (got_grad,) = torch.autograd.grad(got.square().sum(), x)
-    torch.testing.assert_close(got, expected, atol=1e-12, rtol=0)
-    torch.testing.assert_close(got_grad, expected_grad, atol=1e-12, rtol=0)
-    assert torch.equal(dropout_gelu(x, 0.0), torch.nn.functional.gelu(x))
+@pytest.mark.parametrize(
+    ("edges", "message"),
+    [
+        (torch.tensor([[0, 1]]), r"'edge_index' must have shape \[2, E\]"),
+        (torch.tensor([[0.0], [1.0]]), "'edge_index' must hold integers"),
+        (torch.tensor([[0], [3]]), r"'edge_index' must be in \[0, 2\] \(got 3\)"),
+        (torch.tensor([[-1], [0]]), r"'edge_index' must be in \[0, 2\] \(got -1\)"),
+    ],
+)
+def test_edges_are_checked(edges, message):
+    with pytest.raises(InputError, match=message):
+        Adjacency.from_edge_index(edges, 3)
 
 
-def test_gradients_of_dropout_gelu():
-    x = random(20, 3).requires_grad_()
+def test_small_integers_are_edges_too():
+    edges = torch.tensor([[0, 1], [1, 2]], dtype=torch.int32)
+    x = random(3, 2, 2)
+    adjacency = Adjacency.from_edge_index(edges, 3)
+    out = dot_product_attention(adjacency, x, x, x)
+    torch.testing.assert_close(out, torch.stack([torch.zeros_like(x[0]), x[0], x[1]]))
 
-    def seeded(rows):
-        torch.manual_seed(0)
-        return dropout_gelu(rows, 0.4)
 
-    assert gradcheck(seeded, (x,))
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda t: t[:-1], "'key' must have a row for each of 17 nodes"),
+        (lambda t: t.float(), "'key' must be torch.float64"),
+        (lambda t: t[:, :1], "'key' must have a row .* shape"),
+    ],
+)
+def test_attention_checks_what_it_is_given(change, message):
+    edges, num_nodes = directed_graph()
+    adjacency = Adjacency.from_edge_index(edges, num_nodes)
+    x = random(num_nodes, 3, 2)
+    with pytest.raises(InputError, match=message):
+        dot_product_attention(adjacency, x, change(x), x)
+
+
+def test_slope_may_be_an_integer():
+    edges, num_nodes = directed_graph()
+    adjacency = Adjacency.from_edge_index(edges, num_nodes)
+    score, values = random(num_nodes, 2), random(num_nodes, 3, 2)
+    found = [
+        additive_attention(adjacency, score, score, values, negative_slope=slope)
+        for slope in (0, 0.0)
+    ]
+    assert torch.equal(*found)

@@ -183,10 +183,11 @@ def test_rerun_reuses_every_record(tmp_path, monkeypatch):
     again = run(
         small_config("mlp"),
         out=tmp_path / "run",
-        on_record=lambda record, done, total: told.append((done, total)),
+        on_record=no_training,
+        on_reused=lambda count, total: told.append((count, total)),
     )
     assert again.to_dict() == first.to_dict()
-    assert told == [(done, 6) for done in range(1, 7)]
+    assert told == [(6, 6)]
 
 
 def test_a_lost_record_is_trained_again(tmp_path):

@@ -54,7 +54,8 @@ def _run() -> int:
             raise
         return _fail(f"not enough memory: {error}", 1)
     if status == _INTERRUPTED:  # newer typer returns it, older ones raise Abort
-        return _fail("interrupted: the same command goes on from there", status)
+        kept = "finished trainings are kept, the same command goes on after them"
+        return _fail(f"interrupted: {kept}", status)
     return status if isinstance(status, int) else 0
 
 

@@ -1,6 +1,5 @@
 """``ecg-gnn homophily``: the paper's statistics row, for G and for G_ECG."""
 
-import math
 from typing import Annotated, Any
 
 import typer
@@ -14,6 +13,7 @@ from ecg_gnn.data import GraphDataset, load_dataset
 from ecg_gnn.evolve import graph_statistics
 from ecg_gnn.pipeline import Workspace, evolve
 from ecg_gnn.presets import resolve
+from ecg_gnn.study.statistics import plain
 from ecg_gnn.study.table import STATISTICS, format_statistic
 
 
@@ -94,8 +94,7 @@ def statistics_of(
     edge_index: Any, dataset: GraphDataset, directed: bool
 ) -> dict[str, float | int | None]:
     """Statistics as JSON has them: what is undefined is null."""
-    found = graph_statistics(edge_index, dataset.y, directed=directed)
-    return {k: None if math.isnan(v) else v for k, v in found.items()}
+    return plain(graph_statistics(edge_index, dataset.y, directed=directed))
 
 
 def _evolved(

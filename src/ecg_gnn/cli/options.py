@@ -9,6 +9,7 @@ import typer
 from ecg_gnn import config
 from ecg_gnn.checks import InputError
 from ecg_gnn.embed import EmbeddingCache
+from ecg_gnn.presets import QUICK
 
 STEP_1, STEP_2 = "Step 1: embed", "Step 2: evolve"
 STEP_3, OUTPUT = "Step 3: classify", "Output"
@@ -36,13 +37,15 @@ Preset = Annotated[
 ]
 K = Annotated[
     int | None,
-    typer.Option("--k", help="Neighbours per node.", rich_help_panel=STEP_2),
+    typer.Option(
+        "--k", help=f"Neighbours per node (quick: {QUICK.k}).", rich_help_panel=STEP_2
+    ),
 ]
 SelfLoops = Annotated[
     str | None,
     typer.Option(
-        help="Is a node its own neighbour? One of "
-        f"{', '.join(get_args(config.SelfLoops))}; the paper's MLP graphs: within_k.",
+        help="Is a node its own neighbour? exclude: never; within_k: always, as one of "
+        "the k (the paper's MLP graphs); add: on top of the k; only: nobody else.",
         rich_help_panel=STEP_2,
     ),
 ]
@@ -74,14 +77,17 @@ EmbedHidden = Annotated[
 EmbedSteps = Annotated[
     int | None,
     typer.Option(
-        help="Training steps of the weak classifier; --steps unless given.",
+        help="Training steps of the weak classifier; as many as the classifier's "
+        f"unless given (quick: {QUICK.steps}).",
         rich_help_panel=STEP_1,
     ),
 ]
 EmbedLr = Annotated[
     float | None,
     typer.Option(
-        help="Learning rate of the MLP; --lr unless given.", rich_help_panel=STEP_1
+        help="Learning rate of the MLP; the classifier's unless given "
+        f"(quick: {QUICK.lr}).",
+        rich_help_panel=STEP_1,
     ),
 ]
 Seed = Annotated[int | None, typer.Option(help="Determines everything random.")]
@@ -97,8 +103,10 @@ AsJson = Annotated[
 ]
 
 EMBEDDING_HELP = (
-    f"Weak classifier: one of {', '.join(config.EMBEDDINGS)}; or a control: "
-    f"{', '.join(config.CONTROLS)}."
+    "Weak classifier: mlp (labels, no graph), bgrl (graph, no labels), mlp+bgrl (both, "
+    "concatenated), mlp-gnn (a model trained on the MLP's graph), features, "
+    "precomputed:FILE (.npy, .npz or .safetensors, one row per node), none (baseline "
+    "only); or a control: identity, random, oracle (sees test labels)."
 )
 
 

@@ -13,6 +13,7 @@ from ecg_gnn.cli.show import ProgressDisplay, print_json, print_table
 from ecg_gnn.config import RunConfig
 from ecg_gnn.files import write_text
 from ecg_gnn.nn import MODULES
+from ecg_gnn.presets import QUICK
 from ecg_gnn.study import Record, Report
 from ecg_gnn.study import run as run_all
 from ecg_gnn.study.figure import draw
@@ -81,18 +82,27 @@ def run(
         ),
     ] = None,
     layers: Annotated[
-        int | None, typer.Option(help="Number of layers.", rich_help_panel=opt.STEP_3)
+        int | None,
+        typer.Option(
+            help=f"Number of layers (quick: {QUICK.layers}).",
+            rich_help_panel=opt.STEP_3,
+        ),
     ] = None,
     hidden: Annotated[
-        int | None, typer.Option(help="Width.", rich_help_panel=opt.STEP_3)
+        int | None,
+        typer.Option(
+            help=f"Width (quick: {QUICK.hidden}).", rich_help_panel=opt.STEP_3
+        ),
     ] = None,
     dropout: Annotated[
-        float | None, typer.Option(help="Dropout rate.", rich_help_panel=opt.STEP_3)
+        float | None,
+        typer.Option(help="Dropout rate (0.2).", rich_help_panel=opt.STEP_3),
     ] = None,
     drop_edge: Annotated[
         float | None,
         typer.Option(
-            help="Share of evolved edges dropped in every layer of every step.",
+            help="Share of evolved edges dropped in every layer of every step "
+            f"(quick: {QUICK.drop_edge}).",
             rich_help_panel=opt.STEP_3,
         ),
     ] = None,
@@ -105,12 +115,16 @@ def run(
     ] = None,
     lr: Annotated[
         float | None,
-        typer.Option(help="Learning rate of AdamW.", rich_help_panel=opt.STEP_3),
+        typer.Option(
+            help=f"Learning rate of AdamW (quick: {QUICK.lr}).",
+            rich_help_panel=opt.STEP_3,
+        ),
     ] = None,
     steps: Annotated[
         int | None,
         typer.Option(
-            help="Full-batch steps, each followed by an evaluation.",
+            help="Full-batch steps, each followed by an evaluation "
+            f"(quick: {QUICK.steps}).",
             rich_help_panel=opt.STEP_3,
         ),
     ] = None,
@@ -233,6 +247,9 @@ def _run_with_progress(
             jobs=jobs,
             on_progress=display.start,
             on_record=on_record,
+            on_reused=lambda count, total: display.say(
+                f"{count} of {total} trainings are in the output folder already"
+            ),
         )
 
 

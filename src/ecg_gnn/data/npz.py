@@ -49,7 +49,6 @@ def read_npz(
             "damaged or another version; remove it to have it downloaded again"
         )
     arrays = _read_arrays(path)
-    check_keys(str(path), arrays)
     has_masks = MASK_KEYS[0] in arrays
     directed = arrays.get(_DIRECTED_KEY, np.False_)
     if directed.dtype.kind != "b" or directed.shape != ():
@@ -112,6 +111,7 @@ def _read_arrays(path: Path) -> dict[str, AnyArray]:
         with zipfile.ZipFile(path) as archive:
             _check_sizes(path, archive)
             members = set(archive.namelist())
+            check_keys(str(path), (name.removesuffix(".npy") for name in members))
             known = [*GRAPH_KEYS, *MASK_KEYS, _DIRECTED_KEY]
             return {
                 key: _read_array(path, key, archive.read(f"{key}.npy"))

@@ -32,8 +32,8 @@ def check_keys(source: str, keys: Iterable[str]) -> None:
         needed |= set(MASK_KEYS)
     if missing := sorted(needed - present):
         raise InputError(
-            f"{source}: arrays missing: {missing} (got {sorted(present)}); masks may "
-            "be left out, but only all three together"
+            f"{source}: arrays missing: {missing} (the file has {sorted(present)}); "
+            "masks may be left out, but only all three together"
         )
 
 

@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from torch_geometric.data import Data
 
-from ecg_gnn._version import __version__
+from ecg_gnn._version import NUMERICS
 from ecg_gnn.checks import InputError
 from ecg_gnn.embed.combine import ConcatEmbedder, concatenate
 from ecg_gnn.embed.protocol import Embedder, SplitMasks, show_to
@@ -91,7 +91,7 @@ def embed_nodes(
 def cache_key(
     embedder: Embedder, data: Data, split: SplitMasks, seed: int
 ) -> str | None:
-    """A hash of the embedder's fields, the data it sees, the seed and our version.
+    """A hash of the embedder's fields, the data it sees, seed, engine and numerics.
 
     None for an embedder that is no dataclass: its settings cannot be told.
     """
@@ -103,7 +103,7 @@ def cache_key(
         tensors.append(data.ecg_edge_index)
     if embedder.uses_labels:
         tensors += [data.y, split.train_mask, split.val_mask]
-    made_by = f"{__version__}/{current_engine()}"
+    made_by = f"{NUMERICS}/{current_engine()}"
     whole = f"{made_by}/{described}/{seed}/{content_hash(tensors)}"
     return hashlib.sha256(whole.encode()).hexdigest()
 

@@ -7,7 +7,7 @@ nothing of size ``[E, d]``, and a compiled twin for CPUs where that is faster.
 
 from ecg_gnn.kernels.adjacency import Adjacency
 from ecg_gnn.kernels.attention import additive_attention, dot_product_attention
-from ecg_gnn.kernels.dropout import dropout, dropout_gelu
+from ecg_gnn.kernels.dropout import dropout
 from ecg_gnn.kernels.engine import Engine, current_engine, using_engine
 from ecg_gnn.kernels.neighbours import neighbour_mean, normalized_sum
 
@@ -18,7 +18,6 @@ __all__ = [
     "current_engine",
     "dot_product_attention",
     "dropout",
-    "dropout_gelu",
     "neighbour_mean",
     "normalized_sum",
     "using_engine",

@@ -6,6 +6,8 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from ecg_gnn.checks import InputError, check_in_range
+
 
 @dataclass(frozen=True, eq=False)
 class Order:
@@ -79,8 +81,11 @@ class Adjacency:
             edge_index: The edges; repeated ones count repeatedly.
             num_nodes: Number of nodes, isolated ones included.
             add_self_loops: Put a self-loop on every node that has none.
+
+        Raises:
+            InputError: For edges of another shape or type, or beyond the nodes.
         """
-        source, target = edge_index
+        source, target = _checked(edge_index, num_nodes)
         if add_self_loops:
             nodes = torch.arange(num_nodes, device=source.device)
             without = torch.ones(num_nodes, dtype=torch.bool, device=source.device)
@@ -179,6 +184,21 @@ class Adjacency:
             kept=None if self.kept is None else self.kept.to(device),
             _head_orders={},
         )
+
+
+def _checked(edge_index: Tensor, num_nodes: int) -> Tensor:
+    """Edges as int64 within the nodes: compiled kernels read memory by them."""
+    if edge_index.dim() != 2 or edge_index.size(0) != 2:
+        raise InputError(
+            f"'edge_index' must have shape [2, E] (got {list(edge_index.shape)})"
+        )
+    if edge_index.is_floating_point() or edge_index.dtype == torch.bool:
+        raise InputError(f"'edge_index' must hold integers (got {edge_index.dtype})")
+    if edge_index.numel():
+        low, high = edge_index.aminmax()
+        check_in_range("edge_index", int(low), 0, num_nodes - 1)
+        check_in_range("edge_index", int(high), 0, num_nodes - 1)
+    return edge_index.long()
 
 
 def _offsets(sorted_ids: Tensor, num_nodes: int) -> Tensor:

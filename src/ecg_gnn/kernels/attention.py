@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from ecg_gnn.checks import InputError
 from ecg_gnn.kernels.adjacency import Adjacency
 from ecg_gnn.kernels.compiled import functions as compiled
 from ecg_gnn.kernels.products import edge_dot, weighted_sum
@@ -33,8 +34,9 @@ def additive_attention(
     Returns:
         ``[N, C, H]``; zero for a node without (kept) edges.
     """
+    _check(adjacency, values, source_score=source_score, target_score=target_score)
     if compiled.usable(values, values.size(-1)):
-        arguments = (source_score, target_score, values, negative_slope)
+        arguments = (source_score, target_score, values, float(negative_slope))
         return compiled.additive_attention(adjacency, *arguments)
     scores = _take(adjacency, source_score, False) + _take(
         adjacency, target_score, True
@@ -57,10 +59,28 @@ def dot_product_attention(
     Returns:
         ``[N, C, H]``; zero for a node without (kept) edges.
     """
+    _check(adjacency, values, query=query, key=key)
     if compiled.usable(values, values.size(-1)):
         return compiled.dot_product_attention(adjacency, query, key, values)
     scores = edge_dot(adjacency, query, key) / math.sqrt(query.size(1))
     return weighted_sum(adjacency, edge_softmax(adjacency, scores), values)
+
+
+def _check(adjacency: Adjacency, values: Tensor, **others: Tensor) -> None:
+    """One row per node, everything alike: compiled kernels take this on trust."""
+    num_nodes, _, num_heads = values.shape
+    shapes = [(num_nodes, num_heads), tuple(values.shape)]
+    for name, tensor in {"values": values, **others}.items():
+        if tensor.size(0) != adjacency.num_nodes or tuple(tensor.shape) not in shapes:
+            raise InputError(
+                f"{name!r} must have a row for each of {adjacency.num_nodes} nodes and "
+                f"shape {' or '.join(map(str, shapes))} (got {tuple(tensor.shape)})"
+            )
+        if (tensor.dtype, tensor.device) != (values.dtype, adjacency.device):
+            raise InputError(
+                f"{name!r} must be {values.dtype} on {adjacency.device} like the rest "
+                f"(got {tensor.dtype} on {tensor.device})"
+            )
 
 
 def edge_softmax(adjacency: Adjacency, scores: Tensor) -> Tensor:

@@ -28,13 +28,6 @@ def dropout(x: Tensor, rate: float) -> Tensor:
     return compiled.dropout(x, draw) if compiled.usable(x) else x * _mask(x, draw)
 
 
-def dropout_gelu(x: Tensor, rate: float) -> Tensor:
-    """GELU of the dropped ``x``: two passes over memory fewer where it is compiled."""
-    if rate and compiled.usable(x) and (draw := _draw(rate)) is not None:
-        return compiled.dropout_gelu(x, draw)
-    return F.gelu(dropout(x, rate) if rate else x)
-
-
 def _draw(rate: float) -> compiled.Draw | None:
     """A fresh seed and the share to drop; None for all of it."""
     threshold = round(rate * 2**_BITS)  # of 2^32 equally likely values, this many drop

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from torch import Tensor, nn
 
-from ecg_gnn.nn.dropout import DropoutGELU
+from ecg_gnn.nn.dropout import Dropout
 from ecg_gnn.nn.modules import MODULES, FeedForward
 from ecg_gnn.nn.network import Network
 from ecg_gnn.nn.parallel import GraphInput, ParallelModules
@@ -39,7 +39,7 @@ class BenchmarkNet(Network):
         super().__init__()
         module = MODULES[model]
         self.input = nn.Sequential(
-            nn.Linear(in_channels, hidden_channels), DropoutGELU(dropout)
+            nn.Linear(in_channels, hidden_channels), Dropout(dropout), nn.GELU()
         )
         self.norms = nn.ModuleList()
         self.blocks = nn.ModuleList()

@@ -2,7 +2,7 @@
 
 from torch import Tensor, nn
 
-from ecg_gnn.kernels import dropout, dropout_gelu
+from ecg_gnn.kernels import dropout
 
 
 class Dropout(nn.Module):
@@ -25,11 +25,3 @@ class Dropout(nn.Module):
     def extra_repr(self) -> str:
         """Show the rate."""
         return f"rate={self.rate}"
-
-
-class DropoutGELU(Dropout):
-    """Dropout, then GELU, in one pass where that is possible."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Drop values in training, and bend."""
-        return dropout_gelu(x, self.rate if self.training else 0.0)

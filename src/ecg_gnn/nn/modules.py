@@ -19,6 +19,7 @@ FF is ``FeedForward``; a head is every eighth channel. ``self_loops`` says what 
 """
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ecg_gnn.kernels import (
@@ -28,7 +29,7 @@ from ecg_gnn.kernels import (
     neighbour_mean,
     normalized_sum,
 )
-from ecg_gnn.nn.dropout import Dropout, DropoutGELU
+from ecg_gnn.nn.dropout import Dropout
 
 NUM_HEADS = 8
 
@@ -45,13 +46,13 @@ class FeedForward(nn.Module):
     def __init__(self, channels: int, dropout: float, num_inputs: int = 1) -> None:
         super().__init__()
         self.first = nn.Linear(num_inputs * channels, channels)
-        self.activation = DropoutGELU(dropout)
         self.second = nn.Linear(channels, channels)
         self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
         """Map ``[N, m·d]`` to ``[N, d]``."""
-        out: Tensor = self.dropout(self.second(self.activation(self.first(x))))
+        hidden = F.gelu(self.dropout(self.first(x)))
+        out: Tensor = self.dropout(self.second(hidden))
         return out
 
 

@@ -65,6 +65,7 @@ def _draw_scores(axes: Any, report: Report) -> None:
             color=colour,
             va="center",
             fontsize=9,
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 1, "alpha": 0.8},
         )
     axes.set_xticks(range(len(rows)), _names(rows), rotation=20, ha="right")
     axes.set_xlim(-0.5, len(rows) - 0.15)
@@ -101,7 +102,8 @@ def _draw_homophily(axes: Any, report: Report) -> None:
         values = [found[key] if found[key] is not None else 0 for key in keys]
         left = [i + (place - (len(graphs) - 1) / 2) * width for i in range(len(keys))]
         label = "G" if name == "G" else f"G_ECG ({name})"
-        axes.bar(left, values, width=width * 0.92, color=colour, label=label)
+        bars = axes.bar(left, values, width=width * 0.92, color=colour, label=label)
+        axes.bar_label(bars, fmt="%.2f", fontsize=8, padding=2)
     axes.axhline(0, color="0.5", lw=0.8)
     axes.set_xticks(range(len(keys)), list(keys.values()))
     axes.set_title("Homophily before and after", fontsize=10)

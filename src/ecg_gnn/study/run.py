@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from ecg_gnn.checks import InputError, check_in_range
@@ -28,6 +29,7 @@ from ecg_gnn.study.variants import (
 )
 
 OnRecord = Callable[[Record, int, int], None]
+OnReused = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +73,7 @@ def run(
     jobs: int = 1,
     on_progress: OnProgress | None = None,
     on_record: OnRecord | None = None,
+    on_reused: OnReused | None = None,
 ) -> Report:
     """Train every variant on every split and compare them.
 
@@ -80,12 +83,13 @@ def run(
         dataset: Used instead of loading ``config.dataset``.
         out: Output folder; an interrupted run in it goes on. None writes nothing.
         out_root: Where a folder named after this run is made, if ``out`` is not given.
-        cache: Where embeddings are kept.
+        cache: Where embeddings are kept; by default only as long as the run lasts.
         embedders: Embedders of one's own: ``{"own:degree": DegreeEmbedder()}`` beside
             ``own:degree`` among the config's embeddings.
         jobs: Trainings at a time, each in a process of its own.
         on_progress: ``(variant and split, work) -> callback(done, all, score)``.
         on_record: Told of every finished training: ``(record, done, in all)``.
+        on_reused: Told how many were in the folder already: ``(count, in all)``.
     """
     check_in_range("jobs", jobs, 1, None)
     config, dataset = _prepare(config or RunConfig(), data_root, dataset)
@@ -105,17 +109,18 @@ def run(
             dataset_sha256=dataset.sha256,
             provenance=made_with,
         )
-    runner = UnitRunner(
-        dataset=dataset,
-        config=config,
-        run_id=run_id,
-        made_with=made_with,
-        folder=folder,
-        cache=cache,
-        embedders=embedders or {},
-        on_progress=on_progress,
-    )
-    report = _report(runner, _gather(runner, variants, jobs, on_record))
+    with TemporaryDirectory(prefix="ecg-gnn-") as temporary:
+        runner = UnitRunner(
+            dataset=dataset,
+            config=config,
+            run_id=run_id,
+            made_with=made_with,
+            folder=folder,
+            cache=cache or EmbeddingCache(Path(temporary)),
+            embedders=embedders or {},
+            on_progress=on_progress,
+        )
+        report = _report(runner, _gather(runner, variants, jobs, on_record, on_reused))
     if folder is not None:
         write_json(folder.path / "results.json", report.to_dict())
     return report
@@ -139,15 +144,21 @@ def _gather(
     variants: Sequence[Variant],
     jobs: int,
     on_record: OnRecord | None,
+    on_reused: OnReused | None,
 ) -> dict[Variant, list[Record]]:
     # Split by split, so that a run stopped half-way still compares like with like.
     units = [(v, index) for index in known(runner.config.splits) for v in variants]
-    records: dict[Variant, list[Record]] = {variant: [] for variant in variants}
-    for (variant, _), record in run_units(runner, units, jobs):
-        records[variant].append(record)
+    earlier = {unit: runner.stored(unit) for unit in units}
+    found = {unit: record for unit, record in earlier.items() if record is not None}
+    if found and on_reused is not None:
+        on_reused(len(found), len(units))
+    missing = [unit for unit in units if unit not in found]
+    for unit, record in run_units(runner, missing, jobs) if missing else ():
+        found[unit] = record
         if on_record is not None:
-            on_record(record, sum(map(len, records.values())), len(units))
-    return records
+            on_record(record, len(found), len(units))
+    splits = known(runner.config.splits)
+    return {v: [found[v, index] for index in splits] for v in variants}
 
 
 def _report(runner: UnitRunner, records: dict[Variant, list[Record]]) -> Report:

@@ -1,7 +1,6 @@
 """Single trainings (a variant on a split), one after another or several at a time."""
 
 import math
-import os
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -43,13 +42,17 @@ class UnitRunner:
     embedders: Mapping[str, Embedder] = field(default_factory=dict)
     on_progress: OnProgress | None = field(default=None, repr=False)
 
+    def stored(self, unit: Unit) -> Record | None:
+        """The record of a unit that was trained earlier."""
+        variant, index = unit
+        if self.folder is None:
+            return None
+        return self.folder.load(variant.file_name(index))
+
     def __call__(self, unit: Unit) -> Record:
-        """The record of one unit, trained now or earlier."""
+        """Train one unit and keep its record."""
         variant, index = unit
         name = variant.file_name(index)
-        stored = self.folder.load(name) if self.folder is not None else None
-        if stored is not None:
-            return stored
         record = self._train(variant, index, name)
         if self.folder is not None:
             self.folder.store(name, record)
@@ -57,7 +60,7 @@ class UnitRunner:
 
     def _train(self, variant: Variant, index: int, name: str) -> Record:
         split, device = self.dataset.split(index), self.config.device
-        workspace = self._workspace(f"{variant.name} · split {index}")
+        workspace = self.workspace(f"{variant.name} · split {index}")
         on_gpu = device.startswith("cuda")
         if on_gpu:
             torch.cuda.reset_peak_memory_stats(device)
@@ -86,10 +89,11 @@ class UnitRunner:
             losses=_finite(result.losses),
             val_scores=_finite(result.val_scores),
             test_scores=_finite(known(result.test_scores)),
-            provenance=self.made_with,
+            provenance={**self.made_with, "threads": torch.get_num_threads()},
         )
 
-    def _workspace(self, title: str) -> Workspace:
+    def workspace(self, title: str) -> Workspace:
+        """What the pipeline is given, its progress shown under a title."""
         own = Workspace(cache=self.cache, embedders=self.embedders)
         if (on_progress := self.on_progress) is None:
             return own
@@ -116,17 +120,18 @@ def _checked_score(score: float | None) -> float:
 def run_units(
     runner: UnitRunner, units: Sequence[Unit], jobs: int
 ) -> Iterator[tuple[Unit, Record]]:
-    """Yield every unit's record as it is finished.
+    """Train units and yield each one's record as it is finished.
 
-    With several jobs each is a process of its own with a share of the CPU's threads;
-    a killed run loses no finished unit either way.
+    With several jobs each is a process of its own with a share of this one's threads
+    (a sum may round differently with another number of them, so records say it); a
+    killed run loses no finished unit either way.
     """
     if jobs == 1:
         for unit in units:
             yield unit, runner(unit)
         return
     _embed_shared(runner, units)
-    threads = max(1, (os.cpu_count() or 1) // jobs)
+    threads = max(1, torch.get_num_threads() // jobs)
     silent = replace(runner, on_progress=None)
     others = set(active_children())
     with ProcessPoolExecutor(
@@ -167,9 +172,10 @@ def _sigint_ignored() -> Iterator[None]:
 def _embed_shared(runner: UnitRunner, units: Sequence[Unit]) -> None:
     """Train BGRL once before the processes start, or each would train its own."""
     for variant, index in units:
-        for part in variant.embeddings:
-            if part in ("bgrl", "mlp+bgrl") and runner.cache is not None:
-                split = runner.dataset.split(index)
-                workspace = runner._workspace("all splits")
-                evolve("bgrl", runner.dataset, split, runner.config, workspace)
-                return
+        if {"bgrl", "mlp+bgrl"}.intersection(variant.embeddings):
+            split, workspace = (
+                runner.dataset.split(index),
+                runner.workspace("all splits"),
+            )
+            evolve("bgrl", runner.dataset, split, runner.config, workspace)
+            return

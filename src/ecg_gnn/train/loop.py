@@ -130,6 +130,9 @@ def train(
             if checkpoint is not None and now - last_save > config.checkpoint_seconds:
                 save_checkpoint(checkpoint, state, fingerprint)
                 last_save = now
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)  # steps may still be queued
+        state.seconds += time.perf_counter() - last
     result = _result(state, task)
     state.restore_best(network)
     network.eval()

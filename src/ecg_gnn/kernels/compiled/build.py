@@ -4,6 +4,7 @@ import ctypes
 import hashlib
 import os
 import platform
+import shlex
 import shutil
 import subprocess
 import warnings
@@ -27,45 +28,50 @@ _COMPILE = [
 _LINK = ["-shared", "-fopenmp"]
 
 
+def _compile_flags() -> list[str]:
+    """Whole registers on x86, where compilers prefer half of them."""
+    wide = platform.machine().lower() in ("x86_64", "amd64")
+    return [*_COMPILE, *(["-mprefer-vector-width=512"] if wide else [])]
+
+
 @cache
 def library() -> ctypes.CDLL | None:
     """The kernels, or None (with a warning) where they cannot be built."""
     compiler = _compiler()
     if compiler is None:
-        warnings.warn(
-            "no C++ compiler found: plain torch kernels are used, several times slower "
-            "on CPUs (install g++, or name one in CXX)",
-            stacklevel=2,
-        )
+        _warn("no C++ compiler found (install g++, or name one in CXX)")
         return None
-    source = files("ecg_gnn.kernels.compiled").joinpath("ops.cpp").read_text()
-    path = _folder() / f"ops-{_key(source, compiler)}.so"
     try:
+        source = files("ecg_gnn.kernels.compiled").joinpath("ops.cpp").read_text()
+        path = _folder() / f"ops-{_key(source, compiler)}.so"
         if not path.exists():
             _build(source, compiler, path)
         return ctypes.CDLL(str(path))
-    except (OSError, subprocess.CalledProcessError) as error:
+    except (OSError, subprocess.SubprocessError) as error:
         detail = getattr(error, "stderr", "") or str(error)
-        warnings.warn(
-            f"C++ kernels cannot be built ({detail.strip()[:300]}): "
-            "plain torch kernels are used, several times slower on CPUs",
-            stacklevel=2,
-        )
+        _warn(f"C++ kernels cannot be built ({detail.strip()[:300]})")
         return None
 
 
-def _compiler() -> str | None:
-    named = os.environ.get("CXX")
-    return shutil.which(named) if named else shutil.which("g++") or shutil.which("c++")
+def _warn(reason: str) -> None:
+    text = f"{reason}: plain torch kernels are used, several times slower on CPUs"
+    warnings.warn(text, stacklevel=3)
 
 
-def _build(source: str, compiler: str, path: Path) -> None:
+def _compiler() -> list[str] | None:
+    """The compiler as a command; ``CXX`` may carry a launcher or flags."""
+    named = shlex.split(os.environ.get("CXX", ""))
+    candidates = [named] if named else [["g++"], ["c++"]]
+    return next((words for words in candidates if shutil.which(words[0])), None)
+
+
+def _build(source: str, compiler: list[str], path: Path) -> None:
     with atomic_path(path) as temporary:
         code, compiled = temporary.with_suffix(".cpp"), temporary.with_suffix(".o")
         code.write_text(source, encoding="utf-8")
         try:
-            _call([compiler, *_COMPILE, "-c", str(code), "-o", str(compiled)])
-            _call([compiler, str(compiled), *_LINK, "-o", str(temporary)])
+            _call([*compiler, *_compile_flags(), "-c", str(code), "-o", str(compiled)])
+            _call([*compiler, str(compiled), *_LINK, "-o", str(temporary)])
         finally:
             code.unlink(missing_ok=True)
             compiled.unlink(missing_ok=True)
@@ -80,10 +86,11 @@ def _folder() -> Path:
     return (Path(root) if root else Path.home() / ".cache" / "ecg_gnn") / "kernels"
 
 
-def _key(source: str, compiler: str) -> str:
+def _key(source: str, compiler: list[str]) -> str:
     """Of everything that shapes the binary; a home may be shared by unlike machines."""
-    version = subprocess.run([compiler, "--version"], capture_output=True, text=True)
-    parts = [source, version.stdout, str(_COMPILE + _LINK), _cpu()]
+    command = [*compiler, "--version"]
+    version = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    parts = [source, str(command), version.stdout, str(_compile_flags()), _cpu()]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 

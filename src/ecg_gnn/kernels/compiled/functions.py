@@ -58,12 +58,6 @@ def dropout(x: Tensor, draw: Draw) -> Tensor:
     return out
 
 
-def dropout_gelu(x: Tensor, draw: Draw) -> Tensor:
-    """GELU of dropout, in one pass forward and one backward."""
-    out: Tensor = _DropoutGELU.apply(x, draw)  # type: ignore[no-untyped-call]
-    return out
-
-
 class _Pattern(ctypes.Structure):
     """``Pattern`` of ops.cpp."""
 
@@ -200,32 +194,18 @@ class _Dropout(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, draw: Draw) -> Tensor:
         ctx.draw = draw
-        return _elementwise("dropout", draw, x)
+        return _drop(x, draw)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         # The mask is drawn again instead of being kept: it is cheaper than memory.
-        return _elementwise("dropout", ctx.draw, grad), None
+        return _drop(grad, ctx.draw), None
 
 
-class _DropoutGELU(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, draw: Draw) -> Tensor:
-        ctx.draw = draw
-        ctx.save_for_backward(x)
-        return _elementwise("dropout_gelu", draw, x)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        (x,) = ctx.saved_tensors
-        return _elementwise("dropout_gelu_backward", ctx.draw, x, grad), None
-
-
-def _elementwise(name: str, draw: Draw, *inputs: Tensor) -> Tensor:
-    inputs = tuple(t.contiguous() for t in inputs)
-    out = torch.empty_like(inputs[0])
-    arguments = (draw.seed, ctypes.c_uint32(draw.threshold), draw.scale)
-    _call(name, out.dtype, out.numel(), *inputs, out, *arguments)
+def _drop(x: Tensor, draw: Draw) -> Tensor:
+    x = x.contiguous()
+    out = torch.empty_like(x)
+    arguments = (x, out, draw.seed, ctypes.c_uint32(draw.threshold), draw.scale)
+    _call("dropout", x.dtype, x.numel(), *arguments)
     return out

@@ -1,4 +1,4 @@
-// Attention over neighbours, dropout and GELU on a CPU, forward and backward.
+// Attention over neighbours and dropout on a CPU, forward and backward.
 //
 // Layouts: rows x [N, C, H], heads last, so that one vector register holds whole groups
 // of heads and no sum runs across lanes; scores [N, H]; edge values [E, H] in target
@@ -321,50 +321,16 @@ inline uint32_t mix(uint32_t x) {
   return x ^ (x >> 16);
 }
 
-// What dropout multiplies value i by: `scale`, or 0 where the hash of (seed, place) is
-// below the threshold. It depends on neither the threads nor on anything kept.
+// out = x * scale where the hash of (seed, place) reaches the threshold, else 0: the
+// mask depends on neither the threads nor on anything that must be kept.
 template <class T>
-struct Mask {
-  uint32_t low, high, threshold;
-  T scale;
-
-  Mask(const uint64_t* seed, uint32_t threshold, T scale)
-      : low(*seed), high(*seed >> 32), threshold(threshold), scale(scale) {}
-  T operator()(int64_t i) const {
+void dropout(int64_t size, const T* x, T* out, const uint64_t* seed, uint32_t threshold,
+             T scale, int threads) {
+  const uint32_t low = *seed, high = *seed >> 32;
+#pragma omp parallel for simd num_threads(threads)
+  for (int64_t i = 0; i < size; ++i) {
     const uint32_t draw = mix(mix(static_cast<uint32_t>(i) + low) ^ high);
-    return draw >= threshold ? scale : T(0);
-  }
-};
-
-template <class T>
-void dropout(int64_t size, const T* x, T* out, const Mask<T> mask, int threads) {
-#pragma omp parallel for simd num_threads(threads)
-  for (int64_t i = 0; i < size; ++i) out[i] = x[i] * mask(i);
-}
-
-// Phi(x), the share of the normal distribution below x
-template <class T>
-inline T normal_cdf(T x) {
-  return T(0.5) + T(0.5) * std::erf(x * T(0.70710678118654752440));
-}
-
-template <class T>
-void dropout_gelu(int64_t size, const T* x, T* out, const Mask<T> mask, int threads) {
-#pragma omp parallel for simd num_threads(threads)
-  for (int64_t i = 0; i < size; ++i) {
-    const T kept = x[i] * mask(i);
-    out[i] = kept * normal_cdf(kept);
-  }
-}
-
-template <class T>
-void dropout_gelu_backward(int64_t size, const T* x, const T* grad, T* out,
-                           const Mask<T> mask, int threads) {
-#pragma omp parallel for simd num_threads(threads)
-  for (int64_t i = 0; i < size; ++i) {
-    const T factor = mask(i), kept = x[i] * factor;
-    const T density = T(0.39894228040143267794) * std::exp(T(-0.5) * kept * kept);
-    out[i] = grad[i] * factor * (normal_cdf(kept) + kept * density);
+    out[i] = draw >= threshold ? x[i] * scale : T(0);
   }
 }
 
@@ -429,16 +395,7 @@ void with_heads(int64_t heads, const Call& call) {
   }                                                                                      \
   void ecg_dropout_##T(int64_t n, const T* x, T* out, const uint64_t* seed,              \
                        uint32_t threshold, double scale, int t) {                        \
-    dropout(n, x, out, Mask<T>(seed, threshold, T(scale)), t);                           \
-  }                                                                                      \
-  void ecg_dropout_gelu_##T(int64_t n, const T* x, T* out, const uint64_t* seed,         \
-                            uint32_t threshold, double scale, int t) {                   \
-    dropout_gelu(n, x, out, Mask<T>(seed, threshold, T(scale)), t);                      \
-  }                                                                                      \
-  void ecg_dropout_gelu_backward_##T(int64_t n, const T* x, const T* grad, T* out,       \
-                                     const uint64_t* seed, uint32_t threshold,           \
-                                     double scale, int t) {                              \
-    dropout_gelu_backward(n, x, grad, out, Mask<T>(seed, threshold, T(scale)), t);       \
+    dropout(n, x, out, seed, threshold, T(scale), t);                                    \
   }                                                                                      \
   }
 
