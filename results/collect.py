@@ -105,6 +105,20 @@ def table() -> str:
         "Student's 95% interval. Runs may have shared their machine: the seconds in"
     ]
     lines += ["the records are no benchmark."]
+    lines += [
+        "",
+        "The minesweeper runs were made from a copy of the work tree without git, so",
+    ]
+    lines += [
+        "no commit was recorded: it is the tree committed soon after as bb408d1, up to"
+    ]
+    lines += [
+        "edits of kNN's duplicate shortcut going on at the time. gcn, sage, gat-sep and"
+    ]
+    lines += [
+        "gt-sep hit a time limit and were resumed from their records with another"
+    ]
+    lines += ["number of jobs. Later changes that move numbers: see the changelog."]
     header = ["model", "variant", "splits", "ours", "paper"]
     header += ["− baseline [95% CI]", "− identity [95% CI]"]
     for folder in sorted(path for path in HERE.iterdir() if path.is_dir()):
@@ -127,7 +141,8 @@ def _model_order(path: Path) -> int:
 def _made_by(path: Path) -> str:
     kept = _read(path)
     made = kept["provenance"]
-    machine = f"{made['device_name']}, torch {made['torch']}, commit {made['commit']}"
+    commit = made["commit"] or "not recorded"
+    machine = f"{made['device_name']}, torch {made['torch']}, commit {commit}"
     name = f"[{path.stem}]({path.parent.name}/{path.name})"
     return f"| {name} | {kept['date']} | {machine} | `{kept['command']}` |"
 
