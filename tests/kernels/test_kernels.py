@@ -277,6 +277,7 @@ def test_small_integers_are_edges_too():
         (lambda t: t[:-1], "'key' must have a row for each of 17 nodes"),
         (lambda t: t.float(), "'key' must be torch.float64"),
         (lambda t: t[:, :1], "'key' must have a row .* shape"),
+        (lambda t: t[:, 0], r"'key' must have a row .* \(got \[17, 2\]\)"),
     ],
 )
 def test_attention_checks_what_it_is_given(change, message):

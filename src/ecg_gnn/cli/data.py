@@ -101,7 +101,7 @@ def _print_description(found: dict[str, Any]) -> None:
     for key, value in found.items():
         if key == "splits":
             first = value[0] if value else {}
-            shown = f"{len(value)}, the first {first}"
+            shown = f"{len(value)}, the first: {_cell(first)}"
         else:
             shown = _cell(value)
         if shown:

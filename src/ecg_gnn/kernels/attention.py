@@ -1,6 +1,7 @@
 """Attention over neighbours: scores, softmax per target, weighted sum."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -34,7 +35,10 @@ def additive_attention(
     Returns:
         ``[N, C, H]``; zero for a node without (kept) edges.
     """
-    _check(adjacency, values, source_score=source_score, target_score=target_score)
+    per_head = (values.size(0), values.size(-1))
+    _check(adjacency, values, values.shape, values=values)
+    _check(adjacency, values, per_head, source_score=source_score)
+    _check(adjacency, values, per_head, target_score=target_score)
     if compiled.usable(values, values.size(-1)):
         arguments = (source_score, target_score, values, float(negative_slope))
         return compiled.additive_attention(adjacency, *arguments)
@@ -59,26 +63,26 @@ def dot_product_attention(
     Returns:
         ``[N, C, H]``; zero for a node without (kept) edges.
     """
-    _check(adjacency, values, query=query, key=key)
+    _check(adjacency, values, values.shape, query=query, key=key, values=values)
     if compiled.usable(values, values.size(-1)):
         return compiled.dot_product_attention(adjacency, query, key, values)
     scores = edge_dot(adjacency, query, key) / math.sqrt(query.size(1))
     return weighted_sum(adjacency, edge_softmax(adjacency, scores), values)
 
 
-def _check(adjacency: Adjacency, values: Tensor, **others: Tensor) -> None:
+def _check(
+    adjacency: Adjacency, like: Tensor, shape: Sequence[int], **tensors: Tensor
+) -> None:
     """One row per node, everything alike: compiled kernels take this on trust."""
-    num_nodes, _, num_heads = values.shape
-    shapes = [(num_nodes, num_heads), tuple(values.shape)]
-    for name, tensor in {"values": values, **others}.items():
-        if tensor.size(0) != adjacency.num_nodes or tuple(tensor.shape) not in shapes:
+    for name, tensor in tensors.items():
+        if tensor.size(0) != adjacency.num_nodes or tensor.shape != tuple(shape):
             raise InputError(
                 f"{name!r} must have a row for each of {adjacency.num_nodes} nodes and "
-                f"shape {' or '.join(map(str, shapes))} (got {tuple(tensor.shape)})"
+                f"shape {list(shape)} (got {list(tensor.shape)})"
             )
-        if (tensor.dtype, tensor.device) != (values.dtype, adjacency.device):
+        if (tensor.dtype, tensor.device) != (like.dtype, adjacency.device):
             raise InputError(
-                f"{name!r} must be {values.dtype} on {adjacency.device} like the rest "
+                f"{name!r} must be {like.dtype} on {adjacency.device} like the rest "
                 f"(got {tensor.dtype} on {tensor.device})"
             )
 

@@ -19,7 +19,6 @@ from ecg_gnn.files import atomic_path
 _COMPILE = [
     "-O3",
     "-march=native",
-    "-mprefer-vector-width=512",
     "-ffast-math",
     "-fopenmp",
     "-fPIC",
