@@ -10,6 +10,12 @@ from pathlib import Path
 from typing import Any
 
 
+def cache_folder(name: str) -> Path:
+    """A folder of the user's cache: in ``ECG_CACHE``, else in ~/.cache/ecg_gnn."""
+    root = os.environ.get("ECG_CACHE") or "~/.cache/ecg_gnn"
+    return Path(root).expanduser() / name
+
+
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
     """Give a temporary path beside ``path`` that replaces it when the block succeeds.

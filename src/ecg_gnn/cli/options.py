@@ -1,6 +1,5 @@
 """Options that several verbs share, and how their texts are read."""
 
-import os
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
@@ -9,6 +8,7 @@ import typer
 from ecg_gnn import config
 from ecg_gnn.checks import InputError
 from ecg_gnn.embed import EmbeddingCache
+from ecg_gnn.files import cache_folder
 from ecg_gnn.presets import QUICK
 
 STEP_1, STEP_2 = "Step 1: embed", "Step 2: evolve"
@@ -146,6 +146,4 @@ def parse_splits(text: str | None) -> tuple[int, ...] | None:
 
 def default_cache() -> EmbeddingCache:
     """Where embeddings are kept: ``ECG_CACHE``, else the user's cache."""
-    root = os.environ.get("ECG_CACHE")
-    folder = Path(root) if root else Path.home() / ".cache" / "ecg_gnn"
-    return EmbeddingCache(folder / "embeddings")
+    return EmbeddingCache(cache_folder("embeddings"))

@@ -16,6 +16,7 @@ from ecg_gnn.data.entries import Entry as Entry
 from ecg_gnn.data.generators import csbm, minesweeper_gen
 from ecg_gnn.data.npz import read_npz
 from ecg_gnn.data.planetoid import load_planetoid, planetoid_present
+from ecg_gnn.files import cache_folder
 
 BASE_URL = "https://github.com/yandex-research/heterophilous-graphs/raw/main/data/"
 
@@ -71,8 +72,7 @@ def resolve_data_root(data_root: str | Path | None = None) -> Path:
     """The folder of data files: the argument, else ECG_DATA, else in the cache."""
     if chosen := data_root or os.environ.get("ECG_DATA"):
         return Path(chosen).expanduser()
-    cache = os.environ.get("ECG_CACHE") or "~/.cache/ecg_gnn"
-    return Path(cache).expanduser() / "data"
+    return cache_folder("data")
 
 
 def find_entry(name: str) -> Entry:

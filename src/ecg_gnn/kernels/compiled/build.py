@@ -12,7 +12,7 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-from ecg_gnn.files import atomic_path
+from ecg_gnn.files import atomic_path, cache_folder
 
 # Fast maths lets the compiler vectorise exp and reductions. It is a flag of compiling
 # only: at linking it would switch off denormal numbers for the whole process.
@@ -81,8 +81,7 @@ def _call(command: list[str]) -> None:
 
 
 def _folder() -> Path:
-    root = os.environ.get("ECG_CACHE")
-    return (Path(root) if root else Path.home() / ".cache" / "ecg_gnn") / "kernels"
+    return cache_folder("kernels")
 
 
 def _key(source: str, compiler: list[str]) -> str:
