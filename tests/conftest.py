@@ -6,6 +6,11 @@ from pathlib import Path
 import pytest
 import torch
 
+if not torch.cuda.is_available():
+    # Triton reads this when it is imported, which no test module has done yet: its
+    # kernels then compute on CPU tensors, in an interpreter, and can be tested here.
+    os.environ.setdefault("TRITON_INTERPRET", "1")
+
 
 @pytest.fixture(scope="session")
 def built_kernels(tmp_path_factory):

@@ -118,14 +118,14 @@ def test_neighbour_mean_matches_dense(adjacency):
 
 def test_additive_attention_matches_dense(adjacency):
     num_nodes = adjacency.num_nodes
-    source, target = random(num_nodes, 4), random(num_nodes, 4, seed=2)
-    values = random(num_nodes, 5, 4, seed=3)
+    both, values = random(num_nodes, 2, 4), random(num_nodes, 5, 4, seed=3)
+    source, target = both.unbind(1)
     scores = torch.nn.functional.leaky_relu(
         source.t()[:, None, :] + target.t()[:, :, None], 0.2
     )
     weight = dense_softmax(scores, dense(adjacency))
     expected = torch.einsum("huv,vch->uch", weight, values)
-    got = additive_attention(adjacency, source, target, values)
+    got = additive_attention(adjacency, both, values)
     torch.testing.assert_close(got, expected, atol=1e-10, rtol=0)
 
 
@@ -133,19 +133,20 @@ def test_dot_product_attention_matches_dense(adjacency, monkeypatch):
     # Several pieces of edges, so that their seams are tested too.
     monkeypatch.setattr(products, "_GATHER_BUDGET", {"cpu": 7 * 36})
     num_nodes = adjacency.num_nodes
-    query, key, values = (random(num_nodes, 9, 4, seed=s) for s in (1, 2, 3))
+    packed = random(num_nodes, 3, 9, 4)
+    query, key, values = packed.unbind(1)
     scores = torch.einsum("uch,vch->huv", query, key) / 3
     weight = dense_softmax(scores, dense(adjacency))
     expected = torch.einsum("huv,vch->uch", weight, values)
-    got = dot_product_attention(adjacency, query, key, values)
+    got = dot_product_attention(adjacency, packed)
     torch.testing.assert_close(got, expected, atol=1e-10, rtol=0)
 
 
 def test_large_scores_stay_finite():
     edges, num_nodes = directed_graph()
     adjacency = Adjacency.from_edge_index(edges, num_nodes)
-    huge = torch.full((num_nodes, 2), 1e4)
-    out = additive_attention(adjacency, huge, huge, torch.ones(num_nodes, 3, 2))
+    huge = torch.full((num_nodes, 2, 2), 1e4)
+    out = additive_attention(adjacency, huge, torch.ones(num_nodes, 3, 2))
     assert torch.isfinite(out).all()
     has_edges = adjacency.in_degree > 0
     torch.testing.assert_close(out[has_edges], torch.ones_like(out[has_edges]))
@@ -160,15 +161,14 @@ def test_gradients_of_sums(adjacency, kernel):
 
 def test_gradients_of_additive_attention(adjacency):
     n = adjacency.num_nodes
-    inputs = (random(n, 2), random(n, 2, seed=2), random(n, 3, 2, seed=3))
+    inputs = (random(n, 2, 2), random(n, 3, 2, seed=3))
     inputs = tuple(tensor.requires_grad_() for tensor in inputs)
-    assert gradcheck(lambda s, t, v: additive_attention(adjacency, s, t, v), inputs)
+    assert gradcheck(lambda s, v: additive_attention(adjacency, s, v), inputs)
 
 
 def test_gradients_of_dot_product_attention(adjacency):
-    n = adjacency.num_nodes
-    inputs = tuple(random(n, 3, 2, seed=s).requires_grad_() for s in (1, 2, 3))
-    assert gradcheck(lambda q, k, v: dot_product_attention(adjacency, q, k, v), inputs)
+    packed = random(adjacency.num_nodes, 3, 3, 2).requires_grad_()
+    assert gradcheck(lambda qkv: dot_product_attention(adjacency, qkv), (packed,))
 
 
 def test_drop_edges_drops_about_the_rate():
@@ -197,14 +197,14 @@ def test_engines_agree_on_a_hub(monkeypatch):
     hub = torch.zeros_like(spokes)
     edges = torch.cat([torch.stack([spokes, hub]), torch.stack([hub, spokes])], dim=1)
     adjacency = Adjacency.from_edge_index(edges, num_nodes)
-    query, key, values = (random(num_nodes, 5, 8, seed=s).float() for s in (1, 2, 3))
+    packed = random(num_nodes, 3, 5, 8).float()
     found = []
     for name in ("fast", "reference"):
-        inputs = [t.clone().requires_grad_() for t in (query, key, values)]
+        leaf = packed.clone().requires_grad_()
         with using_engine(name):
-            out = dot_product_attention(adjacency, *inputs)
+            out = dot_product_attention(adjacency, leaf)
             out.square().sum().backward()
-        found.append([out, *(t.grad for t in inputs)])
+        found.append([out, leaf.grad])
     for fast, reference in zip(*found, strict=True):
         torch.testing.assert_close(fast, reference, atol=2e-4, rtol=1e-4)
 
@@ -212,15 +212,15 @@ def test_engines_agree_on_a_hub(monkeypatch):
 def test_number_of_threads_does_not_matter():
     edges, num_nodes = directed_graph(num_nodes=200, num_edges=3000)
     adjacency = Adjacency.from_edge_index(edges, num_nodes)
-    inputs = [random(num_nodes, 4, 8, seed=s).float() for s in (1, 2, 3)]
+    packed = random(num_nodes, 3, 4, 8).float()
     before = torch.get_num_threads()
     found = []
     for threads in (1, 2):
         torch.set_num_threads(threads)
-        leaves = [t.clone().requires_grad_() for t in inputs]
-        out = dot_product_attention(adjacency, *leaves)
+        leaf = packed.clone().requires_grad_()
+        out = dot_product_attention(adjacency, leaf)
         out.square().sum().backward()
-        found.append([out, *(t.grad for t in leaves)])
+        found.append([out, leaf.grad])
     torch.set_num_threads(before)
     for one, two in zip(*found, strict=True):
         assert torch.equal(one, two)
@@ -267,33 +267,50 @@ def test_small_integers_are_edges_too():
     edges = torch.tensor([[0, 1], [1, 2]], dtype=torch.int32)
     x = random(3, 2, 2)
     adjacency = Adjacency.from_edge_index(edges, 3)
-    out = dot_product_attention(adjacency, x, x, x)
+    out = dot_product_attention(adjacency, torch.stack([x, x, x], dim=1))
     torch.testing.assert_close(out, torch.stack([torch.zeros_like(x[0]), x[0], x[1]]))
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda t: t[:-1], "'key' must have a row for each of 17 nodes"),
-        (lambda t: t.float(), "'key' must be torch.float64"),
-        (lambda t: t[:, :1], "'key' must have a row .* shape"),
-        (lambda t: t[:, 0], r"'key' must have a row .* \(got \[17, 2\]\)"),
+        (lambda t: t[:-1], "'scores' must have a row for each of 17 nodes"),
+        (lambda t: t.float(), "'scores' must be torch.float64"),
+        (lambda t: t[:, :1], "'scores' must have a row .* shape"),
+        (lambda t: t[:, 0], r"'scores' must have a row .* \(got \[17, 4\]\)"),
+        (lambda t: t[..., :2], r"shape \[17, 2, 4\] \(got \[17, 2, 2\]\)"),
+        (lambda t: t.to("meta"), "'scores' must be .* on cpu .* on meta"),
     ],
 )
-def test_attention_checks_what_it_is_given(change, message):
+def test_additive_attention_checks_what_it_is_given(change, message):
     edges, num_nodes = directed_graph()
     adjacency = Adjacency.from_edge_index(edges, num_nodes)
-    x = random(num_nodes, 3, 2)
+    scores, values = random(num_nodes, 2, 4), random(num_nodes, 3, 4)
     with pytest.raises(InputError, match=message):
-        dot_product_attention(adjacency, x, change(x), x)
+        additive_attention(adjacency, change(scores), values)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda t: t[:-1], "'packed' must have a row for each of 17 nodes"),
+        (lambda t: t[:, :2], r"shape \[17, 3, 2, 4\] \(got \[17, 2, 2, 4\]\)"),
+        (lambda t: t.to("meta"), "'packed' must be .* on cpu .* on meta"),
+    ],
+)
+def test_dot_product_attention_checks_what_it_is_given(change, message):
+    edges, num_nodes = directed_graph()
+    adjacency = Adjacency.from_edge_index(edges, num_nodes)
+    with pytest.raises(InputError, match=message):
+        dot_product_attention(adjacency, change(random(num_nodes, 3, 2, 4)))
 
 
 def test_slope_may_be_an_integer():
     edges, num_nodes = directed_graph()
     adjacency = Adjacency.from_edge_index(edges, num_nodes)
-    score, values = random(num_nodes, 2), random(num_nodes, 3, 2)
+    scores, values = random(num_nodes, 2, 2), random(num_nodes, 3, 2)
     found = [
-        additive_attention(adjacency, score, score, values, negative_slope=slope)
+        additive_attention(adjacency, scores, values, negative_slope=slope)
         for slope in (0, 0.0)
     ]
     assert torch.equal(*found)

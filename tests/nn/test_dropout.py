@@ -2,6 +2,8 @@
 
 import pytest
 import torch
+import torch.nn.functional as F
+from torch import nn
 
 from ecg_gnn.nn import Dropout
 
@@ -100,6 +102,23 @@ def test_gradient_passes_where_values_do():
     out = Dropout(0.5)(x)
     out.sum().backward()
     assert torch.equal(x.grad, out.detach())
+
+
+@pytest.mark.parametrize("gelu", [True, False], ids=["gelu", "plain"])
+@pytest.mark.parametrize("num_parts", [1, 2])
+@pytest.mark.parametrize("training", [True, False])
+def test_after_a_linear_map(gelu, num_parts, training):
+    torch.manual_seed(0)
+    linear, layer = nn.Linear(5 * num_parts, 40), Dropout(0.5).train(training)
+    parts = [torch.randn(30, 5) for _ in range(num_parts)]
+    torch.manual_seed(3)
+    got = layer.after(linear, *parts, gelu=gelu)
+    torch.manual_seed(3)
+    expected = layer(linear(torch.cat(parts, dim=1)))
+    if gelu:
+        expected = F.gelu(expected)
+    torch.testing.assert_close(got, expected, atol=1e-6, rtol=0)
+    assert (got == 0).any() == training
 
 
 def test_repr():

@@ -6,6 +6,7 @@ import torch.nn.functional as F
 from torch_geometric.nn import GATConv, GCNConv, SAGEConv
 
 from ecg_gnn.checks import InputError
+from ecg_gnn.kernels import add_norm
 from ecg_gnn.nn import (
     BACKBONES,
     MODULES,
@@ -88,6 +89,29 @@ def test_only_transformers_have_a_feed_forward_block_of_their_own(model, num_gra
     net = benchmark_net(model, num_graphs, num_layers=3)
     expected = 3 if model.startswith("gt") else 0  # once per layer, not per graph
     assert len(net.after) == expected
+
+
+@pytest.mark.parametrize("model", MODULES)
+def test_stream_keeps_its_precision_under_autocast(model, monkeypatch):
+    """Only what is read from it (norms, products, gathers) is bfloat16."""
+    seen = []
+
+    def spy(x, update, norm):
+        total, normed = add_norm(x, update, norm)
+        seen.append((x.dtype, total.dtype, normed.dtype))
+        return total, normed
+
+    monkeypatch.setattr("ecg_gnn.nn.benchmark_net.add_norm", spy)
+    net = benchmark_net(model, 2).float()
+    graphs = inputs(2, wants_self_loops("benchmark", model))
+    x = random(NUM_NODES, FEATURES, dtype=torch.float32)
+    exact = net(x, graphs)
+    seen.clear()
+    with torch.autocast("cpu", torch.bfloat16):
+        rough = net(x, graphs)
+    assert len(seen) > 2
+    assert {*seen} == {(torch.float32, torch.float32, torch.bfloat16)}
+    torch.testing.assert_close(rough.float(), exact, atol=0.1, rtol=0.05)
 
 
 # --- The tuned backbone ---------------------------------------------------------------

@@ -2,11 +2,25 @@
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from ecg_gnn.checks import InputError, check_in_range
+from ecg_gnn.kernels import gpu
+from ecg_gnn.kernels.randomness import keep_mask
+
+_DEGREE_LIMITS = (256, 32)
+
+
+class Bucket(NamedTuple):
+    """Nodes of similar degree: so many from a place in ``heavy_first`` on."""
+
+    first: int
+    nodes: int
+    highest: int
+    """No degree among them is higher."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,6 +34,30 @@ class Order:
 
     offsets: Tensor
     other: Tensor
+    # What only some kernels ask for, made once: 32-bit copies.
+    _compact: dict[str, Tensor] = field(default_factory=dict, repr=False)
+
+    def compact(self, name: str, values: Tensor) -> Tensor:
+        """A 32-bit copy of an index array, made once and kept under its name."""
+        if name not in self._compact:
+            self._compact[name] = values.int()
+        return self._compact[name]
+
+    @cached_property
+    def heavy_first(self) -> Tensor:
+        """Nodes by falling number of edges, as 32-bit numbers, ``[N]``."""
+        return self.offsets.diff().argsort(descending=True, stable=True).int()
+
+    @cached_property
+    def buckets(self) -> tuple[Bucket, ...]:
+        """``heavy_first`` cut where degrees pass certain limits; waits for a device."""
+        degree = self.offsets.diff()
+        limits = torch.tensor(_DEGREE_LIMITS, device=degree.device)
+        above = (degree > limits[:, None]).sum(1).tolist()
+        edges = [0, *above, degree.numel()]
+        highest = [int(degree.max()) if degree.numel() else 0, *_DEGREE_LIMITS]
+        pieces = zip(edges, edges[1:], highest, strict=False)
+        return tuple(Bucket(a, b - a, most) for a, b, most in pieces if b > a)
 
     def counts(self, kept: Tensor | None) -> Tensor:
         """How many (kept) edges each node's group has, ``[N]``."""
@@ -129,34 +167,52 @@ class Adjacency:
         Arrays keep their shapes, dropped edges only weigh nothing: no host
         synchronisation, and the sorted orders are shared with the original.
         """
-        kept = torch.rand(self.num_edges, device=self.device) >= rate
+        kept = keep_mask(self.num_edges, rate, self.device)
         return replace(self, kept=kept)
 
     @cached_property
     def in_degree(self) -> Tensor:
         """Kept edges arriving at each node, ``[N]``."""
+        if self.kept is not None and gpu.usable_on(self.device):
+            functions = gpu.kernels()
+            counted: Tensor = functions.kept_degree(functions.by_target(self))
+            return counted
         return self.by_target.counts(self.kept)
 
     @cached_property
     def out_degree(self) -> Tensor:
         """Kept edges leaving each node, ``[N]``."""
+        if self.kept is not None and gpu.usable_on(self.device):
+            functions = gpu.kernels()
+            counted: Tensor = functions.kept_degree(functions.by_source(self))
+            return counted
         kept = None if self.kept is None else self.kept[self.by_source_order]
         return self.by_source.counts(kept)
 
     @cached_property
-    def symmetric_weight(self) -> EdgeWeight:
-        """``1 / sqrt(in_degree(target) * out_degree(source))``, 0 if dropped.
+    def in_scale(self) -> Tensor:
+        """``1 / sqrt(in_degree)``; degrees count as at least one, ``[N]``."""
+        return self.in_degree.clamp_min(1).rsqrt()
 
-        Degrees count as at least one; in a kept edge they are anyway.
-        """
-        scale_in = self.in_degree.clamp_min(1).rsqrt()
-        scale_out = self.out_degree.clamp_min(1).rsqrt()
-        return self._weight(scale_in[self.target] * scale_out[self.source])
+    @cached_property
+    def out_scale(self) -> Tensor:
+        """``1 / sqrt(out_degree)``; degrees count as at least one, ``[N]``."""
+        return self.out_degree.clamp_min(1).rsqrt()
+
+    @cached_property
+    def mean_scale(self) -> Tensor:
+        """``1 / in_degree``; degrees count as at least one, ``[N]``."""
+        return 1.0 / self.in_degree.clamp_min(1)
+
+    @cached_property
+    def symmetric_weight(self) -> EdgeWeight:
+        """``1 / sqrt(in_degree(target) * out_degree(source))``, 0 if dropped."""
+        return self._weight(self.in_scale[self.target] * self.out_scale[self.source])
 
     @cached_property
     def mean_weight(self) -> EdgeWeight:
         """``1 / in_degree(target)``, 0 if dropped."""
-        return self._weight((1.0 / self.in_degree.clamp_min(1))[self.target])
+        return self._weight(self.mean_scale[self.target])
 
     def _weight(self, weight: Tensor) -> EdgeWeight:
         kept = weight if self.kept is None else weight * self.kept

@@ -10,63 +10,61 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from ecg_gnn.checks import InputError
+from ecg_gnn.kernels import gpu
 from ecg_gnn.kernels.adjacency import Adjacency
 from ecg_gnn.kernels.compiled import functions as compiled
 from ecg_gnn.kernels.products import edge_dot, weighted_sum
 
 
 def additive_attention(
-    adjacency: Adjacency,
-    source_score: Tensor,
-    target_score: Tensor,
-    values: Tensor,
-    *,
-    negative_slope: float = 0.2,
+    adjacency: Adjacency, scores: Tensor, values: Tensor, *, negative_slope: float = 0.2
 ) -> Tensor:
-    """GAT: weights ``softmax_v leaky_relu(source_score_v + target_score_u)``.
+    """GAT: weights ``softmax_v leaky_relu(scores[v, 0] + scores[u, 1])``.
 
     Args:
         adjacency: The graph.
-        source_score: ``[N, H]``
-        target_score: ``[N, H]``
+        scores: Of every node as a source and as a target. ``[N, 2, H]``
         values: ``[N, C, H]``: a head is every H-th channel.
         negative_slope: Slope of the leaky ReLU below zero.
 
     Returns:
         ``[N, C, H]``; zero for a node without (kept) edges.
     """
-    per_head = (values.size(0), values.size(-1))
+    heads, slope = values.size(-1), float(negative_slope)
     _check(adjacency, values, values.shape, values=values)
-    _check(adjacency, values, per_head, source_score=source_score)
-    _check(adjacency, values, per_head, target_score=target_score)
-    if compiled.usable(values, values.size(-1)):
-        arguments = (source_score, target_score, values, float(negative_slope))
-        return compiled.additive_attention(adjacency, *arguments)
-    scores = _take(adjacency, source_score, False) + _take(
-        adjacency, target_score, True
-    )
-    weight = edge_softmax(adjacency, F.leaky_relu(scores, negative_slope))
+    _check(adjacency, values, (values.size(0), 2, heads), scores=scores)
+    if gpu.usable(values, heads):
+        functions = gpu.kernels()
+        out: Tensor = functions.additive_attention(adjacency, scores, values, slope)
+        return out
+    source, target = scores.unbind(1)
+    if compiled.usable(values, heads):
+        return compiled.additive_attention(adjacency, source, target, values, slope)
+    sums = _take(adjacency, source, False) + _take(adjacency, target, True)
+    weight = edge_softmax(adjacency, F.leaky_relu(sums, slope))
     return weighted_sum(adjacency, weight, values)
 
 
-def dot_product_attention(
-    adjacency: Adjacency, query: Tensor, key: Tensor, values: Tensor
-) -> Tensor:
+def dot_product_attention(adjacency: Adjacency, packed: Tensor) -> Tensor:
     """Graph transformer: weights ``softmax_v <query_u, key_v> / sqrt(C)``.
 
     Args:
         adjacency: The graph.
-        query: ``[N, C, H]``, read at targets.
-        key: ``[N, C, H]``, read at sources.
-        values: ``[N, C, H]``, read at sources.
+        packed: Query, read at targets; key and value, read at sources.
+            ``[N, 3, C, H]``
 
     Returns:
         ``[N, C, H]``; zero for a node without (kept) edges.
     """
-    _check(adjacency, values, values.shape, query=query, key=key, values=values)
-    if compiled.usable(values, values.size(-1)):
-        return compiled.dot_product_attention(adjacency, query, key, values)
-    scores = edge_dot(adjacency, query, key) / math.sqrt(query.size(1))
+    nodes, _, channels, heads = packed.shape
+    _check(adjacency, packed, (nodes, 3, channels, heads), packed=packed)
+    if gpu.usable(packed, heads):
+        out: Tensor = gpu.kernels().dot_product_attention(adjacency, packed)
+        return out
+    if compiled.usable(packed, heads):
+        return compiled.dot_product_attention(adjacency, packed)
+    query, key, values = packed.unbind(1)
+    scores = edge_dot(adjacency, query, key) / math.sqrt(channels)
     return weighted_sum(adjacency, edge_softmax(adjacency, scores), values)
 
 

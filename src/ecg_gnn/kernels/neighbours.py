@@ -6,22 +6,35 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from ecg_gnn.kernels import gpu
 from ecg_gnn.kernels.adjacency import Adjacency, EdgeWeight
 from ecg_gnn.kernels.products import bag_sum
 
 
 def normalized_sum(adjacency: Adjacency, x: Tensor) -> Tensor:
     """``sum_v x_v / sqrt(d_in(u) d_out(v))``; a node without edges gets zero."""
+    if gpu.usable(x):
+        return _scaled_sum(adjacency, adjacency.in_scale, adjacency.out_scale, x)
     return _fixed_sum(adjacency, adjacency.symmetric_weight, x)
 
 
 def neighbour_mean(adjacency: Adjacency, x: Tensor) -> Tensor:
     """``mean_v x_v`` over the incoming edges; a node without edges gets zero."""
+    if gpu.usable(x):
+        return _scaled_sum(adjacency, adjacency.mean_scale, None, x)
     return _fixed_sum(adjacency, adjacency.mean_weight, x)
 
 
 def _fixed_sum(adjacency: Adjacency, weight: EdgeWeight, x: Tensor) -> Tensor:
     total: Tensor = _FixedSum.apply(adjacency, weight, x)  # type: ignore[no-untyped-call]
+    return total
+
+
+def _scaled_sum(
+    adjacency: Adjacency, at_target: Tensor, at_source: Tensor | None, x: Tensor
+) -> Tensor:
+    arguments = (adjacency, at_target, at_source, x)
+    total: Tensor = _ScaledSum.apply(*arguments)  # type: ignore[no-untyped-call]
     return total
 
 
@@ -39,3 +52,28 @@ class _FixedSum(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         return None, None, bag_sum(ctx.adjacency.by_source, ctx.weight.by_source, grad)
+
+
+class _ScaledSum(torch.autograd.Function):
+    """The same on a GPU, with weights that are products of the two nodes' factors."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        adjacency: Adjacency,
+        at_target: Tensor,
+        at_source: Tensor | None,
+        x: Tensor,
+    ) -> Tensor:
+        ctx.adjacency, ctx.scales = adjacency, (at_source, at_target)
+        functions = gpu.kernels()
+        pattern = functions.by_target(adjacency)
+        total: Tensor = functions.scaled_sum(pattern, x, at_target, at_source)
+        return total
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        functions = gpu.kernels()
+        pattern = functions.by_source(ctx.adjacency)
+        return None, None, None, functions.scaled_sum(pattern, grad, *ctx.scales)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from torch import Tensor, nn
 
+from ecg_gnn.kernels import add_norm
 from ecg_gnn.nn.dropout import Dropout
 from ecg_gnn.nn.modules import MODULES, FeedForward
 from ecg_gnn.nn.network import Network
@@ -39,7 +40,7 @@ class BenchmarkNet(Network):
         super().__init__()
         module = MODULES[model]
         self.input = nn.Sequential(
-            nn.Linear(in_channels, hidden_channels), Dropout(dropout), nn.GELU()
+            nn.Linear(in_channels, hidden_channels), Dropout(dropout)
         )
         self.norms = nn.ModuleList()
         self.blocks = nn.ModuleList()
@@ -65,15 +66,25 @@ class BenchmarkNet(Network):
 
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
         """Everything but the last linear map."""
-        x = self.input(x)
+        x = self._enter(x)
+        update: Tensor | None = None  # what the stream x still has to take in
         for layer, (norm, block) in enumerate(
             zip(self.norms, self.blocks, strict=True)
         ):
-            x = x + block(norm(x), graphs)
+            x, normed = add_norm(x, update, norm)
+            update = block(normed, graphs)
             if self.after:
-                x = x + self.after[layer](x)
-        out: Tensor = self.output_norm(x)
-        return out
+                own_norm, feed_forward = self.after[layer].children()
+                x, normed = add_norm(x, update, own_norm)
+                update = feed_forward(normed)
+        return add_norm(x, update, self.output_norm)[1]
+
+    def _enter(self, x: Tensor) -> Tensor:
+        linear, dropout = self.input.children()
+        assert isinstance(linear, nn.Linear)
+        assert isinstance(dropout, Dropout)
+        # The stream keeps the weights' precision, whatever autocast computes in.
+        return dropout.after(linear, x, gelu=True).to(linear.weight.dtype)
 
     def classify(self, states: Tensor) -> Tensor:
         """The last linear map."""

@@ -2,11 +2,11 @@
 
 from torch import Tensor, nn
 
-from ecg_gnn.kernels import dropout
+from ecg_gnn.kernels import dropout, linear_dropout
 
 
 class Dropout(nn.Module):
-    """Inverted dropout, drawn from torch's global generator.
+    """Inverted dropout.
 
     Args:
         rate: Probability of a value being set to zero, in training only.
@@ -21,6 +21,11 @@ class Dropout(nn.Module):
         if not self.training or self.rate == 0:
             return x
         return dropout(x, self.rate)
+
+    def after(self, linear: nn.Linear, *parts: Tensor, gelu: bool = False) -> Tensor:
+        """Dropout of a linear map of the parts, and perhaps a GELU after it."""
+        rate = self.rate if self.training else 0.0
+        return linear_dropout(parts, linear, rate, gelu=gelu)
 
     def extra_repr(self) -> str:
         """Show the rate."""

@@ -26,8 +26,10 @@ from ecg_gnn.kernels import (
     Adjacency,
     additive_attention,
     dot_product_attention,
+    joint_linear,
     neighbour_mean,
     normalized_sum,
+    product,
 )
 from ecg_gnn.nn.dropout import Dropout
 
@@ -49,11 +51,10 @@ class FeedForward(nn.Module):
         self.second = nn.Linear(channels, channels)
         self.dropout = Dropout(dropout)
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Map ``[N, m·d]`` to ``[N, d]``."""
-        hidden = F.gelu(self.dropout(self.first(x)))
-        out: Tensor = self.dropout(self.second(hidden))
-        return out
+    def forward(self, *parts: Tensor) -> Tensor:
+        """Map m parts ``[N, d]`` to ``[N, d]``."""
+        hidden = self.dropout.after(self.first, *parts, gelu=True)
+        return self.dropout.after(self.second, hidden)
 
 
 class GraphModule(nn.Module):
@@ -113,7 +114,7 @@ class SAGEModule(GraphModule):
     def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
         """Aggregate, concatenate, transform."""
         message = neighbour_mean(adjacency, x)
-        out: Tensor = self.feed_forward(torch.cat([x, message], dim=-1))
+        out: Tensor = self.feed_forward(x, message)
         return out
 
 
@@ -131,11 +132,14 @@ class GATModule(GraphModule):
 
     def attend(self, x: Tensor, adjacency: Adjacency) -> tuple[Tensor, Tensor]:
         """The transformed states z and the messages, both ``[N, d]``."""
-        z: Tensor = self.lin(x)
+        z = joint_linear([x], self.lin)
+        # Both scores in one product: it reads z once, and so does its gradient.
+        weight = torch.cat([self.score_source.weight, self.score_target.weight])
+        bias = F.pad(self.score_source.bias, (0, NUM_HEADS))
+        scores = product([z], weight, bias)
         message = additive_attention(
             adjacency,
-            self.score_source(z),
-            self.score_target(z),
+            scores.view(-1, 2, NUM_HEADS),
             z.view(z.size(0), -1, NUM_HEADS),
         )
         return z, message.reshape(z.shape)
@@ -156,8 +160,7 @@ class GATSepModule(GATModule):
 
     def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
         """Attend, concatenate, transform."""
-        states = torch.cat(self.attend(x, adjacency), dim=-1)
-        out: Tensor = self.feed_forward(states)
+        out: Tensor = self.feed_forward(*self.attend(x, adjacency))
         return out
 
 
@@ -177,19 +180,17 @@ class GTModule(GraphModule):
 
     def attend(self, x: Tensor, adjacency: Adjacency) -> Tensor:
         """The messages ``[N, d]``."""
-        by_head = (x.size(0), -1, NUM_HEADS)
-        message = dot_product_attention(
-            adjacency,
-            self.query(x).view(by_head),
-            self.key(x).view(by_head),
-            self.value(x).view(by_head),
-        )
+        # One product for all three: it fills a device better, and so does its gradient.
+        maps = (self.query, self.key, self.value)
+        weight = torch.cat([part.weight for part in maps])
+        bias = torch.cat([part.bias for part in maps])
+        packed = product([x], weight, bias).view(x.size(0), 3, -1, NUM_HEADS)
+        message = dot_product_attention(adjacency, packed)
         return message.reshape(x.shape)
 
     def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
         """Attend and project."""
-        out: Tensor = self.dropout(self.out(self.attend(x, adjacency)))
-        return out
+        return self.dropout.after(self.out, self.attend(x, adjacency))
 
 
 class GTSepModule(GTModule):
@@ -202,9 +203,7 @@ class GTSepModule(GTModule):
 
     def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
         """Attend, concatenate, project."""
-        states = torch.cat([x, self.attend(x, adjacency)], dim=-1)
-        out: Tensor = self.dropout(self.out(states))
-        return out
+        return self.dropout.after(self.out, x, self.attend(x, adjacency))
 
 
 MODULES: dict[str, type[GraphModule]] = {

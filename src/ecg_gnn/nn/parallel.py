@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from ecg_gnn.kernels import Adjacency
+from ecg_gnn.kernels import Adjacency, joint_linear
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,5 +61,4 @@ class ParallelModules(nn.Module):
         ]
         if self.project is None:
             return states[0]
-        out: Tensor = self.project(torch.cat(states, dim=-1))
-        return out
+        return joint_linear(states, self.project)

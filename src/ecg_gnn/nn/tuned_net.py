@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -45,8 +46,9 @@ class _TunedGAT(_TunedConv):
         self.score_target = nn.Linear(out_channels, 1, bias=False)
 
     def aggregate(self, x: Tensor, adjacency: Adjacency) -> Tensor:
-        source, target = self.score_source(x), self.score_target(x)
-        return additive_attention(adjacency, source, target, x[..., None])[..., 0]
+        weight = torch.cat([self.score_source.weight, self.score_target.weight])
+        scores = F.linear(x, weight)[..., None]
+        return additive_attention(adjacency, scores, x[..., None])[..., 0]
 
 
 TUNED_CONVS: dict[str, type[_TunedConv]] = {

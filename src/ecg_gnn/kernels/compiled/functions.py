@@ -1,7 +1,7 @@
 """The C++ kernels as differentiable functions, beside their plain-torch references."""
 
 import ctypes
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -9,6 +9,7 @@ from torch.autograd.function import once_differentiable
 
 from ecg_gnn.kernels.adjacency import Adjacency
 from ecg_gnn.kernels.compiled.build import library
+from ecg_gnn.kernels.draw import Draw
 from ecg_gnn.kernels.engine import current_engine
 
 _LANES = 16
@@ -36,20 +37,10 @@ def additive_attention(
     return out
 
 
-def dot_product_attention(
-    adjacency: Adjacency, query: Tensor, key: Tensor, values: Tensor
-) -> Tensor:
+def dot_product_attention(adjacency: Adjacency, packed: Tensor) -> Tensor:
     """See ``ecg_gnn.kernels.attention.dot_product_attention``."""
-    out: Tensor = _Dot.apply(adjacency, query, key, values)  # type: ignore[no-untyped-call]
+    out: Tensor = _Dot.apply(adjacency, packed)  # type: ignore[no-untyped-call]
     return out
-
-
-class Draw(NamedTuple):
-    """What decides a dropout mask: see ``ecg_gnn.kernels.dropout``."""
-
-    seed: Tensor
-    threshold: int
-    scale: float
 
 
 def dropout(x: Tensor, draw: Draw) -> Tensor:
@@ -157,37 +148,48 @@ class _Additive(torch.autograd.Function):
 
 class _Dot(torch.autograd.Function):
     @staticmethod
-    def forward(
-        ctx: Any, adjacency: Adjacency, query: Tensor, key: Tensor, values: Tensor
-    ) -> Tensor:
-        inputs = [t.contiguous() for t in (query, key, values)]
-        nodes, channels, heads = values.shape
-        out, lse = torch.empty_like(inputs[2]), values.new_empty(nodes, heads)
-        pattern, size = _by_target(adjacency), (heads, channels * heads)
-        given = (*inputs, channels**-0.5)
-        _call("dot_forward", out.dtype, pattern, *size, *given, out, lse)
+    def forward(ctx: Any, adjacency: Adjacency, packed: Tensor) -> Tensor:
+        packed = packed.contiguous()
+        nodes, _, channels, heads = packed.shape
+        out = packed.new_empty(nodes, channels, heads)
+        lse = packed.new_empty(nodes, heads)
+        given = (*_sizes(packed), *_parts(packed), channels**-0.5)
+        _call("dot_forward", out.dtype, _by_target(adjacency), *given, out, lse)
         ctx.adjacency = adjacency
-        ctx.save_for_backward(*inputs, out, lse)
+        ctx.save_for_backward(packed, out, lse)
         return out
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        query, key, values, out, lse = ctx.saved_tensors
-        grad, (nodes, channels, heads) = grad.contiguous(), values.shape
-        size = (heads, channels * heads)
-        delta = torch.empty_like(lse)
-        grads = [torch.empty_like(t) for t in (query, key, values)]
-        edges = values.new_empty(ctx.adjacency.num_edges, heads)
-        _call("row_dots", grad.dtype, nodes, *size, grad, out, delta)
-        given = (query, key, values, channels**-0.5, grad, lse, delta)
-        made = (grads[1], grads[2], edges)
+        packed, out, lse = ctx.saved_tensors
+        grad, (nodes, _, channels, heads) = grad.contiguous(), packed.shape
+        delta, grads = torch.empty_like(lse), torch.empty_like(packed)
+        edges = packed.new_empty(ctx.adjacency.num_edges, heads)
+        shape = (nodes, heads, channels * heads)
+        _call("row_dots", grad.dtype, *shape, grad, out, delta)
+        _, key, _ = _parts(packed)
+        grad_query, grad_key, grad_values = _parts(grads)
+        sizes, scale = _sizes(packed), channels**-0.5
+        given = (*sizes, *_parts(packed), scale, grad, lse, delta)
+        made = (grad_key, grad_values, edges)
         pattern = _by_source(ctx.adjacency)
-        _call("dot_backward", grad.dtype, pattern, *size, *given, *made)
+        _call("dot_backward", grad.dtype, pattern, *given, *made)
         # The query's gradient is the sum of keys weighted by the scores' gradients.
         pattern = _by_target(ctx.adjacency)
-        _call("weighted_sum", grad.dtype, pattern, *size, edges, key, grads[0])
-        return None, *grads
+        _call("weighted_sum", grad.dtype, pattern, *sizes, edges, key, grad_query)
+        return None, grads
+
+
+def _sizes(packed: Tensor) -> tuple[int, int, int]:
+    """Heads, width of a row, and how far the rows of one part lie apart."""
+    _, parts, channels, heads = packed.shape
+    return heads, channels * heads, parts * channels * heads
+
+
+def _parts(packed: Tensor) -> list[ctypes.c_void_p]:
+    """Where query, key and value of the first node begin."""
+    return [ctypes.c_void_p(part.data_ptr()) for part in packed.unbind(1)]
 
 
 class _Dropout(torch.autograd.Function):

@@ -2,7 +2,8 @@
 //
 // Layouts: rows x [N, C, H], heads last, so that one vector register holds whole groups
 // of heads and no sum runs across lanes; scores [N, H]; edge values [E, H] in target
-// order. A pattern is (offsets [N + 1], other [E]); `place` maps its edges to target
+// order. Query, key and value of dot-product attention lie side by side, [N, 3, C, H]:
+// their rows are `stride` apart. A pattern is (offsets [N + 1], other [E]); `place` maps its edges to target
 // order (null: they are in it). `kept` marks edges that DropEdge left, in target order
 // (null: all). The number of heads divides kLanes.
 //
@@ -102,8 +103,8 @@ void softmax(T* score, int64_t count, T* lse) {
 
 // Scores come from `fill(u, v, s)`; messages are weighted sums of the values.
 template <int heads, class T, class Fill>
-void attend(const Pattern& graph, int64_t width, const T* keys, const T* values, T* out,
-            T* lse, int threads, const Fill& fill) {
+void attend(const Pattern& graph, int64_t width, int64_t stride, const T* keys,
+            const T* values, T* out, T* lse, int threads, const Fill& fill) {
 #pragma omp parallel num_threads(threads)
   {
     std::vector<int64_t> from;
@@ -121,15 +122,15 @@ void attend(const Pattern& graph, int64_t width, const T* keys, const T* values,
       score.resize(count * heads);
       for (int64_t i = 0; i < count; ++i) {
         if (keys && i + 2 < count)
-          prefetch(keys + from[i + 2] * width, width * sizeof(T));
+          prefetch(keys + from[i + 2] * stride, width * sizeof(T));
         fill(u, from[i], score.data() + i * heads);
       }
       softmax<heads>(score.data(), count, lse + u * heads);
       for (int64_t i = 0; i < count; ++i) {
-        if (i + 2 < count) prefetch(values + from[i + 2] * width, width * sizeof(T));
+        if (i + 2 < count) prefetch(values + from[i + 2] * stride, width * sizeof(T));
         T weight[kLanes];
         spread<heads>(score.data() + i * heads, weight);
-        add_scaled(row, weight, values + from[i] * width, width);
+        add_scaled(row, weight, values + from[i] * stride, width);
       }
     }
   }
@@ -139,7 +140,7 @@ template <int heads, class T>
 void additive_forward(const Pattern& graph, int64_t width, const T* source_score,
                       const T* target_score, const T* values, T slope, T* out, T* lse,
                       int threads) {
-  attend<heads>(graph, width, static_cast<const T*>(nullptr), values, out, lse, threads,
+  attend<heads>(graph, width, width, static_cast<const T*>(nullptr), values, out, lse, threads,
                 [=](int64_t u, int64_t v, T* s) {
                   const T* from = source_score + v * heads;
                   const T* to = target_score + u * heads;
@@ -149,11 +150,11 @@ void additive_forward(const Pattern& graph, int64_t width, const T* source_score
 }
 
 template <int heads, class T>
-void dot_forward(const Pattern& graph, int64_t width, const T* query, const T* key,
+void dot_forward(const Pattern& graph, int64_t width, int64_t stride, const T* query, const T* key,
                  const T* values, T scale, T* out, T* lse, int threads) {
-  attend<heads>(graph, width, key, values, out, lse, threads,
+  attend<heads>(graph, width, stride, key, values, out, lse, threads,
                 [=](int64_t u, int64_t v, T* s) {
-                  dots<heads>(query + u * width, key + v * width, width, s);
+                  dots<heads>(query + u * stride, key + v * stride, width, s);
                   for (int64_t h = 0; h < heads; ++h) s[h] *= scale;
                 });
 }
@@ -243,25 +244,25 @@ void additive_backward(const Pattern& by_source, int64_t width, const T* source_
 }
 
 template <int heads, class T>
-void dot_backward(const Pattern& by_source, int64_t width, const T* query, const T* key,
+void dot_backward(const Pattern& by_source, int64_t width, int64_t stride, const T* query, const T* key,
                   const T* values, T scale, const T* grad, const T* lse, const T* delta,
                   T* grad_key, T* grad_values, T* grad_edge, int threads) {
   for_each_source<heads>(
       by_source, grad_edge, threads,
       [=](int64_t v) {
-        std::fill(grad_values + v * width, grad_values + (v + 1) * width, T(0));
-        std::fill(grad_key + v * width, grad_key + (v + 1) * width, T(0));
+        std::fill(grad_values + v * stride, grad_values + v * stride + width, T(0));
+        std::fill(grad_key + v * stride, grad_key + v * stride + width, T(0));
       },
       [=](int64_t v, Batch<T>& batch) {
         for (int i = 0; i < batch.count; ++i) {
           const int64_t u = batch.target[i];
           if (i + 2 < batch.count) {
-            prefetch(query + batch.target[i + 2] * width, width * sizeof(T));
+            prefetch(query + batch.target[i + 2] * stride, width * sizeof(T));
             prefetch(grad + batch.target[i + 2] * width, width * sizeof(T));
           }
           T* score = batch.score + i * heads;
-          dots<heads>(query + u * width, key + v * width, width, score);
-          dots<heads>(grad + u * width, values + v * width, width,
+          dots<heads>(query + u * stride, key + v * stride, width, score);
+          dots<heads>(grad + u * width, values + v * stride, width,
                       batch.product + i * heads);
           for (int64_t h = 0; h < heads; ++h)
             score[h] = scale * score[h] - lse[u * heads + h];
@@ -272,31 +273,31 @@ void dot_backward(const Pattern& by_source, int64_t width, const T* query, const
           const T* alpha = batch.score + i * heads;
           T weight[kLanes];
           spread<heads>(alpha, weight);
-          add_scaled(grad_values + v * width, weight, grad + u * width, width);
+          add_scaled(grad_values + v * stride, weight, grad + u * width, width);
           for (int64_t h = 0; h < heads; ++h)
             batch.grad[i][h] =
                 scale * alpha[h] * (batch.product[i * heads + h] - delta[u * heads + h]);
           spread<heads>(batch.grad[i], weight);
-          add_scaled(grad_key + v * width, weight, query + u * width, width);
+          add_scaled(grad_key + v * stride, weight, query + u * stride, width);
         }
       });
 }
 
 // out[u] = sum_e weight[e] (per head) * x[other(e)]
 template <int heads, class T>
-void weighted_sum(const Pattern& graph, int64_t width, const T* weight, const T* x,
+void weighted_sum(const Pattern& graph, int64_t width, int64_t stride, const T* weight, const T* x,
                   T* out, int threads) {
 #pragma omp parallel for schedule(dynamic, kRowsAtATime) num_threads(threads)
   for (int64_t u = 0; u < graph.num_nodes; ++u) {
-    T* row = out + u * width;
+    T* row = out + u * stride;
     std::fill(row, row + width, T(0));
     const int64_t end = graph.offsets[u + 1];
     for (int64_t e = graph.offsets[u]; e < end; ++e) {
       if (graph.dropped(e)) continue;
-      if (e + 2 < end) prefetch(x + graph.other[e + 2] * width, width * sizeof(T));
+      if (e + 2 < end) prefetch(x + graph.other[e + 2] * stride, width * sizeof(T));
       T lanes[kLanes];
       spread<heads>(weight + graph.position(e) * heads, lanes);
-      add_scaled(row, lanes, x + graph.other[e] * width, width);
+      add_scaled(row, lanes, x + graph.other[e] * stride, width);
     }
   }
 }
@@ -369,26 +370,26 @@ void with_heads(int64_t heads, const Call& call) {
       additive_backward<H>(*g, w, s, d, v, T(slope), go, lse, delta, gs, gv, ge, t);     \
     });                                                                                  \
   }                                                                                      \
-  void ecg_dot_forward_##T(const Pattern* g, int64_t h, int64_t w, const T* q,           \
+  void ecg_dot_forward_##T(const Pattern* g, int64_t h, int64_t w, int64_t r, const T* q,           \
                            const T* k, const T* v, double scale, T* out, T* lse,         \
                            int t) {                                                      \
     with_heads(h,                                                                        \
-               [=](auto H) { dot_forward<H>(*g, w, q, k, v, T(scale), out, lse, t); });  \
+               [=](auto H) { dot_forward<H>(*g, w, r, q, k, v, T(scale), out, lse, t); });  \
   }                                                                                      \
-  void ecg_dot_backward_##T(const Pattern* g, int64_t h, int64_t w, const T* q,          \
+  void ecg_dot_backward_##T(const Pattern* g, int64_t h, int64_t w, int64_t r, const T* q,          \
                             const T* k, const T* v, double scale, const T* go,           \
                             const T* lse, const T* delta, T* gk, T* gv, T* ge, int t) {  \
     with_heads(h, [=](auto H) {                                                          \
-      dot_backward<H>(*g, w, q, k, v, T(scale), go, lse, delta, gk, gv, ge, t);          \
+      dot_backward<H>(*g, w, r, q, k, v, T(scale), go, lse, delta, gk, gv, ge, t);          \
     });                                                                                  \
   }                                                                                      \
   void ecg_row_dots_##T(int64_t n, int64_t h, int64_t w, const T* a, const T* b, T* out, \
                         int t) {                                                         \
     with_heads(h, [=](auto H) { row_dots<H>(n, w, a, b, out, t); });                     \
   }                                                                                      \
-  void ecg_weighted_sum_##T(const Pattern* g, int64_t h, int64_t w, const T* e,          \
+  void ecg_weighted_sum_##T(const Pattern* g, int64_t h, int64_t w, int64_t r, const T* e,          \
                             const T* x, T* out, int t) {                                 \
-    with_heads(h, [=](auto H) { weighted_sum<H>(*g, w, e, x, out, t); });                \
+    with_heads(h, [=](auto H) { weighted_sum<H>(*g, w, r, e, x, out, t); });                \
   }                                                                                      \
   void ecg_sum_edges_##T(const Pattern* g, int64_t h, const T* e, T* out, int t) {       \
     with_heads(h, [=](auto H) { sum_edges<H>(*g, e, out, t); });                         \

@@ -1,0 +1,189 @@
+"""The transformer's attention: two gathers forward, three backward."""
+
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from ecg_gnn.kernels.adjacency import Adjacency
+from ecg_gnn.kernels.gpu.launch import Shape, over_rows, shape_of
+from ecg_gnn.kernels.gpu.pattern import (
+    along_row,
+    by_source,
+    by_target,
+    group_of,
+    neighbours,
+    row_places,
+    still_there,
+)
+from ecg_gnn.kernels.gpu.rows import row_dots
+from ecg_gnn.kernels.gpu.softmax import LOWEST, log_sum, merge_slots
+from ecg_gnn.kernels.gpu.sums import head_sum, sum_type
+
+
+def dot_product_attention(adjacency: Adjacency, packed: Tensor) -> Tensor:
+    """See ``ecg_gnn.kernels.attention.dot_product_attention``."""
+    out: Tensor = _Dot.apply(adjacency, packed)
+    return out
+
+
+@triton.jit(do_not_specialize=["first_row"])
+def _forward(
+    offsets,
+    other,
+    place,
+    kept,
+    heavy_first,
+    first_row,
+    query,
+    key,
+    values,
+    stride,
+    scale: tl.constexpr,
+    out,
+    lse,
+    channels,
+    EDGES: tl.constexpr,
+    QUADS: tl.constexpr,
+    LANES: tl.constexpr,
+    REPS: tl.constexpr,
+    HEADS: tl.constexpr,
+    SUM: tl.constexpr,
+):
+    """Each slot of a tile keeps a softmax of its own; they are merged at the end."""
+    row, begin, end = group_of(first_row + tl.program_id(0), offsets, heavy_first)
+    slot = tl.arange(0, EDGES)
+    inner, head, real, once = row_places(QUADS, LANES, REPS, HEADS, channels)
+    asked = tl.load(query + row * stride + inner, real, 0.0).to(SUM) * scale
+    highest = tl.full([QUADS, LANES, EDGES, 1, HEADS // QUADS], LOWEST, SUM)
+    weight = tl.zeros([QUADS, LANES, EDGES, 1, HEADS // QUADS], SUM)
+    total = tl.zeros([QUADS, LANES, EDGES, REPS, HEADS // QUADS], SUM)
+    ahead = neighbours(other, begin + slot, end)
+    for first in range(begin, end, EDGES):
+        edge = first + slot
+        valid = still_there(edge, edge < end, place, kept)[None, None, :, None, None]
+        node = ahead.to(tl.int64)[None, None, :, None, None]
+        ahead = neighbours(other, edge + EDGES, end)
+        keys = tl.load(key + node * stride + inner, valid & real, 0.0).to(SUM)
+        rows = tl.load(values + node * stride + inner, valid & real, 0.0).to(SUM)
+        score = along_row(asked * keys)
+        score = tl.where(valid, score, LOWEST)
+        higher = tl.maximum(highest, score)
+        fading = tl.exp(highest - higher)
+        share = tl.where(valid, tl.exp(score - higher), 0.0)
+        weight = weight * fading + share
+        total = total * fading + share * rows
+        highest = higher
+    top, inverse = merge_slots(highest, weight, 2)
+    result = tl.sum(total * tl.exp(highest - top), 2, keep_dims=True) * inverse
+    tl.store(out + row * channels * HEADS + inner, result, real)
+    tl.store(lse + row * HEADS + head, log_sum(top, inverse), once)
+
+
+@triton.jit(do_not_specialize=["first_row"])
+def _backward(
+    offsets,
+    other,
+    place,
+    kept,
+    heavy_first,
+    first_row,
+    query,
+    key,
+    values,
+    stride,
+    scale: tl.constexpr,
+    grad,
+    lse,
+    delta,
+    grad_key,
+    grad_values,
+    grad_edges,
+    channels,
+    EDGES: tl.constexpr,
+    QUADS: tl.constexpr,
+    LANES: tl.constexpr,
+    REPS: tl.constexpr,
+    HEADS: tl.constexpr,
+    SUM: tl.constexpr,
+):
+    """One source at a time: its key and value stay, its targets' rows are read."""
+    row, begin, end = group_of(first_row + tl.program_id(0), offsets, heavy_first)
+    slot = tl.arange(0, EDGES)
+    inner, head, real, once = row_places(QUADS, LANES, REPS, HEADS, channels)
+    own_key = tl.load(key + row * stride + inner, real, 0.0).to(SUM) * scale
+    value = tl.load(values + row * stride + inner, real, 0.0).to(SUM)
+    total_key = tl.zeros([QUADS, LANES, EDGES, REPS, HEADS // QUADS], SUM)
+    total_value = tl.zeros([QUADS, LANES, EDGES, REPS, HEADS // QUADS], SUM)
+    ahead = neighbours(other, begin + slot, end)
+    for first in range(begin, end, EDGES):
+        edge = first + slot
+        valid = still_there(edge, edge < end, place, kept)[None, None, :, None, None]
+        node = ahead.to(tl.int64)[None, None, :, None, None]
+        ahead = neighbours(other, edge + EDGES, end)
+        asked = tl.load(query + node * stride + inner, valid & real, 0.0).to(SUM)
+        there = grad + node * channels * HEADS + inner
+        given = tl.load(there, valid & real, 0.0).to(SUM)
+        score = along_row(asked * own_key)
+        log = tl.load(lse + node * HEADS + head, valid, 0.0)
+        share = tl.where(valid, tl.exp(score - log), 0.0)
+        total_value += share * given
+        change = along_row(given * value)
+        change -= tl.load(delta + node * HEADS + head, valid, 0.0)
+        change *= share * scale
+        total_key += change * asked
+        where = tl.load(place + edge, edge < end, 0).to(tl.int64)
+        here = where[None, None, :, None, None] * HEADS + head
+        tl.store(grad_edges + here, change, valid & once)
+    start = row * stride
+    result = tl.sum(total_key, 2, keep_dims=True)
+    tl.store(grad_key + start + inner, result, real)
+    result = tl.sum(total_value, 2, keep_dims=True)
+    tl.store(grad_values + start + inner, result, real)
+
+
+class _Dot(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, adjacency: Adjacency, packed: Tensor) -> Tensor:
+        packed = packed.contiguous()
+        query, key, values = packed.unbind(1)
+        nodes, channels, heads = values.shape
+        out = values.new_empty(values.shape)
+        exact = torch.promote_types(values.dtype, torch.float32)
+        lse = values.new_empty((nodes, heads), dtype=exact)
+        shape, stride = _shape(packed), packed.stride(0)
+        given = (query, key, values, stride, channels**-0.5, out, lse, channels)
+        rest = (*shape, sum_type(packed))
+        pattern = by_target(adjacency)
+        over_rows(_forward, "attention", pattern, shape.width, given, rest)
+        ctx.adjacency = adjacency
+        ctx.save_for_backward(packed, out, lse)
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        packed, out, lse = ctx.saved_tensors
+        query, key, values = packed.unbind(1)
+        grad, (_, _, channels, heads) = grad.contiguous(), packed.shape
+        delta = row_dots(grad, out, lse)
+        grads = torch.empty_like(packed)
+        grad_query, grad_key, grad_values = grads.unbind(1)
+        edges = lse.new_empty(ctx.adjacency.num_edges, heads)
+        shape, stride = _shape(packed), packed.stride(0)
+        given = (query, key, values, stride, channels**-0.5, grad, lse, delta)
+        made = (grad_key, grad_values, edges, channels)
+        rest = (*shape, sum_type(packed))
+        pattern = by_source(ctx.adjacency)
+        over_rows(_backward, "attention", pattern, shape.width, given + made, rest)
+        # The query's gradient is the sum of keys weighted by the scores' gradients.
+        head_sum(by_target(ctx.adjacency), edges, key, grad_query)
+        return None, grads
+
+
+def _shape(packed: Tensor) -> Shape:
+    _, _, channels, heads = packed.shape
+    return shape_of(channels, heads)

@@ -1,0 +1,165 @@
+"""Bias, dropout and GELU in one pass: masks are drawn, never kept.
+
+The backward pass also sums the columns of what it writes: the bias's gradient.
+"""
+
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from ecg_gnn.kernels.draw import Draw
+from ecg_gnn.kernels.gpu.columns import total_of
+from ecg_gnn.kernels.gpu.hash import survives
+from ecg_gnn.kernels.gpu.launch import PROGRAMS, row_tiles
+from ecg_gnn.kernels.gpu.sums import sum_type
+
+_BLOCK = 2048
+
+
+@triton.jit
+def _keep(out, seed, size, THRESHOLD: tl.constexpr, BLOCK: tl.constexpr):
+    place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + place, survives(place, seed, THRESHOLD).to(tl.uint8), place < size)
+
+
+def keep_mask(size: int, draw: Draw) -> Tensor:
+    """Which places a drawing keeps, ``[size]``."""
+    out = torch.empty(size, dtype=torch.uint8, device=draw.seed.device)
+    if size:
+        arguments = (out, draw.seed, size, draw.threshold, _BLOCK)
+        _keep[(triton.cdiv(size, _BLOCK),)](*arguments)
+    return out.view(torch.bool)
+
+
+@triton.jit
+def _forward(
+    x,
+    bias,
+    out,
+    seed,
+    rows,
+    channels,
+    scale: tl.constexpr,
+    THRESHOLD: tl.constexpr,
+    GELU: tl.constexpr,
+    ROWS: tl.constexpr,
+    WIDTH: tl.constexpr,
+    SUM: tl.constexpr,
+):
+    row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    channel = tl.arange(0, WIDTH)
+    there = (row < rows)[:, None] & (channel < channels)[None, :]
+    place = row[:, None] * channels + channel[None, :]
+    value = tl.load(x + place, there, 0.0).to(SUM)
+    if bias is not None:
+        value += tl.load(bias + channel, channel < channels, 0.0).to(SUM)[None, :]
+    if THRESHOLD > 0:
+        value = tl.where(survives(place, seed, THRESHOLD), value * scale, 0.0)
+    if GELU:
+        value *= _normal_share(value)
+    tl.store(out + place, value, there)
+
+
+@triton.jit
+def _backward(
+    x,
+    bias,
+    grad,
+    out,
+    seed,
+    partial,
+    rows,
+    channels,
+    scale: tl.constexpr,
+    THRESHOLD: tl.constexpr,
+    GELU: tl.constexpr,
+    ROWS: tl.constexpr,
+    WIDTH: tl.constexpr,
+    SUM: tl.constexpr,
+):
+    """Each program takes every so-many-th tile of rows."""
+    channel = tl.arange(0, WIDTH)
+    real = channel < channels
+    total = tl.zeros([ROWS, WIDTH], SUM)
+    shift = tl.zeros([WIDTH], SUM)
+    if GELU and bias is not None:
+        shift = tl.load(bias + channel, real, 0.0).to(SUM)
+    step = tl.num_programs(0) * ROWS
+    for first in range(tl.program_id(0) * ROWS, rows, step):
+        row = (first + tl.arange(0, ROWS)).to(tl.int64)
+        there = (row < rows)[:, None] & real[None, :]
+        place = row[:, None] * channels + channel[None, :]
+        given = tl.load(grad + place, there, 0.0).to(SUM)
+        if GELU:
+            value = (tl.load(x + place, there, 0.0).to(SUM) + shift[None, :]) * scale
+            density = tl.exp(value * value * -0.5) * 0.3989422804014327
+            given *= _normal_share(value) + value * density
+        if THRESHOLD > 0:
+            given = tl.where(survives(place, seed, THRESHOLD), given * scale, 0.0)
+        tl.store(out + place, given, there)
+        total += given
+    if partial is not None:
+        mine = partial + tl.program_id(0) * channels + channel
+        tl.store(mine, tl.sum(total, 0), real)
+
+
+@triton.jit
+def _normal_share(value):
+    """The share of a normal distribution below ``value``."""
+    return 0.5 * (1.0 + tl.erf(value * 0.7071067811865476))
+
+
+def bias_dropout(
+    x: Tensor, bias: Tensor | None, draw: Draw | None, gelu: bool
+) -> Tensor:
+    """``dropout(x + bias)``, then perhaps a GELU; no drawing drops nothing.
+
+    Args:
+        x: ``[N, d]``
+        bias: ``[d]``
+        draw: Which values to drop.
+        gelu: Whether a GELU follows.
+    """
+    out: Tensor = _BiasDropout.apply(x, bias, draw, gelu)
+    return out
+
+
+class _BiasDropout(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, x: Tensor, bias: Tensor | None, draw: Draw | None, gelu: bool
+    ) -> Tensor:
+        x = x.contiguous()
+        out, (rows, channels) = torch.empty_like(x), x.shape
+        seed, threshold, scale = draw or (None, 0, 1.0)
+        tile, width = row_tiles(channels)
+        if x.numel():
+            arguments = (x, bias, out, seed, rows, channels, scale, threshold, gelu)
+            grid = (triton.cdiv(rows, tile),)
+            _forward[grid](*arguments, tile, width, sum_type(x))
+        ctx.draw, ctx.gelu = draw, gelu
+        ctx.save_for_backward(x if gelu else None, bias)
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        x, bias = ctx.saved_tensors
+        grad = grad.contiguous()
+        out, (rows, channels) = torch.empty_like(grad), grad.shape
+        seed, threshold, scale = ctx.draw or (None, 0, 1.0)
+        tile, width = row_tiles(channels)
+        programs = max(1, min(PROGRAMS, triton.cdiv(rows, tile)))
+        partial = None
+        if bias is not None:
+            exact = torch.promote_types(grad.dtype, torch.float32)
+            partial = grad.new_empty(programs, channels, dtype=exact)
+        given = (x, bias, grad, out, seed, partial, rows, channels, scale)
+        kind = (threshold, ctx.gelu, tile, width, sum_type(grad))
+        _backward[(programs,)](*given, *kind)
+        grad_bias = None if partial is None else total_of(partial).to(bias.dtype)
+        return out, grad_bias, None, None

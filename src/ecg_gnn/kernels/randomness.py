@@ -1,0 +1,96 @@
+"""Where masks come from: a seed on the device, and a hash of each value's place.
+
+A step that is recorded once and replayed many times cannot ask the host for a fresh
+seed. ``StepSeeds`` makes each step's seeds on the device, from how many steps there
+were: replays differ, and a resumed training draws what it would have drawn.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+import torch
+from torch import Tensor
+
+from ecg_gnn.kernels import gpu
+from ecg_gnn.kernels.draw import Draw
+
+_PER_STEP = 4096
+_BITS = 32
+_MASK = 2**_BITS - 1
+_GOLDEN = 0x9E3779B97F4A7C15 - 2**64
+_current: ContextVar["StepSeeds | None"] = ContextVar("step seeds", default=None)
+
+
+class StepSeeds:
+    """Seeds of one training, a fresh set for every step, made on the device.
+
+    Args:
+        seed: Of the training.
+        device: Where the seeds are needed.
+        step: How many steps are already done.
+    """
+
+    def __init__(self, seed: int, device: torch.device, step: int = 0) -> None:
+        self._base = seed
+        self._place = torch.arange(_PER_STEP, device=device)
+        self._first = torch.full((), step * _PER_STEP, device=device)
+        self._seeds = torch.zeros_like(self._place)
+        self._used = 0
+
+    @contextmanager
+    def step(self) -> Iterator[None]:
+        """Inside, ``fresh_seed`` hands out this step's seeds, one after another."""
+        torch.add(self._place, self._first, out=self._seeds)
+        self._seeds.mul_(_GOLDEN).add_(self._base)
+        self._first += _PER_STEP
+        self._used = 0
+        token = _current.set(self)
+        try:
+            yield
+        finally:
+            _current.reset(token)
+
+    def next(self) -> Tensor:
+        """The next seed, ``[1]``."""
+        self._used += 1
+        assert self._used <= _PER_STEP, "more random draws in a step than seeds"
+        return self._seeds[self._used - 1 : self._used]
+
+
+def fresh_seed(device: torch.device) -> Tensor:
+    """A new seed on a device, ``[1]``: the step's next, else from torch's generator."""
+    seeds = _current.get()
+    if seeds is not None:
+        return seeds.next()
+    return torch.empty(1, dtype=torch.int64, device=device).random_(-(2**63), None)
+
+
+def keep_mask(size: int, rate: float, device: torch.device) -> Tensor:
+    """Which of so many things survive, each with probability ``1 - rate``."""
+    if device.type == "cpu":
+        return torch.rand(size) >= rate
+    draw = Draw.of(rate, fresh_seed(device))
+    if draw is None:
+        return torch.zeros(size, dtype=torch.bool, device=device)
+    if not gpu.usable_on(device):
+        return hashes(size, draw.seed) >= draw.threshold
+    kept: Tensor = gpu.kernels().keep_mask(size, draw)
+    return kept
+
+
+def hashes(size: int, seed: Tensor) -> Tensor:
+    """``mix(mix(place + low half of the seed) ^ high half)`` of every place.
+
+    The compiled kernels compute the same: ops.cpp on CPUs, gpu/hash.py on GPUs.
+    """
+    low, high = seed & _MASK, (seed >> _BITS) & _MASK
+    place = torch.arange(size, device=seed.device)
+    return _mix(_mix((place + low) & _MASK) ^ high)
+
+
+def _mix(x: Tensor) -> Tensor:
+    """An integer hash of thirty-two bits; products wrap around above them."""
+    x = ((x ^ (x >> 16)) * 0x7FEB352D) & _MASK
+    x = ((x ^ (x >> 15)) * 0x846CA68B) & _MASK
+    return x ^ (x >> 16)
