@@ -1,6 +1,7 @@
 """The three steps together: evolved graphs, no leakage, determinism."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -8,9 +9,17 @@ import torch
 from ecg_gnn.config import EvolveConfig
 from ecg_gnn.data import load_dataset
 from ecg_gnn.embed import EmbeddingCache
+from ecg_gnn.embedders import Workspace
 from ecg_gnn.evolve import graph_statistics
-from ecg_gnn.pipeline import Workspace, classify, evolve, prepare_graphs
+from ecg_gnn.pipeline import (
+    Classification,
+    classify,
+    classify_together,
+    evolve,
+    prepare_graphs,
+)
 from ecg_gnn.study import run
+from ecg_gnn.train import loop
 from small_runs import resolved, small_board, small_config
 
 EMBEDDINGS = ["mlp", "bgrl", "mlp+bgrl", "mlp-gnn", "features"]
@@ -245,3 +254,39 @@ def test_trained_model_embeds_with_the_network_asked_for(board):
         for model in models
     }
     assert len(graphs) == len(models)
+
+
+# --- Several splits at once -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", ["gcn", "gat-sep"])
+def test_splits_together_are_the_splits_one_by_one(board, model, tmp_path):
+    config = resolved(board, "mlp", model=model)
+    jobs = []
+    for index in (2, 0, 1):
+        split = board.split(index)
+        edges = evolve("mlp", board, split, config)
+        evolved = [edges] if index else []  # one of them is the baseline
+        jobs.append(Classification(split, evolved, tmp_path / f"{index}.safetensors"))
+    found = classify_together(board, jobs, config)
+    assert len({tuple(result.losses) for _, result in found}) == 3
+    for job, (network, result) in zip(jobs, found, strict=True):
+        twin, expected = classify(board, job.split, job.evolved, config)
+        assert dataclasses.replace(result, seconds=0) == dataclasses.replace(
+            expected, seconds=0
+        )
+        ours, theirs = network.state_dict(), twin.state_dict()
+        assert ours.keys() == theirs.keys()
+        assert all(torch.equal(ours[name], theirs[name]) for name in ours)
+    assert not list(tmp_path.iterdir())
+
+
+def test_progress_of_splits_together(board, monkeypatch):
+    ticks = iter(range(0, 1000, 2))
+    clock = SimpleNamespace(perf_counter=lambda: next(ticks))
+    monkeypatch.setattr(loop, "time", clock)
+    calls = []
+    watching = Workspace(progress=lambda name: lambda *c: calls.append((name, *c[:2])))
+    jobs = [Classification(board.split(index), []) for index in (0, 1)]
+    classify_together(board, jobs, resolved(board, "mlp"), watching)
+    assert calls == [("training", done, 8) for done in (2, 4, 6, 8)]

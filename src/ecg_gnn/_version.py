@@ -2,6 +2,6 @@
 
 __version__ = "0.1.0"
 
-NUMERICS = 2
+NUMERICS = 3
 """Raised by every change that moves results: old records and embeddings then count as
 another program's, and are neither resumed nor reused."""

@@ -1,81 +1,30 @@
 """The paper on one page: embed, evolve, classify, for one split of one dataset."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from ecg_gnn.checks import check_choice
-from ecg_gnn.config import OWN_PREFIX, RunConfig, known
+from ecg_gnn.config import RunConfig, known
 from ecg_gnn.data import GraphDataset, Split
-from ecg_gnn.embed import (
-    BGRLEmbedder,
-    ConcatEmbedder,
-    Embedder,
-    EmbeddingCache,
-    FeaturesEmbedder,
-    IdentityControl,
-    MLPEmbedder,
-    OracleControl,
-    PrecomputedEmbedder,
-    RandomControl,
-    TrainedModelEmbedder,
-    embed_nodes,
-)
+from ecg_gnn.embed import ConcatEmbedder, Embedder, EmbeddingCache, embed_nodes
 from ecg_gnn.embed.combine import concatenate
+from ecg_gnn.embedders import Workspace, make_embedder, train_config
 from ecg_gnn.evolve import knn_graph
 from ecg_gnn.kernels import Adjacency, using_engine
 from ecg_gnn.nn import GraphInput, Network, build_network, wants_self_loops
 from ecg_gnn.seeds import derive_seed, seeded
-from ecg_gnn.train import Task, TrainConfig, TrainResult, train
-from ecg_gnn.train.loop import Progress
-
-ProgressFor = Callable[[str], Progress | None]
-"""Gives the progress callback for a named piece of work."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Workspace:
-    """What a run brings along.
-
-    Attributes:
-        cache: Where embeddings are kept.
-        progress: Who is told how it goes.
-        embedders: Embedders of the caller's own, by the names ``own:...``.
-    """
-
-    cache: EmbeddingCache | None = None
-    progress: ProgressFor = lambda _name: None
-    embedders: Mapping[str, Embedder] = field(default_factory=dict)
-
+from ecg_gnn.train import (
+    Task,
+    Training,
+    TrainResult,
+    train_together,
+)
 
 # --- Step 1 ---------------------------------------------------------------------------
-
-
-def make_embedder(name: str, config: RunConfig, workspace: Workspace) -> Embedder:
-    """Build a weak classifier or control from its name and a resolved config."""
-    if name in workspace.embedders:
-        return workspace.embedders[name]
-    if name.startswith(OWN_PREFIX):
-        check_choice("embedding", name, workspace.embedders)
-    if name.startswith("precomputed:"):
-        return PrecomputedEmbedder.from_file(name.removeprefix("precomputed:"))
-    builders: dict[str, Callable[[], Embedder]] = {
-        "mlp": lambda: _mlp(config, workspace),
-        "bgrl": lambda: _bgrl(config, workspace),
-        "mlp+bgrl": lambda: ConcatEmbedder(
-            (_mlp(config, workspace), _bgrl(config, workspace))
-        ),
-        "mlp-gnn": lambda: _trained_model(config, workspace),
-        "features": FeaturesEmbedder,
-        "identity": IdentityControl,
-        "random": RandomControl,
-        "oracle": OracleControl,
-    }
-    return builders[name]()
 
 
 def _embed(
@@ -96,44 +45,6 @@ def _embed(
 def _own_split(embedder: Embedder, split: Split) -> tuple[int, ...]:
     """The split as part of a seed; without labels one graph serves all splits."""
     return (split.index,) if embedder.uses_labels else ()
-
-
-def _mlp(config: RunConfig, workspace: Workspace) -> MLPEmbedder:
-    return MLPEmbedder(
-        hidden_channels=known(config.embed.hidden),
-        num_layers=known(config.embed.layers),
-        dropout=config.model.dropout,
-        train=_train_config(config, config.embed.steps, config.embed.lr),
-        device=config.device,
-        progress=workspace.progress("MLP embedding"),
-    )
-
-
-def _bgrl(config: RunConfig, workspace: Workspace) -> BGRLEmbedder:
-    return BGRLEmbedder(
-        widths=(known(config.embed.hidden), known(config.embed.hidden) // 2),
-        steps=known(config.embed.steps),
-        lr=config.embed.bgrl_lr,
-        precision=config.train.precision,
-        device=config.device,
-        progress=workspace.progress("BGRL embedding"),
-    )
-
-
-def _trained_model(config: RunConfig, workspace: Workspace) -> TrainedModelEmbedder:
-    model = config.model
-    return TrainedModelEmbedder(
-        model=model.name,
-        backbone=model.backbone,
-        hidden_channels=known(model.hidden),
-        num_layers=known(model.layers),
-        dropout=model.dropout,
-        drop_edge=known(model.drop_edge),
-        norm=model.norm,
-        train=_train_config(config, config.train.steps, config.train.lr),
-        device=config.device,
-        progress=workspace.progress("MLP→GNN embedding"),
-    )
 
 
 # --- Step 2 ---------------------------------------------------------------------------
@@ -197,28 +108,61 @@ def classify(
     Returns:
         The network with the weights of the best validation step, and the numbers.
     """
+    one = Classification(split, evolved, checkpoint)
+    return classify_together(dataset, [one], config, workspace)[0]
+
+
+class Classification(NamedTuple):
+    """One training among several: see ``classify``."""
+
+    split: Split
+    evolved: Sequence[Tensor]
+    checkpoint: Path | None = None
+
+
+def classify_together(
+    dataset: GraphDataset,
+    jobs: Sequence[Classification],
+    config: RunConfig,
+    workspace: Workspace | None = None,
+) -> list[tuple[Network, TrainResult]]:
+    """Train for several splits in turns, at the same time where a GPU has room.
+
+    Args:
+        dataset: The graph.
+        jobs: A split and its evolved graphs each.
+        config: Resolved settings.
+        workspace: Progress, of all together.
+    """
     workspace = workspace or Workspace()
+    with using_engine(config.engine):
+        trainings = [_training(dataset, job, config) for job in jobs]
+        results = train_together(trainings, progress=workspace.progress("training"))
+    networks = [training.network for training in trainings]
+    return list(zip(networks, results, strict=True))
+
+
+def _training(
+    dataset: GraphDataset, job: Classification, config: RunConfig
+) -> Training:
+    split, device = job.split, torch.device(config.device)
     seed = derive_seed(config.seed, "classify", split.index)
-    network = _build(dataset, 1 + len(evolved), config, seed).to(config.device)
     task = Task(
         x=dataset.x,
         y=dataset.y,
-        graphs=prepare_graphs(dataset.data(), evolved, config),
+        graphs=prepare_graphs(dataset.data(), job.evolved, config),
         train_index=split.train_mask.nonzero()[:, 0],
         val_index=split.val_mask.nonzero()[:, 0],
         test_index=split.test_mask.nonzero()[:, 0],
         metric=dataset.metric,
     )
-    with using_engine(config.engine):
-        result = train(
-            network,
-            task.to(torch.device(config.device)),
-            _train_config(config, config.train.steps, config.train.lr),
-            seed=seed,
-            checkpoint=checkpoint,
-            progress=workspace.progress("training"),
-        )
-    return network, result
+    return Training(
+        _build(dataset, 1 + len(job.evolved), config, seed).to(device),
+        task.to(device),
+        train_config(config, config.train.steps, config.train.lr),
+        seed=seed,
+        checkpoint=job.checkpoint,
+    )
 
 
 def prepare_graphs(
@@ -252,14 +196,3 @@ def _build(
             dropout=model.dropout,
             norm=model.norm,
         )
-
-
-def _train_config(
-    config: RunConfig, steps: int | None, lr: float | None
-) -> TrainConfig:
-    return TrainConfig(
-        steps=known(steps),
-        lr=known(lr),
-        weight_decay=config.train.weight_decay,
-        precision=config.train.precision,
-    )

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,10 +18,10 @@ from ecg_gnn.checks import InputError
 from ecg_gnn.config import EmbedConfig, FitConfig, ModelConfig, RunConfig
 from ecg_gnn.data import make_dataset
 from ecg_gnn.embed import EmbeddingCache
-from ecg_gnn.pipeline import classify
+from ecg_gnn.pipeline import classify_together
 from ecg_gnn.study import run, units
 from ecg_gnn.study.run import load_results
-from small_runs import BOARD, STATISTICS, small_board, small_config
+from small_runs import BOARD, STATISTICS, small_board, small_config, threads
 
 
 def numbers(report):
@@ -88,27 +87,27 @@ def test_graph_without_edges_gives_nulls_not_nan():
 
 def diverging(*arguments, **options):
     """A training that lost its way after the best step."""
-    network, result = classify(*arguments, **options)
+    [(network, result)] = classify_together(*arguments, **options)
     lost = [*result.losses[:2], math.inf, math.nan]
-    return network, replace(result, losses=lost, val_scores=lost, test_scores=lost)
+    return [(network, replace(result, losses=lost, val_scores=lost, test_scores=lost))]
 
 
 def test_diverged_steps_are_null(tmp_path, monkeypatch):
     """JSON has no word for what is not a number."""
-    monkeypatch.setattr(units, "classify", diverging)
+    monkeypatch.setattr(units, "classify_together", diverging)
     report = run(small_config("none"), out=tmp_path / "run")
     for record in report.records:
         assert record.losses[2:] == record.test_scores[2:] == [None, None]
-    monkeypatch.setattr(units, "classify", no_training)
+    monkeypatch.setattr(units, "classify_together", no_training)
     assert numbers(run(small_config("none"), out=tmp_path / "run")) == numbers(report)
 
 
 def test_a_test_score_that_is_not_a_number_is_refused(monkeypatch):
     def lost(*arguments, **options):
-        network, result = classify(*arguments, **options)
-        return network, replace(result, test=math.nan)
+        [(network, result)] = classify_together(*arguments, **options)
+        return [(network, replace(result, test=math.nan))]
 
-    monkeypatch.setattr(units, "classify", lost)
+    monkeypatch.setattr(units, "classify_together", lost)
     with pytest.raises(InputError, match="'lr' must be small enough"):
         run(small_config("none"))
 
@@ -177,7 +176,7 @@ def test_unfinished_folder_has_no_results(tmp_path):
 
 def test_rerun_reuses_every_record(tmp_path, monkeypatch):
     first = run(small_config("mlp"), out=tmp_path / "run")
-    monkeypatch.setattr(units, "classify", no_training)
+    monkeypatch.setattr(units, "classify_together", no_training)
     monkeypatch.setattr(units, "evolve", no_training)
     told = []
     again = run(
@@ -313,17 +312,6 @@ def test_an_embedder_of_ones_own(tmp_path):
 
 
 # --- Killed, resumed, in parallel -----------------------------------------------------
-
-
-@contextmanager
-def threads(count):
-    """How many threads there are changes the order of sums, so it is fixed here."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 RUN_SLOWLY = """

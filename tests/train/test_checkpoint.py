@@ -12,7 +12,7 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
-from ecg_gnn.train import TrainConfig, checkpoint, loop, train
+from ecg_gnn.train import TrainConfig, checkpoint, train, training
 from ecg_gnn.train.checkpoint import content_hash, load_checkpoint, save_checkpoint
 from ecg_gnn.train.state import TrainState
 from toy_graphs import make_network, make_task
@@ -53,7 +53,7 @@ class InterruptError(Exception):
 
 def interrupt(case, path, after, **options):
     """Train until ``after`` steps are done, then break off."""
-    step, calls = loop.run_step, []
+    step, calls = training.run_step, []
 
     def breaking_step(*args):
         if len(calls) == after:
@@ -62,7 +62,7 @@ def interrupt(case, path, after, **options):
         step(*args)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loop, "run_step", breaking_step)
+        patch.setattr(training, "run_step", breaking_step)
         with pytest.raises(InterruptError):
             run(case, path, **options)
 
@@ -87,9 +87,11 @@ def test_resumed_equals_uninterrupted(case, path, after):
 def test_resuming_makes_only_the_missing_steps(case, path, monkeypatch):
     interrupt(case, path, 8)
     seeds = []
-    step = loop.run_step
+    step = training.run_step
     monkeypatch.setattr(
-        loop, "run_step", lambda *args: (seeds.append(args[-1]), step(*args))
+        training,
+        "run_step",
+        lambda *args: (seeds.append(torch.initial_seed()), step(*args)),
     )
     run(case, path)
     assert len(seeds) == len(set(seeds)) == 4
@@ -110,7 +112,7 @@ def test_interrupted_after_the_last_step(case, path, monkeypatch):
         raise InterruptError
 
     with monkeypatch.context() as patch:
-        patch.setattr(loop, "_result", break_off)
+        patch.setattr(training, "_result", break_off)
         with pytest.raises(InterruptError):
             run(case, path)
     assert steps_done(path) == CONFIG.steps
@@ -120,11 +122,11 @@ def test_interrupted_after_the_last_step(case, path, monkeypatch):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from ecg_gnn.train import checkpoint, loop
+from ecg_gnn.train import checkpoint, training
 from train.test_checkpoint import CASES, run
 
 moment, case, path = sys.argv[1:]
-step, save_file, calls = loop.run_step, checkpoint.save_file, []
+step, save_file, calls = training.run_step, checkpoint.save_file, []
 
 def kill():
     os.kill(os.getpid(), signal.SIGKILL)
@@ -141,7 +143,7 @@ def deadly_save(tensors, target, metadata):
         os.truncate(target, os.path.getsize(target) // 2)
         kill()
 
-loop.run_step, checkpoint.save_file = deadly_step, deadly_save
+training.run_step, checkpoint.save_file = deadly_step, deadly_save
 run(CASES[case], Path(path))
 """
 

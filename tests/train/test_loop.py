@@ -9,8 +9,8 @@ import torch
 
 from ecg_gnn.checks import InputError
 from ecg_gnn.train import Task, TrainConfig, loop, train
-from ecg_gnn.train.loop import evaluate
 from ecg_gnn.train.state import TrainState
+from ecg_gnn.train.training import evaluate
 from toy_graphs import make_network, make_task
 
 CONFIG = TrainConfig(steps=25, lr=1e-2)
@@ -97,8 +97,8 @@ def scripted(scores):
     for step, score in enumerate(scores, start=1):
         network.weight.data.fill_(step)
         val = torch.tensor(score, dtype=torch.float64)
-        state.record(network, torch.tensor(0.5), val, val / 2)
-    return state
+        state.record(torch.tensor(0.5), val, val / 2)
+    return network, state
 
 
 @pytest.mark.parametrize(
@@ -113,17 +113,18 @@ def scripted(scores):
     ],
 )
 def test_state_keeps_the_first_best_step(scores, best):
-    state = scripted(scores)
+    network, state = scripted(scores)
     assert state.best_step.item() == best
     assert state.best_val.item() == scores[best - 1]
     assert state.test_scores[best - 1].item() == scores[best - 1] / 2
-    assert state.best_weights["weight"].item() == best
-    state.restore_best(state.network)
-    assert state.network.weight.item() == best
+    assert state.best_weights.named["weight"].item() == best
+    state.restore_best(network)
+    assert network.weight.item() == best
 
 
 def test_no_number_is_no_best_step():
-    assert scripted([math.nan, math.nan]).best_step.item() == 0
+    _, state = scripted([math.nan, math.nan])
+    assert state.best_step.item() == 0
 
 
 # --- No leakage -----------------------------------------------------------------------

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from ecg_gnn.train import loop
 from ecg_gnn.train.state import TrainState
+from ecg_gnn.train.training import run_step
 from toy_graphs import make_network, make_task
 
 CASES = {
@@ -62,10 +62,10 @@ def test_the_watch_sees_waiting():
 def test_a_step_never_waits(task, case):
     network = make_network(task, **case)
     state = start(network)
-    loop.run_step(network, task, state, seed=0)  # what is made once may wait
+    run_step(network, task, state)  # what is made once may wait
     with NoWaiting():
-        loop.run_step(network, task, state, seed=1)
-    assert state.done == 2
+        run_step(network, task, state)
+    assert state.step == 2
 
 
 @pytest.mark.parametrize(
@@ -74,15 +74,15 @@ def test_a_step_never_waits(task, case):
 def test_a_step_never_asks_a_tensor_for_its_value(task, case, method, monkeypatch):
     network = make_network(task, **case)
     state = start(network)
-    loop.run_step(network, task, state, seed=0)
+    run_step(network, task, state)
 
     def refuse(*_args, **_kwargs):
         raise AssertionError(f"Tensor.{method} inside a step")
 
     with monkeypatch.context() as patch:
         patch.setattr(torch.Tensor, method, refuse)
-        loop.run_step(network, task, state, seed=1)
-    assert state.done == 2
+        run_step(network, task, state)
+    assert state.step == 2
 
 
 def test_a_step_on_a_gpu_never_waits(case, device):
@@ -91,9 +91,9 @@ def test_a_step_on_a_gpu_never_waits(case, device):
     task = make_task(3, evolved=True, drop_edge=0.5).to(device)
     network = make_network(task, **case).to(device)
     state = TrainState.start(network, 1e-3, 0.0, 5)
-    loop.run_step(network, task, state, seed=0)
+    run_step(network, task, state)
     torch.cuda.set_sync_debug_mode("error")
     try:
-        loop.run_step(network, task, state, seed=1)
+        run_step(network, task, state)
     finally:
         torch.cuda.set_sync_debug_mode("default")

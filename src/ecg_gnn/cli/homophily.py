@@ -10,8 +10,9 @@ from ecg_gnn.cli.run import merge
 from ecg_gnn.cli.show import ProgressDisplay, print_json, print_table
 from ecg_gnn.config import RunConfig
 from ecg_gnn.data import GraphDataset, load_dataset
+from ecg_gnn.embedders import Workspace
 from ecg_gnn.evolve import graph_statistics
-from ecg_gnn.pipeline import Workspace, evolve
+from ecg_gnn.pipeline import evolve
 from ecg_gnn.presets import resolve
 from ecg_gnn.study.statistics import plain
 from ecg_gnn.study.table import STATISTICS, format_statistic

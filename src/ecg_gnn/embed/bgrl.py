@@ -21,10 +21,9 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from ecg_gnn.embed.protocol import SplitMasks
-from ecg_gnn.kernels import Adjacency, normalized_sum
+from ecg_gnn.kernels import Adjacency, keep_mask, normalized_sum
 from ecg_gnn.seeds import derive_seed, seeded
-from ecg_gnn.train import computing_in
-from ecg_gnn.train.loop import Progress
+from ecg_gnn.train import Progress, StepProgram, computing_in
 
 
 @dataclass(frozen=True)
@@ -66,14 +65,17 @@ class BGRLEmbedder:
         x, adjacency = self._inputs(data)
         with seeded(seed, "bgrl"), computing_in(self.precision, x.device):
             trainer = _Trainer(self, x, adjacency)
+            steps = derive_seed(seed, "bgrl-steps")
+            program = StepProgram(trainer.step, x.device, steps)
             last_report = time.perf_counter()
             for step in range(self.steps):
-                torch.manual_seed(derive_seed(seed, "bgrl-step", step))
-                loss = trainer.step(step)
+                program.run()
                 now = time.perf_counter()
                 if self.progress is not None and now - last_report > 1:
                     last_report = now
-                    self.progress(step + 1, self.steps, -float(loss))
+                    program.wait()
+                    self.progress(step + 1, self.steps, -float(trainer.loss))
+            program.wait()
         return replace(self, encoder=trainer.online.eval())
 
     @torch.no_grad()
@@ -124,15 +126,25 @@ class _Trainer:
             nn.PReLU(),
             nn.Linear(config.predictor_channels, out),
         ).to(x.device)
-        self.trained = [*self.online.parameters(), *self.predictor.parameters()]
+        # Schedules lie on the device: a recorded step looks up where it is.
+        self.rates, self.weights = (
+            torch.tensor(schedule, device=x.device) for schedule in _schedules(config)
+        )
+        self.now = torch.zeros(1, dtype=torch.int64, device=x.device)
+        self.loss = torch.zeros((), device=x.device)
+        on_gpu = x.device.type == "cuda"
         self.optimizer = torch.optim.AdamW(
-            self.trained, lr=config.lr, weight_decay=config.weight_decay
+            [*self.online.parameters(), *self.predictor.parameters()],
+            lr=self.rates[0].clone(),
+            weight_decay=config.weight_decay,
+            fused=on_gpu,
+            capturable=on_gpu,
         )
 
-    def step(self, step: int) -> Tensor:
+    def step(self) -> None:
         """One update of the online encoder, then of the target."""
         for group in self.optimizer.param_groups:
-            group["lr"] = self.config.lr * learning_rate_factor(step, self.config.steps)
+            group["lr"].copy_(self.rates[self.now][0])
         views = [self._view(i) for i in (0, 1)]
         with torch.no_grad():
             said = [self.target(*view) for view in views]
@@ -141,21 +153,29 @@ class _Trainer:
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
         self.optimizer.step()
-        self._move_target(step)
-        return loss.detach()
+        self._move_target()
+        self.loss.copy_(loss.detach())
+        self.now += 1
 
     def _view(self, index: int) -> tuple[Tensor, Adjacency]:
-        keep = torch.rand(self.x.size(1), device=self.x.device)
-        x = self.x * (keep >= self.config.drop_features[index])
-        return x, self.adjacency.drop_edges(self.config.drop_edges[index])
+        rate = self.config.drop_features[index]
+        kept = keep_mask(self.x.size(1), rate, self.x.device)
+        return self.x * kept, self.adjacency.drop_edges(self.config.drop_edges[index])
 
     @torch.no_grad()
-    def _move_target(self, step: int) -> None:
-        rising = (1 + math.cos(math.pi * step / self.config.steps)) / 2
-        weight = (1 - self.config.momentum) * rising
-        torch._foreach_lerp_(
-            list(self.target.parameters()), list(self.online.parameters()), weight
-        )
+    def _move_target(self) -> None:
+        weight = self.weights[self.now][0]
+        pairs = zip(self.target.parameters(), self.online.parameters(), strict=True)
+        for follower, leader in pairs:
+            follower.lerp_(leader, weight)
+
+
+def _schedules(config: BGRLEmbedder) -> tuple[list[float], list[float]]:
+    """Learning rates, and how far the target moves, of every step."""
+    steps = range(config.steps)
+    rates = [config.lr * learning_rate_factor(step, config.steps) for step in steps]
+    rising = [(1 + math.cos(math.pi * step / config.steps)) / 2 for step in steps]
+    return rates, [(1 - config.momentum) * value for value in rising]
 
 
 def learning_rate_factor(step: int, steps: int) -> float:

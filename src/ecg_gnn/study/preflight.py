@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from ecg_gnn.config import OWN_PREFIX, RunConfig, known
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.embed import Embedder, PrecomputedEmbedder, describe_embedder, embed_nodes
-from ecg_gnn.pipeline import Workspace, make_embedder
+from ecg_gnn.embedders import Workspace, make_embedder
 from ecg_gnn.study.variants import Variant
 
 

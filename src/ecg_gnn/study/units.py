@@ -1,15 +1,11 @@
 """Single trainings (a variant on a split), one after another or several at a time."""
 
 import math
-import signal
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from multiprocessing import active_children
-from threading import current_thread, main_thread
-from typing import Any
+from itertools import groupby, islice
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -18,15 +14,19 @@ from ecg_gnn.checks import InputError
 from ecg_gnn.config import RunConfig, known
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.embed import Embedder, EmbeddingCache
+from ecg_gnn.embedders import Workspace
 from ecg_gnn.evolve import graph_statistics
-from ecg_gnn.pipeline import Workspace, classify, evolve
+from ecg_gnn.pipeline import Classification, classify_together, evolve
+from ecg_gnn.study.graphs import shared_graph
 from ecg_gnn.study.records import Record, RunFolder
 from ecg_gnn.study.statistics import Statistics, plain
 from ecg_gnn.study.variants import Variant
-from ecg_gnn.train.loop import Progress
+from ecg_gnn.study.workers import WorkerPool
+from ecg_gnn.train import Progress, TrainResult
 
 OnProgress = Callable[[str, str], Progress | None]
 Unit = tuple[Variant, int]
+Thing = TypeVar("Thing")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,28 +51,54 @@ class UnitRunner:
 
     def __call__(self, unit: Unit) -> Record:
         """Train one unit and keep its record."""
-        variant, index = unit
-        name = variant.file_name(index)
-        record = self._train(variant, index, name)
-        if self.folder is not None:
-            self.folder.store(name, record)
-        return record
+        return self.together([unit])[0]
 
-    def _train(self, variant: Variant, index: int, name: str) -> Record:
-        split, device = self.dataset.split(index), self.config.device
-        workspace = self.workspace(f"{variant.name} · split {index}")
-        on_gpu = device.startswith("cuda")
+    def together(self, units: Sequence[Unit]) -> list[Record]:
+        """Train several splits of one variant at the same time; keep their records."""
+        variant = units[0][0]
+        splits = [index for _, index in units]
+        names = [variant.file_name(index) for index in splits]
+        on_gpu = self.config.device.startswith("cuda")
         if on_gpu:
-            torch.cuda.reset_peak_memory_stats(device)
+            torch.cuda.reset_peak_memory_stats(self.config.device)
+        shown = f"split {splits[0]}" if len(splits) == 1 else f"{len(splits)} splits"
+        workspace = self.workspace(f"{variant.name} · {shown}")
+        jobs = [
+            self._job(variant, index, name, workspace)
+            for index, name in zip(splits, names, strict=True)
+        ]
+        trained = classify_together(self.dataset, jobs, self.config, workspace)
+        peak = torch.cuda.max_memory_allocated(self.config.device) if on_gpu else None
+        records = [
+            self._record(variant, index, job, result, peak, len(units))
+            for index, job, (_, result) in zip(splits, jobs, trained, strict=True)
+        ]
+        if self.folder is not None:
+            for name, record in zip(names, records, strict=True):
+                self.folder.store(name, record)
+        return records
+
+    def _job(
+        self, variant: Variant, index: int, name: str, workspace: Workspace
+    ) -> Classification:
+        split = self.dataset.split(index)
         evolved = [
-            evolve(part, self.dataset, split, self.config, workspace)
+            shared_graph(part, self.dataset, split, self.config, workspace)
             for part in variant.embeddings
         ]
         checkpoint = self.folder.checkpoint(name) if self.folder is not None else None
-        _, result = classify(
-            self.dataset, split, evolved, self.config, workspace, checkpoint=checkpoint
-        )
-        peak = torch.cuda.max_memory_allocated(device) if on_gpu else None
+        return Classification(split, evolved, checkpoint)
+
+    def _record(
+        self,
+        variant: Variant,
+        index: int,
+        job: Classification,
+        result: TrainResult,
+        peak: int | None,
+        together: int,
+    ) -> Record:
+        made_here = {"threads": torch.get_num_threads(), "trained_together": together}
         return Record(
             id=self.run_id,
             variant=variant.name,
@@ -85,11 +111,11 @@ class UnitRunner:
             test=_checked_score(result.test),
             seconds=result.seconds,
             peak_memory_mb=None if peak is None else peak / 2**20,
-            evolved_statistics=[self._statistics(edges) for edges in evolved],
+            evolved_statistics=[self._statistics(edges) for edges in job.evolved],
             losses=_finite(result.losses),
             val_scores=_finite(result.val_scores),
             test_scores=_finite(known(result.test_scores)),
-            provenance={**self.made_with, "threads": torch.get_num_threads()},
+            provenance={**self.made_with, **made_here},
         )
 
     def workspace(self, title: str) -> Workspace:
@@ -117,56 +143,57 @@ def _checked_score(score: float | None) -> float:
     return score
 
 
+def _run_group(
+    runner: UnitRunner, group: Sequence[Unit]
+) -> Iterator[tuple[Unit, Record]]:
+    """All at once; one by one if that fails, so that only the culprit is lost."""
+    try:
+        yield from zip(group, runner.together(group), strict=True)
+    except (InputError, torch.OutOfMemoryError):
+        if len(group) == 1:
+            raise
+        for unit in group:
+            yield unit, runner(unit)
+
+
+def _most_together(device: str) -> int:
+    """Splits to train at once: a GPU is far from full with one, a CPU is full."""
+    return 10 if device.startswith("cuda") else 1
+
+
+def _groups(units: Sequence[Unit], most: int) -> Iterator[list[Unit]]:
+    """Units of one variant, at most so many at a time, in their order."""
+    for _, same in groupby(units, key=lambda unit: unit[0]):
+        yield from (list(group) for group in batched(same, most))
+
+
+def batched(things: Iterable[Thing], most: int) -> Iterator[tuple[Thing, ...]]:
+    """Groups of at most ``most``, in order (``itertools`` has it from 3.12 on)."""
+    rest = iter(things)
+    while group := tuple(islice(rest, most)):
+        yield group
+
+
 def run_units(
-    runner: UnitRunner, units: Sequence[Unit], jobs: int
+    runner: UnitRunner,
+    units: Sequence[Unit],
+    jobs: int,
+    pool: WorkerPool | None = None,
 ) -> Iterator[tuple[Unit, Record]]:
     """Train units and yield each one's record as it is finished.
 
     With several jobs each is a process of its own with a share of this one's threads
     (a sum may round differently with another number of them, so records say it); a
-    killed run loses no finished unit either way.
+    killed run loses no finished unit either way. A pool that is given is used and
+    left running for the next call.
     """
     if jobs == 1:
-        for unit in units:
-            yield unit, runner(unit)
+        for group in _groups(units, _most_together(runner.config.device)):
+            yield from _run_group(runner, group)
         return
     _embed_shared(runner, units)
-    threads = max(1, torch.get_num_threads() // jobs)
-    silent = replace(runner, on_progress=None)
-    others = set(active_children())
-    with ProcessPoolExecutor(
-        max_workers=jobs,
-        mp_context=torch.multiprocessing.get_context("spawn"),
-        initializer=torch.set_num_threads,
-        initargs=(threads,),
-    ) as pool:
-        with _sigint_ignored():
-            waiting = {pool.submit(silent, unit): unit for unit in units}
-        try:
-            for future in as_completed(waiting):
-                yield waiting[future], future.result()
-        except BrokenProcessPool:
-            raise MemoryError(
-                "a training process was killed, most often for its memory: fewer jobs"
-            ) from None
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            for child in set(active_children()) - others:
-                child.terminate()
-            raise
-
-
-@contextmanager
-def _sigint_ignored() -> Iterator[None]:
-    """Start processes that leave Ctrl-C to us: they inherit what is ignored now."""
-    if current_thread() is not main_thread():  # only that one may set handlers
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
+    with WorkerPool(jobs) if pool is None else nullcontext(pool) as workers:
+        yield from workers.each(replace(runner, on_progress=None), units)
 
 
 def _embed_shared(runner: UnitRunner, units: Sequence[Unit]) -> None:

@@ -5,19 +5,23 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from ecg_gnn.train.weights import Weights
+
 
 @dataclass(eq=False)
 class TrainState:
     """Weights, optimizer, best weights so far, and what each step gave.
 
+    Every tensor keeps its place in memory: a recorded step writes to these very ones.
     ``best_step`` counts from one; zero means that no validation score was a number.
     """
 
-    network: nn.Module
+    weights: Weights
     optimizer: torch.optim.Optimizer
-    best_weights: dict[str, Tensor]
+    best_weights: Weights
     best_val: Tensor
     best_step: Tensor
+    step: Tensor
     losses: Tensor
     val_scores: Tensor
     test_scores: Tensor
@@ -30,46 +34,50 @@ class TrainState:
     ) -> "TrainState":
         """The state before the first step."""
         device = next(network.parameters()).device
-        fused = device.type == "cuda"
+        on_gpu = device.type == "cuda"
+        weights = Weights.of(network)
         optimizer = torch.optim.AdamW(
-            network.parameters(), lr=lr, weight_decay=weight_decay, fused=fused
+            network.parameters(),
+            lr=lr,
+            weight_decay=weight_decay,
+            fused=on_gpu,
+            capturable=on_gpu,
         )
-        weights = network.state_dict()
         return cls(
-            network=network,
+            weights=weights,
             optimizer=optimizer,
-            best_weights={name: tensor.clone() for name, tensor in weights.items()},
+            best_weights=weights.copy(),
             best_val=torch.tensor(-torch.inf, dtype=torch.float64, device=device),
-            best_step=torch.tensor(0, device=device),
+            best_step=torch.zeros((), dtype=torch.int64, device=device),
+            step=torch.zeros(1, dtype=torch.int64, device=device),
             losses=torch.zeros(steps, device=device),
             val_scores=torch.zeros(steps, dtype=torch.float64, device=device),
             test_scores=torch.zeros(steps, dtype=torch.float64, device=device),
         )
 
-    def record(
-        self, network: nn.Module, loss: Tensor, val: Tensor, test: Tensor | None
-    ) -> None:
-        """Note one step, and keep its weights if its validation score is the best."""
-        step = self.done
-        self.losses[step], self.val_scores[step] = loss, val
+    def record(self, loss: Tensor, val: Tensor, test: Tensor | None) -> None:
+        """Note one step, and keep its weights if its validation score is the best.
+
+        Only on the device: which step it is is read there, nothing waits for answers.
+        """
+        self.losses.index_copy_(0, self.step, loss.reshape(1))
+        self.val_scores.index_copy_(0, self.step, val.reshape(1))
         if test is not None:
-            self.test_scores[step] = test
-        improved = val > self.best_val  # on the device: nothing waits for the answer
-        self.best_val = torch.where(improved, val, self.best_val)
-        self.best_step = torch.where(improved, step + 1, self.best_step)
-        for name, tensor in network.state_dict().items():
-            best = self.best_weights[name]
-            torch.where(improved, tensor, best, out=best)
-        self.done += 1
+            self.test_scores.index_copy_(0, self.step, test.reshape(1))
+        self.step += 1
+        improved = val > self.best_val
+        self.best_val.copy_(torch.where(improved, val, self.best_val))
+        self.best_step.copy_(torch.where(improved, self.step[0], self.best_step))
+        self.best_weights.take_if(improved, self.weights)
 
     def restore_best(self, network: nn.Module) -> None:
         """Give the network the weights of the best step."""
-        network.load_state_dict(self.best_weights)
+        network.load_state_dict(self.best_weights.named)
 
     def tensors(self) -> dict[str, Tensor]:
         """Everything, under flat names, for a checkpoint."""
-        named = {f"now/{name}": t for name, t in self.network.state_dict().items()}
-        named |= {f"best/{name}": t for name, t in self.best_weights.items()}
+        named = {f"now/{name}": t for name, t in self.weights.named.items()}
+        named |= {f"best/{name}": t for name, t in self.best_weights.named.items()}
         for index, moments in self.optimizer.state_dict()["state"].items():
             named |= {f"optimizer/{index}/{key}": t for key, t in moments.items()}
         for name in _BUFFERS:
@@ -83,8 +91,8 @@ class TrainState:
         for name, tensor in named.items():
             kind, _, rest = name.partition("/")
             group.setdefault(kind, {})[rest] = tensor.to(device)
-        self.network.load_state_dict(group["now"])
-        self.best_weights = group["best"]
+        self.weights.load(group["now"])
+        self.best_weights.load(group["best"])
         moments: dict[int, dict[str, Tensor]] = {}
         for name, tensor in group.get("optimizer", {}).items():
             index, _, key = name.partition("/")
@@ -92,13 +100,14 @@ class TrainState:
         whole = self.optimizer.state_dict() | {"state": moments}
         self.optimizer.load_state_dict(whole)
         for name in _BUFFERS:
-            setattr(self, name, group["buffer"][name])
+            getattr(self, name).copy_(group["buffer"][name])
         self.done, self.seconds = done, seconds
 
 
 _BUFFERS = (
     "best_val",
     "best_step",
+    "step",
     "losses",
     "val_scores",
     "test_scores",

@@ -1,0 +1,72 @@
+"""A step that is run again and again: as it stands, or recorded once and replayed.
+
+Full-graph steps are hundreds of short kernels, which a GPU finishes faster than Python
+can ask for them. A step whose shapes never change is recorded as a CUDA graph after a
+few runs; from then on one call replays all of it.
+"""
+
+from collections.abc import Callable
+
+import torch
+
+from ecg_gnn.kernels import StepSeeds, current_engine
+from ecg_gnn.seeds import derive_seed
+
+_RUNS_BEFORE_RECORDING = 3  # kernels are compiled and workspaces made in the first ones
+
+
+class StepProgram:
+    """Runs a step with fresh randomness each time, from (seed, number of the step).
+
+    Args:
+        step: Reads and writes the same tensors each time, and never waits for a device.
+        device: Where the step computes.
+        seed: Of everything random in the steps.
+        done: How many steps are already done.
+    """
+
+    def __init__(
+        self,
+        step: Callable[[], None],
+        device: torch.device,
+        seed: int,
+        done: int = 0,
+    ) -> None:
+        self._step, self._device, self._seed, self._done = step, device, seed, done
+        self._runs = 0
+        self._graph: torch.cuda.CUDAGraph | None = None
+        if device.type == "cuda":
+            self._seeds = StepSeeds(seed, device, done)
+            self._stream = torch.cuda.Stream(device)
+            self._stream.wait_stream(torch.cuda.current_stream(device))
+
+    def run(self) -> None:
+        """One more step."""
+        if self._device.type != "cuda":
+            torch.manual_seed(derive_seed(self._seed, "step", self._done))
+            self._step()
+        else:
+            with torch.cuda.stream(self._stream):
+                self._run_on_gpu()
+        self._done += 1
+        self._runs += 1
+
+    def wait(self) -> None:
+        """Until every step so far has been computed."""
+        if self._device.type == "cuda":
+            self._stream.synchronize()
+
+    def _run_on_gpu(self) -> None:
+        if self._graph is not None:
+            self._graph.replay()
+        elif self._runs < _RUNS_BEFORE_RECORDING or current_engine() != "fast":
+            self._seeded_step()
+        else:
+            self._graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(self._graph, stream=self._stream):
+                self._seeded_step()
+            self._graph.replay()  # recording computes nothing
+
+    def _seeded_step(self) -> None:
+        with self._seeds.step():
+            self._step()

@@ -1,0 +1,74 @@
+"""What is learned, how, and what came of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ecg_gnn.checks import check_in_range
+from ecg_gnn.nn.parallel import GraphInput
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainConfig:
+    """How long and how to train."""
+
+    steps: int = 1000
+    """Full-batch steps, each followed by an evaluation."""
+    lr: float = 3e-5
+    """Learning rate of AdamW, constant."""
+    weight_decay: float = 0.0
+    """AdamW's weight decay."""
+    precision: str = "fp32"
+    """Arithmetic of the matrix products: fp32, tf32 (GPU only) or bf16."""
+    checkpoint_seconds: float = 60.0
+    """Seconds between checkpoints, where a path for them is given."""
+
+    def __post_init__(self) -> None:
+        check_in_range("steps", self.steps, 1, None)
+        check_in_range("lr", self.lr, 0, None)
+        check_in_range("weight_decay", self.weight_decay, 0, None)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Task:
+    """What is learned: inputs, labels, which nodes are for what, and the metric.
+
+    Attributes:
+        test_index: None where test labels are hidden (weak classifiers never see any).
+    """
+
+    x: Tensor
+    y: Tensor
+    graphs: Sequence[GraphInput]
+    train_index: Tensor
+    val_index: Tensor
+    test_index: Tensor | None
+    metric: str
+
+    def to(self, device: torch.device) -> "Task":
+        """The same task on another device."""
+        test_index = self.test_index
+        return Task(
+            x=self.x.to(device),
+            y=self.y.to(device),
+            graphs=[graph.to(device) for graph in self.graphs],
+            train_index=self.train_index.to(device),
+            val_index=self.val_index.to(device),
+            test_index=None if test_index is None else test_index.to(device),
+            metric=self.metric,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainResult:
+    """Raw numbers of one training; ``best_step`` counts from one."""
+
+    best_step: int
+    val: float
+    test: float | None
+    losses: list[float]
+    val_scores: list[float]
+    test_scores: list[float] | None
+    seconds: float

@@ -1,0 +1,145 @@
+"""One training under way: its state, its recorded step, its checkpoint."""
+
+import time
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from ecg_gnn.checks import InputError
+from ecg_gnn.nn.network import Network
+from ecg_gnn.train.checkpoint import content_hash, load_checkpoint, save_checkpoint
+from ecg_gnn.train.metrics import METRICS, supervised_loss
+from ecg_gnn.train.program import StepProgram
+from ecg_gnn.train.state import TrainState
+from ecg_gnn.train.task import Task, TrainConfig, TrainResult
+
+
+class Training:
+    """A network on its way through the steps; ``finish`` gives it its best weights.
+
+    Args:
+        network: On the task's device.
+        task: What to learn.
+        config: How.
+        seed: Of dropout and DropEdge; initialisation is the caller's.
+        checkpoint: File to resume from, kept up to date and removed at the end.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        task: Task,
+        config: TrainConfig,
+        *,
+        seed: int,
+        checkpoint: Path | None = None,
+    ) -> None:
+        self.network, self.task, self.config = network, task, config
+        self._checkpoint, self._fingerprint = checkpoint, ""
+        if checkpoint is not None:
+            self._fingerprint = _fingerprint(network, task, config, seed)
+        self.state = TrainState.start(
+            network, config.lr, config.weight_decay, config.steps
+        )
+        if checkpoint is not None:
+            load_checkpoint(checkpoint, self.state, self._fingerprint)
+        self._program = StepProgram(
+            lambda: run_step(network, task, self.state),
+            task.x.device,
+            seed,
+            self.state.done,
+        )
+        self._saved = time.perf_counter()
+
+    @property
+    def done(self) -> bool:
+        """Whether there is no step left."""
+        return self.state.done >= self.config.steps
+
+    def step(self) -> None:
+        """One training step and its evaluation."""
+        self._program.run()
+        self.state.done += 1
+
+    def save_if_due(self, now: float) -> None:
+        """Write the checkpoint, if there is to be one and the last is old enough."""
+        due = now - self._saved > self.config.checkpoint_seconds
+        if self._checkpoint is not None and due:
+            self._program.wait()
+            save_checkpoint(self._checkpoint, self.state, self._fingerprint)
+            self._saved = now
+
+    def best_so_far(self) -> float:
+        """The best validation score; waits for the device."""
+        self._program.wait()
+        return float(self.state.best_val)
+
+    def finish(self) -> TrainResult:
+        """The numbers; the network gets the weights of the best validation step."""
+        self._program.wait()
+        result = _result(self.state, self.task)
+        self.state.restore_best(self.network)
+        self.network.eval()
+        if self._checkpoint is not None:
+            self._checkpoint.unlink(missing_ok=True)
+        return result
+
+
+def run_step(network: Network, task: Task, state: TrainState) -> None:
+    """One training step and its evaluation; nothing waits for the device."""
+    network.train()
+    state.optimizer.zero_grad(set_to_none=True)
+    # Not by indexing, whose gradient sorts the indices: those here never repeat.
+    logits = network(task.x, task.graphs).index_select(0, task.train_index)
+    loss = supervised_loss(logits.float(), task.y[task.train_index])
+    loss.backward()
+    state.optimizer.step()
+    state.record(loss.detach(), *evaluate(network, task))
+
+
+@torch.no_grad()
+def evaluate(network: Network, task: Task) -> tuple[Tensor, Tensor | None]:
+    """Validation and test score, on the device; the test score only if there is one."""
+    network.eval()
+    logits = network(task.x, task.graphs).float()
+    score = METRICS[task.metric]
+    val = score(logits[task.val_index], task.y[task.val_index])
+    if task.test_index is None:
+        return val, None
+    return val, score(logits[task.test_index], task.y[task.test_index])
+
+
+def _result(state: TrainState, task: Task) -> TrainResult:
+    losses = state.losses.tolist()
+    best = int(state.best_step)
+    if best == 0:
+        raise InputError(
+            "'lr' must be small enough for training to stay finite "
+            f"(the validation score was never a number; last loss {losses[-1]})"
+        )
+    val, test = state.val_scores.tolist(), state.test_scores.tolist()
+    hidden = task.test_index is None
+    return TrainResult(
+        best_step=best,
+        val=val[best - 1],
+        test=None if hidden else test[best - 1],
+        losses=losses,
+        val_scores=val,
+        test_scores=None if hidden else test,
+        seconds=state.seconds,
+    )
+
+
+def _fingerprint(network: Network, task: Task, config: TrainConfig, seed: int) -> str:
+    """Everything that determines a training, the first weights included."""
+    test = [] if task.test_index is None else [task.test_index]
+    edges = [graph.adjacency.edge_index() for graph in task.graphs]
+    content = content_hash(
+        [
+            *network.state_dict().values(),
+            *(task.x, task.y, task.train_index, task.val_index, *test, *edges),
+        ]
+    )
+    rates = [graph.drop_edge for graph in task.graphs]
+    return f"{seed}/{config}/{task.metric}/{rates}/{content}"
