@@ -2,7 +2,7 @@
 
 The floor of a step is the sum of its matrix products at the rate of a product of the
 same shape, its compulsory passes over node states at the rate of a copy, and its reads
-along edges at the rate of gathering whole rows.
+along edges at the rate of gathering whole rows. Rates count bytes read and written.
 """
 
 import statistics
@@ -17,6 +17,7 @@ from torch import Tensor, nn
 # with its evaluation, everything that can be fused being fused.
 _PASSES = {"gcn": 25.5, "sage": 29.5, "gat-sep": 40.0, "gt-sep": 59.0}
 _GATHERS = {"gcn": 3, "sage": 3, "gat-sep": 3, "gt-sep": 7}
+_CALLS = 30
 # Forward, backward (twice the products of the forward pass) and evaluation.
 _PRODUCTS = 4
 
@@ -28,23 +29,31 @@ class Rates:
     flops: float
     copy_bytes: float
     gather_bytes: float
+    value_bytes: int
+    """Of one value that is copied or gathered."""
 
 
-def measure_rates(num_nodes: int, hidden: int, device: torch.device) -> Rates:
-    """Rates at the shapes of one network."""
-    x = torch.randn(num_nodes, hidden, device=device)
-    weight = torch.randn(hidden, hidden, device=device)
+def measure_rates(
+    num_nodes: int, hidden: int, device: torch.device, precision: str = "fp32"
+) -> Rates:
+    """Rates at the shapes of one network; call where ``precision`` is in force."""
+    dtype = torch.bfloat16 if precision == "bf16" else torch.float32
+    x = torch.randn(num_nodes, hidden, device=device).to(dtype)
+    weight = torch.randn(hidden, hidden, device=device).to(dtype)
     out = torch.empty_like(x)
-    index = torch.randint(num_nodes, (4 * num_nodes,), device=device)
-    rows = torch.empty(index.numel(), hidden, device=device)
     size = x.numel() * x.element_size()
+    # Rows are moved whole; as wider values, else a GPU would count them, not move them.
+    table = x.view(torch.float32)
+    index = torch.randint(num_nodes, (4 * num_nodes,), device=device)
+    rows = table.new_empty(index.numel(), table.size(1))
     product = _seconds(lambda: torch.mm(x, weight, out=out), device)
     copy = _seconds(lambda: out.copy_(x), device)
-    gather = _seconds(lambda: torch.index_select(x, 0, index, out=rows), device)
+    gather = _seconds(lambda: torch.index_select(table, 0, index, out=rows), device)
     return Rates(
         flops=2 * num_nodes * hidden**2 / product,
         copy_bytes=2 * size / copy,
-        gather_bytes=4 * size / gather,
+        gather_bytes=2 * 4 * size / gather,
+        value_bytes=x.element_size(),
     )
 
 
@@ -61,7 +70,7 @@ def step_floor(
     weights = sum(
         m.weight.numel() for m in network.modules() if isinstance(m, nn.Linear)
     )
-    row = hidden * 4
+    row = hidden * rates.value_bytes
     passes = _PASSES[model] * num_layers * len(num_edges) * num_nodes * row
     gathers = _GATHERS[model] * num_layers * sum(num_edges) * row
     return (
@@ -75,18 +84,24 @@ def _seconds(work: Callable[[], Tensor], device: torch.device) -> float:
     """Median time of one call."""
     for _ in range(3):
         work()
-    times = []
-    for _ in range(15):
-        times.append(timed(work, device))
-    return statistics.median(times)
+    if device.type != "cuda":
+        return statistics.median(timed(work, device) for _ in range(15))
+    # Recorded, so that the host's asking for each call is not counted.
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(_CALLS):
+            work()
+    times = [timed(graph.replay, device, 3) for _ in range(5)]
+    return statistics.median(times) / _CALLS
 
 
-def timed(work: Callable[[], object], device: torch.device) -> float:
-    """Seconds of one call, the device's queue included."""
+def timed(work: Callable[[], object], device: torch.device, calls: int = 1) -> float:
+    """Seconds of one of several calls in a row, the device's queue included."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
     started = time.perf_counter()
-    work()
+    for _ in range(calls):
+        work()
     if device.type == "cuda":
         torch.cuda.synchronize(device)
-    return time.perf_counter() - started
+    return (time.perf_counter() - started) / calls

@@ -4,28 +4,36 @@ import ctypes
 import gc
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 
 _STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
-def peak_mb(work: Callable[[], object], device: torch.device) -> float | None:
-    """How far memory rises above where it was, in MiB; None where nobody counts."""
+Result = TypeVar("Result")
+
+
+def peak_mb(
+    work: Callable[[], Result], device: torch.device
+) -> tuple[Result, float | None]:
+    """What work gives, and how far memory rises above where it was meanwhile.
+
+    In MiB; None where nobody counts.
+    """
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
         before = torch.cuda.memory_allocated(device)
-        work()
-        return (torch.cuda.max_memory_allocated(device) - before) / 2**20
+        result = work()
+        return result, (torch.cuda.max_memory_allocated(device) - before) / 2**20
     _give_back_free_memory()
     try:
         _CLEAR.write_text("5")  # sets the kernel's high-water mark to the present
         before_kb = _read_kb("VmRSS")
-        work()
-        return (_read_kb("VmHWM") - before_kb) / 2**10
     except OSError:
-        work()
-        return None
+        return work(), None
+    result = work()
+    return result, (_read_kb("VmHWM") - before_kb) / 2**10
 
 
 def _give_back_free_memory() -> None:
