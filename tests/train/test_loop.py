@@ -10,7 +10,7 @@ import torch
 from ecg_gnn.checks import InputError
 from ecg_gnn.train import Task, TrainConfig, loop, train
 from ecg_gnn.train.state import TrainState
-from ecg_gnn.train.training import evaluate
+from ecg_gnn.train.training import scores
 from toy_graphs import make_network, make_task
 
 CONFIG = TrainConfig(steps=25, lr=1e-2)
@@ -73,7 +73,7 @@ def test_first_of_equal_scores_wins():
 def test_network_ends_with_the_best_weights(task, case):
     network, result = run(task, case)
     assert not network.training
-    val, test = evaluate(network, task)
+    val, test = scores(network.eval()(task.x, task.graphs), task)
     assert val.item() == result.val
     assert test.item() == result.test
 

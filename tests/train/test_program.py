@@ -5,7 +5,7 @@ import torch
 
 from ecg_gnn.kernels import Adjacency, dropout, keep_mask, using_engine
 from ecg_gnn.train import StepProgram, TrainConfig, Training, program, train_together
-from ecg_gnn.train.training import evaluate
+from ecg_gnn.train.training import scores
 from toy_graphs import make_network, make_task, random
 
 CPU = torch.device("cpu")
@@ -228,7 +228,9 @@ def test_gradients_of_replays_are_those_of_their_own_masks(cuda):
 def test_scores_of_a_recorded_step_are_those_of_its_weights(cuda):
     training = start(CASES["gt-sep"], cuda)
     (result,) = train_together([training])
-    val, test = evaluate(training.network, training.task)
+    val, test = scores(
+        training.network.eval()(training.task.x, training.task.graphs), training.task
+    )
     assert val.item() == pytest.approx(result.val, abs=1e-6)
     assert test.item() == pytest.approx(result.test, abs=1e-6)
 

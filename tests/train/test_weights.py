@@ -1,6 +1,5 @@
 """All weights as one tensor: views that stay views, and values that move whole."""
 
-import pytest
 import torch
 from torch import nn
 
@@ -48,9 +47,8 @@ def test_views_are_aligned_and_apart():
     weights = Weights.of(network)
     state = network.state_dict(keep_vars=True)
     ends = [0]
-    for name, view in weights.named.items():
-        if name in weights.others:
-            continue
+    views = {n: t for n, t in weights.named.items() if n not in weights.buffers}
+    for name, view in sorted(views.items(), key=lambda v: v[1].storage_offset()):
         assert view.untyped_storage().data_ptr() == weights.flat.data_ptr()
         assert view.data_ptr() == state[name].data_ptr()
         assert view.is_contiguous()
@@ -59,48 +57,57 @@ def test_views_are_aligned_and_apart():
         ends.append(view.storage_offset() + view.numel())
     assert ends[-1] <= weights.flat.numel()
     named = sum(view.numel() for view in weights.named.values())
-    counters = sum(view.numel() for view in weights.others.values())
+    counters = sum(view.numel() for view in weights.buffers.values())
     assert weights.flat.count_nonzero() <= named - counters  # the gaps are zero
 
 
-def test_only_counters_lie_beside():
-    network = make_network()
-    weights = Weights.of(network)
-    assert list(weights.others) == ["1.num_batches_tracked"]
-    assert weights.others["1.num_batches_tracked"] is network[1].num_batches_tracked
-
-
-def test_values_of_another_type_lie_beside():
+def test_buffers_lie_beside():
     network = make_network(dtype=torch.float64)
-    network[1].running_mean = network[1].running_mean.float()
     weights = Weights.of(network)
-    assert weights.flat.dtype == torch.float64
-    assert set(weights.others) == {"1.num_batches_tracked", "1.running_mean"}
+    names = {"1.running_mean", "1.running_var", "1.num_batches_tracked"}
+    assert set(weights.buffers) == names
+    kept = weights.buffers["1.running_mean"]
+    assert kept.data_ptr() == network[1].running_mean.data_ptr()
 
 
 def test_flat_tensor_and_network_are_one():
     network = make_network()
     weights = Weights.of(network)
-    weights.flat.fill_(2.0)
+    weights.flat.data.fill_(2.0)
     assert all((p == 2).all() for p in network.parameters())
-    assert (network[1].running_var == 2).all()
     disturb(network)
     assert same(weights.named, values(network))
-    assert weights.others["1.num_batches_tracked"] == 1
+    assert weights.buffers["1.num_batches_tracked"] == 1
 
 
-@pytest.mark.parametrize("options", [{}, {"foreach": True}, {"fused": True}])
-def test_optimizer_writes_into_the_flat_tensor(options):
-    network = make_network()
-    weights, twin = Weights.of(network), make_network()
-    for each in (network, twin):
-        optimizer = torch.optim.AdamW(each.parameters(), lr=0.1, **options)
-        for _ in range(3):
+def test_training_the_flat_tensor_trains_the_network():
+    """As if every weight had been trained alone, to the bit."""
+    network, twin = make_network(), make_network()
+    weights, x = Weights.of(network), torch.ones(4, 5) * torch.arange(4)[:, None]
+    ours = torch.optim.AdamW([weights.flat], lr=0.1)
+    theirs = torch.optim.AdamW(twin.parameters(), lr=0.1)
+    for _ in range(3):
+        for optimizer, out in ((ours, weights.call(network, x)), (theirs, twin(x))):
             optimizer.zero_grad(set_to_none=True)
-            each(torch.ones(4, 5) * torch.arange(4)[:, None]).sum().backward()
+            out.sum().backward()
             optimizer.step()
     assert same(weights.named, values(network))
     assert same(values(network), values(twin))
+
+
+def test_matrices_alone_are_called_in_a_lower_precision():
+    network = nn.Sequential(nn.LayerNorm(5), nn.Linear(5, 3))
+    weights, seen = Weights.of(network), {}
+
+    def look(module, *_):
+        seen.update({name: p.dtype for name, p in module.named_parameters()})
+
+    network[1].register_forward_hook(look)
+    with torch.autocast("cpu", torch.bfloat16):
+        weights.call(network, torch.randn(4, 5)).float().sum().backward()
+    assert seen == {"weight": torch.bfloat16, "bias": torch.float32}
+    assert weights.flat.grad.dtype == torch.float32
+    assert weights.flat.grad.count_nonzero() > 15
 
 
 def test_copy_has_a_place_of_its_own():
@@ -113,7 +120,7 @@ def test_copy_has_a_place_of_its_own():
     assert same(copy.named, before)
     assert not same(weights.named, before)
     copy.flat.fill_(3.0)  # its names are views of it, too
-    floating = [t for name, t in copy.named.items() if name not in copy.others]
+    floating = [t for name, t in copy.named.items() if name not in copy.buffers]
     assert all((tensor == 3).all() for tensor in floating)
     assert same(weights.named, values(network))
 
@@ -132,7 +139,7 @@ def test_take_if(device):
     assert same(best.named, before)
     best.take_if(torch.tensor(True, device=device), weights)
     assert same(best.named, after)
-    assert best.others["1.num_batches_tracked"] == 1
+    assert best.buffers["1.num_batches_tracked"] == 1
     assert {name: t.data_ptr() for name, t in best.named.items()} == places
     assert same(values(network), after)
 
@@ -141,7 +148,7 @@ def test_what_is_not_taken_may_be_anything():
     network = make_network()
     weights = Weights.of(network)
     best, before = weights.copy(), values(network)
-    weights.flat.fill_(torch.nan)
+    weights.flat.data.fill_(torch.nan)
     best.take_if(torch.tensor(False), weights)
     assert same(best.named, before)
 
@@ -154,7 +161,6 @@ def test_load_keeps_the_place():
     weights.load(values(other))
     assert same(values(network), values(other))
     assert {name: t.data_ptr() for name, t in weights.named.items()} == places
-    assert weights.flat.requires_grad is False
     x = torch.ones(4, 5)
     assert torch.equal(network.eval()(x), other.eval()(x))
 

@@ -37,7 +37,7 @@ class TrainState:
         on_gpu = device.type == "cuda"
         weights = Weights.of(network)
         optimizer = torch.optim.AdamW(
-            network.parameters(),
+            [weights.flat],
             lr=lr,
             weight_decay=weight_decay,
             fused=on_gpu,

@@ -91,19 +91,20 @@ def run_step(network: Network, task: Task, state: TrainState) -> None:
     network.train()
     state.optimizer.zero_grad(set_to_none=True)
     # Not by indexing, whose gradient sorts the indices: those here never repeat.
-    logits = network(task.x, task.graphs).index_select(0, task.train_index)
-    loss = supervised_loss(logits.float(), task.y[task.train_index])
+    logits = state.weights.call(network, task.x, task.graphs)
+    logits = logits.index_select(0, task.train_index).float()
+    loss = supervised_loss(logits, task.y[task.train_index])
     loss.backward()
     state.optimizer.step()
-    state.record(loss.detach(), *evaluate(network, task))
+    with torch.no_grad():
+        network.eval()
+        logits = state.weights.call(network, task.x, task.graphs)
+    state.record(loss.detach(), *scores(logits, task))
 
 
-@torch.no_grad()
-def evaluate(network: Network, task: Task) -> tuple[Tensor, Tensor | None]:
+def scores(logits: Tensor, task: Task) -> tuple[Tensor, Tensor | None]:
     """Validation and test score, on the device; the test score only if there is one."""
-    network.eval()
-    logits = network(task.x, task.graphs).float()
-    score = METRICS[task.metric]
+    logits, score = logits.float(), METRICS[task.metric]
     val = score(logits[task.val_index], task.y[task.val_index])
     if task.test_index is None:
         return val, None

@@ -43,6 +43,7 @@ def _forward(
     scores,
     values,
     slope: tl.constexpr,
+    shares,
     out,
     lse,
     channels,
@@ -53,31 +54,35 @@ def _forward(
     HEADS: tl.constexpr,
     SUM: tl.constexpr,
 ):
+    """Shares first, on tiles ``[edges, heads]``: each is computed by one thread."""
     row, begin, end = group_of(first_row + tl.program_id(0), offsets, heavy_first)
-    one_head = tl.arange(0, HEADS)[None, :]
-    own = tl.load(scores + (2 * row + 1) * HEADS + one_head).to(SUM)
-    # First the normaliser: it reads H numbers per edge, where values have d.
+    head = tl.arange(0, HEADS)[None, :]
     many = tl.arange(0, 4 * EDGES)
+    own = tl.load(scores + (2 * row + 1) * HEADS + head).to(SUM)
     highest = tl.full([4 * EDGES, HEADS], LOWEST, SUM)
     weight = tl.zeros([4 * EDGES, HEADS], SUM)
     for first in range(begin, end, 4 * EDGES):
         edge = first + many
         valid = still_there(edge, edge < end, place, kept)[:, None]
         node = neighbours(other, edge, end).to(tl.int64)[:, None]
-        score = tl.load(scores + 2 * node * HEADS + one_head, valid, 0.0).to(SUM)
+        score = tl.load(scores + 2 * node * HEADS + head, valid, 0.0).to(SUM)
         score = tl.where(valid, _leaky(score + own, slope), LOWEST)
         higher = tl.maximum(highest, score)
         term = tl.where(valid, tl.exp(score - higher), 0.0)
         weight = weight * tl.exp(highest - higher) + term
         highest = higher
+        tl.store(shares + edge.to(tl.int64)[:, None] * HEADS + head, score, valid)
     top, inverse = merge_slots(highest, weight, 0)
-    tl.store(lse + row * HEADS + one_head, log_sum(top, inverse))
+    tl.store(lse + row * HEADS + head, log_sum(top, inverse))
+    for first in range(begin, end, 4 * EDGES):
+        edge = first + many
+        here = shares + edge.to(tl.int64)[:, None] * HEADS + head
+        valid = still_there(edge, edge < end, place, kept)[:, None]
+        share = tl.exp(tl.load(here, valid, LOWEST) - top) * inverse
+        tl.store(here, share, valid)
+    tl.debug_barrier()  # other threads read them now
     slot = tl.arange(0, EDGES)
     inner, head, real, _ = row_places(QUADS, LANES, REPS, HEADS, channels)
-    own = tl.load(scores + (2 * row + 1) * HEADS + head).to(SUM)
-    # As every thread needs them: from [1, HEADS] to heads that threads share.
-    top = tl.reshape(top, [QUADS, 1, 1, 1, HEADS // QUADS])
-    inverse = tl.reshape(inverse, [QUADS, 1, 1, 1, HEADS // QUADS])
     total = tl.zeros([QUADS, LANES, EDGES, REPS, HEADS // QUADS], SUM)
     ahead = neighbours(other, begin + slot, end)
     for first in range(begin, end, EDGES):
@@ -85,11 +90,11 @@ def _forward(
         valid = still_there(edge, edge < end, place, kept)[None, None, :, None, None]
         node = ahead.to(tl.int64)[None, None, :, None, None]
         ahead = neighbours(other, edge + EDGES, end)
-        score = tl.load(scores + 2 * node * HEADS + head, valid, 0.0).to(SUM)
-        share = tl.where(valid, tl.exp(_leaky(score + own, slope) - top), 0.0)
+        here = edge.to(tl.int64)[None, None, :, None, None] * HEADS + head
+        share = tl.load(shares + here, valid, 0.0)
         there = values + node * channels * HEADS + inner
         total += share * tl.load(there, valid & real, 0.0).to(SUM)
-    result = tl.sum(total, 2, keep_dims=True) * inverse
+    result = tl.sum(total, 2, keep_dims=True)
     tl.store(out + row * channels * HEADS + inner, result, real)
 
 
@@ -112,6 +117,8 @@ def _backward(
     grad,
     lse,
     delta,
+    shares,
+    products,
     grad_scores,
     grad_values,
     grad_edges,
@@ -125,36 +132,54 @@ def _backward(
 ):
     """One source at a time: its own row stays, its targets' gradients are read."""
     row, begin, end = group_of(first_row + tl.program_id(0), offsets, heavy_first)
+    one = tl.arange(0, HEADS)[None, :]
+    many = tl.arange(0, 4 * EDGES)
+    own = tl.load(scores + 2 * row * HEADS + one).to(SUM)
+    for first in range(begin, end, 4 * EDGES):
+        edge = first + many
+        valid = still_there(edge, edge < end, place, kept)[:, None]
+        node = neighbours(other, edge, end).to(tl.int64)[:, None]
+        score = tl.load(scores + (2 * node + 1) * HEADS + one, valid, 0.0).to(SUM)
+        log = tl.load(lse + node * HEADS + one, valid, 0.0)
+        score = tl.where(valid, _leaky(score + own, slope) - log, LOWEST)
+        share = tl.exp(score)
+        tl.store(shares + edge.to(tl.int64)[:, None] * HEADS + one, share, valid)
+    tl.debug_barrier()  # other threads read them now
     slot = tl.arange(0, EDGES)
     inner, head, real, once = row_places(QUADS, LANES, REPS, HEADS, channels)
-    own = tl.load(scores + 2 * row * HEADS + head).to(SUM)
     value = tl.load(values + row * channels * HEADS + inner, real, 0.0).to(SUM)
     total = tl.zeros([QUADS, LANES, EDGES, REPS, HEADS // QUADS], SUM)
-    total_score = tl.zeros([QUADS, LANES, EDGES, 1, HEADS // QUADS], SUM)
     ahead = neighbours(other, begin + slot, end)
     for first in range(begin, end, EDGES):
         edge = first + slot
         valid = still_there(edge, edge < end, place, kept)[None, None, :, None, None]
         node = ahead.to(tl.int64)[None, None, :, None, None]
         ahead = neighbours(other, edge + EDGES, end)
+        here = edge.to(tl.int64)[None, None, :, None, None] * HEADS + head
+        share = tl.load(shares + here, valid, 0.0)
         there = grad + node * channels * HEADS + inner
         given = tl.load(there, valid & real, 0.0).to(SUM)
-        score = tl.load(scores + (2 * node + 1) * HEADS + head, valid, 0.0).to(SUM)
-        score += own
-        log = tl.load(lse + node * HEADS + head, valid, 0.0)
-        share = tl.where(valid, tl.exp(_leaky(score, slope) - log), 0.0)
         total += share * given
-        change = along_row(given * value)
-        change = share * (change - tl.load(delta + node * HEADS + head, valid, 0.0))
-        change = tl.where(score > 0, change, change * slope)
-        total_score += change
-        where = tl.load(place + edge, edge < end, 0).to(tl.int64)
-        here = where[None, None, :, None, None] * HEADS + head
-        tl.store(grad_edges + here, change, valid & once)
+        tl.store(products + here, along_row(given * value), valid & once)
     result = tl.sum(total, 2, keep_dims=True)
     tl.store(grad_values + row * channels * HEADS + inner, result, real)
-    result = tl.sum(total_score, 2, keep_dims=True)
-    tl.store(grad_scores + 2 * row * HEADS + head, result, once)
+    tl.debug_barrier()
+    total_score = tl.zeros([4 * EDGES, HEADS], SUM)
+    for first in range(begin, end, 4 * EDGES):
+        edge = first + many
+        valid = still_there(edge, edge < end, place, kept)[:, None]
+        node = neighbours(other, edge, end).to(tl.int64)[:, None]
+        here = edge.to(tl.int64)[:, None] * HEADS + one
+        score = tl.load(scores + (2 * node + 1) * HEADS + one, valid, 0.0).to(SUM)
+        change = tl.load(products + here, valid, 0.0)
+        change -= tl.load(delta + node * HEADS + one, valid, 0.0)
+        change *= tl.load(shares + here, valid, 0.0)
+        change = tl.where(score + own > 0, change, change * slope)
+        total_score += change
+        where = tl.load(place + edge, edge < end, 0).to(tl.int64)[:, None]
+        tl.store(grad_edges + where * HEADS + one, change, valid)
+    result = tl.sum(total_score, 0, keep_dims=True)
+    tl.store(grad_scores + 2 * row * HEADS + one, result)
 
 
 class _Additive(torch.autograd.Function):
@@ -172,7 +197,8 @@ class _Additive(torch.autograd.Function):
         exact = torch.promote_types(values.dtype, torch.float32)
         lse = values.new_empty((nodes, heads), dtype=exact)
         shape = shape_of(channels, heads)
-        given = (scores, values, slope, out, lse, channels)
+        shares = lse.new_empty(adjacency.num_edges, heads)
+        given = (scores, values, slope, shares, out, lse, channels)
         rest = (*shape, sum_type(values))
         pattern = by_target(adjacency)
         over_rows(_forward, "sum", pattern, shape.width, given, rest)
@@ -189,7 +215,8 @@ class _Additive(torch.autograd.Function):
         grad_scores, grad_values = torch.empty_like(scores), torch.empty_like(values)
         edges = lse.new_empty(ctx.adjacency.num_edges, heads)
         shape = shape_of(channels, heads)
-        given = (scores, values, ctx.slope, grad, lse, delta)
+        shares, products = torch.empty_like(edges), torch.empty_like(edges)
+        given = (scores, values, ctx.slope, grad, lse, delta, shares, products)
         made = (grad_scores, grad_values, edges, channels)
         rest = (*shape, sum_type(values))
         pattern = by_source(ctx.adjacency)
