@@ -1,6 +1,9 @@
 """Settings small enough to train in a moment, and what tests of runs share."""
 
+from contextlib import contextmanager
+
 import numpy as np
+import torch
 
 from ecg_gnn.config import (
     EmbedConfig,
@@ -61,3 +64,14 @@ def ring_arrays(num_nodes=12, **changed):
         "test_masks": (part == 2)[None],
     }
     return found | changed
+
+
+@contextmanager
+def threads(count):
+    """How many threads there are changes the order of sums, so it is fixed here."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

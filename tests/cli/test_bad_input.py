@@ -156,6 +156,23 @@ def test_homophily_takes_one_embedding(refused):
     assert "must be a single one here" in refused("homophily", *options)
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--k 0", "'k' must be in [1, 22661] (got 0)"),
+        ("--nodes 5 --k 5", "'k' must be in [1, 4] (got 5)"),
+        ("--nodes 1", "'nodes' must be in [2, inf) (got 1)"),
+        ("--dim 0", "'dim' must be in [1, inf) (got 0)"),
+        ("--rounds 0", "'rounds' must be in [1, inf) (got 0)"),
+        ("--data ring", "'data' must be one of ['random', 'clusters', 'tight-"),
+        ("--device tpu", "'device' must be one of ['auto', 'cpu', 'cuda'"),
+        ("--nodes many", "Invalid value for '--nodes'"),
+    ],
+)
+def test_bad_sizes_of_the_knn_benchmark(refused, options, message):
+    assert message in refused("bench", "knn", *options.split())
+
+
 def test_folders_that_are_not_ours(refused, tmp_path):
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes/text").write_text("mine")
@@ -172,7 +189,7 @@ def test_memory_that_runs_out_is_one_line(ecg_gnn, monkeypatch, error):
     def classify(*arguments, **options):
         raise error
 
-    monkeypatch.setattr("ecg_gnn.study.units.classify", classify)
+    monkeypatch.setattr("ecg_gnn.study.units.classify_together", classify)
     status, _, err = ecg_gnn(*RUN, "--out", "out")
     assert (status, err) == (1, f"error: not enough memory: {error}\n")
 

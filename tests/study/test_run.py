@@ -157,7 +157,8 @@ def test_folder_holds_everything(tmp_path):
     )
     record = json.loads((tmp_path / "run/records/ecg-mlp-split1.json").read_text())
     assert record["id"] == described["id"]
-    assert record["provenance"] == described["provenance"]
+    together = {"trained_together": 1}
+    assert record["provenance"] == {**described["provenance"], **together}
     assert len(record["losses"]) == len(record["test_scores"]) == 4
     plain = json.loads(json.dumps(report.to_dict()))
     assert load_results(tmp_path / "run") == plain

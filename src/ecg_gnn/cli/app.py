@@ -9,6 +9,7 @@ from ecg_gnn.cli.bench import app as bench_app
 from ecg_gnn.cli.data import app as data_app
 from ecg_gnn.cli.homophily import homophily
 from ecg_gnn.cli.run import run
+from ecg_gnn.cli.study import app as study_app
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -22,6 +23,7 @@ app = typer.Typer(
 )
 app.command()(run)
 app.command()(homophily)
+app.add_typer(study_app, name="study")
 app.add_typer(data_app, name="data")
 app.add_typer(bench_app, name="bench")
 

@@ -8,7 +8,7 @@ from typing import Any
 from ecg_gnn.checks import InputError
 
 # The substitute has the official graph and labels, so it borrows the settings.
-_SETTINGS_OF = {"roman-empire-glove": "roman-empire"}
+SETTINGS_OF = {"roman-empire-glove": "roman-empire"}
 # The table lists the separated variants only.
 _MODEL_NAMES = {
     "resnet": "ResNet",
@@ -36,12 +36,12 @@ def best_settings(dataset: str, model: str) -> dict[str, Any]:
         InputError: For a dataset that the paper has no settings for.
     """
     table = tables()["table_best_hparams"][_MODEL_NAMES[model]]
-    name = _SETTINGS_OF.get(dataset, dataset)
+    name = SETTINGS_OF.get(dataset, dataset)
     known = table["num_layers"]
     if name not in known:
         raise InputError(
             "'preset' paper has settings for the datasets "
-            f"{[*known, *_SETTINGS_OF]} only (got {dataset!r}): use preset 'quick'"
+            f"{[*known, *SETTINGS_OF]} only (got {dataset!r}): use preset 'quick'"
         )
     found = {
         "layers": known[name],

@@ -92,7 +92,7 @@ def run(
         on_reused: Told how many were in the folder already: ``(count, in all)``.
     """
     check_in_range("jobs", jobs, 1, None)
-    config, dataset = _prepare(config or RunConfig(), data_root, dataset)
+    config, dataset = prepare(config or RunConfig(), data_root, dataset)
     variants = choose_variants(config)
     contents = check_embeddings(variants, dataset, config, embedders or {})
     run_id = config.run_id(dataset.sha256, *contents)
@@ -126,7 +126,7 @@ def run(
     return report
 
 
-def _prepare(
+def prepare(
     config: RunConfig, data_root: str | Path | None, dataset: GraphDataset | None
 ) -> tuple[RunConfig, GraphDataset]:
     """Load the data, draw splits if asked to, and fill in every setting."""

@@ -27,6 +27,11 @@ def row_name(variant: str, embedding: str | None) -> str:
     return variant
 
 
+def model_name(backbone: str, model: str) -> str:
+    """How a model is called: the benchmark's backbone goes without saying."""
+    return model if backbone == "benchmark" else f"{backbone} {model}"
+
+
 def result_table(report: Report) -> Table:
     """Mean ± sample standard deviation, and the paired differences."""
     header = ["variant", f"test {METRIC_NAMES[report.metric]} (%)", "validation (%)"]

@@ -3,7 +3,7 @@
 import hashlib
 from dataclasses import dataclass
 
-from ecg_gnn.config import RunConfig, is_control
+from ecg_gnn.config import ModelConfig, RunConfig, is_control
 from ecg_gnn.nn import MODULES
 
 
@@ -36,11 +36,18 @@ def identity_control(num_evolved: int) -> Variant:
     return Variant("identity", ("identity",) * num_evolved)
 
 
-def _variant(parts: tuple[str, ...]) -> Variant:
+def variant_of(embedding: str) -> Variant:
+    """The variant of an embedding as the user writes it: commas join graphs."""
+    parts = tuple(embedding.split(","))
     if "oracle" in parts:  # whatever else is beside it, test labels were seen
         return Variant("oracle", parts)
     alike = is_control(parts[0]) and len(set(parts)) == 1
     return Variant(parts[0] if alike else "ecg", parts)
+
+
+def reads_graph(model: ModelConfig) -> bool:
+    """Whether a model passes messages: one that does not has nothing to evolve."""
+    return model.backbone == "tuned" or MODULES[model.name].uses_graph
 
 
 def choose_variants(config: RunConfig) -> list[Variant]:
@@ -49,12 +56,10 @@ def choose_variants(config: RunConfig) -> list[Variant]:
     A model that reads no graph has nothing to evolve: it is a baseline alone, and so
     is everything with the embedding ``none``.
     """
-    model = config.model
-    reads_graph = model.backbone == "tuned" or MODULES[model.name].uses_graph
     names = [name for name in dict.fromkeys(config.embed.names) if name != "none"]
-    if not reads_graph:
+    if not reads_graph(config.model):
         names = []
-    chosen = [_variant(tuple(name.split(","))) for name in names]
+    chosen = [variant_of(name) for name in names]
     sizes = dict.fromkeys(len(variant.embeddings) for variant in chosen)
     controls = [identity_control(size) for size in sizes]
     return [BASELINE, *(v for v in chosen if v not in controls), *controls]

@@ -1,0 +1,78 @@
+"""How a study goes, line by line: what ended, how fast, how long still."""
+
+import time
+from collections.abc import Callable
+
+from ecg_gnn.cli.show import ProgressDisplay
+from ecg_gnn.study.execute import Counts, Ended
+from ecg_gnn.study.outcomes import Failed
+from ecg_gnn.study.table import model_name, row_name
+
+
+class StudyLines:
+    """Turns what a study reports into lines of a display."""
+
+    def __init__(self, display: ProgressDisplay) -> None:
+        self.display = display
+        self.started = time.monotonic()
+
+    def found(self, counts: Counts) -> None:
+        """What is there before anything runs."""
+        self.started = time.monotonic()
+        text = f"{counts.total} units: {counts.done} done"
+        text += f", {counts.failed} failed" if counts.failed else ""
+        text += f", {counts.running} running elsewhere" if counts.running else ""
+        self.display.say(text)
+
+    def skipped(self, dataset: str, reason: str) -> None:
+        """A dataset that is not here."""
+        self.display.say(
+            f"skipping {dataset}: {reason} (--datasets {dataset} would fetch it or "
+            "say how to)"
+        )
+
+    def progress(self, title: str, work: str) -> Callable[[int, int, float], None]:
+        """A bar for the training that is going on."""
+        return self.display.start(title, work)
+
+    def ended(self, ended: Ended) -> None:
+        """One line per unit."""
+        at = ended.group.configuration
+        model = (
+            "" if at.task == "statistics" else f"{model_name(at.backbone, at.model)} "
+        )
+        name = f"{at.dataset} {model}{row_name(at.variant, at.embedding)}"
+        seed = f" seed {ended.group.config.seed}" if ended.group.config.seed else ""
+        self.display.say(
+            f"[{ended.total - ended.left}/{ended.total}] {name} split {ended.split}"
+            f"{seed}: {_told(ended)} · {self._pace(ended)}"
+        )
+
+    def _pace(self, ended: Ended) -> str:
+        seconds = max(time.monotonic() - self.started, 1e-9)
+        rate = 60 * ended.ran / seconds
+        left = duration(ended.left * seconds / ended.ran)
+        return f"{rate:.1f} a minute, {left} left"
+
+
+def _told(ended: Ended) -> str:
+    outcome = ended.outcome
+    if isinstance(outcome, Failed):
+        return f"failed ({outcome.kind}): {outcome.error.splitlines()[-1]}"
+    if outcome.test is None:
+        homophily = outcome.evolved_statistics[0]["edge_homophily"]
+        shown = "undefined" if homophily is None else f"{homophily:.3f}"
+        return f"h_edge {shown} ({outcome.seconds:.1f} s)"
+    test, step = 100 * outcome.test, outcome.best_step
+    return f"test {test:.2f} at step {step} ({outcome.seconds:.1f} s)"
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people say them: 45 s, 12 min, 3.5 h, 2.1 days."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    if seconds < 6000:
+        return f"{seconds / 60:.0f} min"
+    if seconds < 48 * 3600:
+        return f"{seconds / 3600:.1f} h"
+    return f"{seconds / 86400:.1f} days"

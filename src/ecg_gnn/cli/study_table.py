@@ -1,0 +1,50 @@
+"""``ecg-gnn study table``: the paper's tables, ours beside them."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ecg_gnn.checks import check_choice
+from ecg_gnn.cli import study_options as opt_study
+from ecg_gnn.files import write_text
+from ecg_gnn.study.paper_tables import FORMATS, TABLES, make_table, render
+from ecg_gnn.study.store import Store
+
+_ENDINGS = {".md": "md", ".tex": "latex", ".csv": "csv", ".json": "json"}
+
+
+def table(
+    name: Annotated[
+        str, typer.Argument(metavar="TABLE", help=f"One of {', '.join(TABLES)}.")
+    ],
+    store: opt_study.StoreFile,
+    recipe: opt_study.OfRecipe = None,
+    form: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            help=f"One of {', '.join(FORMATS)}; by default what --out ends in, or md.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="File to write instead of printing.")
+    ] = None,
+) -> None:
+    """Make one of the paper's tables from a store, the paper's numbers beside ours.
+
+    results: every model plain, with ECG and with its controls. statistics: homophily
+    before and after. hyperparameters: what validation chose. embeddings: every
+    embedding. CSV and JSON have every number raw.
+    """
+    check_choice("table", name, TABLES)
+    if form is None:
+        form = _ENDINGS.get("" if out is None else out.suffix, "md")
+    check_choice("format", form, FORMATS)
+    with Store.open(store) as opened:
+        text = render(make_table(name, opened, recipe), form)
+    if out is None:
+        print(text, end="")
+    else:
+        write_text(out, text)
+        print(f"Wrote {out}")

@@ -1,0 +1,112 @@
+"""Statistics of evolved graphs: what the statistics table and its figure show."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from ecg_gnn.config import RunConfig
+from ecg_gnn.study.datasets import is_official
+from ecg_gnn.study.identity import canonical
+from ecg_gnn.study.settings import given
+from ecg_gnn.study.statistics import Statistics, mean
+from ecg_gnn.study.store import Configuration, DatasetInfo, Store
+from ecg_gnn.study.table import model_name
+from ecg_gnn.study.variants import variant_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvolvedStatistics:
+    """An evolved graph's statistics, as means over its splits and seeds."""
+
+    dataset: DatasetInfo
+    embedding: str
+    model: str | None
+    """Whose embedding it is, where the embedding is a trained model's"""
+    k: int
+    self_loops: str
+    num_graphs: int
+    """Splits and seeds that were measured; one where the graph is the same in all"""
+    statistics: Statistics
+    official: bool
+    """Whether the paper's statistics, if any, are of this very graph"""
+
+    @property
+    def label(self) -> str:
+        """The graph as tables and figures call it."""
+        source = f"{self.embedding}: {self.model}" if self.model else self.embedding
+        return f"G_ECG ({source}, k = {self.k}, self-loops {self.self_loops})"
+
+
+def evolved_statistics(
+    store: Store, recipe: str | None = None
+) -> list[EvolvedStatistics]:
+    """Every evolved graph that was measured, alone or on the way to a training.
+
+    Trainings of many models share a graph; it is counted once. The identity control
+    is left out: self-loops alone say nothing.
+    """
+    records = store.records(recipe=recipe)
+    newest = max((r.configuration.numerics for r in records), default=0)
+    graphs: dict[str, _Graph] = {}
+    gathered: dict[str, dict[tuple[int, int], Statistics]] = {}
+    for record in records:
+        at = record.configuration
+        if at.numerics < newest or at.embedding is None:
+            continue
+        for part, found in zip(
+            at.embedding.split(","), record.result.evolved_statistics, strict=True
+        ):
+            if part != "identity":
+                graph = _Graph(at, part)
+                graphs.setdefault(graph.key, graph)
+                gathered.setdefault(graph.key, {})[record.pair] = found
+    datasets = {(info.name, info.sha256): info for info in store.datasets()}
+    return [
+        _summary(graphs[key], datasets, list(found.values()))
+        for key, found in gathered.items()
+    ]
+
+
+@dataclass(frozen=True)
+class _Graph:
+    """One evolved graph of a configuration."""
+
+    at: Configuration
+    part: str
+
+    @cached_property
+    def key(self) -> str:
+        """Everything that tells evolved graphs apart."""
+        config = RunConfig.from_dict(self.at.config)
+        read = canonical(config, variant_of(self.part), "statistics")
+        graph = [self.at.dataset, self.at.dataset_sha256]
+        return json.dumps([graph, sorted(given(read).items())])
+
+    @property
+    def model(self) -> str | None:
+        """Whose embedding it is, where that is a trained model's."""
+        if self.part != "mlp-gnn":
+            return None
+        model = self.at.config["model"]
+        name = model_name(self.at.backbone, self.at.model)
+        return f"{name}, {model['layers']} × {model['hidden']}"
+
+
+def _summary(
+    graph: _Graph,
+    datasets: Mapping[tuple[str, str], DatasetInfo],
+    found: list[Statistics],
+) -> EvolvedStatistics:
+    at = graph.at
+    official = is_official(at.dataset, at.dataset_sha256) and not at.random_splits
+    return EvolvedStatistics(
+        dataset=datasets[at.dataset, at.dataset_sha256],
+        embedding=graph.part,
+        model=graph.model,
+        k=at.config["evolve"]["k"],
+        self_loops=at.config["evolve"]["self_loops"],
+        num_graphs=len(found),
+        statistics=mean(found),
+        official=official,
+    )

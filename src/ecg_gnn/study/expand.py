@@ -1,0 +1,135 @@
+"""From a recipe to plans: one per dataset, model, variant and point of the grid."""
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ecg_gnn.checks import InputError
+from ecg_gnn.config import RunConfig
+from ecg_gnn.paper import numbers
+from ecg_gnn.study.identity import Task, ignored_settings
+from ecg_gnn.study.recipe import WINNER, Part, Recipe
+from ecg_gnn.study.settings import unflatten
+from ecg_gnn.study.variants import (
+    BASELINE,
+    Variant,
+    identity_control,
+    reads_graph,
+    variant_of,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """One configuration before its graph is loaded; the preset fills the rest."""
+
+    task: Task
+    config: RunConfig
+    variant: Variant
+    seeds: tuple[int, ...]
+
+    @property
+    def dataset(self) -> str:
+        """The graph as the recipe names it."""
+        return self.config.dataset
+
+
+@dataclass(frozen=True, kw_only=True)
+class Only:
+    """What of a recipe is wanted; None is all of it."""
+
+    datasets: Sequence[str] | None = None
+    models: Sequence[str] | None = None
+    variants: Sequence[str] | None = None
+    splits: tuple[int, ...] | None = None
+
+
+def expand(recipe: Recipe, only: Only | None = None) -> list[Plan]:
+    """Every configuration of a recipe, checked as far as it can be without data."""
+    only = only or Only()
+    plans = [plan for part in recipe.parts for plan in _part_plans(recipe, part, only)]
+    _check_wanted("datasets", only.datasets, _all(recipe, "datasets"), recipe)
+    _check_wanted("models", only.models, _all(recipe, "models"), recipe)
+    _check_wanted("variants", only.variants, _all(recipe, "variants"), recipe)
+    return plans
+
+
+def _part_plans(recipe: Recipe, part: Part, only: Only) -> Iterator[Plan]:
+    datasets = [name for name in part.datasets if _wanted(name, only.datasets)]
+    models = [name for name in part.models if _wanted(name, only.models)]
+    for dataset, model in itertools.product(datasets, models):
+        for variant in _variants(recipe.task, part, dataset, model, only):
+            yield from _cell_plans(recipe, part, dataset, model, variant, only)
+
+
+def _variants(
+    task: Task, part: Part, dataset: str, model: str, only: Only
+) -> list[Variant]:
+    """The variants of one cell: a model without a graph has the baseline alone."""
+    names = [name for name in part.variants if _wanted(name, only.variants)]
+    chosen: list[Variant] = []
+    for name in names:
+        if name == "baseline":
+            chosen.append(BASELINE)
+        elif name == WINNER:
+            chosen += _winner(dataset, model)
+        elif name != "identity":
+            chosen.append(variant_of(name))
+    if "identity" in names:
+        sizes = {len(v.embeddings) for v in chosen if v.name == "ecg"}
+        chosen += [identity_control(size) for size in sorted(sizes or {1})]
+    config = RunConfig.from_dict(unflatten(_fixed(part, dataset, model)))
+    if task == "statistics":  # G's own are known with the graph
+        chosen = [variant for variant in chosen if variant != BASELINE]
+    elif not reads_graph(config.model):
+        chosen = [variant for variant in chosen if variant == BASELINE]
+    return list(dict.fromkeys(chosen))
+
+
+def _winner(dataset: str, model: str) -> list[Variant]:
+    found = numbers.winning_embedding(dataset, model)
+    return [] if found is None else [variant_of(found)]
+
+
+def _cell_plans(
+    recipe: Recipe, part: Part, dataset: str, model: str, variant: Variant, only: Only
+) -> Iterator[Plan]:
+    names = (dataset, model, variant.embedding or variant.name)
+    exceptions = [o.settings for o in recipe.overrides if o.applies(*names)]
+    forced = {key: value for found in exceptions for key, value in found.items()}
+    ignored = ignored_settings(variant, recipe.task) | set(forced)
+    tried = {key: values for key, values in part.grid.items() if key not in ignored}
+    fixed = _fixed(part, dataset, model) | forced
+    fixed |= {"embed.names": (variant.embedding or "none",)}
+    fixed |= {"splits": only.splits or part.splits}
+    for point in itertools.product(*tried.values()):
+        settings = fixed | dict(zip(tried, point, strict=True))
+        config = RunConfig.from_dict(unflatten(settings))
+        yield Plan(task=recipe.task, config=config, variant=variant, seeds=part.seeds)
+
+
+def _fixed(part: Part, dataset: str, model: str) -> dict[str, Any]:
+    named = {"dataset": dataset, "model.name": model, "preset": part.preset}
+    return named | dict(part.settings)
+
+
+def _all(recipe: Recipe, key: str) -> list[str]:
+    return [name for part in recipe.parts for name in getattr(part, key)]
+
+
+def _wanted(name: str, wanted: Sequence[str] | None) -> bool:
+    """Whether a name was asked for; a generator answers without its parameters too."""
+    return wanted is None or name in wanted or name.partition(":")[0] in wanted
+
+
+def _check_wanted(
+    key: str, wanted: Sequence[str] | None, there: Iterable[str], recipe: Recipe
+) -> None:
+    allowed = list(dict.fromkeys(there))
+    for name in wanted or ():
+        if not any(_wanted(found, [name]) for found in allowed):
+            raise InputError(
+                f"{key!r} must be among those of the recipe {recipe.name!r}, {allowed} "
+                f"(got {name!r})"
+            )

@@ -1,0 +1,58 @@
+"""Evolved graphs that many configurations share are made once."""
+
+import hashlib
+import json
+
+import torch
+from torch import Tensor
+
+from ecg_gnn._version import NUMERICS
+from ecg_gnn.config import EMBEDDINGS, RunConfig
+from ecg_gnn.data import GraphDataset, Split
+from ecg_gnn.embed import EmbeddingCache
+from ecg_gnn.embed.protocol import hide_labels
+from ecg_gnn.embedders import Workspace, make_embedder
+from ecg_gnn.pipeline import evolve
+from ecg_gnn.study.identity import canonical
+from ecg_gnn.study.variants import variant_of
+from ecg_gnn.train.checkpoint import content_hash
+
+
+def shared_graph(
+    name: str,
+    dataset: GraphDataset,
+    split: Split,
+    config: RunConfig,
+    workspace: Workspace,
+) -> Tensor:
+    """``pipeline.evolve``, kept beside the embeddings it was made from."""
+    if workspace.cache is None or name not in (*EMBEDDINGS, "random"):
+        return evolve(name, dataset, split, config, workspace)
+    kept = EmbeddingCache(workspace.cache.folder / "graphs")
+    key = _key(name, dataset, split, config, workspace)
+    stored = kept.load(key)
+    if stored is not None:
+        return stored.long()
+    edges = evolve(name, dataset, split, config, workspace)
+    kept.store(key, edges.to(torch.int32))
+    return edges
+
+
+def _key(
+    name: str,
+    dataset: GraphDataset,
+    split: Split,
+    config: RunConfig,
+    workspace: Workspace,
+) -> str:
+    """Everything that the graph is made from: settings, and the data that is seen."""
+    settings = canonical(config, variant_of(name), "statistics").to_dict()
+    made_by = [NUMERICS, config.device, config.train.precision, config.seed]
+    tensors = [dataset.x, dataset.edge_index]
+    if make_embedder(name, config, workspace).uses_labels:
+        shown = hide_labels(dataset.data(), split)
+        tensors += [shown.y, split.train_mask, split.val_mask]
+        made_by.append(split.index)
+    settings.pop("dataset")
+    content = json.dumps([made_by, settings, content_hash(tensors)])
+    return hashlib.sha256(content.encode()).hexdigest()

@@ -1,0 +1,21 @@
+"""The paper's four tables from our records, its numbers and the difference beside."""
+
+from ecg_gnn.study.paper_tables.document import FORMATS, TableDocument, render
+from ecg_gnn.study.paper_tables.hyperparameters import hyperparameters_table
+from ecg_gnn.study.paper_tables.scores import embeddings_table, results_table
+from ecg_gnn.study.paper_tables.statistics import statistics_table
+from ecg_gnn.study.store import Store
+
+TABLES = {
+    "results": results_table,
+    "statistics": statistics_table,
+    "hyperparameters": hyperparameters_table,
+    "embeddings": embeddings_table,
+}
+
+__all__ = ["FORMATS", "TABLES", "TableDocument", "make_table", "render"]
+
+
+def make_table(name: str, store: Store, recipe: str | None = None) -> TableDocument:
+    """One of the tables by its name, from all of a store or from one recipe."""
+    return TABLES[name](store, recipe)

@@ -1,0 +1,110 @@
+"""Recipes as YAML: those that come with the package, and a user's own."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ecg_gnn.checks import InputError
+from ecg_gnn.study.recipe import Override, Part, Recipe, check_mapping
+
+_SHIPPED = files("ecg_gnn.study").joinpath("recipes")
+_PART_KEYS = [f.name for f in fields(Part)]
+
+
+def shipped_recipes() -> list[str]:
+    """Names of the recipes that come with the package."""
+    names = (Path(entry.name) for entry in _SHIPPED.iterdir())
+    return sorted(name.stem for name in names if name.suffix == ".yaml")
+
+
+def load_recipe(source: str | Path | Recipe) -> Recipe:
+    """A shipped recipe by its name, or one's own from a YAML file."""
+    if isinstance(source, Recipe):
+        return source
+    text = str(source)
+    path = Path(text).expanduser()
+    if text in shipped_recipes():
+        return _parse(_SHIPPED.joinpath(f"{text}.yaml").read_text("utf-8"), text, text)
+    if path.suffix not in (".yaml", ".yml", ".json") and not path.is_file():
+        raise InputError(
+            f"'recipe' must be a YAML file or one of {shipped_recipes()} (got {text!r})"
+        )
+    try:
+        content = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"'recipe' {text!r} cannot be read ({error})") from None
+    return _parse(content, path.stem, text)
+
+
+def _parse(content: str, name: str, source: str) -> Recipe:
+    try:
+        values = yaml.safe_load(content)
+    except yaml.YAMLError as error:
+        raise InputError(f"'recipe' {source!r} is not YAML: {error}") from None
+    return recipe_from_dict(values, name)
+
+
+def recipe_from_dict(values: Any, name: str) -> Recipe:
+    """Read plain values as YAML gives them; unknown keys are refused.
+
+    What stands at the top holds for every part that does not say otherwise.
+    """
+    allowed = ["description", "task", "parts", "overrides", *_PART_KEYS]
+    check_mapping(f"recipe {name}", values, allowed)
+    top = {key: values[key] for key in _PART_KEYS if key in values}
+    parts = [_read_part(_merge(top, part)) for part in _list(values, "parts") or [{}]]
+    return Recipe(
+        name=name,
+        description=" ".join(str(values.get("description", "")).split()),
+        task=values.get("task", "train"),
+        parts=tuple(parts),
+        overrides=tuple(map(_read_override, _list(values, "overrides"))),
+    )
+
+
+def _merge(top: Mapping[str, Any], part: Any) -> dict[str, Any]:
+    """A part over what the top says; settings and grids are joined by their names."""
+    check_mapping("parts", part, _PART_KEYS)
+    merged = {**top, **part}
+    for key in ("settings", "grid"):
+        if isinstance(top.get(key), Mapping) and isinstance(part.get(key), Mapping):
+            merged[key] = {**top[key], **part[key]}
+    return merged
+
+
+def _read_part(values: Mapping[str, Any]) -> Part:
+    if "datasets" not in values:
+        raise InputError("'datasets' must name at least one dataset (got none)")
+    read = dict(values)
+    for key in ("datasets", "models", "variants", "splits", "seeds"):
+        if read.get(key) is not None:
+            read[key] = _tuple(key, read[key])
+    if isinstance(read.get("grid"), Mapping):
+        read["grid"] = {
+            key: _tuple(f"grid.{key}", found) for key, found in read["grid"].items()
+        }
+    return Part(**read)
+
+
+def _read_override(values: Any) -> Override:
+    allowed = [f.name for f in fields(Override)]
+    check_mapping("overrides", values, allowed)
+    read: dict[str, Any] = {
+        key: found if key == "settings" else _tuple(key, found)
+        for key, found in values.items()
+    }
+    return Override(**read)
+
+
+def _tuple(name: str, value: Any) -> tuple[Any, ...]:
+    if not isinstance(value, list | tuple):
+        raise InputError(f"{name!r} must be a list (got {value!r})")
+    return tuple(value)
+
+
+def _list(values: Mapping[str, Any], key: str) -> list[Any]:
+    return list(_tuple(key, values.get(key, [])))

@@ -1,0 +1,241 @@
+"""From records to cells: the configuration chosen on validation, and its rivals.
+
+A cell is one dataset, model and variant. Its configurations are the points of a grid;
+the one with the best mean *validation* score stands for the cell, and test scores are
+read of that one only. Every kind of variant is chosen alike, controls included.
+
+    with Store.open("study.sqlite") as store:
+        selection = Selection.of(store)
+    for cell in selection.cells:
+        print(cell.key.dataset, cell.key.model, cell.label, cell.chosen.test_mean)
+        if (test := selection.against(cell, "identity")) is not None:
+            print("  above identity by", test.mean, test.ci_low, test.ci_high)
+"""
+
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ecg_gnn.study.paired import PairedTest, paired_test
+from ecg_gnn.study.store import Configuration, DatasetInfo, Store, UnitRecord
+from ecg_gnn.study.table import model_name, row_name
+from ecg_gnn.study.variants import identity_control
+
+_ORDER = ("baseline", "ecg", "identity", "random", "oracle")
+_MODEL_ORDER = ("resnet", "gcn", "sage", "gat", "gat-sep", "gt", "gt-sep")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellKey:
+    """What a cell is about."""
+
+    dataset: str
+    dataset_sha256: str
+    random_splits: bool
+    backbone: str
+    model: str
+    variant: str
+    """``baseline``, ``ecg``, ``identity``, ``random`` or ``oracle``"""
+    embedding: str | None
+    """The evolved graphs as the user writes them; None for the baseline"""
+
+    @classmethod
+    def of(cls, configuration: Configuration) -> "CellKey":
+        """The cell that a configuration belongs to."""
+        return cls(
+            dataset=configuration.dataset,
+            dataset_sha256=configuration.dataset_sha256,
+            random_splits=configuration.random_splits,
+            backbone=configuration.backbone,
+            model=configuration.model,
+            variant=configuration.variant,
+            embedding=configuration.embedding,
+        )
+
+    @property
+    def model_label(self) -> str:
+        """The model as tables call it."""
+        return model_name(self.backbone, self.model)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """One configuration of a cell with its finished units, by split and seed."""
+
+    configuration: Configuration
+    records: tuple[UnitRecord, ...]
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """Splits and seeds that are finished."""
+        return [record.pair for record in self.records]
+
+    @property
+    def val_mean(self) -> float:
+        """What candidates are chosen by."""
+        return statistics.fmean(_known(record.result.val) for record in self.records)
+
+    @property
+    def tests(self) -> dict[tuple[int, int], float]:
+        """Test score of every split and seed."""
+        return {record.pair: _known(record.result.test) for record in self.records}
+
+    @property
+    def test_mean(self) -> float:
+        """Mean over the splits and seeds."""
+        return statistics.fmean(self.tests.values())
+
+    @property
+    def test_std(self) -> float | None:
+        """Sample standard deviation over them; None if there is one."""
+        tests = list(self.tests.values())
+        return statistics.stdev(tests) if len(tests) > 1 else None
+
+    def setting(self, name: str) -> Any:
+        """A setting by its dotted name, such as ``evolve.k``; None if not read."""
+        found: Any = self.configuration.config
+        for part in name.split("."):
+            found = found[part]
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One dataset, model and variant: what was chosen, and from what."""
+
+    key: CellKey
+    chosen: Candidate
+    candidates: tuple[Candidate, ...]
+    """All that could be chosen, best first; each has as many units as the chosen"""
+    incomplete: tuple[Candidate, ...] = ()
+    """Configurations with fewer finished units: not compared, so not chosen"""
+
+    @property
+    def label(self) -> str:
+        """The variant as tables and figures call it."""
+        return row_name(self.key.variant, self.key.embedding)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """Every cell of a study, in the order in which tables show them."""
+
+    cells: tuple[Cell, ...]
+    datasets: tuple[DatasetInfo, ...]
+    left_out: int = 0
+    """Records of an older numerics, which newer ones must not be compared with"""
+
+    @classmethod
+    def of(cls, store: Store, *, recipe: str | None = None) -> "Selection":
+        """Choose from a store's finished trainings.
+
+        Args:
+            store: Where the records are.
+            recipe: Only units of this recipe; by default all that the store has.
+        """
+        records = store.records(recipe=recipe, task="train")
+        newest = max((r.configuration.numerics for r in records), default=0)
+        kept = [r for r in records if r.configuration.numerics == newest]
+        return cls(
+            cells=tuple(_cells(kept)),
+            datasets=tuple(store.datasets()),
+            left_out=len(records) - len(kept),
+        )
+
+    def dataset(self, key: CellKey) -> DatasetInfo:
+        """The graph of a cell."""
+        wanted = key.dataset, key.dataset_sha256
+        return next(d for d in self.datasets if (d.name, d.sha256) == wanted)
+
+    def find(self, like: CellKey, variant: str, embedding: str | None) -> Cell | None:
+        """The cell of another variant of the same dataset and model."""
+        wanted = replace(like, variant=variant, embedding=embedding)
+        return next((cell for cell in self.cells if cell.key == wanted), None)
+
+    def models(self) -> list[list[Cell]]:
+        """Cells grouped by dataset and model."""
+        groups: dict[CellKey, list[Cell]] = {}
+        for cell in self.cells:
+            group = replace(cell.key, variant="", embedding=None)
+            groups.setdefault(group, []).append(cell)
+        return list(groups.values())
+
+    def against(self, cell: Cell, other: str) -> PairedTest | None:
+        """Test a cell against its ``baseline`` or its ``identity`` control.
+
+        The control has as many evolved graphs as the cell; pairs are the splits and
+        seeds that both have. None where there is no such cell or no common pair.
+        """
+        if cell.key.variant == other:
+            return None
+        embedding = None
+        if other == "identity":
+            if cell.key.embedding is None:
+                return None
+            size = cell.key.embedding.count(",") + 1
+            embedding = identity_control(size).embedding
+        rival = self.find(cell.key, other, embedding)
+        if rival is None:
+            return None
+        ours, theirs = cell.chosen.tests, rival.chosen.tests
+        common = sorted(ours.keys() & theirs.keys())
+        if not common:
+            return None
+        return paired_test([ours[pair] - theirs[pair] for pair in common], other)
+
+
+def best_ecg(cells: Iterable[Cell]) -> Cell | None:
+    """Of the ECG cells of one dataset and model, the best on validation.
+
+    Embeddings are chosen like every other hyper-parameter; only cells with the most
+    finished units take part. Controls never do, nor does what sees test labels.
+    """
+    rivals = [cell for cell in cells if cell.key.variant == "ecg"]
+    most = max((len(cell.chosen.records) for cell in rivals), default=0)
+    rivals = [cell for cell in rivals if len(cell.chosen.records) == most]
+    return max(rivals, key=lambda cell: cell.chosen.val_mean, default=None)
+
+
+def _cells(records: Sequence[UnitRecord]) -> list[Cell]:
+    gathered: dict[str, list[UnitRecord]] = {}
+    for record in records:
+        gathered.setdefault(record.configuration.id, []).append(record)
+    groups: dict[CellKey, list[Candidate]] = {}
+    for found in gathered.values():
+        at = found[0].configuration
+        ordered = tuple(sorted(found, key=lambda record: record.pair))
+        candidate = Candidate(configuration=at, records=ordered)
+        groups.setdefault(CellKey.of(at), []).append(candidate)
+    datasets = list(dict.fromkeys(key.dataset for key in groups))
+    cells = [_choose(key, candidates) for key, candidates in groups.items()]
+    return sorted(cells, key=lambda cell: _place(cell.key, datasets))
+
+
+def _choose(key: CellKey, candidates: Sequence[Candidate]) -> Cell:
+    """The best mean validation score among those with the most finished units."""
+    most = max(len(candidate.records) for candidate in candidates)
+    whole = [c for c in candidates if len(c.records) == most]
+    ranked = sorted(whole, key=lambda candidate: -candidate.val_mean)
+    return Cell(
+        key=key,
+        chosen=ranked[0],
+        candidates=tuple(ranked),
+        incomplete=tuple(c for c in candidates if len(c.records) < most),
+    )
+
+
+def _place(key: CellKey, datasets: Sequence[str]) -> tuple[Any, ...]:
+    return (
+        datasets.index(key.dataset),
+        key.dataset_sha256,
+        key.random_splits,
+        key.backbone,
+        _MODEL_ORDER.index(key.model) if key.model in _MODEL_ORDER else 99,
+        _ORDER.index(key.variant),
+    )
+
+
+def _known(score: float | None) -> float:
+    assert score is not None, "a training without a score"
+    return score

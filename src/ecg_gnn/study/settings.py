@@ -1,0 +1,63 @@
+"""Settings of a run by their dotted names: ``model.layers``, ``evolve.k``."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ecg_gnn.config import RunConfig
+
+Settings = Mapping[str, Any]
+
+
+def flatten(config: RunConfig) -> dict[str, Any]:
+    """Every setting of a run by its dotted name."""
+    flat: dict[str, Any] = {}
+    for name, value in config.to_dict().items():
+        if isinstance(value, dict):
+            flat |= {f"{name}.{inner}": found for inner, found in value.items()}
+        else:
+            flat[name] = value
+    return flat
+
+
+def unflatten(settings: Settings) -> dict[str, Any]:
+    """Nested values as ``RunConfig.from_dict`` reads them."""
+    nested: dict[str, Any] = {}
+    for name, value in settings.items():
+        section, dot, inner = name.partition(".")
+        if dot:
+            nested.setdefault(section, {})[inner] = value
+        else:
+            nested[name] = value
+    return nested
+
+
+DEFAULTS = flatten(RunConfig())
+
+
+def with_defaults(config: RunConfig, names: Iterable[str]) -> RunConfig:
+    """The same config with these settings as if nobody had given them."""
+    flat = flatten(config) | {name: DEFAULTS[name] for name in names}
+    return RunConfig.from_dict(unflatten(flat))
+
+
+def given(config: RunConfig) -> dict[str, Any]:
+    """The settings that differ from their defaults.
+
+    A setting added to the program later, whose default is what was done before, is
+    not among them: what was computed keeps its name.
+    """
+    return {
+        name: value
+        for name, value in flatten(config).items()
+        if value != DEFAULTS[name]
+    }
+
+
+def replaced(config: RunConfig, settings: Settings) -> RunConfig:
+    """The same config with other values, checked like any."""
+    return RunConfig.from_dict(unflatten(flatten(config) | dict(settings)))
+
+
+def fields_of(section: str) -> set[str]:
+    """Dotted names of all settings of a section."""
+    return {name for name in DEFAULTS if name.startswith(f"{section}.")}

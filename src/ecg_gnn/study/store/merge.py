@@ -1,0 +1,116 @@
+"""Stores that were filled on different machines, as one."""
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ecg_gnn.checks import InputError
+from ecg_gnn.study.store.reader import Store
+from ecg_gnn.study.store.schema import (
+    make_portable,
+    open_or_create,
+    transaction,
+    uri_of,
+)
+
+_SAME = 1e-12
+_ANOTHER = (
+    "SELECT count(*) FROM records JOIN other.records AS theirs USING (unit) "
+    "WHERE abs(coalesce(records.test, 0) - coalesce(theirs.test, 0)) > ?"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Merged:
+    """What a merge found.
+
+    Attributes:
+        records: Finished units in the store afterwards.
+        added: How many of them came with this merge.
+        twice: Units that were finished in several stores; the first one stays.
+        different: How many of those had another test score.
+        failures: Failed units in the store afterwards.
+    """
+
+    records: int
+    added: int
+    twice: int
+    different: int
+    failures: int
+
+
+def merge_stores(
+    sources: Sequence[str | Path], target: str | Path, *, curves: bool = True
+) -> Merged:
+    """Bring everything that is in the sources into the target, which may exist.
+
+    Claims do not travel: what runs elsewhere is missing here. The file is whole by
+    itself afterwards, with no side files, so it can be copied and committed.
+
+    Args:
+        sources: Stores to read.
+        target: Store to fill.
+        curves: Whether to take the training curves along.
+    """
+    _check(sources, Path(target))
+    connection = open_or_create(Path(target))
+    before = _count(connection, "records")
+    twice = different = 0
+    for source in sources:
+        connection.execute("ATTACH DATABASE ? AS other", (uri_of(Path(source)),))
+        with transaction(connection):
+            shared, unlike = _merge_attached(connection, curves)
+        connection.execute("DETACH DATABASE other")
+        twice, different = twice + shared, different + unlike
+    found = Merged(
+        records=_count(connection, "records"),
+        added=_count(connection, "records") - before,
+        twice=twice,
+        different=different,
+        failures=_count(connection, "failures"),
+    )
+    make_portable(connection)
+    connection.close()
+    return found
+
+
+def _check(sources: Sequence[str | Path], target: Path) -> None:
+    for source in sources:
+        Store.open(source).close()
+        if Path(source).resolve() == target.resolve():
+            raise InputError(
+                f"'store' must be another file than those merged (got {str(target)!r})"
+            )
+
+
+def _merge_attached(connection: sqlite3.Connection, curves: bool) -> tuple[int, int]:
+    shared = "SELECT count(*) FROM records JOIN other.records USING (unit)"
+    twice = connection.execute(shared).fetchone()[0]
+    different = connection.execute(_ANOTHER, (_SAME,)).fetchone()[0]
+    for table in ("datasets", "configurations"):
+        connection.execute(
+            f"INSERT OR IGNORE INTO {table} SELECT * FROM other.{table} ORDER BY rowid"
+        )
+    connection.execute(
+        "INSERT OR IGNORE INTO units SELECT id, configuration, split, seed, 'missing', "
+        "NULL, NULL FROM other.units ORDER BY rowid"
+    )
+    connection.execute("INSERT OR IGNORE INTO members SELECT * FROM other.members")
+    columns = [row["name"] for row in connection.execute("PRAGMA table_info(records)")]
+    taken = [name if curves or name != "curves" else "NULL" for name in columns]
+    connection.execute(
+        f"INSERT OR IGNORE INTO records SELECT {', '.join(taken)} FROM other.records"
+    )
+    connection.execute("INSERT OR IGNORE INTO failures SELECT * FROM other.failures")
+    connection.execute("DELETE FROM failures WHERE unit IN (SELECT unit FROM records)")
+    connection.execute(
+        "UPDATE units SET state = CASE WHEN id IN (SELECT unit FROM records) "
+        "THEN 'done' WHEN id IN (SELECT unit FROM failures) THEN 'failed' "
+        "ELSE state END WHERE state != 'running' OR id IN (SELECT unit FROM records)"
+    )
+    return twice, different
+
+
+def _count(connection: sqlite3.Connection, table: str) -> int:
+    return int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])

@@ -1,0 +1,76 @@
+"""Who runs a unit, and whether that process still lives."""
+
+import json
+import os
+import platform
+import time
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+BEAT_SECONDS = 30
+_SILENT_SECONDS = 10 * BEAT_SECONDS
+
+
+@dataclass(frozen=True)
+class Owner:
+    """A process: numbers are given again, so its start time is part of the name."""
+
+    machine: str
+    pid: int
+    started: str
+
+    @classmethod
+    def this_process(cls) -> "Owner":
+        """The running process."""
+        pid = os.getpid()
+        return cls(_machine(), pid, _started(pid) or "")
+
+    def to_text(self) -> str:
+        """For the store; equal texts are one process."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_text(cls, text: str) -> "Owner":
+        """The inverse of :meth:`to_text`."""
+        return cls(**json.loads(text))
+
+    def lives(self, heartbeat: float) -> bool:
+        """Whether the process is still there.
+
+        On this machine the system knows; of another one, the last sign of life does.
+        """
+        if self.machine != _machine():
+            return time.time() - heartbeat < _SILENT_SECONDS
+        return _started(self.pid) == self.started
+
+
+def _machine() -> str:
+    """The host and, in it, the space in which process numbers are given."""
+    parts = [platform.node(), _read("/proc/sys/kernel/random/boot_id")]
+    with suppress(OSError):
+        parts.append(os.readlink("/proc/self/ns/pid"))
+    return "/".join(parts)
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+
+
+def _started(pid: int) -> str | None:
+    """When a process began, as the system counts; None if there is no such process."""
+    if stat := _read(f"/proc/{pid}/stat"):
+        fields = stat.rpartition(")")[2].split()  # a name may hold spaces and brackets
+        return None if fields[0] in "ZX" else fields[19]
+    if Path("/proc/self/stat").exists():
+        return None
+    try:  # no /proc here: a number that is in use must do
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return None
+    except PermissionError:
+        pass
+    return ""

@@ -1,0 +1,180 @@
+"""The tables of a store, and how its file is opened."""
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from ecg_gnn.checks import InputError
+
+SCHEMA_VERSION = 1
+_APPLICATION_ID = 0x45434753  # "ECGS", so that other programs' files are told apart
+_BUSY_SECONDS = 60
+
+_TABLES = """
+CREATE TABLE datasets (
+    name TEXT NOT NULL,
+    sha256 TEXT NOT NULL,
+    metric TEXT NOT NULL,
+    note TEXT NOT NULL,
+    num_nodes INTEGER NOT NULL,
+    num_edges INTEGER NOT NULL,
+    num_features INTEGER NOT NULL,
+    num_classes INTEGER NOT NULL,
+    statistics TEXT NOT NULL,
+    PRIMARY KEY (name, sha256)
+);
+CREATE TABLE configurations (
+    id TEXT PRIMARY KEY,
+    task TEXT NOT NULL,
+    dataset TEXT NOT NULL,
+    dataset_sha256 TEXT NOT NULL,
+    variant TEXT NOT NULL,
+    embedding TEXT,
+    numerics INTEGER NOT NULL,
+    config TEXT NOT NULL
+);
+CREATE TABLE units (
+    id TEXT PRIMARY KEY,
+    configuration TEXT NOT NULL REFERENCES configurations (id),
+    split INTEGER NOT NULL,
+    seed INTEGER NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('missing', 'running', 'done', 'failed')),
+    owner TEXT,
+    heartbeat REAL
+);
+CREATE INDEX units_by_configuration ON units (configuration);
+CREATE TABLE records (
+    unit TEXT PRIMARY KEY REFERENCES units (id),
+    val REAL,
+    test REAL,
+    best_step INTEGER,
+    seconds REAL NOT NULL,
+    peak_memory_mb REAL,
+    evolved_statistics TEXT NOT NULL,
+    curves BLOB,
+    provenance TEXT NOT NULL,
+    finished TEXT NOT NULL
+);
+CREATE TABLE failures (
+    unit TEXT PRIMARY KEY REFERENCES units (id),
+    kind TEXT NOT NULL,
+    error TEXT NOT NULL,
+    provenance TEXT NOT NULL,
+    finished TEXT NOT NULL
+);
+CREATE TABLE members (
+    recipe TEXT NOT NULL,
+    unit TEXT NOT NULL REFERENCES units (id),
+    PRIMARY KEY (recipe, unit)
+) WITHOUT ROWID;
+"""
+
+
+def open_existing(path: Path) -> sqlite3.Connection:
+    """A connection that only reads; the file must be there."""
+    if not path.is_file():
+        raise InputError(f"'store' {str(path)!r} does not exist")
+    connection = _connect(path, uri_of(path))
+    with _named(path), _closed_on_failure(connection):
+        _check_version(connection, path)
+        connection.execute("PRAGMA query_only = ON")
+    return connection
+
+
+def open_or_create(path: Path) -> sqlite3.Connection:
+    """A connection that also writes; the file is made where there is none."""
+    with _named(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        connection = _connect(path, f"{path.absolute().as_uri()}?mode=rwc")
+    with _named(path), _closed_on_failure(connection):
+        connection.execute("PRAGMA journal_mode = WAL")
+        # Every commit reaches the disk: what a killed machine lost would run again.
+        connection.execute("PRAGMA synchronous = FULL")
+        with transaction(connection):
+            if _is_empty(connection):
+                _create(connection)
+            _check_version(connection, path)
+    return connection
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """All or nothing, alone from its first statement on."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
+def uri_of(path: Path) -> str:
+    """An existing file as SQLite is to open it for reading.
+
+    One that can be written is opened so: a reader that leaves last tidies up the side
+    files. In a place that cannot be written nobody else writes either.
+    """
+    writable = os.access(path, os.W_OK) and os.access(path.absolute().parent, os.W_OK)
+    return f"{path.absolute().as_uri()}?mode={'rw' if writable else 'ro&immutable=1'}"
+
+
+def make_portable(connection: sqlite3.Connection) -> None:
+    """One small file without side files, unless others have it open."""
+    connection.execute("PRAGMA busy_timeout = 1000")
+    with suppress(sqlite3.OperationalError):
+        connection.execute("PRAGMA journal_mode = DELETE")
+        connection.execute("VACUUM")
+
+
+def _connect(path: Path, uri: str) -> sqlite3.Connection:
+    with _named(path):
+        connection = sqlite3.connect(
+            uri, uri=True, timeout=_BUSY_SECONDS, isolation_level=None
+        )
+    connection.row_factory = sqlite3.Row
+    return connection
+
+
+def _create(connection: sqlite3.Connection) -> None:
+    for statement in _TABLES.split(";"):  # executescript would end the transaction
+        connection.execute(statement)
+    connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+
+def _is_empty(connection: sqlite3.Connection) -> bool:
+    count = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+    return int(count) == 0
+
+
+def _check_version(connection: sqlite3.Connection, path: Path) -> None:
+    application = connection.execute("PRAGMA application_id").fetchone()[0]
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if application != _APPLICATION_ID:
+        raise InputError(f"'store' {str(path)!r} is no store of ecg-gnn")
+    if version != SCHEMA_VERSION:
+        raise InputError(
+            f"'store' {str(path)!r} must have schema {SCHEMA_VERSION} (got {version}, "
+            "from another version of ecg-gnn)"
+        )
+
+
+@contextmanager
+def _closed_on_failure(connection: sqlite3.Connection) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        connection.close()
+        raise
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Say which file it was that could not be opened or is something else."""
+    try:
+        yield
+    except (sqlite3.Error, OSError) as error:
+        raise InputError(f"'store' {str(path)!r} cannot be opened ({error})") from None

@@ -1,0 +1,118 @@
+"""What a unit is called: everything that decides its numbers, and nothing else."""
+
+import pytest
+
+from ecg_gnn.config import RunConfig
+from ecg_gnn.study import identity
+from ecg_gnn.study.bind import bind
+from ecg_gnn.study.expand import expand
+from ecg_gnn.study.identity import canonical, configuration_id
+from ecg_gnn.study.settings import DEFAULTS, flatten, given, replaced, unflatten
+from ecg_gnn.study.variants import BASELINE, variant_of
+from small_runs import BOARD, small_board
+from small_studies import small_recipe
+
+OTHER = {
+    "engine": "reference",
+    "embed.layers": 7,
+    "embed.hidden": 14,
+    "embed.steps": 9,
+    "embed.lr": 0.5,
+    "embed.bgrl_lr": 0.25,
+    "evolve.k": 11,
+    "evolve.self_loops": "add",
+    "evolve.similarity": "dot",
+    "evolve.symmetric": True,
+    "model.layers": 6,
+    "model.hidden": 13,
+    "model.dropout": 0.75,
+    "model.drop_edge": 0.125,
+    "train.steps": 17,
+    "train.lr": 0.7,
+    "train.weight_decay": 0.3,
+    "train.precision": "bf16",
+}
+
+
+def moved_by(embedding, task="train"):
+    """Settings that change a variant's name."""
+    variant = BASELINE if embedding is None else variant_of(embedding)
+    board = small_board()
+
+    def name(**settings):
+        config = canonical(replaced(RunConfig(), settings), variant, task)
+        return configuration_id(config, task, board, [])
+
+    return {key for key, value in OTHER.items() if name() != name(**{key: value})}
+
+
+ALWAYS = {"engine", "model.layers", "model.hidden", "model.dropout"} | {
+    f"train.{name}" for name in ("steps", "lr", "weight_decay", "precision")
+}
+EVOLVE = {f"evolve.{name}" for name in ("k", "self_loops", "similarity", "symmetric")}
+MLP = {"embed.layers", "embed.hidden", "embed.steps", "embed.lr"}
+BGRL = {"embed.hidden", "embed.steps", "embed.bgrl_lr"}
+
+
+@pytest.mark.parametrize(
+    ("embedding", "read"),
+    [
+        (None, ALWAYS),
+        ("identity", ALWAYS | {"model.drop_edge"}),
+        ("random", ALWAYS | EVOLVE | {"model.drop_edge"}),
+        ("features", ALWAYS | EVOLVE | {"model.drop_edge"}),
+        ("mlp", ALWAYS | EVOLVE | MLP | {"model.drop_edge"}),
+        ("bgrl", ALWAYS | EVOLVE | BGRL | {"model.drop_edge"}),
+        ("mlp,bgrl", ALWAYS | EVOLVE | MLP | BGRL | {"model.drop_edge"}),
+        ("mlp-gnn", ALWAYS | EVOLVE | MLP | {"model.drop_edge"}),
+    ],
+)
+def test_a_name_is_of_what_is_read(embedding, read):
+    assert moved_by(embedding) == read
+
+
+def test_statistics_read_no_classifier():
+    weak = {"model.dropout", "train.weight_decay", "train.precision"}
+    assert moved_by("mlp", "statistics") == EVOLVE | MLP | weak | {"engine"}
+    wanted = EVOLVE | BGRL | {"engine", "train.precision"}
+    assert moved_by("bgrl", "statistics") == wanted
+    assert moved_by("random", "statistics") == EVOLVE | {"engine"}
+    assert "model.layers" in moved_by("mlp-gnn", "statistics")
+
+
+def test_device_seed_and_preset_are_no_settings_of_a_configuration():
+    changed = {"device": "cpu", "seed": 3, "preset": "paper", "splits": (4,)}
+    config = replaced(RunConfig(), changed)
+    assert canonical(config, BASELINE, "train") == canonical(
+        RunConfig(), BASELINE, "train"
+    )
+
+
+def test_numerics_are_part_of_the_name(monkeypatch):
+    board, config = small_board(), canonical(RunConfig(), BASELINE, "train")
+    before = configuration_id(config, "train", board, [])
+    monkeypatch.setattr(identity, "NUMERICS", 999)
+    assert configuration_id(config, "train", board, []) != before
+
+
+def test_what_a_file_holds_is_part_of_the_name():
+    board, config = small_board(), canonical(RunConfig(), BASELINE, "train")
+    names = {configuration_id(config, "train", board, c) for c in ([], ["a"], ["b"])}
+    assert len(names) == 3
+
+
+def test_the_precision_that_a_device_chooses_is_not():
+    groups = [
+        group
+        for plan in expand(small_recipe(models=["gcn"], variants=["baseline"]))
+        for group in bind(plan, {BOARD: small_board()})
+    ]
+    assert groups[0].config.train.precision == "fp32"
+    assert groups[0].configuration.config["train"]["precision"] == "auto"
+
+
+def test_flat_and_nested_are_the_same():
+    config = RunConfig.from_dict({"model": {"layers": 2}, "seed": 4})
+    assert RunConfig.from_dict(unflatten(flatten(config))) == config
+    assert given(config) == {"model.layers": 2, "seed": 4}
+    assert set(DEFAULTS) == set(flatten(config))

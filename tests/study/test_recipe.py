@@ -1,0 +1,250 @@
+"""Recipes: what ships is valid and complete, what is wrong is named."""
+
+import dataclasses
+from functools import cache
+
+import numpy as np
+import pytest
+
+from ecg_gnn.checks import InputError
+from ecg_gnn.data import CATALOGUE, load_dataset, make_dataset
+from ecg_gnn.paper import best_settings, numbers
+from ecg_gnn.study import Only, Part, Recipe, load_recipe, shipped_recipes
+from ecg_gnn.study.bind import bind
+from ecg_gnn.study.expand import expand
+from ecg_gnn.study.recipe_file import recipe_from_dict
+from small_runs import BOARD
+from small_studies import SMALL_RECIPE, small_recipe
+
+NAMES = ["embeddings", "paper-best", "paper-grid", "smoke", "statistics"]
+BACKBONES = ["gcn", "sage", "gat-sep", "gt-sep"]
+
+
+@cache
+def plans_of(name):
+    """A shipped recipe's plans; the full grid takes seconds."""
+    return expand(load_recipe(name))
+
+
+@cache
+def stand_in(name):
+    """A small graph under a name of the catalogue, so that settings can be resolved."""
+    if CATALOGUE[name.partition(":")[0]].kind == "generator":
+        return load_dataset(name)
+    nodes = np.arange(60)
+    return make_dataset(
+        name=name,
+        x=np.random.default_rng(0).standard_normal((60, 3)),
+        y=nodes % 2,
+        edges=np.stack([nodes, (nodes + 1) % 60], axis=1),
+    )
+
+
+def cells(plans):
+    """Variants and their settings by dataset and model."""
+    found = {}
+    for plan in plans:
+        key = plan.dataset, plan.config.model.name
+        found.setdefault(key, {})[plan.variant.embedding] = plan.config
+    return found
+
+
+def test_all_are_there():
+    assert shipped_recipes() == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_shipped_recipes_expand_and_resolve(name):
+    plans = plans_of(name)
+    assert plans
+    assert load_recipe(name).description
+    # Of the full grid every twentieth point: resolving each takes a minute.
+    some = plans[::20] if name == "paper-grid" else plans
+    graphs = {plan.dataset: stand_in(plan.dataset) for plan in some}
+    groups = [group for plan in some for group in bind(plan, graphs)]
+    assert all(group.units for group in groups)
+    if name != "smoke" and name != "statistics":
+        assert {len(group.units) for group in groups} == {10}
+        assert {group.config.train.steps for group in groups} == {1000}
+
+
+@pytest.mark.parametrize("name", ["paper-best", "embeddings", "paper-grid", "smoke"])
+def test_controls_stand_beside_every_ecg_cell(name):
+    for (_, model), variants in cells(plans_of(name)).items():
+        if model == "resnet":
+            assert set(variants) == {None}
+        else:
+            assert {None, "identity", "random"} < set(variants)
+
+
+def test_paper_best_is_the_papers_best():
+    found = cells(plans_of("paper-best"))
+    datasets = [*numbers.DATASETS, "roman-empire-glove"]
+    assert set(found) == {(d, m) for d in datasets for m in ["resnet", *BACKBONES]}
+    for dataset, model in found:
+        if model == "resnet":
+            continue
+        winner = numbers.winning_embedding(dataset, model)
+        assert set(found[dataset, model]) == {None, winner, "identity", "random"}
+        graph = {dataset: stand_in(dataset)}
+        plan = next(
+            plan
+            for plan in plans_of("paper-best")
+            if (plan.dataset, plan.config.model.name) == (dataset, model)
+            and plan.variant.embedding == winner
+        )
+        config = bind(plan, graph)[0].config
+        wanted = {"k": 3, "drop_edge": 0.5} | best_settings(dataset, model)
+        assert (config.model.layers, config.model.hidden) == (
+            wanted["layers"],
+            wanted["hidden"],
+        )
+        assert config.evolve.k == wanted["k"]
+        assert config.model.drop_edge == wanted["drop_edge"]
+        loops = "exclude" if winner == "bgrl" else "within_k"
+        assert config.evolve.self_loops == loops
+
+
+def test_paper_grid_is_the_papers_grid():
+    plans = expand(load_recipe("paper-grid"), Only(datasets=["tolokers"]))
+    points = {}
+    for plan in plans:
+        key = plan.config.model.name, plan.variant.embedding
+        points[key] = points.get(key, 0) + 1
+    assert points["resnet", None] == points["gcn", None] == 5 * 3
+    assert points["gcn", "mlp"] == points["gt-sep", "mlp-gnn"] == 5 * 3 * 3 * 2
+    assert points["sage", "identity"] == 5 * 3 * 2
+
+
+def test_statistics_measures_the_papers_graphs():
+    plans = expand(load_recipe("statistics"), Only(datasets=["minesweeper"]))
+    graph = {"minesweeper": stand_in("minesweeper")}
+    groups = [group for plan in plans for group in bind(plan, graph)]
+    found = [
+        (g.variant.embedding, g.config.evolve.self_loops, len(g.units)) for g in groups
+    ]
+    assert sorted(found) == [
+        ("bgrl", "exclude", 1),
+        ("bgrl", "within_k", 1),
+        ("mlp", "exclude", 10),
+        ("mlp", "within_k", 10),
+    ]
+    assert {g.config.evolve.k for g in groups} == {numbers.STATISTICS_K}
+
+
+# --- One's own ------------------------------------------------------------------------
+
+
+def test_python_and_yaml_are_the_same(tmp_path):
+    path = tmp_path / "mine.yaml"
+    path.write_text(
+        f"datasets: ['{BOARD}']\nmodels: [sage]\ngrid: {{evolve.k: [3, 5]}}\n"
+        "settings: {train.lr: 3e-5}\n"
+    )
+    made = Recipe(
+        name="mine",
+        parts=(
+            Part(
+                datasets=(BOARD,),
+                models=("sage",),
+                grid={"evolve.k": (3, 5)},
+                settings={"train.lr": 3e-5},
+            ),
+        ),
+    )
+    assert expand(load_recipe(path)) == expand(load_recipe(made)) != []
+
+
+def test_variants_ignore_grids_that_they_do_not_read():
+    recipe = small_recipe(
+        models=["gcn"],
+        settings={"evolve.k": 3},
+        grid={"evolve.self_loops": ["exclude", "add"], "model.drop_edge": [0, 0.5]},
+    )
+    counted = [plan.variant.name for plan in expand(recipe)]
+    assert counted.count("baseline") == 1
+    assert counted.count("identity") == 2
+    assert counted.count("random") == 4
+
+
+def test_identity_has_the_size_of_what_it_controls():
+    recipe = small_recipe(variants=["mlp", "mlp,bgrl", "identity"])
+    found = {plan.variant.embedding for plan in expand(recipe)}
+    assert found == {"mlp", "mlp,bgrl", "identity", "identity,identity"}
+
+
+def test_overrides_win_over_settings_and_grids():
+    recipe = small_recipe(
+        models=["gcn"],
+        grid={"evolve.self_loops": ["exclude", "add"]},
+        overrides=[
+            {"variants": ["mlp"], "settings": {"evolve.self_loops": "within_k"}}
+        ],
+    )
+    found = {}
+    for plan in expand(recipe):
+        loops = found.setdefault(plan.variant.embedding, [])
+        loops.append(plan.config.evolve.self_loops)
+    assert found["mlp"] == ["within_k"]
+    assert found["bgrl"] == ["exclude", "add"]
+
+
+def test_only_some_of_it():
+    recipe = load_recipe("smoke")
+    only = Only(datasets=["csbm"], models=["gcn"], variants=["mlp"], splits=(1,))
+    plans = expand(recipe, only)
+    assert {plan.dataset for plan in plans} == {"csbm:nodes=600"}
+    assert {plan.variant.embedding for plan in plans} == {"mlp"}
+    assert {plan.config.splits for plan in plans} == {(1,)}
+
+
+WRONG = [
+    ({"epochs": 3}, r"'a key of recipe small' must be one of .* \(got 'epochs'\)"),
+    ({"models": ["gnc"]}, r"'models' must be one of .*'gcn'.* \(got 'gnc'\)"),
+    ({"models": "gcn"}, r"'models' must be a list \(got 'gcn'\)"),
+    ({"models": []}, r"'models' must name at least one"),
+    ({"variants": ["mpl"]}, r"'embedding' must be one of .* \(got 'mpl'\)"),
+    ({"variants": ["none"]}, r"'variants' must be one of .*baseline"),
+    ({"datasets": ["tolokres"]}, r"did you mean 'tolokers'"),
+    ({"datasets": [3]}, r"'datasets' must be a list of names"),
+    ({"preset": "papr"}, r"'preset' must be one of \['quick', 'paper'\]"),
+    ({"task": "guess"}, r"'task' must be one of \['train', 'statistics'\]"),
+    ({"settings": {"model.width": 3}}, r"'a key of settings' must be one of"),
+    ({"settings": {"seed": 3}}, r"it has the place 'seeds' of its own"),
+    ({"settings": {"model.layers": "two"}}, r"must be of type int \(got 'two'\)"),
+    ({"grid": {"model.layers": 2}}, r"'grid.model.layers' must be a list \(got 2\)"),
+    ({"grid": {"model.layers": [1]}}, r"one of \['settings', 'grid'\]"),
+    ({"parts": [{"model": ["gcn"]}]}, r"'a key of parts' must be one of"),
+    ({"overrides": [{"settings": {"k": 1}}]}, r"'a key of settings' must be one of"),
+    ({"splits": "0-9"}, r"'splits' must be a list"),
+]
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"), WRONG, ids=lambda value: str(value)[:30]
+)
+def test_mistakes_are_named(changed, message):
+    with pytest.raises(InputError, match=message):
+        expand(recipe_from_dict(SMALL_RECIPE | changed, "small"))
+
+
+def test_files_that_are_no_recipes(tmp_path):
+    for content in ["[", "- a", "3", ""]:
+        path = tmp_path / "bad.yaml"
+        path.write_text(content)
+        with pytest.raises(InputError):
+            load_recipe(path)
+    with pytest.raises(InputError, match="'recipe' must be a YAML file or one of"):
+        load_recipe("papr-best")
+    with pytest.raises(InputError, match="cannot be read"):
+        load_recipe(tmp_path / "none.yaml")
+
+
+def test_only_what_is_there():
+    with pytest.raises(InputError, match="'models' must be among those of the recipe"):
+        expand(small_recipe(), Only(models=["gat"]))
+
+
+def test_recipes_are_frozen():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        small_recipe().name = "other"
