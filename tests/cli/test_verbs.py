@@ -20,6 +20,7 @@ CONTRACTED = {
     ("data", "info"): "NAME --data-root --json",
     ("data", "check"): "NAME_OR_FILE --data-root --json",
     ("data", "get"): "NAME --data-root --out",
+    ("bench", "knn"): "--nodes --dim --k --data --rounds --device --json",
 }
 
 
@@ -286,6 +287,32 @@ def test_cache_that_cannot_be_written_is_a_warning(ecg_gnn, monkeypatch):
     lines = [line for line in err.splitlines() if line.startswith("warning: ")]
     assert lines
     assert all("cannot be written" in line for line in lines)
+
+
+# --- bench ----------------------------------------------------------------------------
+
+
+BENCH_KNN = ["bench", "knn", "--nodes", 200, "--dim", 8, "--k", 3, "--rounds", 1]
+BENCH_KNN += ["--device", "cpu"]
+
+
+def test_bench_knn_prints_json_only(ecg_gnn):
+    status, out, err = ecg_gnn(*BENCH_KNN, "--json")
+    rows = json.loads(out)
+    assert status == 0
+    assert [row["data"] for row in rows] == ["random", "clusters", "tight-clusters"]
+    assert {"ours_s", "floor_s", "floor_ratio", "sklearn_s", "faiss_s", "torch_s"} < (
+        rows[0].keys()
+    )
+    assert "random: round 1 of 1" in err
+
+
+def test_bench_knn_prints_a_table(ecg_gnn):
+    status, out, _ = ecg_gnn(*BENCH_KNN, "--data", "clusters")
+    assert status == 0
+    for text in ("clusters", "200 x 8, 3", "sklearn/ours", "x floor"):
+        assert text in out
+    assert "random" not in out
 
 
 # --- Real data ------------------------------------------------------------------------

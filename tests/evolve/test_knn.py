@@ -9,6 +9,7 @@ from ecg_gnn.checks import InputError
 from ecg_gnn.evolve import canonical as canonical_module
 from ecg_gnn.evolve import exact, knn_graph, search
 from ecg_gnn.evolve.canonical import Approximation, canonicalise
+from ecg_gnn.evolve.compiled import search as compiled
 from ecg_gnn.evolve.task import Task
 from ecg_gnn.seeds import derive_seed
 from evolve.knn_reference import reference_graph
@@ -68,10 +69,12 @@ def every_path(z, k, metric, seed):
     groups = exact.distinct_rows(task.canonical.grid)
     yield exact.search_groups(task, groups, everybody)
     yield exact.search_groups(task, everybody, everybody)
-    found, sure, floor = search.search_fast(task)
-    yield torch.where(
-        sure.unsqueeze(1), found, exact.search_groups(task, groups, everybody)
-    )
+    ways = [compiled.search_compiled] if compiled.usable(task) else []
+    for propose in (*ways, search.search_fast):
+        found, sure, floor = propose(task)
+        yield torch.where(
+            sure.unsqueeze(1), found, exact.search_groups(task, groups, everybody)
+        )
     yield exact.search_pruned(task, everybody, floor)
     yield exact.search_pruned(task, everybody, torch.full_like(floor, -torch.inf))
     yield search.nearest(task)

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from ecg_gnn.bench.knn import NOISE, bench_knn
+from ecg_gnn.bench.knn import Row as KnnRow
 from ecg_gnn.bench.train import Row, bench_train, default_cells
 from ecg_gnn.checks import check_choice, check_in_range
 from ecg_gnn.cli import options as opt
@@ -94,4 +96,67 @@ def _table(rows: list[Row]) -> tuple[list[str], list[list[str]]]:
         ]
         for row in rows
     ]
+    return header, cells
+
+
+@app.command()
+def knn(
+    nodes: Annotated[int, typer.Option(help="Rows to search among.")] = 22_662,
+    dim: Annotated[int, typer.Option(help="Their length.")] = 512,
+    k: Annotated[int, typer.Option("--k", help="Neighbours per node.")] = 10,
+    data: Annotated[
+        list[str] | None,
+        typer.Option(help=f"Only some of {', '.join(NOISE)}; repeatable."),
+    ] = None,
+    rounds: Annotated[int, typer.Option(help="Interleaved rounds.")] = 3,
+    device: opt.Device = None,
+    as_json: opt.AsJson = False,
+) -> None:
+    """Time exact cosine kNN against scikit-learn, FAISS and plain torch.
+
+    In one process, on generated rows. "x floor" is the time over that of the matrix
+    product of all rows with all rows (TF32 on a GPU), of which ours computes half;
+    "agree" is the share of nodes with the neighbours of a float64 search.
+    """
+    for name, value, least in (("nodes", nodes, 2), ("dim", dim, 1)):
+        check_in_range(name, value, least, None)
+    check_in_range("k", k, 1, nodes - 1)
+    check_in_range("rounds", rounds, 1, None)
+    for kind in data or []:
+        check_choice("data", kind, NOISE)
+    rows: list[KnnRow] = []
+    with ProgressDisplay() as display:
+        found = bench_knn(
+            data or list(NOISE),
+            nodes=nodes,
+            dim=dim,
+            k=k,
+            device=pick_device(device or "auto"),
+            rounds=rounds,
+            say=display.say,
+        )
+        rows.extend(found)
+    if as_json:
+        print_json([dataclasses.asdict(row) for row in rows])
+        return
+    print_table(_knn_table(rows))
+
+
+def _knn_table(rows: list[KnnRow]) -> tuple[list[str], list[list[str]]]:
+    header = ["data", "N x D, k", "ours ms", "x floor", "agree", "peak MiB"]
+    peers = ["torch", "sklearn", "faiss"]
+    header += [text for peer in peers for text in (f"{peer}/ours", "agree")]
+    cells = []
+    for row in rows:
+        found = dataclasses.asdict(row)
+        line = [row.data, f"{row.nodes} x {row.dim}, {row.k}"]
+        line += [f"{1e3 * row.ours_s:.1f}", f"{row.floor_ratio:.2f}"]
+        line += [f"{row.agreement:.2%}"]
+        line += ["" if row.peak_mb is None else f"{row.peak_mb:.0f}"]
+        for peer in peers:
+            speedup, agreement = found[f"speedup_{peer}"], found[f"agreement_{peer}"]
+            here = speedup is not None
+            line += [f"{speedup:.2f}" if here else "not here"]
+            line += [f"{agreement:.2%}" if here else ""]
+        cells.append(line)
     return header, cells

@@ -17,6 +17,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from ecg_gnn.evolve.gpu.available import available
+
 GRID_BITS = 25
 _STEP = 2.0**-GRID_BITS
 _UNIT_ROUNDOFF = 2.0**-24  # of float32
@@ -66,6 +68,20 @@ class Canonical:
             dots.sub_(self.half_square[right])
         return dots
 
+    def mean(self) -> Tensor:
+        """The mean row, on the grid; zero for Euclidean distance: [D] float64."""
+        if self.euclidean:
+            size = self.grid.size(1)
+            return torch.zeros(size, dtype=torch.float64, device=self.grid.device)
+        return torch.round(self.grid.sum(0).double() / self.num_nodes) * _STEP
+
+    def centred(self, mean: Tensor) -> Iterator[tuple[int, Tensor]]:
+        """All rows less ``mean`` in float64, in pieces and where these start."""
+        start = 0
+        for piece in _split(self.grid):
+            yield start, piece.double() * _STEP - mean
+            start += piece.size(0)
+
     def upper_bounds(self, centres: Tensor, radii: Tensor, rows: Tensor) -> Tensor:
         """What no node within ``radii`` [p] of ``centres`` [p, D] exceeds: [p, N].
 
@@ -97,21 +113,15 @@ class Approximation:
     @classmethod
     def of(cls, canonical: Canonical) -> "Approximation":
         """Operands and their error bound."""
-        grid, half_square = canonical.grid, canonical.half_square
-        mean = torch.zeros(grid.size(1), dtype=torch.float64, device=grid.device)
-        if not canonical.euclidean:
-            mean = torch.round(grid.sum(0).double() / grid.size(0)) * _STEP
-        left = torch.empty(
-            (grid.size(0), grid.size(1) + 2), dtype=torch.float32, device=grid.device
-        )
-        shift, square, start = [], [], 0
-        for piece in _split(grid):
-            centred = piece.double() * _STEP - mean
-            left[start : start + piece.size(0), :-2] = centred
-            shift.append(centred @ mean)
-            square.append(centred.square().sum(1))
-            start += piece.size(0)
-        t = -half_square if canonical.euclidean else torch.cat(shift)
+        (num_nodes, dim), device = canonical.grid.shape, canonical.grid.device
+        mean = canonical.mean()
+        left = torch.empty((num_nodes, dim + 2), dtype=torch.float32, device=device)
+        shift, square = [], []
+        for start, piece in canonical.centred(mean):
+            left[start : start + piece.size(0), :-2] = piece
+            shift.append(piece @ mean)
+            square.append(piece.square().sum(1))
+        t = -canonical.half_square if canonical.euclidean else torch.cat(shift)
         left[:, -2], left[:, -1] = t, 1
         right = left.clone()
         right[:, -2], right[:, -1] = 1, t
@@ -138,6 +148,11 @@ def canonicalise(z: Tensor, metric: str) -> Canonical:
     Every float operation below is elementwise in float64, hence correctly rounded and
     the same everywhere; sums run over a fixed tree.
     """
+    if metric == "cosine" and available(z):
+        from ecg_gnn.evolve.gpu.prepare import takes, unit_rows
+
+        if takes(z):
+            return Canonical(*unit_rows(z), False)
     normalise = _unit_rows if metric == "cosine" else _common_scale(z, metric)
     pieces = [torch.round(normalise(rows) / _STEP).int() for rows in _chunks(z)]
     grid = torch.cat(pieces)
@@ -202,7 +217,8 @@ def _power_of_two(exponent: Tensor) -> Tensor:
 def _tree_sum(x: Tensor) -> Tensor:
     """Sums of the rows of ``x``, always by the same tree of additions."""
     width = 1 << max(0, x.size(1) - 1).bit_length()
-    x = F.pad(x, (0, width - x.size(1)))
+    if width > x.size(1):
+        x = F.pad(x, (0, width - x.size(1)))
     while width > 1:
         width //= 2
         x = x[:, :width] + x[:, width:]

@@ -7,6 +7,7 @@ from ecg_gnn.evolve.task import Task
 from ecg_gnn.evolve.ties import Boundary, mix
 
 _HASH_ELEMENTS = 1 << 20
+_CUDA_HASH_ELEMENTS = 1 << 26  # a GPU pays per launch instead
 _SCORE_BYTES = 32  # per score: the float64, two masks, and the places of the ties
 _MAX_ROWS = 1024
 _BOUNDS_AT_A_TIME = 64
@@ -17,9 +18,13 @@ _CUDA_NODES_PER_PIVOT = 2048  # a GPU multiplies more readily than it launches
 def distinct_rows(grid: Tensor) -> Tensor:
     """A group number per row [N], equal exactly for equal rows."""
     weights = mix(torch.arange(grid.size(1), device=grid.device))
-    size = max(1, _HASH_ELEMENTS // grid.size(1))
+    elements = _CUDA_HASH_ELEMENTS if grid.is_cuda else _HASH_ELEMENTS
+    size = max(1, elements // grid.size(1))
     hashes = torch.cat([(g.long() * weights).sum(1) for g in grid.split(size)])
-    groups: Tensor = torch.unique(hashes, return_inverse=True)[1]
+    groups: Tensor
+    distinct, groups = torch.unique(hashes, return_inverse=True)
+    if distinct.numel() == hashes.numel():
+        return groups  # unlike hashes, unlike rows
     leader = _first_of_group(groups)[groups]
     pieces = zip(grid.split(size), leader.split(size), strict=True)
     if all(torch.equal(piece, grid[lead]) for piece, lead in pieces):

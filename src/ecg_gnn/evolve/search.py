@@ -17,9 +17,11 @@ import torch
 from torch import Tensor
 
 from ecg_gnn.evolve.canonical import Approximation
+from ecg_gnn.evolve.compiled import search as compiled
 from ecg_gnn.evolve.exact import distinct_rows, search_groups, search_pruned
+from ecg_gnn.evolve.gpu import usable as gpu
 from ecg_gnn.evolve.precision import full_precision
-from ecg_gnn.evolve.task import Task
+from ecg_gnn.evolve.task import Task, num_candidates
 from ecg_gnn.evolve.ties import Boundary
 
 _MAX_ROWS = 2048
@@ -37,7 +39,7 @@ def nearest(task: Task) -> Tensor:
     ):
         nodes = torch.arange(num_nodes, device=groups.device)
         return search_groups(task, groups, nodes)
-    found, sure, floor = search_fast(task)
+    found, sure, floor = _propose(task)
     left = (~sure).nonzero().squeeze(1)
     if left.numel():
         num_distinct = torch.unique(groups[left]).numel()
@@ -48,9 +50,14 @@ def nearest(task: Task) -> Tensor:
     return found
 
 
-def num_candidates(k: int) -> int:
-    """How many candidates per node the fast search keeps: k and room for near ties."""
-    return k + max(8, k // 2)
+def _propose(task: Task) -> tuple[Tensor, Tensor, Tensor]:
+    if gpu.usable(task):
+        from ecg_gnn.evolve.gpu.search import search_tiled
+
+        return search_tiled(task)
+    return (
+        compiled.search_compiled(task) if compiled.usable(task) else search_fast(task)
+    )
 
 
 def search_fast(task: Task) -> tuple[Tensor, Tensor, Tensor]:

@@ -28,5 +28,10 @@ class Task:
         return max(1, min(most, fitting, self.canonical.num_nodes))
 
 
+def num_candidates(k: int) -> int:
+    """How many candidates per node the fast search keeps: k and room for near ties."""
+    return k + max(8, k // 2)
+
+
 _SCORE_BYTES = 128 << 20
 _CUDA_SCORE_BYTES = 1 << 30

@@ -1,4 +1,4 @@
-"""Build the C++ kernels with the machine's own compiler, once, and load them."""
+"""Build C++ sources with the machine's own compiler, each once, and load them."""
 
 import ctypes
 import hashlib
@@ -34,15 +34,17 @@ def _compile_flags() -> list[str]:
 
 
 @cache
-def library() -> ctypes.CDLL | None:
-    """The kernels, or None (with a warning) where they cannot be built."""
+def library(
+    package: str = "ecg_gnn.kernels.compiled", name: str = "ops"
+) -> ctypes.CDLL | None:
+    """A C++ file of ``package``, or None (with a warning) where it cannot be built."""
     compiler = _compiler()
     if compiler is None:
         _warn("no C++ compiler found (install g++, or name one in CXX)")
         return None
     try:
-        source = files("ecg_gnn.kernels.compiled").joinpath("ops.cpp").read_text()
-        path = _folder() / f"ops-{_key(source, compiler)}.so"
+        source = files(package).joinpath(f"{name}.cpp").read_text()
+        path = _folder() / f"{name}-{_key(source, compiler)}.so"
         if not path.exists():
             _build(source, compiler, path)
         return ctypes.CDLL(str(path))

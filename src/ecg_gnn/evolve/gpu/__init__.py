@@ -1,0 +1,1 @@
+"""The search on a GPU: Triton kernels, compiled where they first run."""
