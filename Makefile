@@ -11,7 +11,7 @@ setup: $(STAMP)
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
-		--constraint constraints.txt --editable '.[dev,plot,ann]'
+		--constraint constraints.txt --editable '.[dev,plot,ann,report]'
 	@touch $(STAMP)
 
 # The main job on a generated graph: leaves runs/demo/figure.png and results.md.

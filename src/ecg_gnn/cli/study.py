@@ -11,7 +11,9 @@ import typer
 from ecg_gnn.cli import options as opt
 from ecg_gnn.cli import study_options as opt_study
 from ecg_gnn.cli.show import ProgressDisplay, print_json, print_table
+from ecg_gnn.cli.study_figure import figure
 from ecg_gnn.cli.study_progress import StudyLines
+from ecg_gnn.cli.study_report import report
 from ecg_gnn.cli.study_table import table
 from ecg_gnn.study.execute import Listeners, StudyReport, run_study
 from ecg_gnn.study.expand import Only
@@ -24,6 +26,8 @@ app = typer.Typer(
     help="Run a recipe of many configurations into one store, and make its tables.",
 )
 app.command("table")(table)
+app.command("figure")(figure)
+app.command("report")(report)
 
 RecipeName = Annotated[
     str,

@@ -1,0 +1,64 @@
+"""What all figures share: matplotlib if it is there, colours, and the file."""
+
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ecg_gnn.checks import InputError, MissingExtraError
+from ecg_gnn.files import atomic_path
+
+FORMATS = (".png", ".svg", ".pdf")
+# Okabe and Ito's colours, told apart by everybody; controls stay grey.
+COLOURS = {
+    "baseline": "#0072B2",
+    "ecg": "#D55E00",
+    "identity": "#7F7F7F",
+    "random": "#B8A03A",
+    "oracle": "#8A4B9C",
+}
+# The same figure is the same file: no dates, no random names inside.
+_UNDATED: dict[str, dict[str, Any]] = {
+    ".svg": {"Date": None},
+    ".pdf": {"CreationDate": None},
+}
+_SETTINGS: dict[Any, Any] = {
+    "text.parse_math": False,  # a $ in a dataset's name is a $
+    "svg.hashsalt": "ecg-gnn",
+    "svg.fonttype": "none",
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 10,
+    "legend.frameon": False,
+}
+
+
+def draw(path: Path, paint: Callable[[Any], Any]) -> None:
+    """Paint a figure and write it, in the format that ``path`` ends in.
+
+    Args:
+        path: The file, which is either whole or not there.
+        paint: Makes a figure out of matplotlib's class ``Figure``.
+    """
+    check_format(path)
+    try:
+        from matplotlib import rc_context
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtraError("matplotlib", "plot", "drawing a figure") from None
+    with rc_context(_SETTINGS), warnings.catch_warnings():
+        # A name in letters that the font lacks shows boxes; that is no news here.
+        warnings.filterwarnings("ignore", message="Glyph")
+        figure = paint(Figure)
+        with atomic_path(path) as temporary:
+            metadata = _UNDATED.get(path.suffix.lower())
+            figure.savefig(temporary, dpi=160, metadata=metadata)
+
+
+def check_format(path: Path) -> None:
+    """Refuse endings that name no format."""
+    if path.suffix.lower() not in FORMATS:
+        raise InputError(
+            f"'out' must end in one of {list(FORMATS)} (got {str(path)!r})"
+        )

@@ -1,0 +1,82 @@
+"""Training curves of every model: plain, with its best evolved graph, with identity."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ecg_gnn.checks import InputError
+from ecg_gnn.study.figures.bands import Band, bands
+from ecg_gnn.study.figures.canvas import COLOURS, draw
+from ecg_gnn.study.selection import Cell, Selection, best_ecg
+from ecg_gnn.study.store import Store
+
+Panel = list[tuple[Cell, Band]]
+
+
+def draw_curves(store: Store, path: Path, recipe: str | None = None) -> None:
+    """Test score at every step: mean over splits, one standard deviation around it."""
+    selection = Selection.of(store, recipe=recipe)
+    panels = [_panel(store, cells) for cells in selection.models()]
+    panels = [panel for panel in panels if panel]
+    if not panels:
+        raise InputError("the store has no training curves to draw")
+    draw(path, lambda kind: _figure(kind, panels))
+
+
+def _panel(store: Store, cells: Sequence[Cell]) -> Panel:
+    best = best_ecg(cells)
+    panel = []
+    for cell in cells:
+        if cell is best or cell.key.variant in ("baseline", "identity"):
+            found = bands(store, cell)
+            panel += [(cell, found["test"])] if found else []
+    return panel
+
+
+def _figure(kind: Any, panels: Sequence[Panel]) -> Any:
+    """A row per dataset, a column per model."""
+    keys = [panel[0][0].key for panel in panels]
+    datasets = list(dict.fromkeys((k.dataset, k.dataset_sha256) for k in keys))
+    models = list(dict.fromkeys((k.model_label, k.random_splits) for k in keys))
+    size = (0.6 + 3.1 * len(models), 0.5 + 2.4 * len(datasets))
+    figure = kind(figsize=size, layout="constrained")
+    axes = figure.subplots(len(datasets), len(models), squeeze=False)
+    for unused in axes.ravel():
+        unused.set_visible(False)
+    for key, panel in zip(keys, panels, strict=True):
+        row = datasets.index((key.dataset, key.dataset_sha256))
+        column = models.index((key.model_label, key.random_splits))
+        axes[row, column].set_visible(True)
+        _draw_panel(axes[row, column], panel)
+    return figure
+
+
+def _draw_panel(axes: Any, panel: Panel) -> None:
+    for cell, band in panel:
+        colour = COLOURS[cell.key.variant]
+        mean, spread = 100 * band.mean, 100 * band.spread
+        axes.plot(band.steps, mean, color=colour, lw=1.2, label=cell.label)
+        axes.fill_between(
+            band.steps, mean - spread, mean + spread, color=colour, alpha=0.15, lw=0
+        )
+    low, high = _window([band for _, band in panel])
+    axes.set_ylim(low, high)
+    key = panel[0][0].key
+    axes.set_title(f"{key.dataset} · {key.model_label}", loc="left")
+    axes.set_xlabel("step")
+    axes.set_ylabel("test score (%)")
+    axes.legend(loc="lower right", fontsize=7)
+
+
+def _window(found: Sequence[Band]) -> tuple[float, float]:
+    """Ends of the axis: for what comes after the scores' first rush."""
+    ends: list[float] = []
+    for band in found:
+        later = band.steps >= 0.08 * band.steps[-1]
+        for side in (band.mean - band.spread, band.mean + band.spread):
+            ends += [float(100 * end) for end in side[later] if np.isfinite(end)]
+    low, high = min(ends, default=0.0), max(ends, default=100.0)
+    margin = 0.05 * (high - low) or 1.0
+    return low - margin, high + margin

@@ -1,0 +1,77 @@
+"""One HTML file with everything in it: it reads nothing else, not even a font."""
+
+import base64
+import hashlib
+import json
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from ecg_gnn.checks import MissingExtraError
+from ecg_gnn.files import write_text
+from ecg_gnn.study.report.content import Content, gather
+from ecg_gnn.study.report.summary import VERDICTS
+from ecg_gnn.study.store import Store
+
+_SCRIPTS = ("dom", "tables", "plot", "effects", "curves", "homophily", "drawer", "main")
+
+
+def write_report(store: Store, path: Path, recipe: str | None = None) -> None:
+    """Write a store's report; the file is either whole or not there.
+
+    Args:
+        store: What to report on.
+        path: The HTML file.
+        recipe: Only units of this recipe; by default all that the store has.
+    """
+    write_text(path, render_report(gather(store, recipe)))
+
+
+def render_report(content: Content) -> str:
+    """The page as text."""
+    try:
+        from jinja2 import Environment, StrictUndefined
+    except ImportError:
+        raise MissingExtraError("jinja2", "report", "writing a report") from None
+    environment = Environment(
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    script = _script()
+    return environment.from_string(_read("page.html")).render(
+        content=content,
+        verdicts=VERDICTS,
+        rows=list(dict.fromkeys(dataset for dataset, _ in content.tiles)),
+        columns=list(dict.fromkeys(model for _, model in content.tiles)),
+        style=_read("style.css"),
+        script=script,
+        script_hash=_hash(script),
+        data=_embedded(content.data),
+    )
+
+
+def _script() -> str:
+    parts = "\n".join(_read(f"{name}.js") for name in _SCRIPTS)
+    return f'"use strict";\n(() => {{\n{parts}\n}})();\n'
+
+
+def _read(name: str) -> str:
+    return files("ecg_gnn.study.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _hash(script: str) -> str:
+    """What the page's policy allows to run: this script, and nothing slipped in."""
+    digest = hashlib.sha256(script.encode()).digest()
+    return f"sha256-{base64.b64encode(digest).decode()}"
+
+
+def _embedded(data: Any) -> str:
+    """JSON that cannot end the element it stands in."""
+    text = json.dumps(data, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+    return (
+        text.replace("<", "\\u003c")
+        .replace("\u2028", "\\u2028")
+        .replace("\u2029", "\\u2029")
+    )

@@ -1,0 +1,184 @@
+"""What the page is made of: tables, details behind every row, plots."""
+
+import json
+
+import pytest
+
+from ecg_gnn.checks import InputError
+from ecg_gnn.study.paper_tables import make_table
+from ecg_gnn.study.report import gather
+from ecg_gnn.study.report.sheets import sheet_of
+from ecg_gnn.study.store import Store
+from reported_studies import fail_the_rest, fill
+from small_studies import HandmadeStore, dataset_info
+
+
+@pytest.fixture(scope="module")
+def content(tmp_path_factory):
+    path = fill(tmp_path_factory.mktemp("store") / "s.sqlite")
+    with Store.open(path) as store:
+        return gather(store)
+
+
+def gathered(path, recipe=None):
+    with Store.open(path) as store:
+        return gather(store, recipe)
+
+
+def sheet(content, name):
+    return next(sheet for sheet in content.sheets if sheet.name == name)
+
+
+def column(content, name, title):
+    found = sheet(content, name)
+    place = [each.title for each in found.columns].index(title)
+    return [line.fields[place] for line in found.lines]
+
+
+def test_every_table_is_there_with_its_heading(content):
+    assert [sheet.name for sheet in content.sheets] == [
+        "results",
+        "embeddings",
+        "hyperparameters",
+        "statistics",
+        "failures",
+    ]
+
+
+def test_numbers_sort_as_numbers(content):
+    test = column(content, "results", "test (%)")
+    assert all(isinstance(field.sort, float) for field in test)
+    assert test[0].text.startswith(f"{test[0].sort:.2f} ± ")
+    paper = column(content, "results", "paper (%)")
+    assert [field.sort for field in paper[:3]] == [89.75, 92.63, None]
+    edges = column(content, "statistics", "edges")
+    assert all(isinstance(field.sort, float) for field in edges)
+    names = column(content, "results", "dataset")
+    assert names[0].sort == "minesweeper"
+    assert [field.same for field in names[:2]] == [False, True]
+
+
+def test_what_the_paper_does_not_have_has_no_column(tmp_path):
+    made = HandmadeStore(tmp_path / "s.sqlite")
+    made.add([0.5, 0.6], dataset=dataset_info("own", "2" * 64))
+    made.writer.close()
+    found = sheet(gathered(tmp_path / "s.sqlite"), "results")
+    titles = [each.title for each in found.columns]
+    assert titles == ["dataset", "model", "variant", "n", "test (%)"]
+
+
+def test_every_row_has_details(content):
+    details = content.data["details"]
+    for each in content.sheets:
+        for line in each.lines:
+            assert line.detail in details
+    assert len(details) == 16 + 4 + 2 + 1  # cells, evolved graphs, datasets, failure
+
+
+def test_details_of_a_cell(content):
+    tile = content.tiles["minesweeper", "gcn"]
+    detail = content.data["details"][tile.detail]
+    assert detail["title"] == "ECG (mlp)"
+    assert detail["subtitle"] == "minesweeper · gcn · ROC AUC"
+    assert ("paper", "92.63 ± 0.10") in detail["facts"]
+    records = detail["records"]
+    assert records["titles"][:4] == ["split", "seed", "validation (%)", "test (%)"]
+    assert records["rows"][1] == ["1", "0", "93.05", "93.05", "7", "1.5"]
+    assert [test["against"] for test in detail["tests"]] == ["baseline", "identity"]
+    assert dict(detail["tests"][0]["values"])["mean difference"] == "+2.28 points"
+    assert dict(detail["settings"])["evolve.k"] == "3"
+    assert detail["provenance"] == [("torch", "2.0")]
+    packed = detail["commands"]
+    commands = [packed["head"] + m + packed["tail"] for m in packed["middle"]]
+    assert len(commands) == 4
+    assert commands[2].startswith("ecg-gnn run --dataset minesweeper ")
+    assert commands[2].endswith("--splits 2 --seed 0")
+
+
+def test_verdicts_of_the_overview(content):
+    kinds = {key: tile.verdict.kind for key, tile in content.tiles.items()}
+    assert kinds["minesweeper", "gcn"] == "edges"
+    assert kinds["minesweeper", "sage"] == "beaten"
+    assert content.lede.startswith("ECG is above its plain model by more than chance")
+    assert "in 2 of these it is also above identity" in content.lede
+
+
+def test_effects_and_curves(content):
+    rows = content.data["effects"]["results"]
+    assert [row["model"] for row in rows] == ["gcn", "sage", "gcn", "sage"]
+    assert rows[0]["baseline"][0] == pytest.approx(2.275)
+    assert len(content.data["effects"]["embeddings"]) == 8
+    group = content.data["curves"][0]
+    assert (group["dataset"], group["model"]) == ("minesweeper", "gcn")
+    shown = [line["label"] for line in group["lines"] if line["shown"]]
+    assert shown == ["baseline", "ECG (mlp)", "identity"]
+    line = group["lines"][0]
+    assert content.data["steps"][line["steps"]] == [1, 2]
+    assert line["test"] == [[75.0, 100.0], [0.0, 0.0]]
+    assert line["loss"] == [[0.5, None], [0.0, None]]
+
+
+def test_homophily(content):
+    found = content.data["homophily"][0]
+    assert found["dataset"] == "minesweeper"
+    assert [graph["input"] for graph in found["graphs"]] == [True, False, False]
+    assert found["graphs"][1]["paper"]["edge_homophily"] is not None
+    assert found["graphs"][2]["paper"]["edge_homophily"] is None
+
+
+def test_a_failure_keeps_its_error(content):
+    (line,) = sheet(content, "failures").lines
+    detail = content.data["details"][line.detail]
+    assert detail["error"] == "first line\nCUDA is full"
+    assert "CUDA is full" in [field.text for field in line.fields]
+
+
+def test_a_grid_names_what_was_tried(tmp_path):
+    made = HandmadeStore(tmp_path / "s.sqlite")
+    for layers, val in ((1, 0.6), (2, 0.7), (3, 0.65)):
+        made.add([0.5, 0.5], vals=[val, val], **{"model.layers": layers})
+    made.writer.close()
+    (detail,) = [
+        found
+        for found in gathered(tmp_path / "s.sqlite").data["details"].values()
+        if "tried" in found
+    ]
+    assert detail["tried"] == {
+        "titles": ["model.layers", "validation (%)"],
+        "rows": [["2", "70.00"], ["3", "65.00"], ["1", "60.00"]],
+        "left_out": 0,
+    }
+
+
+def test_parts_of_a_study(tmp_path):
+    made = HandmadeStore(tmp_path / "s.sqlite")
+    with pytest.raises(InputError, match="nothing to report"):
+        gathered(tmp_path / "s.sqlite")
+    made.add([None, None], embedding="mlp", recipe="broken")
+    fail_the_rest(made, "")
+    failed = gathered(tmp_path / "s.sqlite")
+    assert {each.name for each in failed.sheets} == {"statistics", "failures"}
+    assert "cannot be said" in failed.lede
+    measured = {"task": "statistics", "recipe": "measured"}
+    made.add([0.0], embedding="bgrl", **measured)
+    made.add([0.5], embedding="mlp", recipe="alone")
+    made.writer.close()
+    only = gathered(tmp_path / "s.sqlite", "measured")
+    assert [each.name for each in only.sheets] == ["statistics"]
+    alone = gathered(tmp_path / "s.sqlite", "alone")
+    assert alone.tiles["minesweeper", "gcn"].verdict.kind == "open"
+    assert alone.data["effects"]["results"][0]["baseline"] is None
+    with pytest.raises(InputError, match="'recipe' must be one of"):
+        gathered(tmp_path / "s.sqlite", "nothing")
+
+
+def test_everything_is_json(content):
+    json.dumps(content.data, allow_nan=False)
+
+
+def test_empty_documents_make_empty_sheets(tmp_path):
+    made = HandmadeStore(tmp_path / "s.sqlite")
+    made.writer.close()
+    with Store.open(tmp_path / "s.sqlite") as store:
+        found = sheet_of(make_table("results", store), "Results", lambda row: None)
+    assert (found.columns, found.lines) == ([], [])
