@@ -83,8 +83,8 @@ class BenchmarkNet(Network):
         linear, dropout = self.input.children()
         assert isinstance(linear, nn.Linear)
         assert isinstance(dropout, Dropout)
-        # The stream keeps the weights' precision, whatever autocast computes in.
-        return dropout.after(linear, x, gelu=True).to(linear.weight.dtype)
+        # The stream keeps the norms' precision, whatever matrices are multiplied in.
+        return dropout.after(linear, x, gelu=True).to(self.output_norm.weight.dtype)
 
     def classify(self, states: Tensor) -> Tensor:
         """The last linear map."""

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import torch
 
+from ecg_gnn.checks import InputError
 from ecg_gnn.nn.network import Network
 from ecg_gnn.seeds import seeded
 from ecg_gnn.train.precision import computing_in
@@ -54,13 +55,13 @@ def train_together(
 
     On a GPU each has a queue of its own, so that small steps of several trainings run
     at the same time; the numbers are those of training one after another. Seconds are
-    each training's share. All compute in the precision of the first.
+    each training's share.
 
     Args:
-        trainings: On one device; may be of different lengths.
+        trainings: On one device and in one precision; may be of different lengths.
         progress: Told about once a second, of all steps together.
     """
-    device = trainings[0].task.x.device
+    device = _common_device(trainings)
     total = sum(training.config.steps for training in trainings)
     last = last_report = time.perf_counter()
     # Steps seed themselves; the block only puts torch's generator back afterwards.
@@ -84,3 +85,14 @@ def train_together(
         for training in trainings:
             training.state.seconds += (now - last) / len(trainings)
     return [training.finish() for training in trainings]
+
+
+def _common_device(trainings: Sequence[Training]) -> torch.device:
+    kinds = {(each.task.x.device, each.config.precision) for each in trainings}
+    if len(kinds) != 1:
+        found = sorted(f"{precision} on {device}" for device, precision in kinds)
+        raise InputError(
+            "'trainings' must share one device and one precision "
+            f"(got {len(trainings)} with {found})"
+        )
+    return kinds.pop()[0]

@@ -36,9 +36,18 @@ class StepProgram:
         self._runs = 0
         self._graph: torch.cuda.CUDAGraph | None = None
         if device.type == "cuda":
-            self._seeds = StepSeeds(seed, device, done)
+            self._seeds = StepSeeds(self.device_seed(seed), device, done)
             self._stream = torch.cuda.Stream(device)
             self._stream.wait_stream(torch.cuda.current_stream(device))
+
+    @staticmethod
+    def device_seed(seed: int) -> int:
+        """What seeds on a device start from.
+
+        Not the seed itself: hashes of neighbouring seeds are each other's, one place
+        further on.
+        """
+        return derive_seed(seed, "steps")
 
     def run(self) -> None:
         """One more step."""
@@ -62,9 +71,10 @@ class StepProgram:
         elif self._runs < _RUNS_BEFORE_RECORDING or current_engine() != "fast":
             self._seeded_step()
         else:
-            self._graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(self._graph, stream=self._stream):
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph, stream=self._stream):
                 self._seeded_step()
+            self._graph = graph  # only a whole one may ever be replayed
             self._graph.replay()  # recording computes nothing
 
     def _seeded_step(self) -> None:

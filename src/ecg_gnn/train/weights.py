@@ -17,12 +17,12 @@ _ALIGNMENT = 64  # values: matrix products read aligned weights faster
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """What ``state_dict`` names: parameters in one tensor, buffers beside it.
+    """What ``state_dict`` names: what is trained in one tensor, the rest beside it.
 
     Attributes:
         named: Everything under its name; parameters are views of ``flat``.
-        flat: All parameters with gaps: matrices, then the rest. What is trained.
-        buffers: Running means, counters and the like.
+        flat: All trained parameters with gaps: matrices, then the rest.
+        buffers: Running means, counters, frozen parameters.
     """
 
     named: dict[str, Tensor]
@@ -33,7 +33,8 @@ class Weights:
     @classmethod
     def of(cls, network: nn.Module) -> "Weights":
         """A network's weights, which from now on lie in one tensor."""
-        parameters = dict(network.named_parameters())
+        named = network.named_parameters()
+        parameters = {name: p for name, p in named if p.requires_grad}
         # Matrices first: autocast multiplies them in a lower precision, and only them.
         names = sorted(parameters, key=lambda name: parameters[name].dim() < 2)
         parts = [_Part(name, parameters[name].shape) for name in names]

@@ -54,7 +54,7 @@ def _forward(
     HEADS: tl.constexpr,
     SUM: tl.constexpr,
 ):
-    """Shares first, on tiles ``[edges, heads]``: each is computed by one thread."""
+    """Shares first, on tiles ``[edges, heads]``, not in every lane of a row."""
     row, begin, end = group_of(first_row + tl.program_id(0), offsets, heavy_first)
     head = tl.arange(0, HEADS)[None, :]
     many = tl.arange(0, 4 * EDGES)
@@ -74,6 +74,7 @@ def _forward(
         tl.store(shares + edge.to(tl.int64)[:, None] * HEADS + head, score, valid)
     top, inverse = merge_slots(highest, weight, 0)
     tl.store(lse + row * HEADS + head, log_sum(top, inverse))
+    tl.debug_barrier()  # a small tile's scores may be read by another thread
     for first in range(begin, end, 4 * EDGES):
         edge = first + many
         here = shares + edge.to(tl.int64)[:, None] * HEADS + head

@@ -52,5 +52,6 @@ def _sum_parts(x: Tensor, programs: int) -> Tensor:
     out = x.new_empty(programs, channels, dtype=exact)
     grid = (programs, triton.cdiv(channels, _WIDTH))
     if channels:
-        _columns[grid](x, out, rows, channels, _ROWS, _WIDTH, sum_type(x))
+        with torch.cuda.device_of(x):
+            _columns[grid](x, out, rows, channels, _ROWS, _WIDTH, sum_type(x))
     return out

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import torch
+
 if TYPE_CHECKING:
     from ecg_gnn.kernels.gpu.pattern import Pattern
 
@@ -88,11 +90,11 @@ def over_rows(
         given: Its tensors and numbers.
         rest: Its constants.
     """
-    for bucket in pattern.buckets:
-        size = pieces(kind, width, bucket.highest)
-        kernel[(bucket.nodes,)](
-            *pattern[:-1], bucket.first, *given, size.edges, *rest, num_warps=size.warps
-        )
+    with torch.cuda.device_of(pattern.offsets):  # Triton launches on the current one
+        for bucket in pattern.buckets:
+            size = pieces(kind, width, bucket.highest)
+            fixed = (*pattern[:-1], bucket.first, *given, size.edges, *rest)
+            kernel[(bucket.nodes,)](*fixed, num_warps=size.warps)
 
 
 def row_tiles(channels: int) -> tuple[int, int]:

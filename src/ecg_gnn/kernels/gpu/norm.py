@@ -132,22 +132,10 @@ class _AddNorm(torch.autograd.Function):
         scale = torch.empty_like(mean)
         tile, width = row_tiles(channels)
         if rows:
-            _forward[(triton.cdiv(rows, tile),)](
-                x,
-                update,
-                weight,
-                bias,
-                total,
-                normed,
-                mean,
-                scale,
-                rows,
-                channels,
-                eps,
-                tile,
-                width,
-                sum_type(x),
-            )
+            given = (x, update, weight, bias, total, normed, mean, scale)
+            size = (rows, channels, eps, tile, width, sum_type(x))
+            with torch.cuda.device_of(x):
+                _forward[(triton.cdiv(rows, tile),)](*given, *size)
         ctx.save_for_backward(total, weight, mean, scale)
         ctx.update_dtype = None if update is None else update.dtype
         if update is None:

@@ -31,7 +31,8 @@ def keep_mask(size: int, draw: Draw) -> Tensor:
     out = torch.empty(size, dtype=torch.uint8, device=draw.seed.device)
     if size:
         arguments = (out, draw.seed, size, draw.threshold, _BLOCK)
-        _keep[(triton.cdiv(size, _BLOCK),)](*arguments)
+        with torch.cuda.device_of(out):
+            _keep[(triton.cdiv(size, _BLOCK),)](*arguments)
     return out.view(torch.bool)
 
 
@@ -140,7 +141,8 @@ class _BiasDropout(torch.autograd.Function):
         if x.numel():
             arguments = (x, bias, out, seed, rows, channels, scale, threshold, gelu)
             grid = (triton.cdiv(rows, tile),)
-            _forward[grid](*arguments, tile, width, sum_type(x))
+            with torch.cuda.device_of(x):
+                _forward[grid](*arguments, tile, width, sum_type(x))
         ctx.draw, ctx.gelu = draw, gelu
         ctx.save_for_backward(x if gelu else None, bias)
         return out

@@ -38,7 +38,7 @@ def row_dots(a: Tensor, b: Tensor, like: Tensor) -> Tensor:
     width = next_power_of_2(channels)
     rows = max(1, 1024 // (width * heads))
     if nodes:
-        _row_dots[(triton.cdiv(nodes, rows),)](
-            a, b, out, nodes, channels, rows, width, heads, num_warps=2
-        )
+        grid = (triton.cdiv(nodes, rows),)
+        with torch.cuda.device_of(a):
+            _row_dots[grid](a, b, out, nodes, channels, rows, width, heads, num_warps=2)
     return out

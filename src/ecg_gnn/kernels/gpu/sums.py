@@ -1,5 +1,6 @@
 """Sums over each node's edges: rows with fixed weights, or one weight per head."""
 
+import torch
 import triton
 import triton.language as tl
 from torch import Tensor
@@ -149,7 +150,8 @@ def edge_total(pattern: Pattern, values: Tensor, out: Tensor) -> Tensor:
     if nodes:
         size = (32, heads, sum_type(values))
         given = (values, out, out.stride(0))
-        _edge_total[(nodes,)](*pattern[:-1], *given, *size, num_warps=1)
+        with torch.cuda.device_of(values):
+            _edge_total[(nodes,)](*pattern[:-1], *given, *size, num_warps=1)
     return out
 
 
@@ -167,7 +169,8 @@ def kept_degree(pattern: Pattern) -> Tensor:
     """How many edges of each node survived DropEdge, ``[N]``."""
     out = pattern.heavy_first.new_empty(pattern.heavy_first.shape)
     if out.numel():
-        _degree[(out.numel(),)](*pattern[:-1], out, 32, num_warps=1)
+        with torch.cuda.device_of(out):
+            _degree[(out.numel(),)](*pattern[:-1], out, 32, num_warps=1)
     return out
 
 
