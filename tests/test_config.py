@@ -22,7 +22,7 @@ from ecg_gnn.config import (
     is_control,
 )
 from ecg_gnn.data import make_dataset
-from ecg_gnn.nn import model_names
+from ecg_gnn.nn import SPECIALISED, model_names
 from ecg_gnn.paper import best_settings, tables
 from ecg_gnn.presets import QUICK, paper_defaults, pick_device, resolve
 from small_runs import small_board
@@ -126,6 +126,9 @@ def test_unknown_keys(values, message):
         ({"splits": [0.5]}, r"'splits' must be of type int"),
         ({"evolve": {"symmetric": 1}}, r"'evolve.symmetric' must be of type bool"),
         ({"dataset": None}, r"'dataset' must be of type str \(got None\)"),
+        ({"model": {"options": 3}}, r"'model.options' must be a mapping of options"),
+        ({"model": {"options": {"a": []}}}, r"names to numbers or texts \(got 'a': "),
+        ({"model": {"options": {3: 1}}}, r"names to numbers or texts \(got 3: 1\)"),
     ],
 )
 def test_wrong_types(values, message):
@@ -220,6 +223,34 @@ def test_run_id_stays_the_same_between_versions_of_python_and_machines():
     assert RunConfig().run_id("0" * 64) == "0cefb75829d3"
 
 
+def test_options_are_part_of_the_id_where_there_are_any():
+    plain = RunConfig(model=ModelConfig(name="gpr-gnn"))
+    assert "options" not in plain.to_dict()["model"]
+    given = {"hop_dropout": 0.5, "alpha": 0.2}
+    config = RunConfig(model=ModelConfig(name="gpr-gnn", options=given))
+    turned = dict(reversed(given.items()))
+    same = RunConfig(model=ModelConfig(name="gpr-gnn", options=turned))
+    assert config.run_id("x") == same.run_id("x") != plain.run_id("x")
+    assert RunConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
+    assert len({config, same}) == 1
+
+
+def test_the_tuned_backbone_keeps_its_ids():
+    """It had runs before it had options: a default leaves no trace."""
+    asked = RunConfig(model=ModelConfig(backbone="tuned"))
+    named = dataclasses.replace(
+        asked, model=ModelConfig(backbone="tuned", options={"input_linear": False})
+    )
+    other = dataclasses.replace(
+        asked, model=ModelConfig(backbone="tuned", options={"input_linear": True})
+    )
+    plain, same, more = (resolve(c, small_board()) for c in (asked, named, other))
+    assert plain == same
+    assert plain.model.options == {}
+    assert more.model.options == {"input_linear": True}
+    assert plain.run_id("x") != more.run_id("x")
+
+
 def test_controls_are_named():
     assert all(map(is_control, CONTROLS))
     assert not any(map(is_control, EMBEDDINGS))
@@ -257,6 +288,19 @@ def test_given_settings_win():
 def test_weak_classifiers_train_like_the_classifier_unless_told():
     config = resolve(RunConfig(train=FitConfig(steps=7, lr=0.5)), small_board())
     assert (config.embed.steps, config.embed.lr) == (7, 0.5)
+
+
+@pytest.mark.parametrize("model", SPECIALISED)
+@pytest.mark.parametrize("preset", ["quick", "paper"])
+def test_specialised_models_have_settings_of_their_own(model, preset):
+    asked = RunConfig(preset=preset, model=ModelConfig(name=model))
+    config = resolve(asked, graph_named("tolokers"))
+    usual = SPECIALISED[model].usual
+    assert (config.model.layers, config.model.hidden) == (usual.layers, usual.hidden)
+    assert config.train.lr == usual.lr
+    assert config.train.steps == (1000 if preset == "paper" else QUICK.steps)
+    assert set(config.model.options) == set(SPECIALISED[model].options)
+    assert resolve(config, graph_named("tolokers")) == config
 
 
 @pytest.mark.parametrize("model", ["resnet", "gcn", "sage", "gat-sep", "gt-sep"])
@@ -307,6 +351,22 @@ def test_paper_preset_knows_its_datasets_only():
             r"'model' must be one of .* for the backbone 'tuned' \(got 'gt'\)",
         ),
         ({"model": {"norm": "group"}}, r"'norm' must be one of"),
+        (
+            {"model": {"name": "h2gcn", "backbone": "tuned"}},
+            r"'model' must be one of .* for the backbone 'tuned' \(got 'h2gcn'\)",
+        ),
+        (
+            {"model": {"name": "gpr-gnn", "options": {"alpha": 2}}},
+            r"'model.options.alpha' must be in \[0, 1\] \(got 2.0\)",
+        ),
+        (
+            {"model": {"name": "gcn", "options": {"alpha": 0.2}}},
+            r"'option of gcn' must be one of \[\] \(got 'alpha'\)",
+        ),
+        (
+            {"model": {"name": "polynormer", "options": {"heads": 3}}},
+            r"'hidden' must be a multiple of 3, .* \(got 64\)",
+        ),
         ({"model": {"name": "gat-sep", "hidden": 12}}, r"'hidden' .* multiple of 8"),
         ({"splits": [10]}, r"'split' of .* must be in \[0, 9\] \(got 10\)"),
         ({"splits": [-1]}, r"'split' of .* must be in \[0, 9\] \(got -1\)"),

@@ -84,7 +84,9 @@ def make_task(num_classes=3, *, evolved=False, drop_edge=0.0, self_loops=True, s
     )
 
 
-def make_network(task, *, backbone="benchmark", model="gcn", dropout=0.2, seed=0):
+def make_network(
+    task, *, backbone="benchmark", model="gcn", dropout=0.2, seed=0, options=None
+):
     with seeded(seed, "initialisation"):
         return build_network(
             backbone=backbone,
@@ -95,4 +97,6 @@ def make_network(task, *, backbone="benchmark", model="gcn", dropout=0.2, seed=0
             num_layers=2,
             num_graphs=len(task.graphs),
             dropout=dropout,
+            options=options,
+            num_nodes=task.x.size(0),
         )

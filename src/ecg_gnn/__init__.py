@@ -12,9 +12,11 @@ from ecg_gnn.config import (
 from ecg_gnn.data import GraphDataset, load_dataset, make_dataset
 from ecg_gnn.evolve import EvolveGraph, graph_statistics, knn_graph
 from ecg_gnn.nn import ECGConv
+from ecg_gnn.own.estimator import ECGClassifier
 from ecg_gnn.study import Report, run
 
 __all__ = [
+    "ECGClassifier",
     "ECGConv",
     "EmbedConfig",
     "EvolveConfig",

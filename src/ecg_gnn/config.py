@@ -126,6 +126,8 @@ class ModelConfig(_Section):
     """Share of evolved edges dropped afresh in every layer of every training step"""
     norm: str = "batch"
     """Normalisation of the tuned backbone"""
+    options: dict[str, Any] = field(default_factory=dict, hash=False)
+    """What only this model has, by name; see ``ecg_gnn.nn.read_options``"""
 
     prefix: ClassVar[str] = "model."
 
@@ -190,7 +192,12 @@ class RunConfig(_Section):
 
     def to_dict(self) -> dict[str, Any]:
         """Nested plain values, for JSON and YAML."""
-        return dataclasses.asdict(self)
+        values = dataclasses.asdict(self)
+        # No options, no place for them: what settings named before there were any
+        # keeps its name.
+        if not self.model.options:
+            del values["model"]["options"]
+        return values
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
@@ -261,6 +268,8 @@ def _parse(hint: Any, value: Any, name: str) -> Any:
     if typing.get_origin(wanted) is Literal:
         check_choice(name, value, typing.get_args(wanted))
         return value
+    if typing.get_origin(wanted) is dict:
+        return _parse_options(value, name)
     if typing.get_origin(wanted) is tuple:
         item = typing.get_args(wanted)[0]
         if not isinstance(value, list | tuple | range):
@@ -276,3 +285,14 @@ def _parse(hint: Any, value: Any, name: str) -> Any:
         except (ValueError, OverflowError):
             pass
     raise InputError(f"{name!r} must be of type {wanted.__name__} (got {value!r})")
+
+
+def _parse_options(value: Any, name: str) -> dict[str, Any]:
+    """Plain values by name, in the order of the names: equal options are one text."""
+    if not isinstance(value, Mapping):
+        raise InputError(f"{name!r} must be a mapping of options (got {value!r})")
+    for key, inner in value.items():
+        if not isinstance(key, str) or not isinstance(inner, str | Real):
+            got = f"(got {key!r}: {inner!r})"
+            raise InputError(f"{name!r} must map names to numbers or texts {got}")
+    return {key: value[key] for key in sorted(value)}

@@ -94,6 +94,7 @@ def _trained_model(config: RunConfig, workspace: Workspace) -> TrainedModelEmbed
         dropout=model.dropout,
         drop_edge=known(model.drop_edge),
         norm=model.norm,
+        options=tuple(model.options.items()),
         train=train_config(config, config.train.steps, config.train.lr),
         device=config.device,
         progress=workspace.progress("MLP→GNN embedding"),

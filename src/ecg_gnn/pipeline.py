@@ -195,4 +195,6 @@ def _build(
             num_graphs=num_graphs,
             dropout=model.dropout,
             norm=model.norm,
+            options=model.options,
+            num_nodes=dataset.num_nodes,
         )

@@ -8,7 +8,13 @@ import torch
 from ecg_gnn.checks import InputError
 from ecg_gnn.config import Precision, RunConfig, known
 from ecg_gnn.data import GraphDataset
-from ecg_gnn.nn import build_network, model_names
+from ecg_gnn.nn import (
+    SPECIALISED,
+    build_network,
+    read_options,
+    selectable,
+    takes_evolved_graphs,
+)
 from ecg_gnn.paper import best_settings
 from ecg_gnn.train import computing_in, default_precision
 
@@ -35,16 +41,31 @@ QUICK = Defaults()
 
 
 def paper_defaults(dataset: str, model: str) -> Defaults:
-    """The benchmark's protocol with the paper's best settings."""
+    """The benchmark's protocol with the paper's best settings.
+
+    Of a specialised model, which the paper has no settings of, those it is used with.
+    """
     weak = best_settings(dataset, "resnet")
-    return Defaults(
+    base = Defaults(
         embed_layers=weak["layers"],
         embed_hidden=weak["hidden"],
         steps=1000,
         lr=3e-5,
         num_splits=10,
-        **({"k": 3} | best_settings(dataset, model)),
+        k=3,
     )
+    if model not in SPECIALISED:
+        return replace(base, **best_settings(dataset, model))
+    usual = SPECIALISED[model].usual
+    return replace(base, layers=usual.layers, hidden=usual.hidden, lr=usual.lr)
+
+
+def quick_defaults(model: str) -> Defaults:
+    """The small settings, of a specialised model those that it is used with."""
+    if model not in SPECIALISED:
+        return QUICK
+    usual = SPECIALISED[model].usual
+    return replace(QUICK, layers=usual.layers, hidden=usual.hidden, lr=usual.lr)
 
 
 def resolve(config: RunConfig, dataset: GraphDataset) -> RunConfig:
@@ -54,13 +75,14 @@ def resolve(config: RunConfig, dataset: GraphDataset) -> RunConfig:
         InputError: For a model, split or k that does not fit.
     """
     model, embed = config.model, config.embed
-    if model.name not in (allowed := model_names(model.backbone)):
+    if model.name not in (allowed := selectable(model.backbone)):
         raise InputError(
             f"'model' must be one of {allowed} for the backbone {model.backbone!r} "
             f"(got {model.name!r})"
         )
     paper = config.preset == "paper"
-    base = paper_defaults(dataset.name, model.name) if paper else QUICK
+    defaults = paper_defaults(dataset.name, model.name) if paper else None
+    base = defaults or quick_defaults(model.name)
     device = pick_device(config.device)
     train = replace(
         config.train,
@@ -78,6 +100,7 @@ def resolve(config: RunConfig, dataset: GraphDataset) -> RunConfig:
             layers=_first(model.layers, base.layers),
             hidden=_first(model.hidden, base.hidden),
             drop_edge=_first(model.drop_edge, base.drop_edge),
+            options=dict(read_options(model.name, model.options, model.backbone)),
         ),
         evolve=replace(config.evolve, k=_first(config.evolve.k, base.k)),
         embed=replace(
@@ -145,9 +168,11 @@ def _check_model(config: RunConfig, dataset: GraphDataset) -> None:
             hidden_channels=known(model.hidden),
             num_classes=dataset.num_classes,
             num_layers=1,
-            num_graphs=2,
+            num_graphs=2 if takes_evolved_graphs(model.backbone, model.name) else 1,
             dropout=model.dropout,
             norm=model.norm,
+            options=model.options,
+            num_nodes=dataset.num_nodes,
         )
 
 

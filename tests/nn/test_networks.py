@@ -167,6 +167,20 @@ def test_tuned_net_matches_pyg(model, norm, num_graphs):
     torch.testing.assert_close(got, expected, atol=1e-5, rtol=0)
 
 
+def test_tuned_net_with_a_linear_map_before_the_first_layer():
+    torch.manual_seed(4)
+    sizes = (FEATURES, CHANNELS, CLASSES, 2, 1)
+    net = TunedNet("gcn", *sizes, 0.0, "layer", input_linear=True).double()
+    graphs, x = inputs(1, True), random(NUM_NODES, FEATURES)
+    rest = TunedNet("gcn", CHANNELS, *sizes[1:], 0.0, "layer").double()
+    weights = net.state_dict()
+    rest.load_state_dict({n: w for n, w in weights.items() if "input" not in n})
+    mapped = F.linear(x, net.input.weight, net.input.bias)
+    torch.testing.assert_close(net(x, graphs), rest(mapped, graphs))
+    net = TunedNet("gcn", *sizes, 0.5, "layer", input_linear=True)
+    assert not torch.equal(net(x.float(), graphs), net(x.float(), graphs))
+
+
 def test_tuned_net_drops_after_every_layer():
     net = TunedNet("gcn", FEATURES, 64, CLASSES, 1, 1, 0.5, "layer")
     x, graphs = random(NUM_NODES, FEATURES, dtype=torch.float32), inputs(1, True)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from ecg_gnn.nn import SPECIALISED
 from ecg_gnn.paper import numbers
 
 
@@ -59,3 +60,13 @@ def test_best_hyperparameters():
     assert (found["layers"], found["hidden"], found["k"]) == (4, 256, 20)
     plain = numbers.best_hyperparameters("amazon-ratings", "sage")
     assert (plain["embedding"], plain["k"]) == ("none", None)
+
+
+def test_the_specialised_models_have_a_headline_and_no_ecg():
+    assert set(numbers.SPECIALISED) < set(SPECIALISED)
+    for model in numbers.SPECIALISED:
+        for dataset in numbers.DATASETS:
+            assert numbers.headline(dataset, model, ecg=False) is not None
+            assert numbers.headline(dataset, model, ecg=True) is None
+            assert numbers.winning_embedding(dataset, model) is None
+    assert numbers.headline("minesweeper", "fsgnn", ecg=False).mean == 90.08

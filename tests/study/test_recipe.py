@@ -8,15 +8,25 @@ import pytest
 
 from ecg_gnn.checks import InputError
 from ecg_gnn.data import CATALOGUE, load_dataset, make_dataset
+from ecg_gnn.nn import SPECIALISED, read_options
 from ecg_gnn.paper import best_settings, numbers
 from ecg_gnn.study import Only, Part, Recipe, load_recipe, shipped_recipes
 from ecg_gnn.study.bind import bind
+from ecg_gnn.study.commands import run_command
 from ecg_gnn.study.expand import expand
 from ecg_gnn.study.recipe_file import recipe_from_dict
 from small_runs import BOARD
 from small_studies import SMALL_RECIPE, small_recipe
 
-NAMES = ["embeddings", "paper-best", "paper-grid", "smoke", "statistics"]
+NAMES = [
+    "embeddings",
+    "paper-best",
+    "paper-grid",
+    "smoke",
+    "specialised",
+    "statistics",
+    "tuned",
+]
 BACKBONES = ["gcn", "sage", "gat-sep", "gt-sep"]
 
 
@@ -58,13 +68,14 @@ def test_shipped_recipes_expand_and_resolve(name):
     plans = plans_of(name)
     assert plans
     assert load_recipe(name).description
-    # Of the full grid every twentieth point: resolving each takes a minute.
-    some = plans[::20] if name == "paper-grid" else plans
+    # Of the full grids every twentieth point: resolving each takes a minute.
+    some = plans[::20] if name in ("paper-grid", "specialised") else plans
     graphs = {plan.dataset: stand_in(plan.dataset) for plan in some}
     groups = [group for plan in some for group in bind(plan, graphs)]
     assert all(group.units for group in groups)
     if name != "smoke" and name != "statistics":
         assert {len(group.units) for group in groups} == {10}
+    if name in ("paper-best", "paper-grid", "embeddings"):
         assert {group.config.train.steps for group in groups} == {1000}
 
 
@@ -114,6 +125,51 @@ def test_paper_grid_is_the_papers_grid():
     assert points["resnet", None] == points["gcn", None] == 5 * 3
     assert points["gcn", "mlp"] == points["gt-sep", "mlp-gnn"] == 5 * 3 * 3 * 2
     assert points["sage", "identity"] == 5 * 3 * 2
+
+
+def test_specialised_has_every_model_with_a_grid_of_its_own():
+    plans = expand(load_recipe("specialised"), Only(datasets=["minesweeper"]))
+    graph = {"minesweeper": stand_in("minesweeper")}
+    points = {}
+    for plan in plans:
+        points.setdefault(plan.config.model.name, []).append(plan)
+    assert set(points) == set(SPECIALISED)
+    for name, found in points.items():
+        assert 1 <= len(found) <= 40
+        assert (len(found) == 1) == (name == "polynormer")
+        (group,) = bind(found[-1], graph)
+        assert group.config.model.options == dict(
+            read_options(name, found[-1].config.model.options)
+        )
+        assert {plan.variant.name for plan in found} == {"baseline"}
+
+
+def test_polynormer_has_the_authors_settings():
+    only = Only(datasets=["tolokers"], models=["polynormer"])
+    (plan,) = expand(load_recipe("specialised"), only)
+    (group,) = bind(plan, {"tolokers": stand_in("tolokers")})
+    model = group.config.model
+    assert (model.layers, model.hidden, model.dropout) == (7, 960, 0.5)
+    assert (model.options["heads"], model.options["beta"]) == (16, 0.1)
+    assert (group.config.train.steps, group.config.train.lr) == (800, 1e-3)
+
+
+def test_tuned_has_eighteen_settings():
+    plans = expand(load_recipe("tuned"), Only(variants=["baseline"]))
+    found = {(p.dataset, p.config.model.name): p.config for p in plans}
+    datasets = [*numbers.DATASETS, "roman-empire-glove"]
+    assert set(found) == {(d, m) for d in datasets for m in ("gcn", "sage", "gat")}
+    assert len(plans) == 18
+    for config in found.values():
+        assert config.model.backbone == "tuned"
+        assert None not in (config.model.layers, config.train.lr, config.train.steps)
+    one = found["questions", "sage"]
+    assert (one.model.layers, one.model.hidden, one.model.norm) == (6, 512, "layer")
+    assert (one.model.dropout, one.train.lr, one.train.steps) == (0.2, 3e-5, 1500)
+    borrowed = found["roman-empire-glove", "gcn"]
+    assert borrowed.model == found["roman-empire", "gcn"].model
+    first = {d for (d, _), c in found.items() if c.model.options.get("input_linear")}
+    assert first == {"roman-empire", "roman-empire-glove", "questions"}
 
 
 def test_statistics_measures_the_papers_graphs():
@@ -189,6 +245,33 @@ def test_overrides_win_over_settings_and_grids():
     assert found["bgrl"] == ["exclude", "add"]
 
 
+def test_options_are_settings_by_dotted_names():
+    recipe = small_recipe(
+        models=["gpr-gnn"],
+        variants=["baseline", "mlp"],
+        settings={"model.options": {"hop_dropout": 0.5}},
+        grid={"model.options.alpha": [0.1, "5e-1"]},
+    )
+    plans = expand(recipe)
+    graph = {plans[0].dataset: stand_in(plans[0].dataset)}
+    groups = [group for plan in plans for group in bind(plan, graph)]
+    found = [group.config.model.options for group in groups]
+    assert found == 2 * [
+        {"alpha": 0.1, "hop_dropout": 0.5},
+        {"alpha": 0.5, "hop_dropout": 0.5},
+    ]
+    assert len({group.configuration.id for group in groups}) == 4
+    stored = groups[1].configuration
+    assert stored.config["model"]["options"]["alpha"] == 0.5
+    command = run_command(stored, 0)
+    assert "--set alpha=0.5 --set hop_dropout=0.5" in command
+
+
+def test_models_for_one_graph_have_no_variants():
+    recipe = small_recipe(models=["linkx"], variants=["baseline", "mlp", "identity"])
+    assert {plan.variant.name for plan in expand(recipe)} == {"baseline"}
+
+
 def test_only_some_of_it():
     recipe = load_recipe("smoke")
     only = Only(datasets=["csbm"], models=["gcn"], variants=["mlp"], splits=(1,))
@@ -210,6 +293,9 @@ WRONG = [
     ({"preset": "papr"}, r"'preset' must be one of \['quick', 'paper'\]"),
     ({"task": "guess"}, r"'task' must be one of \['train', 'statistics'\]"),
     ({"settings": {"model.width": 3}}, r"'a key of settings' must be one of"),
+    ({"settings": {"model.options.": 3}}, r"'option of gcn' must be one of \[\]"),
+    ({"settings": {"model.options.eps": 3}}, r"'option of gcn' .* \(got 'eps'\)"),
+    ({"settings": {"model.options": 3}}, r"must be a mapping of options \(got 3\)"),
     ({"settings": {"seed": 3}}, r"it has the place 'seeds' of its own"),
     ({"settings": {"model.layers": "two"}}, r"must be of type int \(got 'two'\)"),
     ({"grid": {"model.layers": 2}}, r"'grid.model.layers' must be a list \(got 2\)"),
@@ -224,8 +310,12 @@ WRONG = [
     ("changed", "message"), WRONG, ids=lambda value: str(value)[:30]
 )
 def test_mistakes_are_named(changed, message):
+    def plan():
+        first = expand(recipe_from_dict(SMALL_RECIPE | changed, "small"))[0]
+        return bind(first, {first.dataset: stand_in(first.dataset)})
+
     with pytest.raises(InputError, match=message):
-        expand(recipe_from_dict(SMALL_RECIPE | changed, "small"))
+        plan()
 
 
 def test_files_that_are_no_recipes(tmp_path):

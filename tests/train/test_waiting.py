@@ -2,10 +2,10 @@
 
 import pytest
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from ecg_gnn.train.state import TrainState
 from ecg_gnn.train.training import run_step
+from no_waiting import NoWaiting, start
 from toy_graphs import make_network, make_task
 
 CASES = {
@@ -23,29 +23,6 @@ def case(request):
 @pytest.fixture(params=[2, 3])
 def task(request):
     return make_task(request.param, evolved=True, drop_edge=0.5)
-
-
-class NoWaiting(TorchDispatchMode):
-    """Refuses every operation whose result a GPU would have to send to the host."""
-
-    waits = frozenset({"_local_scalar_dense", "nonzero", "equal", "masked_select"})
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        name = func.overloadpacket.__name__
-        assert name not in self.waits, f"{name} waits for the device"
-        if name.startswith("index"):
-            chosen = args[1] if isinstance(args[1], list | tuple) else []
-            for index in chosen:
-                by_mask = index is not None and index.dtype == torch.bool
-                assert not by_mask, f"{name} by a mask waits for the device"
-        return func(*args, **kwargs or {})
-
-
-def start(network):
-    """The state with the fused optimizer, as on a GPU: the other one waits on CPU."""
-    state = TrainState.start(network, 1e-3, 0.0, 5)
-    state.optimizer = torch.optim.AdamW(network.parameters(), lr=1e-3, fused=True)
-    return state
 
 
 def test_the_watch_sees_waiting():

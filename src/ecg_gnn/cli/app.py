@@ -7,7 +7,11 @@ import typer
 from ecg_gnn._version import __version__
 from ecg_gnn.cli.bench import app as bench_app
 from ecg_gnn.cli.data import app as data_app
+from ecg_gnn.cli.explain import explain
+from ecg_gnn.cli.fit import fit
 from ecg_gnn.cli.homophily import homophily
+from ecg_gnn.cli.own_data import import_
+from ecg_gnn.cli.predict import predict
 from ecg_gnn.cli.run import run
 from ecg_gnn.cli.study import app as study_app
 
@@ -23,6 +27,10 @@ app = typer.Typer(
 )
 app.command()(run)
 app.command()(homophily)
+app.command()(fit)
+app.command()(predict)
+app.command()(explain)
+data_app.command("import")(import_)
 app.add_typer(study_app, name="study")
 app.add_typer(data_app, name="data")
 app.add_typer(bench_app, name="bench")

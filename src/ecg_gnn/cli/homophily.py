@@ -95,7 +95,8 @@ def statistics_of(
     edge_index: Any, dataset: GraphDataset, directed: bool
 ) -> dict[str, float | int | None]:
     """Statistics as JSON has them: what is undefined is null."""
-    return plain(graph_statistics(edge_index, dataset.y, directed=directed))
+    labelled = dataset.labelled_part(edge_index)
+    return plain(graph_statistics(*labelled, directed=directed))
 
 
 def _evolved(

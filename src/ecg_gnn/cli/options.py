@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated, Any, get_args
 
 import typer
+import yaml
 
 from ecg_gnn import config
 from ecg_gnn.checks import InputError
@@ -142,6 +143,24 @@ def parse_splits(text: str | None) -> tuple[int, ...] | None:
             f"'splits' must name at least one split, each once (got {text!r})"
         )
     return tuple(found)
+
+
+def parse_options(texts: list[str] | None) -> dict[str, Any] | None:
+    """Read ``alpha=0.2`` and the like; numbers and yes/no as YAML writes them."""
+    if not texts:
+        return None
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip() or name.strip() in found:
+            raise InputError(
+                f"'set' must be like alpha=0.2, each name once (got {text!r})"
+            )
+        try:
+            found[name.strip()] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            found[name.strip()] = value
+    return found
 
 
 def default_cache() -> EmbeddingCache:

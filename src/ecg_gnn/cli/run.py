@@ -12,7 +12,7 @@ from ecg_gnn.cli import options as opt
 from ecg_gnn.cli.show import ProgressDisplay, print_json, print_table
 from ecg_gnn.config import RunConfig
 from ecg_gnn.files import write_text
-from ecg_gnn.nn import MODULES
+from ecg_gnn.nn import MODULES, SPECIALISED
 from ecg_gnn.presets import QUICK
 from ecg_gnn.study import Record, Report
 from ecg_gnn.study import run as run_all
@@ -69,7 +69,8 @@ def run(
     model: Annotated[
         str | None,
         typer.Option(
-            help=f"Message passing: one of {', '.join(MODULES)}.",
+            help=f"Message passing: one of {', '.join(MODULES)}; or a whole network: "
+            f"one of {', '.join(SPECIALISED)}.",
             rich_help_panel=opt.STEP_3,
         ),
     ] = None,
@@ -110,6 +111,15 @@ def run(
         str | None,
         typer.Option(
             help="Of the tuned backbone: batch, layer or none.",
+            rich_help_panel=opt.STEP_3,
+        ),
+    ] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            help="NAME=VALUE: what only one of the whole networks has, such as "
+            "alpha=0.2 of gpr-gnn. Repeat it for several.",
             rich_help_panel=opt.STEP_3,
         ),
     ] = None,
@@ -184,6 +194,7 @@ def run(
             dropout=dropout,
             drop_edge=drop_edge,
             norm=norm,
+            options=opt.parse_options(option),
         ),
         "train": opt.given(lr=lr, steps=steps, precision=precision),
     }
@@ -222,6 +233,8 @@ def merge(
             inner = merged.get(name, {})
             if isinstance(inner, dict):  # anything else is refused with the config
                 merged[name] = {**inner, **values}
+                if isinstance(inner.get("options"), dict) and "options" in values:
+                    merged[name]["options"] = {**inner["options"], **values["options"]}
     return merged
 
 

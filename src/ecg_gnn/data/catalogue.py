@@ -13,6 +13,7 @@ from ecg_gnn.data.download import Progress
 from ecg_gnn.data.download import download as fetch
 from ecg_gnn.data.entries import CATALOGUE as CATALOGUE
 from ecg_gnn.data.entries import Entry as Entry
+from ecg_gnn.data.folder import is_graph_folder, read_graph_folder
 from ecg_gnn.data.generators import csbm, minesweeper_gen
 from ecg_gnn.data.npz import read_npz
 from ecg_gnn.data.planetoid import load_planetoid, planetoid_present
@@ -37,14 +38,16 @@ def load_dataset(
 
     Args:
         spec: A catalogue name ("minesweeper"), a path to an .npz file (it ends in
-            .npz or has a path separator), or a generator with parameters
-            ("csbm:nodes=5000,homophily=0.1").
+            .npz or has a path separator), a folder that ``ecg-gnn data import`` wrote,
+            or a generator with parameters ("csbm:nodes=5000,homophily=0.1").
         data_root: See :func:`resolve_data_root`.
         download: Whether an absent official file may be fetched.
         progress: Told about the bytes of a download.
     """
+    path = Path(spec).expanduser()
+    if is_graph_folder(path):
+        return read_graph_folder(path).dataset
     if spec.endswith(".npz") or os.sep in spec or (os.altsep and os.altsep in spec):
-        path = Path(spec).expanduser()
         return read_npz(path, path.stem)
     name, colon, parameters = spec.partition(":")
     entry = find_entry(name)
@@ -83,8 +86,8 @@ def find_entry(name: str) -> Entry:
     close = difflib.get_close_matches(wanted, CATALOGUE, n=1)
     hint = f"; did you mean {close[0]!r}?" if close else ""
     raise InputError(
-        f"'dataset' must be a path to an .npz file or one of {list(CATALOGUE)} "
-        f"(got {name!r}{hint})"
+        f"'dataset' must be a path to an .npz file, a graph folder, or one of "
+        f"{list(CATALOGUE)} (got {name!r}{hint})"
     )
 
 

@@ -37,7 +37,7 @@ class GraphDataset:
     x: Tensor
     """Features, float32 [N, F]."""
     y: Tensor
-    """Classes 0..C-1, int64 [N]."""
+    """Classes 0..C-1, int64 [N]; -1 where nobody knows the class."""
     edge_index: Tensor
     """int64 [2, E]: sorted, each edge once, no self-loops; both ways if undirected."""
     num_classes: int
@@ -69,6 +69,11 @@ class GraphDataset:
         return stored if self.directed else stored // 2
 
     @property
+    def num_unlabelled(self) -> int:
+        """Nodes whose class nobody knows; they are in no split."""
+        return int((self.y == validate.UNLABELLED).sum())
+
+    @property
     def num_splits(self) -> int:
         """S."""
         return self.train_masks.size(0)
@@ -87,6 +92,19 @@ class GraphDataset:
             index=index,
         )
 
+    def labelled_part(self, edge_index: Tensor) -> tuple[Tensor, Tensor]:
+        """Edges between nodes with a class, renumbered, and those classes.
+
+        What is measured about classes is measured there; where every node has a class
+        it is the whole graph.
+        """
+        if not self.num_unlabelled:
+            return edge_index, self.y
+        labelled = self.y != validate.UNLABELLED
+        number = labelled.long().cumsum(0) - 1
+        kept = labelled[edge_index].all(0)
+        return number[edge_index[:, kept]], self.y[labelled]
+
     def data(self) -> "Data":
         """The graph as PyG knows it, without the splits."""
         from torch_geometric.data import Data  # takes seconds; listing needs none
@@ -95,7 +113,7 @@ class GraphDataset:
 
     def with_random_splits(self, num_splits: int, seed: int) -> "GraphDataset":
         """The same graph under fresh stratified 50/25/25 splits."""
-        masks = stratified_splits(self.y, num_splits, seed)
+        masks = _draw_splits(self.y, num_splits, seed)
         masks = _checked_masks(self.name, masks, self.y, self.metric)
         drawn = f"{num_splits} random splits from seed {seed}"
         return dataclasses.replace(
@@ -124,6 +142,7 @@ def make_dataset(
     seed: int = 0,
     metric: str | None = None,
     directed: bool = False,
+    unlabelled: bool = False,
     sha256: str | None = None,
     note: str = "",
     source: str | None = None,
@@ -142,19 +161,22 @@ def make_dataset(
         seed: The seed of those splits.
         metric: "accuracy" or "roc_auc"; by default ROC AUC for two classes.
         directed: Whether (u, v) differs from (v, u).
+        unlabelled: Whether nodes may have no class, written as -1.
         sha256: Of the file; by default of the contents.
         note: See :class:`GraphDataset`.
         source: Whom error messages name, by default ``name``.
     """
     source = source or name
     features = validate.check_features(source, _array(x))
-    labels = validate.check_labels(source, _array(y), len(features))
+    labels = validate.check_labels(
+        source, _array(y), len(features), unlabelled=unlabelled
+    )
     pairs = validate.check_edges(source, _array(edges), len(features))
     num_classes = int(labels.max()) + 1
     checked_metric = validate.check_metric(source, metric, num_classes)
     tx, ty = torch.from_numpy(features), torch.from_numpy(labels)
     edge_index = canonical_edge_index(pairs, len(features), directed)
-    drawn = masks or stratified_splits(ty, num_splits, seed)
+    drawn = masks or _draw_splits(ty, num_splits, seed)
     if masks is None:  # the caller gave none, so the message must say whose they are
         source = f"{source}: splits drawn from seed {seed}"
     train, val, test = _checked_masks(source, drawn, ty, checked_metric)
@@ -172,6 +194,17 @@ def make_dataset(
         sha256=sha256 or _contents_sha256(tx, ty, edge_index, train, val, test),
         note=note,
     )
+
+
+def _draw_splits(y: Tensor, num_splits: int, seed: int) -> Masks:
+    """Stratified splits of the nodes that have a class."""
+    labelled = y != validate.UNLABELLED
+    drawn = stratified_splits(y[labelled], num_splits, seed)
+    masks = tuple(labelled.new_zeros(num_splits, y.numel()) for _ in drawn)
+    for mask, part in zip(masks, drawn, strict=True):
+        mask[:, labelled] = part
+    train, val, test = masks
+    return train, val, test
 
 
 def canonical_edge_index(

@@ -1,13 +1,11 @@
 """The benchmark's .npz format, read as if a stranger had written the file."""
 
-import io
-import math
-import zipfile
 from pathlib import Path
 
 import numpy as np
 
 from ecg_gnn.checks import InputError
+from ecg_gnn.data.archive import read_archive
 from ecg_gnn.data.dataset import GraphDataset, make_dataset
 from ecg_gnn.data.validate import GRAPH_KEYS, MASK_KEYS, AnyArray, check_keys
 from ecg_gnn.files import atomic_path, sha256_of_file
@@ -15,9 +13,6 @@ from ecg_gnn.files import atomic_path, sha256_of_file
 # Ours, beside the benchmark's keys, and written for directed graphs only: the
 # benchmark has none, and its readers ignore what they do not know.
 _DIRECTED_KEY = "directed"
-
-# Deflate cannot shrink data more than this; a file that claims to is made to hurt.
-_MAX_DEFLATE_RATIO = 1032
 
 
 def read_npz(
@@ -74,8 +69,14 @@ def read_npz(
 def write_npz(dataset: GraphDataset, path: str | Path) -> None:
     """Write a graph in the same format; the same graph always gives the same bytes.
 
-    The format has no place for the name, the note, or a metric other than the default.
+    The format has no place for the name, the note, or a metric other than the default,
+    nor for nodes without a class.
     """
+    if dataset.num_unlabelled:
+        raise InputError(
+            f"{path}: cannot be written: every node of an .npz graph must have a class "
+            f"(got {dataset.num_unlabelled} without)"
+        )
     source, target = dataset.edge_index
     once = source < target
     if dataset.directed:
@@ -107,65 +108,8 @@ def _checksum(path: Path) -> str:
 
 def _read_arrays(path: Path) -> dict[str, AnyArray]:
     """The arrays of a file that we know; anything else in it is left alone."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            _check_sizes(path, archive)
-            members = set(archive.namelist())
-            check_keys(str(path), (name.removesuffix(".npy") for name in members))
-            known = [*GRAPH_KEYS, *MASK_KEYS, _DIRECTED_KEY]
-            return {
-                key: _read_array(path, key, archive.read(f"{key}.npy"))
-                for key in known
-                if f"{key}.npy" in members
-            }
-    except InputError:
-        raise
-    # Damaged bytes raise a dozen types across zipfile, zlib, struct, tokenize and
-    # NumPy, and which of them differs between versions; all mean the same to the user.
-    except Exception as error:
-        reason = (str(error).splitlines() or [""])[0]
-        raise InputError(
-            f"{path}: must be a whole .npz file (got {type(error).__name__}: {reason})"
-        ) from error
 
+    def check(names: set[str]) -> None:
+        check_keys(str(path), names)
 
-def _check_sizes(path: Path, archive: zipfile.ZipFile) -> None:
-    """Refuse an archive that claims to unpack to more than its bytes could hold."""
-    claimed = sum(member.file_size for member in archive.infolist())
-    possible = _MAX_DEFLATE_RATIO * path.stat().st_size
-    if claimed > possible:
-        raise InputError(
-            f"{path}: must unpack to at most {possible} bytes, given its own size "
-            f"(got a claim of {claimed})"
-        )
-    for member in archive.infolist():
-        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise InputError(
-                f"{path}: {member.filename!r} must be stored or deflated (got "
-                f"compression type {member.compress_type})"
-            )
-
-
-def _read_array(path: Path, key: str, content: bytes) -> AnyArray:
-    """One .npy member, its header checked before memory is taken for it."""
-    file = io.BytesIO(content)
-    version = np.lib.format.read_magic(file)
-    read_header = {
-        (1, 0): np.lib.format.read_array_header_1_0,
-        (2, 0): np.lib.format.read_array_header_2_0,
-    }[version]
-    shape, _, dtype = read_header(file)
-    if dtype.hasobject:
-        raise InputError(
-            f"{path}: {key!r} must be an array of plain numbers (got pickled Python "
-            "objects, which are never loaded)"
-        )
-    claimed = math.prod(shape) * dtype.itemsize
-    if min(shape, default=0) < 0 or claimed != len(content) - file.tell():
-        raise InputError(
-            f"{path}: {key!r} must have the {claimed} bytes of its shape "
-            f"{list(shape)} (got {len(content) - file.tell()})"
-        )
-    file.seek(0)
-    array: AnyArray = np.lib.format.read_array(file, allow_pickle=False)
-    return array
+    return read_archive(path, [*GRAPH_KEYS, *MASK_KEYS, _DIRECTED_KEY], check)

@@ -19,6 +19,9 @@ AnyArray = NDArray[Any]
 GRAPH_KEYS = ("node_features", "node_labels", "edges")
 MASK_KEYS = ("train_masks", "val_masks", "test_masks")
 
+UNLABELLED = -1
+"""The class of a node whose class nobody knows; such a node is in no mask."""
+
 # A class of one or two nodes cannot be in all of train, validation and test; the
 # benchmark's own texas has a class of one, outside four of its training splits.
 _SPLITTABLE = 3
@@ -58,25 +61,28 @@ def check_features(source: str, x: AnyArray) -> NDArray[np.float32]:
     return features
 
 
-def check_labels(source: str, y: AnyArray, num_nodes: int) -> NDArray[np.int64]:
-    """Classes 0..C-1, every one present, one per node."""
+def check_labels(
+    source: str, y: AnyArray, num_nodes: int, *, unlabelled: bool = False
+) -> NDArray[np.int64]:
+    """Classes 0..C-1, every one present, one per node; -1 for none, if allowed."""
     _check_kind(source, "node_labels", y, "iu", "integers")
     if y.shape != (num_nodes,):
         raise InputError(
             f"{source}: 'node_labels' must be one label per node, shape "
             f"[{num_nodes}] (got shape {list(y.shape)})"
         )
-    if y.min() < 0:
-        node = int(np.argmax(y < 0))
+    lowest = UNLABELLED if unlabelled else 0
+    if y.min() < lowest:
+        node = int(np.argmax(y < lowest))
         raise InputError(
             f"{source}: 'node_labels' must not be negative (got {y[node]} at node "
             f"{node})"
         )
-    classes = np.unique(y)
+    classes = np.unique(y[y >= 0])
     if len(classes) < 2:
+        got = f"only class {classes[0]}" if len(classes) else "no label at all"
         raise InputError(
-            f"{source}: 'node_labels' must have at least 2 classes (got only class "
-            f"{classes[0]})"
+            f"{source}: 'node_labels' must have at least 2 classes (got {got})"
         )
     absent = classes != np.arange(len(classes), dtype=classes.dtype)
     if absent.any():
@@ -136,7 +142,14 @@ def check_masks(
             f"{source}: train, val and test must not overlap (got node {node} in two "
             f"of them in split {split})"
         )
-    sizes = np.bincount(y)
+    unknown = (train | val | test) & (y == UNLABELLED)
+    if unknown.any():
+        split, node = np.argwhere(unknown)[0].tolist()
+        raise InputError(
+            f"{source}: nodes in train, val or test must have a label (got node {node} "
+            f"without one in split {split})"
+        )
+    sizes = np.bincount(y[y >= 0])
     learnable = sizes >= _SPLITTABLE
     _check_classes(source, "train_masks", train, y, learnable)
     if metric == "roc_auc":

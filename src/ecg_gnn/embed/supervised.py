@@ -1,6 +1,7 @@
 """What the two supervised embedders share: a network trained on the shown labels."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -35,6 +36,7 @@ def fit_network(
     seed: int,
     device: str,
     norm: str = "batch",
+    options: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> Network:
     """Train a classifier on training labels, stopped on validation labels."""
@@ -50,6 +52,8 @@ def fit_network(
             num_graphs=len(graphs),
             dropout=dropout,
             norm=norm,
+            options=options,
+            num_nodes=data.num_nodes,
         )
     task = Task(
         x=data.x,

@@ -1,6 +1,7 @@
 """Embeddings of a trained model (the paper's MLP→GNN)."""
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from torch import Tensor
 from torch_geometric.data import Data
@@ -29,6 +30,7 @@ class TrainedModelEmbedder:
         dropout: Dropout rate.
         drop_edge: DropEdge rate on the evolved graph.
         norm: Normalisation of the tuned backbone.
+        options: What only this model has, as pairs.
         train: Steps, learning rate and precision.
         device: Where to train.
         progress: Told how training goes.
@@ -41,6 +43,7 @@ class TrainedModelEmbedder:
     dropout: float = 0.2
     drop_edge: float = 0.0
     norm: str = "batch"
+    options: tuple[tuple[str, Any], ...] = ()
     train: TrainConfig = field(default_factory=TrainConfig)
     device: str = "cpu"
     progress: Progress | None = field(default=None, compare=False, repr=False)
@@ -66,6 +69,7 @@ class TrainedModelEmbedder:
             seed=seed,
             device=self.device,
             norm=self.norm,
+            options=dict(self.options),
             progress=self.progress,
         )
         return replace(self, network=network)

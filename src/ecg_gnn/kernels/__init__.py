@@ -9,8 +9,13 @@ from ecg_gnn.kernels.adjacency import Adjacency
 from ecg_gnn.kernels.attention import additive_attention, dot_product_attention
 from ecg_gnn.kernels.dropout import dropout
 from ecg_gnn.kernels.engine import Engine, current_engine, using_engine
+from ecg_gnn.kernels.gates import edge_scores, gated_sum
 from ecg_gnn.kernels.linear import joint_linear, linear_dropout, product
-from ecg_gnn.kernels.neighbours import neighbour_mean, normalized_sum
+from ecg_gnn.kernels.neighbours import (
+    neighbour_mean,
+    neighbour_sum,
+    normalized_sum,
+)
 from ecg_gnn.kernels.norm import add_norm
 from ecg_gnn.kernels.randomness import StepSeeds, keep_mask
 
@@ -23,10 +28,13 @@ __all__ = [
     "current_engine",
     "dot_product_attention",
     "dropout",
+    "edge_scores",
+    "gated_sum",
     "joint_linear",
     "keep_mask",
     "linear_dropout",
     "neighbour_mean",
+    "neighbour_sum",
     "normalized_sum",
     "product",
     "using_engine",

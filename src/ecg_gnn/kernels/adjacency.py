@@ -40,6 +40,11 @@ class Order:
     def compact(self, name: str, values: Tensor) -> Tensor:
         """A 32-bit copy of an index array, made once and kept under its name."""
         if name not in self._compact:
+            if values.numel() >= 2**31:
+                raise InputError(
+                    "'engine' must be 'reference' for a graph of 2^31 edges or more "
+                    f"(got {values.numel()})"
+                )
             self._compact[name] = values.int()
         return self._compact[name]
 
@@ -203,6 +208,16 @@ class Adjacency:
     def mean_scale(self) -> Tensor:
         """``1 / in_degree``; degrees count as at least one, ``[N]``."""
         return 1.0 / self.in_degree.clamp_min(1)
+
+    @cached_property
+    def unit_scale(self) -> Tensor:
+        """One for every node, ``[N]``."""
+        return torch.ones_like(self.mean_scale)
+
+    @cached_property
+    def unit_weight(self) -> EdgeWeight:
+        """One for every edge, 0 if dropped."""
+        return self._weight(self.unit_scale[self.target])
 
     @cached_property
     def symmetric_weight(self) -> EdgeWeight:

@@ -40,7 +40,7 @@ def additive_attention(
     source, target = scores.unbind(1)
     if compiled.usable(values, heads):
         return compiled.additive_attention(adjacency, source, target, values, slope)
-    sums = _take(adjacency, source, False) + _take(adjacency, target, True)
+    sums = take(adjacency, source, False) + take(adjacency, target, True)
     weight = edge_softmax(adjacency, F.leaky_relu(sums, slope))
     return weighted_sum(adjacency, weight, values)
 
@@ -58,7 +58,7 @@ def dot_product_attention(adjacency: Adjacency, packed: Tensor) -> Tensor:
     """
     nodes, _, channels, heads = packed.shape
     _check(adjacency, packed, (nodes, 3, channels, heads), packed=packed)
-    if gpu.usable(packed, heads):
+    if gpu.usable(packed[:, 0], heads):
         out: Tensor = gpu.kernels().dot_product_attention(adjacency, packed)
         return out
     if compiled.usable(packed, heads):
@@ -95,7 +95,8 @@ def _segment_sum(offsets: Tensor, rows: Tensor) -> Tensor:
     return torch.segment_reduce(rows, "sum", offsets=offsets, axis=0)
 
 
-def _take(adjacency: Adjacency, score: Tensor, at_target: bool) -> Tensor:
+def take(adjacency: Adjacency, score: Tensor, at_target: bool) -> Tensor:
+    """Every edge's source's or target's row of ``[N, H]`` scores, ``[E, H]``."""
     taken: Tensor = _Take.apply(adjacency, score, at_target)  # type: ignore[no-untyped-call]
     return taken
 

@@ -1,4 +1,4 @@
-"""The two fixed aggregations: GCN's normalised sum and SAGE's mean."""
+"""The fixed aggregations: GCN's normalised sum, SAGE's mean, and the plain sum."""
 
 from typing import Any
 
@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from ecg_gnn.checks import InputError
 from ecg_gnn.kernels import gpu
 from ecg_gnn.kernels.adjacency import Adjacency, EdgeWeight
 from ecg_gnn.kernels.products import bag_sum
@@ -13,6 +14,7 @@ from ecg_gnn.kernels.products import bag_sum
 
 def normalized_sum(adjacency: Adjacency, x: Tensor) -> Tensor:
     """``sum_v x_v / sqrt(d_in(u) d_out(v))``; a node without edges gets zero."""
+    _check(adjacency, x)
     if gpu.usable(x):
         return _scaled_sum(adjacency, adjacency.in_scale, adjacency.out_scale, x)
     return _fixed_sum(adjacency, adjacency.symmetric_weight, x)
@@ -20,9 +22,27 @@ def normalized_sum(adjacency: Adjacency, x: Tensor) -> Tensor:
 
 def neighbour_mean(adjacency: Adjacency, x: Tensor) -> Tensor:
     """``mean_v x_v`` over the incoming edges; a node without edges gets zero."""
+    _check(adjacency, x)
     if gpu.usable(x):
         return _scaled_sum(adjacency, adjacency.mean_scale, None, x)
     return _fixed_sum(adjacency, adjacency.mean_weight, x)
+
+
+def neighbour_sum(adjacency: Adjacency, x: Tensor) -> Tensor:
+    """``sum_v x_v`` over the incoming edges."""
+    _check(adjacency, x)
+    if gpu.usable(x):
+        return _scaled_sum(adjacency, adjacency.unit_scale, None, x)
+    return _fixed_sum(adjacency, adjacency.unit_weight, x)
+
+
+def _check(adjacency: Adjacency, x: Tensor) -> None:
+    """A row per node: kernels take this on trust."""
+    if x.dim() != 2 or x.size(0) != adjacency.num_nodes:
+        raise InputError(
+            f"'x' must have shape [{adjacency.num_nodes}, d], a row for each node "
+            f"(got {list(x.shape)})"
+        )
 
 
 def _fixed_sum(adjacency: Adjacency, weight: EdgeWeight, x: Tensor) -> Tensor:

@@ -1,10 +1,28 @@
 """What training needs of any network."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from torch import Tensor, nn
 
 from ecg_gnn.nn.parallel import GraphInput
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Known:
+    """What a network may know before it is trained: no label of any other node.
+
+    Attributes:
+        x: Features. ``[N, F]``
+        graphs: The input graph and any evolved ones.
+        train_index: The training nodes. ``[n]``
+        train_y: Their classes, in this order. ``[n]``
+    """
+
+    x: Tensor
+    graphs: Sequence[GraphInput]
+    train_index: Tensor
+    train_y: Tensor
 
 
 class Network(nn.Module):
@@ -21,3 +39,13 @@ class Network(nn.Module):
     def forward(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
         """Logits of every node."""
         return self.classify(self.represent(x, graphs))
+
+    def prepare(self, known: Known) -> None:
+        """Called once before the first step: start weights from training labels."""
+
+    def take_extra_loss(self) -> Tensor | None:
+        """What the last forward pass in training adds to the loss, once; None: nothing.
+
+        It must not wait for the device, like everything in a step.
+        """
+        return None

@@ -15,6 +15,7 @@ from ecg_gnn.kernels import (
 )
 from ecg_gnn.nn.dropout import Dropout
 from ecg_gnn.nn.network import Network
+from ecg_gnn.nn.options import Option
 from ecg_gnn.nn.parallel import GraphInput
 
 
@@ -63,6 +64,11 @@ NORMS: dict[str, type[nn.Module]] = {
 }
 
 
+TUNED_OPTIONS = {
+    "input_linear": Option(False, "a linear map and dropout before the first layer")
+}
+
+
 class TunedNet(Network):
     """Tuned classic GNNs: ``h <- Dropout(ReLU(Norm(sum_g conv_g(h) + W h)))``.
 
@@ -78,6 +84,7 @@ class TunedNet(Network):
         num_graphs: How many graphs the layers read in parallel.
         dropout: Dropout rate.
         norm: ``batch``, ``layer`` or ``none``.
+        input_linear: Whether ``Dropout(W_in x)`` goes before the first layer.
     """
 
     def __init__(
@@ -90,9 +97,12 @@ class TunedNet(Network):
         num_graphs: int,
         dropout: float,
         norm: str = "batch",
+        input_linear: bool = False,
     ) -> None:
         super().__init__()
-        widths = [in_channels] + [hidden_channels] * num_layers
+        self.input = nn.Linear(in_channels, hidden_channels) if input_linear else None
+        first = hidden_channels if input_linear else in_channels
+        widths = [first] + [hidden_channels] * num_layers
         self.skips = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(widths))
         self.branches = nn.ModuleList(
             nn.ModuleList(TUNED_CONVS[model](a, b) for a, b in pairwise(widths))
@@ -104,6 +114,8 @@ class TunedNet(Network):
 
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
         """Everything but the last linear map."""
+        if self.input is not None:
+            x = self.dropout(self.input(x))
         for layer, (skip, norm) in enumerate(zip(self.skips, self.norms, strict=True)):
             state = skip(x)
             for branch, graph in zip(self.branches, graphs, strict=True):

@@ -99,7 +99,7 @@ def bind_all(
 def describe(dataset: GraphDataset) -> DatasetInfo:
     """What the store keeps of a graph."""
     statistics = graph_statistics(
-        dataset.edge_index, dataset.y, directed=dataset.directed
+        *dataset.labelled_part(dataset.edge_index), directed=dataset.directed
     )
     return DatasetInfo(
         name=dataset.name,

@@ -44,7 +44,10 @@ def run_command(configuration: Configuration, split: int, seed: int = 0) -> str:
     settings |= {"embed.names": configuration.embedding or "none"}
     words, rest = ["ecg-gnn", "run"], []
     for name, value in settings.items():
-        if name not in _OPTIONS:
+        if name == "model.options":
+            for option, inner in value.items():
+                words += ["--set", f"{option}={inner}"]
+        elif name not in _OPTIONS:
             rest.append(f"{name}={value}")
         elif value is True:
             words.append(_OPTIONS[name])

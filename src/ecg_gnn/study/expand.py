@@ -14,8 +14,8 @@ from ecg_gnn.study.settings import unflatten
 from ecg_gnn.study.variants import (
     BASELINE,
     Variant,
+    evolves,
     identity_control,
-    reads_graph,
     variant_of,
 )
 
@@ -66,7 +66,7 @@ def _part_plans(recipe: Recipe, part: Part, only: Only) -> Iterator[Plan]:
 def _variants(
     task: Task, part: Part, dataset: str, model: str, only: Only
 ) -> list[Variant]:
-    """The variants of one cell: a model without a graph has the baseline alone."""
+    """The variants of one cell: a model that takes no evolved graph has one alone."""
     names = [name for name in part.variants if _wanted(name, only.variants)]
     chosen: list[Variant] = []
     for name in names:
@@ -82,7 +82,7 @@ def _variants(
     config = RunConfig.from_dict(unflatten(_fixed(part, dataset, model)))
     if task == "statistics":  # G's own are known with the graph
         chosen = [variant for variant in chosen if variant != BASELINE]
-    elif not reads_graph(config.model):
+    elif not evolves(config.model):
         chosen = [variant for variant in chosen if variant == BASELINE]
     return list(dict.fromkeys(chosen))
 

@@ -127,7 +127,7 @@ def _measure(runner: UnitRunner, unit: Unit) -> Result:
         for part in variant.embeddings
     ]
     found = [
-        plain(graph_statistics(edges, runner.dataset.y, directed=True))
+        plain(graph_statistics(*runner.dataset.labelled_part(edges), directed=True))
         for edges in graphs
     ]
     return Result(

@@ -6,10 +6,10 @@ from typing import Any, get_args
 
 from ecg_gnn import config
 from ecg_gnn.checks import InputError, check_choice
-from ecg_gnn.nn import MODULES
+from ecg_gnn.nn import MODULES, SPECIALISED
 from ecg_gnn.study.datasets import check_dataset
 from ecg_gnn.study.identity import Task
-from ecg_gnn.study.settings import DEFAULTS, Settings
+from ecg_gnn.study.settings import DEFAULTS, OPTION, Settings
 
 WINNER = "paper-winner"
 """The variant that stands for the embedding of the paper's best ECG model."""
@@ -52,7 +52,7 @@ class Part:
         for dataset in self.datasets:
             check_dataset(dataset)
         for model in self.models:
-            check_choice("models", model, MODULES)
+            check_choice("models", model, [*MODULES, *SPECIALISED])
         for variant in self.variants:
             _check_variant(variant)
         check_choice("preset", self.preset, get_args(config.Preset))
@@ -114,13 +114,18 @@ def check_mapping(name: str, values: Any, allowed: list[str]) -> None:
 
 
 def _check_settings(name: str, settings: Any) -> None:
-    check_mapping(name, settings, [*_SETTABLE, *_OWN_KEYS])
+    check_mapping(name, settings, [*_SETTABLE, *_OWN_KEYS, *_options_in(settings)])
     for key in settings:
         if key in _OWN_KEYS:
             raise InputError(
                 f"a key of {name!r} must be one of {_SETTABLE} (got {key!r}: it has "
                 f"the place {_OWN_KEYS[key]!r} of its own)"
             )
+
+
+def _options_in(settings: Any) -> list[str]:
+    """Keys that name an option: which ones there are is known with the model."""
+    return [key for key in settings if isinstance(key, str) and key.startswith(OPTION)]
 
 
 def _check_names(name: str, values: tuple[Any, ...]) -> None:

@@ -165,7 +165,7 @@ def _report(runner: UnitRunner, records: dict[Variant, list[Record]]) -> Report:
     dataset = runner.dataset
     summaries = {variant: summarize(found) for variant, found in records.items()}
     statistics = graph_statistics(
-        dataset.edge_index, dataset.y, directed=dataset.directed
+        *dataset.labelled_part(dataset.edge_index), directed=dataset.directed
     )
     return Report(
         dataset=dataset.name,

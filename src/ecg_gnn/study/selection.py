@@ -17,13 +17,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ecg_gnn.nn import SPECIALISED
 from ecg_gnn.study.paired import PairedTest, paired_test
 from ecg_gnn.study.store import Configuration, DatasetInfo, Store, UnitRecord
 from ecg_gnn.study.table import model_name, row_name
 from ecg_gnn.study.variants import identity_control
 
 _ORDER = ("baseline", "ecg", "identity", "random", "oracle")
-_MODEL_ORDER = ("resnet", "gcn", "sage", "gat", "gat-sep", "gt", "gt-sep")
+_MODEL_ORDER = (
+    *("resnet", "gcn", "sage", "gat", "gat-sep", "gt", "gt-sep"),
+    *SPECIALISED,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

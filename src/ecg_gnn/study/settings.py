@@ -6,6 +6,8 @@ from typing import Any
 from ecg_gnn.config import RunConfig
 
 Settings = Mapping[str, Any]
+OPTION = "model.options."
+"""How the dotted name of an option that only one model has begins."""
 
 
 def flatten(config: RunConfig) -> dict[str, Any]:
@@ -16,6 +18,7 @@ def flatten(config: RunConfig) -> dict[str, Any]:
             flat |= {f"{name}.{inner}": found for inner, found in value.items()}
         else:
             flat[name] = value
+    flat.setdefault("model.options", {})
     return flat
 
 
@@ -24,7 +27,11 @@ def unflatten(settings: Settings) -> dict[str, Any]:
     nested: dict[str, Any] = {}
     for name, value in settings.items():
         section, dot, inner = name.partition(".")
-        if dot:
+        if name.startswith(OPTION):  # one of the options, over all of them
+            model = nested.setdefault(section, {})
+            option = name.removeprefix(OPTION)
+            model["options"] = {**model.get("options", {}), option: value}
+        elif dot:
             nested.setdefault(section, {})[inner] = value
         else:
             nested[name] = value

@@ -1,5 +1,6 @@
 """Single trainings (a variant on a split), one after another or several at a time."""
 
+import gc
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
@@ -68,7 +69,7 @@ class UnitRunner:
             for index, name in zip(splits, names, strict=True)
         ]
         trained = classify_together(self.dataset, jobs, self.config, workspace)
-        peak = torch.cuda.max_memory_allocated(self.config.device) if on_gpu else None
+        peak = torch.cuda.max_memory_reserved(self.config.device) if on_gpu else None
         records = [
             self._record(variant, index, job, result, peak, len(units))
             for index, job, (_, result) in zip(splits, jobs, trained, strict=True)
@@ -126,7 +127,9 @@ class UnitRunner:
         return replace(own, progress=lambda work: on_progress(title, work))
 
     def _statistics(self, edges: Tensor) -> Statistics:
-        return plain(graph_statistics(edges, self.dataset.y, directed=True))
+        return plain(
+            graph_statistics(*self.dataset.labelled_part(edges), directed=True)
+        )
 
 
 def _finite(values: Sequence[float]) -> list[float | None]:
@@ -146,14 +149,25 @@ def _checked_score(score: float | None) -> float:
 def _run_group(
     runner: UnitRunner, group: Sequence[Unit]
 ) -> Iterator[tuple[Unit, Record]]:
-    """All at once; one by one if that fails, so that only the culprit is lost."""
+    """All at once; one by one if that fails, so that only culprits are lost."""
     try:
         yield from zip(group, runner.together(group), strict=True)
+        return
     except (InputError, torch.OutOfMemoryError):
         if len(group) == 1:
             raise
-        for unit in group:
+    # Not inside the block above: there the error would keep the group's memory alive.
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+    failed: InputError | torch.OutOfMemoryError | None = None
+    for unit in group:
+        try:
             yield unit, runner(unit)
+        except (InputError, torch.OutOfMemoryError) as error:
+            failed = failed or error
+    if failed is not None:
+        raise failed
 
 
 def _most_together(device: str) -> int:

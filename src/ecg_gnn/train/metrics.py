@@ -7,11 +7,22 @@ import torch.nn.functional as F
 from torch import Tensor
 
 
-def supervised_loss(logits: Tensor, y: Tensor) -> Tensor:
-    """Cross-entropy; binary cross-entropy where there is one logit."""
-    if logits.size(1) == 1:
-        return F.binary_cross_entropy_with_logits(logits[:, 0], y.to(logits.dtype))
-    return F.cross_entropy(logits, y)
+def supervised_loss(
+    logits: Tensor, y: Tensor, class_weights: Tensor | None = None
+) -> Tensor:
+    """Cross-entropy; binary cross-entropy where there is one logit.
+
+    With weights it is the weighted mean, whose weights are those of the nodes' classes.
+    """
+    if logits.size(1) > 1:
+        return F.cross_entropy(logits, y, class_weights)
+    target = y.to(logits.dtype)
+    if class_weights is None:
+        return F.binary_cross_entropy_with_logits(logits[:, 0], target)
+    weight = class_weights[y]
+    return F.binary_cross_entropy_with_logits(
+        logits[:, 0], target, weight / weight.mean()
+    )
 
 
 def accuracy(logits: Tensor, y: Tensor) -> Tensor:

@@ -37,6 +37,8 @@ class Task:
 
     Attributes:
         test_index: None where test labels are hidden (weak classifiers never see any).
+        class_weights: How much a node of each class counts in the loss; None: all the
+            same. ``[C]``
     """
 
     x: Tensor
@@ -46,10 +48,11 @@ class Task:
     val_index: Tensor
     test_index: Tensor | None
     metric: str
+    class_weights: Tensor | None = None
 
     def to(self, device: torch.device) -> "Task":
         """The same task on another device."""
-        test_index = self.test_index
+        test_index, weights = self.test_index, self.class_weights
         return Task(
             x=self.x.to(device),
             y=self.y.to(device),
@@ -58,6 +61,7 @@ class Task:
             val_index=self.val_index.to(device),
             test_index=None if test_index is None else test_index.to(device),
             metric=self.metric,
+            class_weights=None if weights is None else weights.to(device),
         )
 
 

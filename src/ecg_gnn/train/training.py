@@ -7,12 +7,15 @@ import torch
 from torch import Tensor
 
 from ecg_gnn.checks import InputError
-from ecg_gnn.nn.network import Network
+from ecg_gnn.nn.network import Known, Network
+from ecg_gnn.seeds import seeded
 from ecg_gnn.train.checkpoint import content_hash, load_checkpoint, save_checkpoint
 from ecg_gnn.train.metrics import METRICS, supervised_loss
 from ecg_gnn.train.program import StepProgram
 from ecg_gnn.train.state import TrainState
 from ecg_gnn.train.task import Task, TrainConfig, TrainResult
+
+_FORMAT = 2  # of checkpoints
 
 
 class Training:
@@ -39,6 +42,7 @@ class Training:
         self._checkpoint, self._fingerprint = checkpoint, ""
         if checkpoint is not None:
             self._fingerprint = _fingerprint(network, task, config, seed)
+        _prepare(network, task, seed)
         self.state = TrainState.start(
             network, config.lr, config.weight_decay, config.steps
         )
@@ -80,10 +84,25 @@ class Training:
         self._program.wait()
         result = _result(self.state, self.task)
         self.state.restore_best(self.network)
+        for parameter in self.network.parameters():  # each at home again, to be saved
+            parameter.data = parameter.data.clone()
         self.network.eval()
         if self._checkpoint is not None:
             self._checkpoint.unlink(missing_ok=True)
         return result
+
+
+def _prepare(network: Network, task: Task, seed: int) -> None:
+    """Show the network what it may know, the labels of training nodes only."""
+    known = Known(
+        x=task.x,
+        graphs=task.graphs,
+        train_index=task.train_index,
+        train_y=task.y[task.train_index],
+    )
+    with seeded(seed, "prepare"):
+        network.train()
+        network.prepare(known)
 
 
 def run_step(network: Network, task: Task, state: TrainState) -> None:
@@ -93,7 +112,9 @@ def run_step(network: Network, task: Task, state: TrainState) -> None:
     # Not by indexing, whose gradient sorts the indices: those here never repeat.
     logits = state.weights.call(network, task.x, task.graphs)
     logits = logits.index_select(0, task.train_index).float()
-    loss = supervised_loss(logits, task.y[task.train_index])
+    loss = supervised_loss(logits, task.y[task.train_index], task.class_weights)
+    if (extra := network.take_extra_loss()) is not None:
+        loss = loss + extra.float()
     loss.backward()
     state.optimizer.step()
     with torch.no_grad():
@@ -135,12 +156,15 @@ def _result(state: TrainState, task: Task) -> TrainResult:
 def _fingerprint(network: Network, task: Task, config: TrainConfig, seed: int) -> str:
     """Everything that determines a training, the first weights included."""
     test = [] if task.test_index is None else [task.test_index]
+    weights = [] if task.class_weights is None else [task.class_weights]
     edges = [graph.adjacency.edge_index() for graph in task.graphs]
     content = content_hash(
         [
             *network.state_dict().values(),
             *(task.x, task.y, task.train_index, task.val_index, *test, *edges),
+            *weights,
         ]
     )
     rates = [graph.drop_edge for graph in task.graphs]
-    return f"{seed}/{config}/{task.metric}/{rates}/{content}"
+    where = task.x.device.type  # GPUs draw other masks
+    return f"{_FORMAT}/{where}/{seed}/{config}/{task.metric}/{rates}/{content}"

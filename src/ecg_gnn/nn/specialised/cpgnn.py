@@ -1,0 +1,135 @@
+"""CPGNN: beliefs of an MLP, propagated through a learned compatibility of classes."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from ecg_gnn.kernels import Adjacency, neighbour_sum, normalized_sum
+from ecg_gnn.nn.dropout import Dropout
+from ecg_gnn.nn.network import Known
+from ecg_gnn.nn.options import Option, Options
+from ecg_gnn.nn.parallel import GraphInput
+from ecg_gnn.nn.specialised.base import Sizes, SpecialisedNet, Usual, as_logits
+from ecg_gnn.nn.specialised.warm_up import warm_up
+
+_SUMS = {"none": neighbour_sum, "symmetric": normalized_sum}
+_SINKHORN_ROUNDS = 200
+
+
+def doubly_stochastic(counts: Tensor) -> Tensor:
+    """Scale rows and columns in turn until both sum to one, then symmetrise.
+
+    Args:
+        counts: Square, nothing below zero. ``[C, C]``
+    """
+    # A class nobody meets would have no scale at all.
+    matrix = counts.double() + 1e-6 * counts.double().mean() + 1e-12
+    for _ in range(_SINKHORN_ROUNDS):
+        matrix = matrix / matrix.sum(0, keepdim=True)
+        matrix = matrix / matrix.sum(1, keepdim=True)
+    return ((matrix + matrix.t()) / 2).to(counts.dtype)
+
+
+class CPGNN(SpecialisedNet):
+    """Compatible-label propagation GNN of Zhu et al. (2021), on an MLP.
+
+    ``p = softmax(MLP(X))``, ``E = p - 1/C``; ``B0 = E`` and ``B_k = E + A B_(k-1) H``
+    for k from 1 to K; the beliefs ``B_K + 1/C`` are the logits. H ``[C, C]`` is learned
+    from an estimate: how often the classes of neighbours meet (known labels of training
+    nodes, p elsewhere), made doubly stochastic and symmetric, less 1/C. The MLP alone
+    is trained first.
+
+    The loss gains ``prior_weight`` times the cross-entropy of p on training nodes, and
+    ``sum_i |sum_j H_ij|``, which is zero while H is the centred doubly stochastic one.
+
+    Args:
+        sizes: ``num_layers`` is K.
+        dropout: Of the MLP's hidden states.
+        options: ``normalisation`` of A (none lets beliefs grow with the degree),
+            ``prior_weight``, ``pretrain_steps``, ``pretrain_lr``.
+    """
+
+    usual = Usual(layers=2)
+    options: ClassVar[dict[str, Option]] = {
+        "normalisation": Option("symmetric", "of the graph", choices=(*_SUMS,)),
+        "pretrain_lr": Option(0.01, "learning rate of the MLP alone", 0, 1),
+        "pretrain_steps": Option(400, "steps of the MLP alone", 0, 100_000),
+        "prior_weight": Option(1.0, "weight of the loss of the MLP", 0, 1000),
+    }
+
+    def __init__(self, sizes: Sizes, dropout: float, options: Options) -> None:
+        super().__init__(sizes, dropout, options)
+        hidden, self.num_classes = sizes.hidden_channels, sizes.num_classes
+        self.chosen, self.num_rounds = options, sizes.num_layers
+        self.input = nn.Linear(sizes.in_channels, hidden)
+        self.hidden = nn.Linear(hidden, self.num_classes)
+        self.compatibility = nn.Parameter(
+            torch.eye(self.num_classes) - 1 / self.num_classes
+        )
+        self.dropout = Dropout(dropout)
+        self._train: tuple[Tensor, Tensor] | None = None
+        self._extra_loss: Tensor | None = None
+
+    def prior(self, x: Tensor) -> Tensor:
+        """Logits of the MLP. ``[N, F]`` to ``[N, C]``."""
+        out: Tensor = self.hidden(self.dropout(self.input(x).relu()))
+        return out
+
+    def propagate(self, adjacency: Adjacency, x: Tensor) -> Tensor:
+        """``A x``."""
+        return _SUMS[self.chosen["normalisation"]](adjacency, x)
+
+    def prepare(self, known: Known) -> None:
+        """Train the MLP alone, then estimate the compatibility."""
+        self._train = known.train_index, known.train_y
+        warm_up(
+            self,
+            lambda: self.prior(known.x),
+            known,
+            steps=self.chosen["pretrain_steps"],
+            lr=self.chosen["pretrain_lr"],
+        )
+        self.eval()
+        with torch.no_grad():
+            self.compatibility.copy_(self.estimate(known))
+
+    def estimate(self, known: Known) -> Tensor:
+        """The centred compatibility from known labels and the MLP, ``[C, C]``."""
+        labels = F.one_hot(known.train_y.long(), self.num_classes).to(known.x.dtype)
+        beliefs = self.prior(known.x).softmax(1)
+        beliefs = beliefs.index_copy(0, known.train_index, labels)
+        around = self.propagate(self.the_graph(known.graphs), beliefs)
+        counts = labels.t() @ around[known.train_index]
+        return doubly_stochastic(counts) - 1 / self.num_classes
+
+    def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
+        """The beliefs. ``[N, F]`` to ``[N, C]``."""
+        adjacency = self.the_graph(graphs)
+        logits = self.prior(x)
+        # Beliefs differ by little: never in half precision.
+        logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+        start = logits.softmax(1) - 1 / self.num_classes
+        beliefs = start
+        for _ in range(self.num_rounds):
+            beliefs = start + self.propagate(adjacency, beliefs @ self.compatibility)
+        if self.training and self._train is not None:
+            self._extra_loss = self._regularisers(logits, *self._train)
+        return beliefs + 1 / self.num_classes
+
+    def _regularisers(self, logits: Tensor, index: Tensor, y: Tensor) -> Tensor:
+        prior = F.cross_entropy(logits.index_select(0, index), y)
+        centred = self.compatibility.sum(1).abs().sum()
+        weight: float = self.chosen["prior_weight"]
+        return weight * prior + centred
+
+    def take_extra_loss(self) -> Tensor | None:
+        """Loss of the MLP, and how far H is from being centred."""
+        loss, self._extra_loss = self._extra_loss, None
+        return loss
+
+    def classify(self, states: Tensor) -> Tensor:
+        """The beliefs as logits."""
+        return as_logits(states)

@@ -1,0 +1,126 @@
+"""GloGNN: every node is written as a combination of all nodes, in closed form."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from ecg_gnn.kernels import Adjacency, neighbour_mean
+from ecg_gnn.nn.dropout import Dropout
+from ecg_gnn.nn.options import Option, Options
+from ecg_gnn.nn.parallel import GraphInput
+from ecg_gnn.nn.specialised.adjacency_linear import AdjacencyLinear
+from ecg_gnn.nn.specialised.base import (
+    OncePerGraph,
+    Sizes,
+    SpecialisedNet,
+    Usual,
+    as_logits,
+    with_self_loops,
+)
+
+
+def positive_inverse(matrix: Tensor) -> Tensor:
+    """The inverse of a small positive definite matrix, by halves.
+
+    Library routines wait for the device to say whether they succeeded; here there is
+    nothing to ask, since no pivot of a positive definite matrix is zero.
+    """
+    size = matrix.size(0)
+    if size == 1:
+        return 1 / matrix
+    half = size // 2
+    top, bottom = matrix.split([half, size - half])
+    a, b = top.split([half, size - half], dim=1)
+    d = bottom[:, half:]
+    of_a = positive_inverse(a)
+    across = of_a @ b
+    rest = positive_inverse(d - b.t() @ across)  # of the Schur complement
+    corner = -across @ rest
+    upper = torch.cat([of_a - corner @ across.t(), corner], dim=1)
+    return torch.cat([upper, torch.cat([corner.t(), rest], dim=1)])
+
+
+class GloGNN(SpecialisedNet):
+    """GloGNN of Li et al. (2022).
+
+    ``H0 = W2 drop(ReLU((1 - delta) A W_A + delta X W_X))``, a column per class. Each of
+    L layers takes ``H <- (1 - gamma) Z H + gamma H0`` for the Z that minimises
+
+        |H - (1 - gamma) Z H - gamma H0|² + beta1 |Z|² + beta2 |Z - S|²,
+
+    ``S = sum_k lambda_k Â^k``, k from 1 to K, ``Â = D^-1 (A + I)``, lambda learned from
+    1/K. Z is N x N and never made: with ``G = H^T H``, a = beta1 + beta2 and
+    ``Q = (1 - gamma) H ((1 - gamma)² G + a I)^-1``, an inverse as small as the number
+    of classes,
+
+        H <- (1 - gamma) (H - gamma H0) (H^T Q) + beta2 S Q + gamma H0.
+
+    Args:
+        sizes: ``num_layers`` is L.
+        dropout: Of the hidden states of H0.
+        options: ``delta``, ``gamma``, ``beta1``, ``beta2`` and ``hops`` K.
+    """
+
+    usual = Usual(layers=2)
+    options: ClassVar[dict[str, Option]] = {
+        "beta1": Option(1.0, "weight of |Z|²", 0, 1e4),
+        "beta2": Option(1000.0, "weight of |Z - S|²", 1e-3, 1e4),
+        "delta": Option(0.9, "share of the features, the rest is the graph's", 0, 1),
+        "gamma": Option(0.1, "share of H0 in every layer", 0, 0.99),
+        "hops": Option(2, "highest power of the graph in S", 1, 20),
+    }
+
+    def __init__(self, sizes: Sizes, dropout: float, options: Options) -> None:
+        super().__init__(sizes, dropout, options)
+        hidden = sizes.hidden_channels
+        self.num_layers = sizes.num_layers
+        self.delta: float = options["delta"]
+        self.gamma: float = options["gamma"]
+        self.beta1: float = options["beta1"]
+        self.beta2: float = options["beta2"]
+        self.edges = AdjacencyLinear(sizes.num_nodes, hidden)
+        self.nodes = nn.Linear(sizes.in_channels, hidden)
+        self.hidden = nn.Linear(hidden, sizes.num_classes)
+        hops = options["hops"]
+        self.hop_weights = nn.Parameter(torch.full((hops,), 1 / hops))
+        self.dropout = Dropout(dropout)
+        self._looped = OncePerGraph(with_self_loops)
+
+    def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
+        """The last layer's H, a column per class. ``[N, F]`` to ``[N, C]``."""
+        adjacency = self.the_graph(graphs)
+        parts = (1 - self.delta) * self.edges(adjacency) + self.delta * self.nodes(x)
+        first: Tensor = self.hidden(self.dropout(parts.relu()))
+        # The layers subtract nearly equal numbers: never in half precision.
+        with torch.autocast(x.device.type, enabled=False):
+            first = first.to(torch.promote_types(first.dtype, torch.float32))
+            state: Tensor = first
+            for _ in range(self.num_layers):
+                state = self.layer(state, first, self._looped(adjacency))
+        return state
+
+    def layer(self, h: Tensor, first: Tensor, looped: Adjacency) -> Tensor:
+        """One closed-form step. ``[N, C]`` to ``[N, C]``."""
+        kept = 1 - self.gamma
+        gram = (h.t() @ h).double()
+        eye = torch.eye(len(gram), dtype=gram.dtype, device=gram.device)
+        ridge = (self.beta1 + self.beta2) * eye
+        inverse = kept * positive_inverse(kept**2 * gram + ridge)
+        q = h @ inverse.to(h.dtype)
+        across = (gram @ inverse).to(h.dtype)  # H^T Q
+        own: Tensor = kept * (h - self.gamma * first) @ across + self.gamma * first
+        return own + self.beta2 * self._hops(q, looped)
+
+    def _hops(self, q: Tensor, looped: Adjacency) -> Tensor:
+        """``S Q``, hop by hop."""
+        total = torch.zeros_like(q)
+        for weight in self.hop_weights:
+            q = neighbour_mean(looped, q)
+            total = total + weight * q
+        return total
+
+    def classify(self, states: Tensor) -> Tensor:
+        """The columns as logits."""
+        return as_logits(states)

@@ -1,0 +1,157 @@
+"""Polynormer: PyG's model, with its local attention computed by our kernels."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from ecg_gnn.checks import InputError
+from ecg_gnn.kernels import Adjacency, additive_attention
+from ecg_gnn.nn.dropout import Dropout
+from ecg_gnn.nn.network import Known
+from ecg_gnn.nn.options import Option, Options
+from ecg_gnn.nn.parallel import GraphInput
+from ecg_gnn.nn.specialised.base import Sizes, SpecialisedNet, Usual
+from ecg_gnn.nn.specialised.warm_up import warm_up
+
+
+class Polynormer(SpecialisedNet):
+    """Polynormer of Deng et al. (2024).
+
+    Local layers: ``g = ReLU(W_h x)``, ``x <- drop(ReLU(BN(GAT(x) + W x)))``,
+    ``x <- (1 - beta) LN(g * x) + beta x``; what all of them give is added up, and LN
+    follows. Global layers: with ``k = sigmoid(W_k x)``, ``v = W_v x`` per head,
+    ``x <- drop(ReLU(W_o (LN(k (k^T v) / (k . sum k)) * (W_h x + beta))))``, linear in
+    the number of nodes. A linear map follows.
+
+    The local layers are trained alone first, with a head of their own, for
+    ``warm_up_steps``; the authors then go on from the step of the best validation
+    score, here it is the last one, since no validation label is seen. Without global
+    layers there is one phase.
+
+    The modules are PyG's own, and so is the arithmetic; only the attention along edges
+    runs in our kernels, which hold nothing of size ``[E, d]``, and the global attention
+    is built for the width that it gets (PyG 2.8's reads one head's width).
+
+    Args:
+        sizes: ``num_layers`` local layers; ``hidden_channels`` is the width of all
+            heads together.
+        dropout: Of the local layers.
+        options: The rest of it.
+    """
+
+    self_loops = True
+    usual = Usual(layers=7, hidden=64, lr=1e-3)
+    options: ClassVar[dict[str, Option]] = {
+        "beta": Option(0.5, "share of the linear path", 0, 1),
+        "global_dropout": Option(0.5, "dropout of the global layers", 0, 0.99),
+        "global_layers": Option(2, "number of global layers", 0, 100),
+        "heads": Option(8, "attention heads", 1, 64),
+        "in_dropout": Option(0.15, "dropout of the features", 0, 0.99),
+        "post_norm": Option(True, "BatchNorm in the local layers"),
+        "pre_norm": Option(False, "LayerNorm before the local layers"),
+        "warm_up_lr": Option(1e-3, "learning rate of the local layers alone", 0, 1),
+        "warm_up_steps": Option(100, "steps of the local layers alone", 0, 100_000),
+    }
+
+    def __init__(self, sizes: Sizes, dropout: float, options: Options) -> None:
+        super().__init__(sizes, dropout, options)
+        self.chosen = options
+        self.model = _pyg_model(sizes, options)
+        self.in_dropout = Dropout(options["in_dropout"])
+        self.dropout = Dropout(dropout)
+
+    def prepare(self, known: Known) -> None:
+        """Train the local layers alone."""
+        if self.chosen["global_layers"]:
+            adjacency = self.the_graph(known.graphs)
+            warm_up(
+                self,
+                lambda: self.model.pred_local(self.local(known.x, adjacency)),
+                known,
+                steps=self.chosen["warm_up_steps"],
+                lr=self.chosen["warm_up_lr"],
+            )
+
+    def local(self, x: Tensor, adjacency: Adjacency) -> Tensor:
+        """The sum of what all local layers give. ``[N, F]`` to ``[N, d]``."""
+        model, beta = self.model, self.chosen["beta"]
+        x, total = self.in_dropout(x), torch.zeros((), device=x.device)
+        for layer, conv in enumerate(model.local_convs):
+            if model.pre_ln:
+                x = model.pre_lns[layer](x)
+            gate = model.h_lins[layer](x).relu()
+            x = _attend(conv, x, adjacency) + model.lins[layer](x)
+            if model.post_bn:
+                x = model.post_bns[layer](x)
+            x = self.dropout(x.relu())
+            x = (1 - beta) * model.lns[layer](gate * x) + beta * x
+            total = total + x
+        return total
+
+    def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
+        """Everything but the last linear map. ``[N, F]`` to ``[N, d]``."""
+        state: Tensor = self.local(x, self.the_graph(graphs))
+        if not self.chosen["global_layers"]:
+            return state
+        state = self.model.ln(state)[None]  # one graph
+        for attention in self.model.global_attn:
+            state = attention(state)
+        return state[0]
+
+    def classify(self, states: Tensor) -> Tensor:
+        """The last linear map."""
+        last = "pred_global" if self.chosen["global_layers"] else "pred_local"
+        out: Tensor = getattr(self.model, last)(states)
+        return out
+
+
+def _pyg_model(sizes: Sizes, options: Options) -> Any:
+    try:
+        from torch_geometric.nn.attention import PolynormerAttention
+        from torch_geometric.nn.models import Polynormer as PyGPolynormer
+    except ImportError:
+        raise InputError(
+            "'model' polynormer needs torch_geometric 2.7 or newer: pip install -U "
+            "torch_geometric"
+        ) from None
+    width, heads = sizes.hidden_channels, options["heads"]
+    if width % heads:
+        raise InputError(
+            f"'hidden' must be a multiple of {heads}, the number of attention heads "
+            f"(got {width})"
+        )
+    model = PyGPolynormer(
+        sizes.in_channels,
+        width // heads,
+        sizes.out_channels,
+        local_layers=sizes.num_layers,
+        global_layers=0,
+        heads=heads,
+        beta=options["beta"],
+        pre_ln=options["pre_norm"],
+        post_bn=options["post_norm"],
+        local_attn=True,
+    )
+    for _ in range(options["global_layers"]):
+        attention = PolynormerAttention(
+            width, heads, width // heads, options["beta"], qk_shared=True
+        )
+        # Ours draws from the step's own seeds.
+        attention.dropout = Dropout(options["global_dropout"])
+        model.global_attn.append(attention)
+    del model.lin_in  # which its forward pass never reads
+    if not options["global_layers"]:
+        del model.ln, model.pred_global
+    return model
+
+
+def _attend(conv: nn.Module, x: Tensor, adjacency: Adjacency) -> Tensor:
+    """PyG's ``GATConv`` without self-loops and bias, all heads side by side."""
+    values: Tensor = conv.lin(x).view(-1, conv.heads, conv.out_channels)  # type: ignore[operator]
+    both = torch.stack([conv.att_src[0], conv.att_dst[0]])  # type: ignore[index]
+    scores = torch.einsum("nhc,shc->nsh", values, both.to(values.dtype))
+    by_head = values.transpose(1, 2).contiguous()  # [N, C, H], as the kernels want it
+    message = additive_attention(adjacency, scores.to(values.dtype), by_head)
+    return message.transpose(1, 2).reshape(x.size(0), -1)

@@ -1,0 +1,87 @@
+"""Settings for a graph nobody has tuned: by its size and its homophily."""
+
+from dataclasses import dataclass
+
+from ecg_gnn.config import (
+    EmbedConfig,
+    EvolveConfig,
+    FitConfig,
+    ModelConfig,
+    RunConfig,
+)
+from ecg_gnn.data import GraphDataset
+from ecg_gnn.own.report import homophily
+
+# Below it neighbours say little about a node or the opposite: SAGE keeps a node's own
+# state apart from theirs, GCN mixes both.
+_HETEROPHILOUS = 0.3
+_SMALL, _LARGE = 5_000, 100_000
+_NODES_PER_NEIGHBOUR = 10
+IMBALANCED = 2.0
+"""Classes are weighed from this ratio of the largest to the smallest on."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitOptions:
+    """What a user may set; None is chosen by the graph.
+
+    Attributes:
+        embedding: Weak classifier: mlp, bgrl, mlp+bgrl, features, or none.
+        model: Message-passing module.
+        k: Neighbours per node in the evolved graph.
+        layers: Number of layers.
+        hidden: Width.
+        steps: Training steps.
+        lr: Learning rate.
+        balance: Whether rare classes are weighed up in training.
+        split: Which of the graph's splits.
+        seed: Determines everything random.
+        device: auto, cpu or cuda.
+    """
+
+    embedding: str = "mlp"
+    model: str | None = None
+    k: int | None = None
+    layers: int | None = None
+    hidden: int | None = None
+    steps: int | None = None
+    lr: float | None = None
+    balance: bool | None = None
+    split: int = 0
+    seed: int = 0
+    device: str = "auto"
+
+
+def choose_settings(dataset: GraphDataset, options: FitOptions) -> RunConfig:
+    """Fill in what is not given; to be resolved."""
+    nodes = dataset.num_nodes
+    steps = 300 if nodes <= _SMALL else 200 if nodes <= _LARGE else 100
+    k = max(1, min(10, nodes // _NODES_PER_NEIGHBOUR, nodes - 1))
+    hidden = 64 if nodes <= _SMALL else 128
+    return RunConfig(
+        seed=options.seed,
+        splits=(options.split,),
+        device=options.device,
+        embed=EmbedConfig(names=(options.embedding,)),
+        evolve=EvolveConfig(k=options.k or k),
+        model=ModelConfig(
+            name=options.model or _model(dataset),
+            layers=options.layers or 2,
+            hidden=options.hidden or hidden,
+        ),
+        train=FitConfig(steps=options.steps or steps, lr=options.lr or 3e-3),
+    )
+
+
+def wants_balance(dataset: GraphDataset, options: FitOptions) -> bool:
+    """Whether classes are weighed: as asked, else where they differ much in size."""
+    if options.balance is not None:
+        return options.balance
+    train = dataset.y[dataset.train_masks[options.split]]
+    counts = train.bincount(minlength=dataset.num_classes)
+    return bool(counts.max() >= IMBALANCED * counts[counts > 0].min())
+
+
+def _model(dataset: GraphDataset) -> str:
+    found = homophily(dataset)["adjusted_homophily"]
+    return "gcn" if found is not None and found >= _HETEROPHILOUS else "sage"

@@ -1,0 +1,140 @@
+"""Predictions for nodes of a model's own graph, and for nodes that come later."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ecg_gnn.checks import InputError, check_choice
+from ecg_gnn.data.dataset import canonical_edge_index
+from ecg_gnn.data.validate import UNLABELLED
+from ecg_gnn.files import atomic_path
+from ecg_gnn.own.edges import number_nodes, pair_nodes
+from ecg_gnn.own.graph import writing
+from ecg_gnn.own.model_folder import Model
+from ecg_gnn.own.tables import Table, write_table
+
+ENDINGS = (".csv", ".tsv", ".parquet")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Predictions:
+    """Probabilities of some nodes, and what was noticed on the way.
+
+    Attributes:
+        ids: Names of the nodes.
+        probabilities: ``[n, C]``.
+        classes: The name of every class.
+        num_new: How many of the nodes the model had never seen.
+        notes: What a user should know.
+    """
+
+    ids: tuple[str, ...]
+    probabilities: NDArray[np.float64]
+    classes: tuple[str, ...]
+    num_new: int
+    notes: tuple[str, ...] = ()
+
+    def columns(self) -> dict[str, list[Any]]:
+        """As a table: id, predicted class, its probability, all probabilities."""
+        best = self.probabilities.argmax(axis=1)
+        found: dict[str, list[Any]] = {
+            "id": list(self.ids),
+            "predicted": [self.classes[place] for place in best],
+            "probability": self.probabilities.max(axis=1).tolist(),
+        }
+        for place, name in enumerate(self.classes):
+            found[f"p_{name}"] = self.probabilities[:, place].tolist()
+        return found
+
+    def write(self, path: Path) -> None:
+        """Write a .csv, .tsv or .parquet file, whole or not at all."""
+        check_choice(f"ending of {path}", path.suffix.lower(), ENDINGS)
+        with writing(path), atomic_path(path) as temporary:
+            write_table(temporary, self.columns())
+
+
+def predict_stored(model: Model, *, every: bool = False) -> Predictions:
+    """Predict nodes of the model's own graph: those without a class, or every one."""
+    chosen = (model.dataset.y == UNLABELLED).numpy() | every
+    if not chosen.any():
+        raise InputError(
+            "every node of the model's graph has a class: give 'nodes' to predict, or "
+            "ask for all of them"
+        )
+    places = np.flatnonzero(chosen)
+    return Predictions(
+        ids=tuple(model.ids[place] for place in places),
+        probabilities=model.classifier.probabilities()[places],
+        classes=model.classes,
+        num_new=0,
+    )
+
+
+def predict_nodes(model: Model, nodes: Table, edges: Table | None) -> Predictions:
+    """Predict the nodes of a table, new ones joined to the model's graph.
+
+    Args:
+        model: The model.
+        nodes: A row per node, with the columns that the model knows; nodes that its
+            graph has are predicted with the features it has of them.
+        edges: Edges of new nodes, to each other and to nodes of the model's graph.
+    """
+    if model.features is None:
+        raise InputError(
+            "the model was fitted on a graph without columns (not by `ecg-gnn data "
+            "import`): it can only predict that graph's own nodes"
+        )
+    named = number_nodes(nodes, model.columns["id"])
+    x = torch.from_numpy(model.features.transform(nodes))
+    stored = {name: place for place, name in enumerate(model.ids)}
+    is_new = [name not in stored for name in named]
+    numbers = dict(stored)
+    for name in named:
+        numbers.setdefault(name, len(numbers))
+    new_edges, notes = _new_edges(model, edges, numbers)
+    proba = model.classifier.probabilities(x[torch.tensor(is_new)], new_edges)
+    known = [name for name in named if name in stored]
+    rows, places = [named[name] for name in known], [stored[name] for name in known]
+    if changed := int((x[rows] != model.dataset.x[places]).any(1).sum()):
+        notes.append(
+            f"{changed} nodes have other features than in the model's graph: the old "
+            "ones were used (fit again to use the new ones)"
+        )
+    return Predictions(
+        ids=tuple(named),
+        probabilities=proba[[numbers[name] for name in named]],
+        classes=model.classes,
+        num_new=sum(is_new),
+        notes=tuple(notes),
+    )
+
+
+def _new_edges(
+    model: Model, edges: Table | None, numbers: Mapping[str, int]
+) -> tuple[Tensor | None, list[str]]:
+    """Edges with a new node at one end at least, both ways if undirected."""
+    if edges is None:
+        return None, []
+    columns = model.columns
+    pairs = pair_nodes(edges, columns["source"], columns["target"], numbers)
+    num_stored, count = len(model.ids), len(numbers)
+    found = canonical_edge_index(pairs, count, model.dataset.directed)
+    inside = (found < num_stored).all(0)
+    old = model.dataset.edge_index
+    known = torch.isin(
+        found[0, inside] * count + found[1, inside], old[0] * count + old[1]
+    )
+    notes = []
+    if more := int((~known).sum()):
+        more = more if model.dataset.directed else more // 2
+        notes.append(
+            f"{more} edges between nodes of the model's graph are not in it and were "
+            "left out (fit again to use them)"
+        )
+    return found[:, ~inside], notes

@@ -1,0 +1,226 @@
+"""Tables of nodes and edges: named columns, read from CSV or Parquet."""
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecg_gnn.checks import InputError, MissingExtraError, check_choice
+
+Column = list[str | None] | NDArray[np.float64]
+"""Texts as the file has them, or numbers where a file has numbers (NaN: missing)."""
+
+MAX_CELLS = 500_000_000
+"""Rows times columns of one table, unless the caller allows more."""
+
+# As files write "no value"; a name of a node may be NA (Namibia) but not empty.
+_MISSING = frozenset(["", "na", "n/a", "nan", "null", "none"])
+_NO_ID = frozenset(["", "nan"])
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Columns of equal length, and where they came from."""
+
+    source: str
+    columns: dict[str, Column]
+
+    @property
+    def num_rows(self) -> int:
+        """How many rows there are."""
+        return len(next(iter(self.columns.values()), []))
+
+    def column(self, name: str, purpose: str) -> Column:
+        """A column that must be there."""
+        if name in self.columns:
+            return self.columns[name]
+        names = list(self.columns)
+        hint = ""
+        if len(names) == 1 and any(mark in names[0] for mark in ";\t|"):
+            hint = "; is another delimiter used?"
+        raise InputError(
+            f"{self.source}: must have the column {name!r} of the {purpose} (got "
+            f"{_some(names)}{hint})"
+        )
+
+    def texts(self, name: str, purpose: str) -> list[str | None]:
+        """A column as texts, None where there is no value."""
+        found = [as_text(value) for value in self.column(name, purpose)]
+        return [None if is_missing(text) else text for text in found]
+
+    def names(self, name: str, purpose: str) -> list[str]:
+        """A column of names of nodes: none may be missing."""
+        found = [as_text(value) for value in self.column(name, purpose)]
+        for row, text in enumerate(found):
+            if text is None or text.lower() in _NO_ID:
+                raise InputError(
+                    f"{self.source}: {name!r} must have a value in every row (got none "
+                    f"in row {row + 1})"
+                )
+        return [text for text in found if text is not None]
+
+
+def as_text(value: str | float | None) -> str | None:
+    """A cell as a text without spaces around it; whole numbers without a point."""
+    if value is None or isinstance(value, str):
+        return value and value.strip()
+    if np.isnan(value):
+        return None
+    return str(int(value)) if float(value).is_integer() else repr(float(value))
+
+
+def is_missing(text: str | None) -> bool:
+    """Whether a text stands for no value."""
+    return text is None or text.strip().lower() in _MISSING
+
+
+def read_table(
+    path: str | Path, *, delimiter: str | None = None, max_cells: int = MAX_CELLS
+) -> Table:
+    """Read a table by its file's ending: .csv, .tsv, .txt or .parquet.
+
+    Args:
+        path: The file.
+        delimiter: Of a text file; by default a tab for .tsv and else a comma.
+        max_cells: The most rows times columns that are read.
+    """
+    path = Path(path)
+    check_choice("ending of " + str(path), path.suffix.lower(), _READERS)
+    try:
+        columns = _READERS[path.suffix.lower()](path, delimiter, max_cells)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise InputError(f"{path}: cannot be read ({reason})") from error
+    table = Table(str(path), columns)
+    if not table.num_rows:
+        raise InputError(f"{path}: must have a header and at least one row (got none)")
+    return table
+
+
+def _read_csv(path: Path, delimiter: str | None, max_cells: int) -> dict[str, Column]:
+    delimiter = delimiter or ("\t" if path.suffix.lower() == ".tsv" else ",")
+    if len(delimiter) != 1 or delimiter in '"\r\n':
+        raise InputError(f"'delimiter' must be one character (got {delimiter!r})")
+    try:
+        # newline="": a quoted cell may have lines of its own.
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            return _columns(path, _rows(file, delimiter), max_cells)
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InputError(
+            f"{path}: must be whole CSV text in UTF-8 (got {error})"
+        ) from error
+
+
+def _rows(file: io.TextIOBase, delimiter: str) -> Iterator[list[str]]:
+    """Rows that are not empty; half a quoted cell at the end is refused."""
+    return (row for row in csv.reader(file, delimiter=delimiter, strict=True) if row)
+
+
+def _columns(
+    path: Path, rows: Iterator[list[str]], max_cells: int
+) -> dict[str, Column]:
+    header = [name.strip() for name in next(rows, [])]
+    header = [name or f"column_{place}" for place, name in enumerate(header, 1)]
+    _check_header(str(path), header)
+    cells: list[list[str | None]] = [[] for _ in header]
+    for number, row in enumerate(rows, 1):
+        if len(row) != len(header):
+            raise InputError(
+                f"{path}: every row must have {len(header)} cells, as the header (got "
+                f"{len(row)} in row {number})"
+            )
+        check_cells(str(path), number, len(header), max_cells)
+        for column, cell in zip(cells, row, strict=True):
+            column.append(cell)
+    return dict(zip(header, cells, strict=True))
+
+
+def check_cells(source: str, rows: int, columns: int, max_cells: int) -> None:
+    """Refuse a table that is larger than the caller wants to hold."""
+    if rows * columns > max_cells:
+        raise InputError(
+            f"{source}: must have at most {max_cells} cells, or --max-cells must be "
+            f"raised (got {rows} rows of {columns} columns)"
+        )
+
+
+def _check_header(source: str, header: Sequence[str]) -> None:
+    twice = [name for name, count in Counter(header).items() if count > 1]
+    if twice or not header:
+        got = f"{twice[0]!r} twice" if twice else "an empty file"
+        raise InputError(f"{source}: every column must have a name of its own ({got})")
+
+
+def _read_parquet(path: Path, _: str | None, max_cells: int) -> dict[str, Column]:
+    parquet = _pyarrow_parquet()
+    try:
+        with parquet.ParquetFile(path) as file:
+            meta = file.metadata
+            check_cells(str(path), meta.num_rows, meta.num_columns, max_cells)
+            table = file.read()
+            _check_header(str(path), table.column_names)
+            return {
+                name: _from_arrow(str(path), name, table.column(name))
+                for name in table.column_names
+            }
+    except InputError:
+        raise
+    # Damaged files raise many types, among them OSError without a number.
+    except Exception as error:
+        reason = (str(error).splitlines() or [""])[0]
+        raise InputError(f"{path}: must be a whole Parquet file ({reason})") from error
+
+
+def _from_arrow(source: str, name: str, column: Any) -> Column:
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_floating(kind):
+        return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+    if pa.types.is_nested(kind) or pa.types.is_binary(kind):
+        raise InputError(
+            f"{source}: {name!r} must be numbers or texts (got the type {kind})"
+        )
+    return [None if value is None else str(value) for value in column.to_pylist()]
+
+
+def write_table(path: Path, columns: Mapping[str, Iterable[Any]]) -> None:
+    """Write columns to a .csv, .tsv or .parquet file; the caller makes it atomic."""
+    if path.suffix.lower() == ".parquet":
+        parquet = _pyarrow_parquet()
+        import pyarrow as pa
+
+        parquet.write_table(pa.table({k: list(v) for k, v in columns.items()}), path)
+        return
+    delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, delimiter=delimiter)
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
+
+
+def _pyarrow_parquet() -> Any:
+    try:
+        from pyarrow import parquet
+    except ImportError:
+        raise MissingExtraError("pyarrow", "parquet", "a Parquet file") from None
+    return parquet
+
+
+def _some(names: Sequence[str], most: int = 8) -> str:
+    shown = str(list(names[:most]))
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+
+
+_READERS: dict[str, Callable[[Path, str | None, int], dict[str, Column]]] = {
+    ".csv": _read_csv,
+    ".tsv": _read_csv,
+    ".txt": _read_csv,
+    ".parquet": _read_parquet,
+}

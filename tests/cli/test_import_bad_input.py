@@ -1,0 +1,330 @@
+"""What malformed tables and graphs get: one line, status 2, nothing left behind."""
+
+import contextlib
+import io
+import json
+import zipfile
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ecg_gnn.checks import InputError
+from ecg_gnn.data.folder import MANIFEST
+from ecg_gnn.own.importing import ImportOptions, import_files
+from ecg_gnn.own.sources import import_graph
+from own_graphs import write_stranger
+from small_runs import ring_arrays
+
+IMPORT = ["data", "import", "--nodes", "nodes.csv", "--edges", "edges.csv"]
+IMPORT += ["--label", "kind", "--out", "graph"]
+GOOD = "".join(f"{i},{i % 5},{'ab'[i % 2]}\n" for i in range(24))
+
+
+def nodes(text):
+    return "nodes.csv", text
+
+
+def edges(text):
+    return "edges.csv", text
+
+
+BAD = {
+    "no nodes": (nodes(None), "nodes.csv: cannot be read (No such file"),
+    "no edges": (edges(None), "edges.csv: cannot be read (No such file"),
+    "empty": (nodes(""), "(an empty file)"),
+    "spaces": (nodes("\n\n  \n"), "at least one row"),
+    "header only": (nodes("id,size,kind\n"), "at least one row (got none)"),
+    "no label column": (nodes("id,size\n1,2\n"), "must have the column 'kind'"),
+    "delimiter": (nodes("id;size;kind\n1;2;a\n"), "is another delimiter used?"),
+    "short row": (
+        nodes("id,size,kind\n1,2\n"),
+        "3 cells, as the header (got 2 in row 1",
+    ),
+    "long row": (nodes("id,size,kind\n1,2,a,4\n"), "(got 4 in row 1)"),
+    "two headers": (nodes("id,id,kind\n1,2,a\n"), "name of its own ('id' twice)"),
+    "empty id": (nodes("id,size,kind\n ,2,a\n"), "'id' must have a value in every row"),
+    "NaN id": (nodes("id,size,kind\nNaN,2,a\n"), "'id' must have a value in every row"),
+    "same id": (
+        nodes("id,size,kind\n1,2,a\n1,3,b\n"),
+        "must name every node once (got '1' in rows 1 and 2)",
+    ),
+    "one class": (nodes("id,size,kind\n0,1,a\n1,2,a\n2,3,a\n"), "at least 2 classes"),
+    "no features": (
+        nodes("id,size,kind\n1,7,a\n2,7,b\n0,7,a\n"),
+        "must have a column to make features of (got {'size': 'constant'})",
+    ),
+    "too few": (
+        nodes("id,size,kind\n0,1,a\n1,2,b\n2,3,a\n"),
+        "splits drawn from seed 0",
+    ),
+    "infinite": (
+        nodes("id,size,kind\n" + GOOD.replace("3,3,b", "3,inf,b")),
+        "'size' must be numbers up to 1e+30 (got inf in row 4)",
+    ),
+    "half a quote": (nodes('id,size,kind\n1,"2,a\n'), "must be whole CSV text"),
+    "latin": (
+        nodes(b"id,size,kind\n1,2,\xff\xfe\n"),
+        "must be whole CSV text in UTF-8",
+    ),
+    "long cell": (nodes("id,size,kind\n1,2," + "a" * 200_000), "field larger than"),
+    "unknown node": (
+        edges("source,target\n0,1\n0,99\n1,98\n"),
+        "'target' must name nodes of the node table (got '99' in row 2",
+    ),
+    "edge to nowhere": (edges("source,target\n0,\n"), "'target' must have a value"),
+    "one column": (edges("source\n0\n"), "must be two columns"),
+    "no edges at all": (edges("source,target\n"), "at least one row"),
+}
+
+
+@pytest.fixture
+def files(tmp_path):
+    (tmp_path / "nodes.csv").write_text("id,size,kind\n" + GOOD)
+    (tmp_path / "edges.csv").write_text("source,target\n0,1\n1,2\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize("fault", BAD)
+def test_bad_tables(refused, files, fault):
+    (name, text), message = BAD[fault]
+    if text is None:
+        (files / name).unlink()
+    else:
+        (files / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    assert message in refused(*IMPORT)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--id name", "must have the column 'name' of the nodes"),
+        ("--source u", "must have the column 'u' of the edges' sources"),
+        ("--source target", "'source' and 'target' must be two columns"),
+        ("--features size,color", "must have the column 'color' of the features"),
+        ("--features kind", "'features' must not have the label 'kind'"),
+        ("--features size,size", "each once (got 'size,size')"),
+        ("--text id", "must be among the features (got ['id'])"),
+        ("--numeric kind", "must be among the features (got ['kind'])"),
+        ("--splits kind", "'kind' must be one of ['test', 'train'"),
+        ("--splits part", "must have the column 'part' of the splits"),
+        ("--delimiter ;;", "'delimiter' must be one character"),
+        ("--words bag", "'words' must be one of ['tfidf', 'hashed']"),
+        ("--max-cells 20", "at most 20 cells, or --max-cells must be raised"),
+        ("--nodes nodes.xls", "must be one of ['.csv', '.tsv', '.txt', '.parquet']"),
+        ("--nodes .", "must be one of ['.csv'"),
+        ("--graph g.npz", "'graph' must stand alone"),
+        ("--out nodes.csv", "'out' must not exist yet"),
+        ("--out nodes.csv/below", "cannot be written"),
+        ("--out /proc/nowhere/g", "cannot be written"),
+    ],
+)
+def test_bad_options(refused, files, options, message):
+    assert message in refused(*IMPORT, *options.split())
+
+
+def test_folders_in_use_stay(refused, files):
+    (files / "mine").mkdir()
+    (files / "mine/text").write_text("mine")
+    assert "'out' must not exist yet" in refused(*IMPORT, "--out", "mine")
+    assert (files / "mine/text").read_text() == "mine"
+
+
+def test_import_needs_something(refused):
+    assert "'nodes', 'edges' and 'label' must" in refused(
+        "data", "import", "--out", "g"
+    )
+
+
+def test_a_full_disk_leaves_nothing(refused, files, monkeypatch):
+    def full(*arguments, **options):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("ecg_gnn.own.graph.write_arrays", full)
+    assert "graph: cannot be written (No space left on device)" in refused(*IMPORT)
+
+
+# --- Whole graphs ---------------------------------------------------------------------
+
+
+class Evil:
+    def __reduce__(self):
+        return print, ("ran",)
+
+
+def npz(**changed):
+    buffer = io.BytesIO()
+    np.savez(buffer, **ring_arrays(**changed))
+    return buffer.getvalue()
+
+
+def saved(value):
+    buffer = io.BytesIO()
+    torch.save(value, buffer)
+    return buffer.getvalue()
+
+
+def zip_of(**members):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(f"../../{name}.npy", content)
+    return buffer.getvalue()
+
+
+def huge_header():
+    """An array that claims a shape which no memory has."""
+    content = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        content, {"descr": "<f4", "fortran_order": False, "shape": (10**9, 10**6)}
+    )
+    arrays = {key: io.BytesIO() for key in ("node_labels", "edges")}
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("node_features.npy", content.getvalue())
+        for key, target in arrays.items():
+            np.save(target, ring_arrays()[key])
+            archive.writestr(f"{key}.npy", target.getvalue())
+    return buffer.getvalue()
+
+
+TENSORS = {"x": torch.zeros(3, 2), "y": torch.arange(3)}
+BILLION_LAUGHS = (
+    '<?xml version="1.0"?><!DOCTYPE l [<!ENTITY a "aaaaaaaaaaaaaaaaaaaaaaaa">'
+    + "".join(f'<!ENTITY {chr(98 + i)} "{f"&{chr(97 + i)};" * 50}">' for i in range(8))
+    + "]><graphml>&i;</graphml>"
+)
+BAD_GRAPHS = {
+    "truncated": ("g.npz", npz()[:400], "must be a whole .npz file"),
+    "no zip": ("g.npz", b"hello", "must be a whole .npz file"),
+    "pickled": ("g.npz", npz(node_labels=np.array([Evil()] * 12)), "never loaded"),
+    "traversal": ("g.npz", zip_of(node_features=b""), "arrays missing"),
+    "huge shape": ("g.npz", huge_header(), "must have the"),
+    "texts": ("g.npz", npz(node_features=np.full((12, 2), "a")), "features [N, F]"),
+    "flat": ("g.npz", npz(node_features=np.zeros(12)), "features [N, F]"),
+    "edges": ("g.npz", npz(edges=np.array([[0, 50]])), "must name nodes in [0, 11]"),
+    "names": ("g.npz", npz(node_ids=np.array(["a"] * 12)), "each of 12 nodes once"),
+    "masks": ("g.npz", npz(val_masks=np.ones((1, 12), bool)), "must not overlap"),
+    "absent": ("g.npz", None, "cannot be read"),
+    "pickle": ("g.pt", saved(Evil()), "must be a PyG Data"),
+    "nested pickle": ("g.pt", saved(TENSORS | {"edge_index": Evil()}), "must be a PyG"),
+    "old format": ("g.pt", b"\x80\x02.", "must be a PyG Data"),
+    "half": ("g.pt", saved(TENSORS)[:300], "must be a PyG Data"),
+    "no edges": ("g.pt", saved(TENSORS), "must have the tensors x, y and edge_index"),
+    "a list": ("g.pt", saved([1, 2]), "must be a PyG Data"),
+    "no safetensors": ("g.safetensors", b"\xff" * 20, "must be a safetensors file"),
+    "no xml": ("g.graphml", b"<graphml", "must be a GraphML file"),
+    "laughs": ("g.graphml", BILLION_LAUGHS.encode(), "must be a GraphML file"),
+    "ending": ("g.pkl", b"", "must be one of ['.npz', '.pt'"),
+}
+
+
+@pytest.mark.parametrize("fault", BAD_GRAPHS)
+def test_bad_graphs(refused, tmp_path, fault, capsys):
+    name, content, message = BAD_GRAPHS[fault]
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    options = ["--graph", name, "--label", "kind", "--out", "graph"]
+    assert message in refused("data", "import", *options)
+    assert "ran" not in capsys.readouterr().out
+
+
+def test_truncated_parquet(refused, files):
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+    import pyarrow as pa
+
+    parquet.write_table(pa.table({"id": ["1"], "kind": ["a"]}), files / "n.parquet")
+    whole = (files / "n.parquet").read_bytes()
+    for content in (b"", b"PAR1", whole[:50], whole[:-6], whole[::-1]):
+        (files / "n.parquet").write_bytes(content)
+        assert "whole Parquet file" in refused(*IMPORT, "--nodes", "n.parquet")
+
+
+def test_parquet_without_pyarrow_is_said(refused, files, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+    (files / "n.parquet").write_bytes(b"")
+    assert "pip install 'ecg-gnn[parquet]'" in refused(*IMPORT, "--nodes", "n.parquet")
+
+
+# --- Graph folders --------------------------------------------------------------------
+
+
+def rewrite(folder, **changed):
+    manifest = json.loads((folder / MANIFEST).read_text())
+    (folder / MANIFEST).write_text(json.dumps(manifest | changed))
+
+
+BAD_FOLDERS = {
+    "version": (lambda f: rewrite(f, version=99), "must be of version 1"),
+    "format": (lambda f: rewrite(f, format="other"), "must say that it is an"),
+    "classes": (lambda f: rewrite(f, classes=["a"]), "must have one name"),
+    "directed": (
+        lambda f: rewrite(f, directed="yes"),
+        "'directed' must be of type bool",
+    ),
+    "no JSON": (lambda f: (f / MANIFEST).write_text("{"), "must be JSON"),
+    "deep": (lambda f: (f / MANIFEST).write_text("[" * 100_000), "must be JSON"),
+    "no arrays": (lambda f: (f / "graph.npz").unlink(), "the folder is incomplete"),
+    "half": (
+        lambda f: (f / "graph.npz").write_bytes((f / "graph.npz").read_bytes()[:99]),
+        "must be a whole .npz file",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", BAD_FOLDERS)
+def test_bad_folders(refused, ecg_gnn, files, fault):
+    assert ecg_gnn(*IMPORT)[0] == 0
+    damage, message = BAD_FOLDERS[fault]
+    damage(files / "graph")
+    assert message in refused("data", "check", "graph")
+    assert message in refused("run", "--dataset", "graph", "--out", "out")
+
+
+# --- Fuzz -----------------------------------------------------------------------------
+
+SLOW = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+
+
+def mutated(content, draw):
+    """Bytes cut, overwritten, doubled or inserted."""
+    content = bytearray(content)
+    for _ in range(draw(st.integers(1, 4))):
+        place = draw(st.integers(0, len(content)))
+        new = draw(st.binary(max_size=6) | st.sampled_from([b",", b'"', b"\n", b"\0"]))
+        length = draw(st.sampled_from([0, 1, len(new), 40, len(content)]))
+        content[place : place + length] = new
+    return bytes(content)
+
+
+def expect_a_graph_or_one_line(build, folder):
+    with contextlib.suppress(InputError):
+        build()
+    assert not [p for p in folder.iterdir() if p.name.startswith(".")]
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=SLOW)
+@given(data=st.data(), which=st.sampled_from(["nodes.csv", "edges.csv"]))
+def test_mutated_tables(tmp_path, data, which):
+    write_stranger(tmp_path, num_nodes=40, unlabelled=4)
+    content = mutated((tmp_path / which).read_bytes(), data.draw)
+    (tmp_path / which).write_bytes(content)
+    options = ImportOptions(label="kind")
+    pair = (tmp_path / "nodes.csv", tmp_path / "edges.csv")
+    expect_a_graph_or_one_line(lambda: import_files(*pair, options), tmp_path)
+
+
+WHOLE = {
+    "g.npz": npz(),
+    "g.pt": saved(TENSORS | {"edge_index": torch.zeros(2, 1).long()}),
+}
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=SLOW)
+@given(data=st.data(), name=st.sampled_from(sorted(WHOLE)))
+def test_mutated_graphs(tmp_path, data, name):
+    (tmp_path / name).write_bytes(mutated(WHOLE[name], data.draw))
+    options = ImportOptions(label="label")
+    expect_a_graph_or_one_line(lambda: import_graph(tmp_path / name, options), tmp_path)

@@ -1,0 +1,76 @@
+"""Polynormer against PyG's own forward pass on the very same modules."""
+
+import pytest
+import torch
+from torch_geometric.nn.models import Polynormer as PyGPolynormer
+
+from ecg_gnn.checks import InputError
+from ecg_gnn.nn import Known
+from specialised_nets import EDGES, FEATURES, NUM_NODES, build, graphs_for, matrix
+from toy_graphs import random
+
+
+def pyg_logits(net, x, graphs, *, of_all):
+    net.model._global = of_all
+    edges = graphs[0].adjacency.edge_index()
+    batch = torch.zeros(NUM_NODES, dtype=torch.long)
+    return PyGPolynormer.forward(net.model, x, edges, batch)
+
+
+@pytest.mark.parametrize("edges", EDGES)
+@pytest.mark.parametrize("heads", [1, 2])
+@pytest.mark.parametrize("norms", [(True, False), (False, True)])
+def test_matches_pyg(edges, heads, norms):
+    post, pre = norms
+    net = build("polynormer", heads=heads, beta=0.3, post_norm=post, pre_norm=pre)
+    graphs = graphs_for("polynormer", EDGES[edges])
+    assert matrix(graphs[0]).diagonal().all()
+    x = random(NUM_NODES, FEATURES)
+    got = net(x, graphs).log_softmax(1)
+    expected = pyg_logits(net, x, graphs, of_all=True)
+    torch.testing.assert_close(got, expected, atol=1e-6, rtol=1e-6)
+
+
+def test_matches_pyg_without_global_layers():
+    net = build("polynormer", heads=2, global_layers=0)
+    graphs = graphs_for("polynormer", EDGES["directed"])
+    x = random(NUM_NODES, FEATURES)
+    got = net(x, graphs).log_softmax(1)
+    expected = pyg_logits(net, x, graphs, of_all=False)
+    torch.testing.assert_close(got, expected, atol=1e-6, rtol=1e-6)
+
+
+def test_local_layers_are_trained_first():
+    net = build("polynormer", heads=2, warm_up_steps=20)
+    graphs = graphs_for("polynormer", EDGES["undirected"])
+    x, index = random(NUM_NODES, FEATURES), torch.arange(10)
+    y = index % 3
+    of_global = net.model.pred_global.weight.clone()
+    known = Known(x=x, graphs=graphs, train_index=index, train_y=y)
+
+    def loss():
+        states = net.eval().local(x, graphs[0].adjacency)
+        return torch.nn.functional.cross_entropy(net.model.pred_local(states)[:10], y)
+
+    before = loss()
+    net.train().prepare(known)
+    assert loss() < before
+    assert torch.equal(of_global, net.model.pred_global.weight)
+
+
+def test_global_layers_let_every_node_see_every_node():
+    edges = torch.tensor([[0, 1], [1, 0]])
+    graphs = graphs_for("polynormer", edges)
+    x = random(NUM_NODES, FEATURES)
+    other = x.clone()
+    other[0] += 1
+    far = slice(2, None)
+    for layers, changes in [(2, True), (0, False)]:
+        net = build("polynormer", heads=2, global_layers=layers)
+        same = torch.equal(net(x, graphs)[far], net(other, graphs)[far])
+        assert same != changes
+
+
+def test_heads_share_the_width():
+    with pytest.raises(InputError, match=r"'hidden' must be a multiple of 3, .*got 8"):
+        build("polynormer", heads=3)

@@ -1,0 +1,75 @@
+"""What the tests of the specialised models share: graphs, dense operators, networks."""
+
+import torch
+
+from ecg_gnn.nn import build_network, wants_self_loops
+from ecg_gnn.seeds import seeded
+from toy_graphs import dense, directed_edges, graph_input, undirected_edges
+
+NUM_NODES, FEATURES, CHANNELS = 17, 5, 8
+
+
+def looped_edges():
+    """Directed edges, and self-loops on the first three nodes."""
+    nodes = torch.arange(3)
+    return torch.cat([directed_edges(seed=5), torch.stack([nodes, nodes])], dim=1)
+
+
+# The last node of each has no edges.
+EDGES = {
+    "undirected": undirected_edges(),
+    "directed": directed_edges(),
+    "self-loops": looped_edges(),
+}
+
+
+def build(model, num_classes=3, *, num_graphs=1, num_layers=2, dropout=0.0, **options):
+    """A float64 network, without weights that start at one or zero; in evaluation."""
+    with seeded(3, "initialisation"):
+        net = build_network(
+            backbone="benchmark",
+            model=model,
+            in_channels=FEATURES,
+            hidden_channels=CHANNELS,
+            num_classes=num_classes,
+            num_layers=num_layers,
+            num_graphs=num_graphs,
+            dropout=dropout,
+            options=options,
+            num_nodes=NUM_NODES,
+        ).double()
+        for parameter in net.parameters():
+            parameter.data += 0.1 * torch.randn_like(parameter)
+    return net.eval()
+
+
+def graphs_for(model, edges, *evolved):
+    """The input graph as the pipeline prepares it for a model, and evolved ones."""
+    loops = wants_self_loops("benchmark", model)
+    given = graph_input(edges, NUM_NODES, self_loops=loops)
+    return [given, *(graph_input(more, NUM_NODES) for more in evolved)]
+
+
+def matrix(graph):
+    """A[u, v] of a prepared graph."""
+    return dense(graph.adjacency.edge_index(), graph.adjacency.num_nodes)
+
+
+def symmetric(a):
+    """D_in^-1/2 A D_out^-1/2; a node without edges counts as having one."""
+    rows, columns = a.sum(1).clamp(min=1), a.sum(0).clamp(min=1)
+    return a / rows.sqrt()[:, None] / columns.sqrt()
+
+
+def random_walk(a):
+    return a / a.sum(1).clamp(min=1)[:, None]
+
+
+def linear(layer, x):
+    out = x @ layer.weight.t()
+    return out if layer.bias is None else out + layer.bias
+
+
+def assert_close(got, expected):
+    """Equal up to the rounding of a graph's own weights, which are float32."""
+    torch.testing.assert_close(got, expected, atol=2e-6, rtol=2e-6)
