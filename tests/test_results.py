@@ -25,6 +25,12 @@ def test_table_is_fresh():
     assert committed == load_collect().table(), "run: python results/collect.py table"
 
 
+def test_benchmark_tables_are_fresh():
+    command = [sys.executable, "benchmarks/tables.py", "--check"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize(
     ("name", "variant", "expected"),
     [
