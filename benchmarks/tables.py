@@ -134,7 +134,9 @@ def knn(name: str) -> Callable[[], str]:
 
 
 def _milliseconds(value: float | None) -> str:
-    return "" if value is None else f"{1e3 * value:.3g}"
+    if value is None:
+        return ""
+    return f"{1e3 * value:,.0f}" if value > 0.1 else f"{1e3 * value:.1f}"
 
 
 def _percent(value: float | None) -> str:
