@@ -34,6 +34,7 @@ Search = Callable[[Tensor, int], Tensor]  # neighbours [N, k], without the node 
 class Row:
     """Median seconds over the rounds; None for peers that are not here.
 
+    A spread is the range of the rounds over their median.
     An agreement is the share of nodes whose neighbours are those of a float64 search.
     """
 
@@ -57,6 +58,9 @@ class Row:
     agreement_sklearn: float | None
     agreement_faiss: float | None
     ours_spread: float
+    torch_spread: float
+    sklearn_spread: float | None
+    faiss_spread: float | None
     peak_mb: float | None
 
 
@@ -126,6 +130,7 @@ def _row(
     median = {name: statistics.median(found) for name, found in times.items()}
     ours = median["ours"]
     speedup = {name: seconds / ours for name, seconds in median.items()}
+    spread = {name: (max(t) - min(t)) / median[name] for name, t in times.items()}
     return Row(
         data=kind,
         nodes=z.size(0),
@@ -146,7 +151,10 @@ def _row(
         agreement_torch=agreement["torch"],
         agreement_sklearn=agreement.get("sklearn"),
         agreement_faiss=agreement.get("faiss"),
-        ours_spread=(max(times["ours"]) - min(times["ours"])) / ours,
+        ours_spread=spread["ours"],
+        torch_spread=spread["torch"],
+        sklearn_spread=spread.get("sklearn"),
+        faiss_spread=spread.get("faiss"),
         peak_mb=peak,
     )
 
@@ -199,11 +207,14 @@ def faiss_flat(z: Tensor, k: int) -> Tensor:
 
 
 def _products(z: Tensor) -> None:
-    """All products in tiles that a CPU's cache holds; nothing reads them."""
-    size = min(_BLOCK[z.device.type], z.size(0))
-    buffer = z.new_empty(size * size)
+    """All products, tile by tile; nothing reads them.
+
+    On a CPU a tile stays in the cache. On a GPU its rows start at round addresses, as
+    fast kernels want them; rows of an odd number of scores would not.
+    """
+    size = _BLOCK[z.device.type]
+    buffer = z.new_empty((size, size))
     for rows in z.split(size):
         for columns in z.split(size):
-            shape = (rows.size(0), columns.size(0))
-            out = buffer[: shape[0] * shape[1]].view(shape)
+            out = buffer[: rows.size(0), : columns.size(0)]
             torch.mm(rows, columns.t(), out=out)

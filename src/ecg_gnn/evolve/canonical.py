@@ -69,10 +69,7 @@ class Canonical:
         return dots
 
     def mean(self) -> Tensor:
-        """The mean row, on the grid; zero for Euclidean distance: [D] float64."""
-        if self.euclidean:
-            size = self.grid.size(1)
-            return torch.zeros(size, dtype=torch.float64, device=self.grid.device)
+        """The mean row, on the grid: [D] float64."""
         return torch.round(self.grid.sum(0).double() / self.num_nodes) * _STEP
 
     def centred(self, mean: Tensor) -> Iterator[tuple[int, Tensor]]:
@@ -100,9 +97,10 @@ class Approximation:
     """Float32 operands of a product ``left @ right.t()`` close to the similarity.
 
     Ranks do not change when one constant is taken off all similarities. With the mean
-    row m, w = u - m and t = m.(u - m), u.v - m.m = w_u.w_v + t_u + t_v; and for
-    Euclidean distance t = -|u|^2 / 2. Both are one product of rows widened by two
-    columns, symmetric in u and v, and the smaller the spread, the smaller its error.
+    row m, w = u - m and t = m.w, u.v - m.m = w_u.w_v + t_u + t_v; and for Euclidean
+    distance, without a constant, t = -|w|^2 / 2. Both are one product of rows widened
+    by two columns, symmetric in u and v, and the smaller the spread, the smaller its
+    error.
     """
 
     left: Tensor  # [N, D + 2]
@@ -121,13 +119,16 @@ class Approximation:
             left[start : start + piece.size(0), :-2] = piece
             shift.append(piece @ mean)
             square.append(piece.square().sum(1))
-        t = -canonical.half_square if canonical.euclidean else torch.cat(shift)
+        squares, offset = torch.cat(square), float(mean @ mean)
+        t = torch.cat(shift)
+        if canonical.euclidean:
+            t, offset = -squares / 2, 0.0
         left[:, -2], left[:, -1] = t, 1
         right = left.clone()
         right[:, -2], right[:, -1] = 1, t
-        norm = torch.cat(square).sqrt()
+        norm = squares.sqrt()
         size = norm * norm.max() + t.abs() + t.abs().max()
-        return cls(left, right, _gamma(left.size(1)) * size, float(mean @ mean))
+        return cls(left, right, _gamma(left.size(1)) * size, offset)
 
 
 def _gamma(terms: int) -> float:

@@ -37,13 +37,15 @@ def settle(task: Task, start: int, decision: Decision) -> tuple[Tensor, Tensor, 
 
     Which of them are proven right [n], and a floor of the k-th similarity [n].
     """
+    simple = decision.sure & ~decision.tied
+    found = task.named(decision.found.masked_fill_(~simple.unsqueeze(1), 0))
     tied = (decision.sure & decision.tied).nonzero().squeeze(1)
     if tied.numel():
         # The draw goes by rank among ascending ids.
-        nodes, order = decision.nodes[tied].sort(1)
+        nodes, order = task.named(decision.nodes[tied]).sort(1)
         scores = decision.scores[tied].gather(1, order)
         boundary = Boundary.at(scores, decision.kth[tied], nodes)
         row = torch.arange(tied.numel(), device=tied.device)
-        chosen = boundary.choose(task.k, task.key, tied + start, row, None)
-        decision.found[tied] = chosen
-    return decision.found, decision.sure, decision.kth
+        own = task.named(tied + start)
+        found[tied] = boundary.choose(task.k, task.key, own, row, None)
+    return found, decision.sure, decision.kth

@@ -1,11 +1,12 @@
 """Exact k nearest neighbours: a fast float32 search that knows when it is certain.
 
-Three ways lead to the same set, the one that `canonical` and `ties` define:
+Four ways lead to the same set, the one that `canonical` and `ties` define:
 
 1. the float32 scores alone, where the k-th and the next differ by more than their
    error;
 2. exact similarities of a few more than k candidates, where these provably suffice;
-3. exact similarities with all nodes that can matter, for what is left.
+3. the same again inside clusters, where scores are more precise;
+4. exact similarities with all nodes that can matter, for what is left.
 
 Scores are symmetric, so each block is computed once and serves its rows and,
 transposed, its columns: half the multiplications of a plain blocked search.
@@ -17,6 +18,7 @@ import torch
 from torch import Tensor
 
 from ecg_gnn.evolve.canonical import Approximation
+from ecg_gnn.evolve.closer import search_closer
 from ecg_gnn.evolve.compiled import search as compiled
 from ecg_gnn.evolve.exact import distinct_rows, search_groups, search_pruned
 from ecg_gnn.evolve.gpu import usable as gpu
@@ -46,7 +48,15 @@ def nearest(task: Task) -> Tensor:
         if 4 * num_distinct < left.numel():
             found[left] = search_groups(task, groups, left)
         else:
-            found[left] = search_pruned(task, left, floor[left])
+            found[left] = _search_hard(task, left, floor[left])
+    return found
+
+
+def _search_hard(task: Task, nodes: Tensor, floor: Tensor) -> Tensor:
+    found, sure = search_closer(task, nodes, floor, _propose)
+    left = (~sure).nonzero().squeeze(1)
+    if left.numel():
+        found[left] = search_pruned(task, nodes[left], floor[left])
     return found
 
 
@@ -88,15 +98,16 @@ def _resolve(
 ) -> tuple[Tensor, Tensor]:
     k = task.k
     sure = values[:, k - 1] - values[:, k] > 2 * bound
-    found = ids[:, :k].sort(1).values
+    found = task.named(ids[:, :k]).sort(1).values
     unsure = (~sure).nonzero().squeeze(1)
     if unsure.numel():
         candidates = ids[unsure].sort(1).values
         scores = task.canonical.pair_scores(nodes[unsure], candidates)
         threshold = scores.topk(k, sorted=False).values.amin(1)
-        boundary = Boundary.at(scores, threshold, candidates)
+        boundary = Boundary.at(scores, threshold, task.named(candidates))
         row = torch.arange(unsure.numel(), device=ids.device)
-        found[unsure] = boundary.choose(k, task.key, nodes[unsure], row, None)
+        own = task.named(nodes[unsure])
+        found[unsure] = boundary.choose(k, task.key, own, row, None)
         # Nobody outside the candidates reaches the k-th similarity, not even as a tie.
         sure[unsure] = threshold > values[unsure, -1] + bound[unsure]
     return found, sure

@@ -3,6 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import torch
+from torch import Tensor
+
 from ecg_gnn.evolve.canonical import Canonical
 
 
@@ -18,6 +21,22 @@ class Task:
     """Rows of scores held at a time; None fits a memory budget."""
     progress: Callable[[int], None] = lambda count: None
     """Told how many more nodes are finished."""
+
+    names: Tensor | None = None
+    """Where this is a part of a larger search, its nodes' numbers there, ascending."""
+
+    def part(self, ids: Tensor) -> "Task":
+        """The same search among the nodes ``ids`` [n], ascending, alone."""
+        whole = self.canonical
+        rows = Canonical(whole.grid[ids], whole.half_square[ids], whole.euclidean)
+        return Task(rows, self.k, self.key, self.block_size, names=self.named(ids))
+
+    def named(self, ids: Tensor) -> Tensor:
+        """What nodes are called in the whole search; nobody stays the last of all."""
+        if self.names is None:
+            return ids
+        nobody = self.names.new_tensor([torch.iinfo(self.names.dtype).max])
+        return torch.cat([self.names, nobody])[ids]
 
     def rows_per_block(self, bytes_per_score: int, most: int) -> int:
         """How many rows of scores to hold at a time, at most ``most``."""

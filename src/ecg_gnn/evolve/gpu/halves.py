@@ -26,18 +26,18 @@ _CUTS_PER_TERM = 2
 class Halves:
     """Centred rows w = u - m in float16, and the error of their products.
 
-    As in ``Approximation``, u.v - m.m = w_u.w_v + t_u + t_v. With h = w rounded and the
-    rest r = w - h, w_u.w_v - h_u.h_v = r_u.w_v + h_u.r_v, and by Cauchy-Schwarz that
-    is at most |r_u| max|w| + |h_u| max|r|: measured, not assumed. Summing h_u.h_v
-    in float32 adds ``_CUTS_PER_TERM`` cuts per term, each relative to a partial sum of
-    absolute products, hence to at most |h_u| max|h|; and adding t_v in float32 rounds
-    t_v and the sum, for which there is one cut more, and two for t.
+    As in ``Approximation``, similarities are w_u.w_v + t_u + t_v and a constant. With
+    h = w rounded and the rest r = w - h, w_u.w_v - h_u.h_v = r_u.w_v + h_u.r_v, and by
+    Cauchy-Schwarz that is at most |r_u| max|w| + |h_u| max|r|: measured, not assumed.
+    Summing h_u.h_v in float32 adds ``_CUTS_PER_TERM`` cuts per term, each relative to a
+    partial sum of absolute products, hence to at most |h_u| max|h|; and adding t_v in
+    float32 rounds t_v and the sum, for which there is one cut more, and two for t.
     """
 
     num_nodes: int
     rows: Tensor  # [N', D'] float16, both padded with zeros
     shift: Tensor  # [N'] float32, t
-    own: Tensor  # [N] float64, t and the constant m.m: what scores of row u still lack
+    own: Tensor  # [N] float64, t and the constant: what scores of row u still lack
     bound: Tensor  # [N] float64, the error in row u
 
     @classmethod
@@ -50,8 +50,9 @@ class Halves:
         rows = torch.zeros(shape, dtype=torch.float16, device=device)
         t, *squares = _halve(canonical, mean, rows)
         norm, kept_norm, rest = (square.sqrt() for square in squares)
+        own = t + mean @ mean
         if canonical.euclidean:
-            t = -canonical.half_square
+            t = own = -squares[0] / 2
         shift = torch.zeros(shape[0], device=device)
         shift[:num_nodes] = t
         product = kept_norm * kept_norm.max()
@@ -60,7 +61,7 @@ class Halves:
         bound += 2 * _CUT * t.abs().max()
         # For what float64 rounds here, and where the bound is used in float32.
         bound = 1.001 * bound + 1e-12
-        return cls(num_nodes, rows, shift, t + mean @ mean, bound)
+        return cls(num_nodes, rows, shift, own, bound)
 
 
 def _halve(canonical: Canonical, mean: Tensor, rows: Tensor) -> Tensor:

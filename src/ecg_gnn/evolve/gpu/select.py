@@ -10,6 +10,7 @@ from torch import Tensor
 _BLOCK = 1024
 """Entries of a row that a warp holds at a time: each one found costs a look at them
 all, but later blocks hold few that are found."""
+_LEAST_BLOCK = 512  # so that rows of a few lengths share a compiled kernel
 _ROWS = 1
 """Rows that a program takes; each waits for the others' entries."""
 
@@ -94,7 +95,7 @@ def top(
         count,
         k,
         rows,
-        min(block, triton.next_power_of_2(width)),
+        min(block, max(_LEAST_BLOCK, triton.next_power_of_2(width))),
         triton.next_power_of_2(count + 1),
         num_warps=rows,
     )
