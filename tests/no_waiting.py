@@ -1,5 +1,9 @@
 """A watch that refuses whatever a GPU would have to be waited for."""
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -20,6 +24,18 @@ class NoWaiting(TorchDispatchMode):
                 by_mask = index is not None and index.dtype == torch.bool
                 assert not by_mask, f"{name} by a mask waits for the device"
         return func(*args, **kwargs or {})
+
+
+@contextmanager
+def no_waiting_on_a_gpu() -> Iterator[None]:
+    """Refuses what torch itself knows to wait for a GPU."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch warns that it does not know everything
+        torch.cuda.set_sync_debug_mode("error")
+    try:
+        yield
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
 
 
 def start(network):

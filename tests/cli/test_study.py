@@ -12,7 +12,7 @@ from small_studies import SMALL_RECIPE, HandmadeStore
 
 VERBS = {
     ("study", "run"): "RECIPE --store --datasets --models --variants --splits --jobs "
-    "--device --data-root --retry-failed --json",
+    "--device --data-root --set --retry-failed --json",
     ("study", "status"): "--store --recipe --errors --json",
     ("study", "merge"): "FILE --store --curves --json",
     ("study", "table"): "TABLE --store --recipe --format --out",
@@ -44,6 +44,19 @@ def test_recipes(ecg_gnn):
     assert status == 0
     assert {row["name"] for row in json.loads(out)} >= {"paper-best", "smoke"}
     assert "paper-grid" in ecg_gnn("study", "recipes")[1]
+
+
+def test_settings_on_the_command_line_win(ecg_gnn, recipe):
+    command = ["study", "run", recipe, "--store", "s.sqlite", "--splits", "0"]
+    assert ecg_gnn(*command, "--set", "train.steps=2", "--variants", "baseline")[0] == 0
+    with Store.open("s.sqlite") as store:
+        (record,) = store.records()
+    assert record.configuration.config["train"]["steps"] == 2
+    assert len(record.result.losses) == 2
+    status, _, err = ecg_gnn(*command, "--set", "steps=2")
+    assert status == 2
+    assert "'train.steps'" in err
+    assert "(got 'steps')" in err
 
 
 def test_from_recipe_to_tables(ecg_gnn, recipe, tmp_path):

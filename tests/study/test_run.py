@@ -20,6 +20,7 @@ from ecg_gnn.data import make_dataset
 from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.pipeline import classify_together
 from ecg_gnn.study import run, units
+from ecg_gnn.study.provenance import provenance
 from ecg_gnn.study.run import load_results
 from small_runs import BOARD, STATISTICS, small_board, small_config, threads
 
@@ -364,3 +365,8 @@ def test_several_jobs_give_the_same_numbers(tmp_path):
 def test_jobs_must_be_positive():
     with pytest.raises(InputError, match=r"'jobs' must be in \[1, inf\) \(got 0\)"):
         run(small_config("none"), jobs=0)
+
+
+def test_a_copied_tree_is_named_by_the_environment(monkeypatch):
+    monkeypatch.setenv("ECG_COMMIT", "0123456789ab")
+    assert provenance("cpu")["commit"] == "0123456789ab"

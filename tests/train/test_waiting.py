@@ -5,7 +5,7 @@ import torch
 
 from ecg_gnn.train.state import TrainState
 from ecg_gnn.train.training import run_step
-from no_waiting import NoWaiting, start
+from no_waiting import NoWaiting, no_waiting_on_a_gpu, start
 from toy_graphs import make_network, make_task
 
 CASES = {
@@ -69,8 +69,5 @@ def test_a_step_on_a_gpu_never_waits(case, device):
     network = make_network(task, **case).to(device)
     state = TrainState.start(network, 1e-3, 0.0, 5)
     run_step(network, task, state)
-    torch.cuda.set_sync_debug_mode("error")
-    try:
+    with no_waiting_on_a_gpu():
         run_step(network, task, state)
-    finally:
-        torch.cuda.set_sync_debug_mode("default")

@@ -65,6 +65,14 @@ def run(
     ] = 1,
     device: opt.Device = None,
     data_root: opt.DataRoot = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            help="A setting by its dotted name in every run, whatever the recipe says: "
+            "train.precision=bf16, train.steps=100. Repeatable.",
+        ),
+    ] = None,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Run again what failed.")
     ] = False,
@@ -83,10 +91,11 @@ def run(
         variants=variants or None,
         splits=opt.parse_splits(splits),
     )
+    asked = load_recipe(recipe).with_settings(opt.parse_options(settings) or {})
     with ProgressDisplay() as display:
         lines = StudyLines(display)
         report = run_study(
-            recipe,
+            asked,
             store,
             only=only,
             data_root=data_root,

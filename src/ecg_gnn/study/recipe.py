@@ -1,7 +1,7 @@
 """A study's recipe: datasets, models, variants, grids and splits, checked when made."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
 from ecg_gnn import config
@@ -103,6 +103,10 @@ class Recipe:
         check_choice("task", self.task, get_args(Task))
         if not self.parts:
             raise InputError("'parts' must name at least one part (got none)")
+
+    def with_settings(self, settings: Settings) -> "Recipe":
+        """The same study with these settings everywhere, whatever the recipe says."""
+        return replace(self, overrides=(*self.overrides, Override(settings=settings)))
 
 
 def check_mapping(name: str, values: Any, allowed: list[str]) -> None:

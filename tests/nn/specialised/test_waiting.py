@@ -1,14 +1,13 @@
 """Nothing inside a step waits for the device, and steps can be recorded."""
 
 import pytest
-import torch
 
 from ecg_gnn.kernels import using_engine
 from ecg_gnn.nn import SPECIALISED
 from ecg_gnn.train import TrainConfig
 from ecg_gnn.train.loop import train_together
 from ecg_gnn.train.training import Training, run_step
-from no_waiting import NoWaiting, start
+from no_waiting import NoWaiting, no_waiting_on_a_gpu, start
 from toy_graphs import make_network, make_task
 
 SHORT = {
@@ -56,11 +55,8 @@ def test_a_step_on_a_gpu_never_waits(model, device):
         pytest.skip("only a GPU can be waited for")
     training = training_of(model, device)
     training.step()
-    torch.cuda.set_sync_debug_mode("error")
-    try:
+    with no_waiting_on_a_gpu():
         run_step(training.network, training.task, training.state)
-    finally:
-        torch.cuda.set_sync_debug_mode("default")
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
