@@ -10,7 +10,15 @@ from torch_geometric.data import Data
 
 from ecg_gnn.config import RunConfig, known
 from ecg_gnn.data import GraphDataset, Split
-from ecg_gnn.embed import ConcatEmbedder, Embedder, EmbeddingCache, embed_nodes
+from ecg_gnn.embed import (
+    ConcatEmbedder,
+    Embedder,
+    EmbeddingCache,
+    Fit,
+    FitsTogether,
+    embed_ahead,
+    embed_nodes,
+)
 from ecg_gnn.embed.combine import concatenate
 from ecg_gnn.embedders import Workspace, make_embedder, train_config
 from ecg_gnn.evolve import knn_graph
@@ -38,8 +46,43 @@ def _embed(
         return concatenate(
             [_embed(part, data, split, seed, cache) for part in embedder.parts]
         )
-    seed = derive_seed(seed, "embed", *_own_split(embedder, split))
+    seed = _embedding_seed(embedder, split, seed)
     return embed_nodes(embedder, data, split, seed=seed, cache=cache)
+
+
+def embed_together(
+    name: str,
+    dataset: GraphDataset,
+    splits: Sequence[Split],
+    config: RunConfig,
+    workspace: Workspace,
+) -> None:
+    """Train several splits' weak classifiers at the same time, into the cache.
+
+    ``evolve`` finds them there; without a cache it trains them one by one.
+    """
+    if workspace.cache is None:
+        return
+    data = {split.index: dataset.data() for split in splits}
+    if name == "mlp-gnn":
+        embed_together("mlp", dataset, splits, config, workspace)
+        for split in splits:
+            edges = evolve("mlp", dataset, split, config, workspace)
+            data[split.index].ecg_edge_index = edges
+    embedder = make_embedder(name, config, workspace)
+    parts = embedder.parts if isinstance(embedder, ConcatEmbedder) else (embedder,)
+    for part in parts:
+        if isinstance(part, FitsTogether):
+            fits = [
+                Fit(data[s.index], s, _embedding_seed(part, s, config.seed))
+                for s in splits
+            ]
+            with using_engine(config.engine):
+                embed_ahead(part, fits, workspace.cache)
+
+
+def _embedding_seed(embedder: Embedder, split: Split, seed: int) -> int:
+    return derive_seed(seed, "embed", *_own_split(embedder, split))
 
 
 def _own_split(embedder: Embedder, split: Split) -> tuple[int, ...]:

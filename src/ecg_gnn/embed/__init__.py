@@ -1,13 +1,24 @@
 """STEP 1: weak classifiers that embed the nodes, and the controls beside them."""
 
 from ecg_gnn.embed.bgrl import BGRLEmbedder
-from ecg_gnn.embed.cache import EmbeddingCache, describe_embedder, embed_nodes
+from ecg_gnn.embed.cache import (
+    EmbeddingCache,
+    describe_embedder,
+    embed_ahead,
+    embed_nodes,
+)
 from ecg_gnn.embed.combine import ConcatEmbedder
 from ecg_gnn.embed.contract import check_embedder
 from ecg_gnn.embed.controls import IdentityControl, OracleControl, RandomControl
 from ecg_gnn.embed.mlp import MLPEmbedder
 from ecg_gnn.embed.plain import FeaturesEmbedder, PrecomputedEmbedder
-from ecg_gnn.embed.protocol import Embedder, SplitMasks, hide_labels
+from ecg_gnn.embed.protocol import (
+    Embedder,
+    Fit,
+    FitsTogether,
+    SplitMasks,
+    hide_labels,
+)
 from ecg_gnn.embed.trained import TrainedModelEmbedder
 
 __all__ = [
@@ -16,6 +27,8 @@ __all__ = [
     "Embedder",
     "EmbeddingCache",
     "FeaturesEmbedder",
+    "Fit",
+    "FitsTogether",
     "IdentityControl",
     "MLPEmbedder",
     "OracleControl",
@@ -25,6 +38,7 @@ __all__ = [
     "TrainedModelEmbedder",
     "check_embedder",
     "describe_embedder",
+    "embed_ahead",
     "embed_nodes",
     "hide_labels",
 ]

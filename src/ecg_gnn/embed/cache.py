@@ -3,6 +3,7 @@
 import dataclasses
 import hashlib
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from torch_geometric.data import Data
 from ecg_gnn._version import NUMERICS
 from ecg_gnn.checks import InputError
 from ecg_gnn.embed.combine import ConcatEmbedder, concatenate
-from ecg_gnn.embed.protocol import Embedder, SplitMasks, show_to
+from ecg_gnn.embed.protocol import Embedder, Fit, FitsTogether, SplitMasks, show_to
 from ecg_gnn.files import atomic_path
 from ecg_gnn.kernels import current_engine
 from ecg_gnn.train.checkpoint import content_hash
@@ -80,11 +81,33 @@ def embed_nodes(
     stored = cache.load(key) if cache is not None and key is not None else None
     if stored is not None:
         return stored
-    # Detached: the paper freezes step 1, so no gradient may reach the embedder.
-    embedding = embedder.fit(shown, split, seed=seed).embed(shown).detach()
-    _check_embedding(embedding, embedder, data)
+    embedding = _embedding(embedder.fit(shown, split, seed=seed), shown)
     if cache is not None and key is not None:
         cache.store(key, embedding)
+    return embedding
+
+
+def embed_ahead(
+    embedder: FitsTogether, fits: Sequence[Fit], cache: EmbeddingCache
+) -> None:
+    """Fit at the same time what the cache lacks, for ``embed_nodes`` to find there."""
+    missing: dict[str, Fit] = {}
+    for data, split, seed in fits:
+        shown = show_to(embedder, data, split)
+        key = cache_key(embedder, shown, split, seed)
+        if key is not None and cache.load(key) is None:
+            missing[key] = Fit(shown, split, seed)
+    if len(missing) < 2:  # one alone is as well made when it is asked for
+        return
+    fitted = embedder.fit_together(list(missing.values()))
+    for (key, fit), one in zip(missing.items(), fitted, strict=True):
+        cache.store(key, _embedding(one, fit.data))
+
+
+def _embedding(fitted: Embedder, shown: Data) -> Tensor:
+    # Detached: the paper freezes step 1, so no gradient may reach the embedder.
+    embedding = fitted.embed(shown).detach()
+    _check_embedding(embedding, fitted, shown)
     return embedding
 
 

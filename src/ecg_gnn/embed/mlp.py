@@ -1,5 +1,6 @@
 """The paper's first weak classifier: features and labels, no graph."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -7,12 +8,11 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from ecg_gnn.embed.protocol import SplitMasks
-from ecg_gnn.embed.supervised import fit_network, represent
+from ecg_gnn.embed.protocol import Fit, SplitMasks
+from ecg_gnn.embed.supervised import network_training, represent
 from ecg_gnn.kernels import Adjacency
 from ecg_gnn.nn import GraphInput, Network
-from ecg_gnn.train import TrainConfig
-from ecg_gnn.train.loop import Progress
+from ecg_gnn.train import Progress, TrainConfig, Training, train_together
 
 
 @dataclass(frozen=True)
@@ -44,11 +44,19 @@ class MLPEmbedder:
 
     def fit(self, data: Data, split: SplitMasks, *, seed: int) -> "MLPEmbedder":
         """Train on the training labels; neither graph nor test nodes are read."""
+        return self.fit_together([Fit(data, split, seed)])[0]
+
+    def fit_together(self, fits: Sequence[Fit]) -> list["MLPEmbedder"]:
+        """One network for each, trained at the same time where a GPU has room."""
+        trainings = [self._training(*fit) for fit in fits]
+        train_together(trainings, progress=self.progress)
+        return [replace(self, network=training.network) for training in trainings]
+
+    def _training(self, data: Data, split: SplitMasks, seed: int) -> Training:
         used = split.train_mask | split.val_mask
-        masks = _Masks(split.train_mask[used], split.val_mask[used])
-        network = fit_network(
+        return network_training(
             Data(x=data.x[used], y=data.y[used]),
-            masks,
+            _Masks(split.train_mask[used], split.val_mask[used]),
             [_no_graph(int(used.sum()))],
             self.train,
             backbone="benchmark",
@@ -58,9 +66,7 @@ class MLPEmbedder:
             dropout=self.dropout,
             seed=seed,
             device=self.device,
-            progress=self.progress,
         )
-        return replace(self, network=network)
 
     def embed(self, data: Data) -> Tensor:
         """Representations; nodes with equal features get equal rows, to the bit."""

@@ -1,6 +1,7 @@
 """What an embedder is, and what it may see."""
 
-from typing import Protocol, runtime_checkable
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -57,6 +58,22 @@ class Embedder(Protocol):
 
     def embed(self, data: Data) -> Tensor:
         """One row per node, ``[N, D]``, finite, without gradient."""
+
+
+class Fit(NamedTuple):
+    """What an embedder is fitted to, one time among several."""
+
+    data: Data
+    split: SplitMasks
+    seed: int
+
+
+@runtime_checkable
+class FitsTogether(Embedder, Protocol):
+    """An embedder that can be fitted to several splits at the same time."""
+
+    def fit_together(self, fits: Sequence[Fit]) -> Sequence[Embedder]:
+        """What ``fit`` gives for each of them."""
 
 
 def hide_labels(data: Data, split: SplitMasks) -> Data:

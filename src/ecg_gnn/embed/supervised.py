@@ -11,8 +11,7 @@ from ecg_gnn.checks import InputError
 from ecg_gnn.embed.protocol import SplitMasks
 from ecg_gnn.nn import GraphInput, Network, build_network
 from ecg_gnn.seeds import seeded
-from ecg_gnn.train import Task, TrainConfig, train
-from ecg_gnn.train.loop import Progress
+from ecg_gnn.train import Task, TrainConfig, Training
 
 
 def num_shown_classes(data: Data, split: SplitMasks) -> int:
@@ -22,7 +21,7 @@ def num_shown_classes(data: Data, split: SplitMasks) -> int:
     return int(data.y[split.train_mask | split.val_mask].max()) + 1
 
 
-def fit_network(
+def network_training(
     data: Data,
     split: SplitMasks,
     graphs: Sequence[GraphInput],
@@ -37,9 +36,8 @@ def fit_network(
     device: str,
     norm: str = "batch",
     options: Mapping[str, Any] | None = None,
-    progress: Progress | None = None,
-) -> Network:
-    """Train a classifier on training labels, stopped on validation labels."""
+) -> Training:
+    """A classifier to be trained on training labels, stopped on validation labels."""
     num_classes = num_shown_classes(data, split)
     with seeded(seed, "initialisation"):
         network = build_network(
@@ -64,9 +62,8 @@ def fit_network(
         test_index=None,
         metric="roc_auc" if num_classes == 2 else "accuracy",
     )
-    network = network.to(device)
-    train(network, task.to(torch.device(device)), config, seed=seed, progress=progress)
-    return network
+    place = torch.device(device)
+    return Training(network.to(place), task.to(place), config, seed=seed)
 
 
 @torch.no_grad()

@@ -1,17 +1,17 @@
 """Embeddings of a trained model (the paper's MLP→GNN)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from torch import Tensor
 from torch_geometric.data import Data
 
-from ecg_gnn.embed.protocol import SplitMasks
-from ecg_gnn.embed.supervised import fit_network, represent
+from ecg_gnn.embed.protocol import Fit, SplitMasks
+from ecg_gnn.embed.supervised import network_training, represent
 from ecg_gnn.kernels import Adjacency
 from ecg_gnn.nn import GraphInput, Network, wants_self_loops
-from ecg_gnn.train import TrainConfig
-from ecg_gnn.train.loop import Progress
+from ecg_gnn.train import Progress, TrainConfig, Training, train_together
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,16 @@ class TrainedModelEmbedder:
         self, data: Data, split: SplitMasks, *, seed: int
     ) -> "TrainedModelEmbedder":
         """Train on the training labels, over the graphs that ``data`` has."""
-        network = fit_network(
+        return self.fit_together([Fit(data, split, seed)])[0]
+
+    def fit_together(self, fits: Sequence[Fit]) -> list["TrainedModelEmbedder"]:
+        """One network for each, trained at the same time where a GPU has room."""
+        trainings = [self._training(*fit) for fit in fits]
+        train_together(trainings, progress=self.progress)
+        return [replace(self, network=training.network) for training in trainings]
+
+    def _training(self, data: Data, split: SplitMasks, seed: int) -> Training:
+        return network_training(
             data,
             split,
             self._graphs(data),
@@ -70,9 +79,7 @@ class TrainedModelEmbedder:
             device=self.device,
             norm=self.norm,
             options=dict(self.options),
-            progress=self.progress,
         )
-        return replace(self, network=network)
 
     def embed(self, data: Data) -> Tensor:
         """Representations of all nodes."""

@@ -70,8 +70,11 @@ class _Product(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         weight, *parts = ctx.saved_tensors
-        columns = weight.split(parts[0].size(1), dim=1)
-        grad_weight = torch.cat([grad.t() @ part for part in parts], dim=1)
+        part_width = parts[0].size(1)
+        columns = weight.split(part_width, dim=1)
+        grad_weight = torch.empty_like(weight)
+        for part, place in zip(parts, grad_weight.split(part_width, 1), strict=True):
+            torch.mm(grad.t(), part, out=place)
         grad_bias = None
         if ctx.needs_input_grad[1]:
             grad_bias = gpu.kernels().column_sum(grad) if ctx.fast else grad.sum(0)

@@ -17,7 +17,12 @@ from ecg_gnn.data import GraphDataset
 from ecg_gnn.embed import Embedder, EmbeddingCache
 from ecg_gnn.embedders import Workspace
 from ecg_gnn.evolve import graph_statistics
-from ecg_gnn.pipeline import Classification, classify_together, evolve
+from ecg_gnn.pipeline import (
+    Classification,
+    classify_together,
+    embed_together,
+    evolve,
+)
 from ecg_gnn.study.graphs import shared_graph
 from ecg_gnn.study.records import Record, RunFolder
 from ecg_gnn.study.statistics import Statistics, plain
@@ -64,6 +69,9 @@ class UnitRunner:
             torch.cuda.reset_peak_memory_stats(self.config.device)
         shown = f"split {splits[0]}" if len(splits) == 1 else f"{len(splits)} splits"
         workspace = self.workspace(f"{variant.name} · {shown}")
+        for part in variant.embeddings if len(splits) > 1 else ():
+            chosen = [self.dataset.split(index) for index in splits]
+            embed_together(part, self.dataset, chosen, self.config, workspace)
         jobs = [
             self._job(variant, index, name, workspace)
             for index, name in zip(splits, names, strict=True)

@@ -6,6 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from ecg_gnn.kernels import gpu
+
 
 def supervised_loss(
     logits: Tensor, y: Tensor, class_weights: Tensor | None = None
@@ -45,6 +47,11 @@ def roc_auc(logits: Tensor, y: Tensor) -> Tensor:
         y: 0 or 1. ``[n]``
     """
     score = logits[:, -1] if logits.size(1) == 1 else logits[:, 1] - logits[:, 0]
+    if gpu.usable_on(score.device):
+        functions = gpu.kernels()
+        if score.numel() <= functions.MOST_SCORES:
+            area: Tensor = functions.roc_auc(score, y)
+            return area
     ordered = score.sort().values
     below = torch.searchsorted(ordered, score.contiguous())
     up_to = torch.searchsorted(ordered, score.contiguous(), right=True)

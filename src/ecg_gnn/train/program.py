@@ -1,8 +1,8 @@
 """A step that is run again and again: as it stands, or recorded once and replayed.
 
 Full-graph steps are hundreds of short kernels, which a GPU finishes faster than Python
-can ask for them. A step whose shapes never change is recorded as a CUDA graph after a
-few runs; from then on one call replays all of it.
+can ask for them. A step whose shapes never change is recorded as a CUDA graph after its
+first run; from then on one call replays all of it.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ import torch
 from ecg_gnn.kernels import StepSeeds, current_engine
 from ecg_gnn.seeds import derive_seed
 
-_RUNS_BEFORE_RECORDING = 3  # kernels are compiled and workspaces made in the first ones
+_RUNS_BEFORE_RECORDING = 1  # in it kernels are compiled, workspaces and moments made
 
 
 class StepProgram:

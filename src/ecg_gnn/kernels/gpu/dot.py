@@ -21,7 +21,7 @@ from ecg_gnn.kernels.gpu.pattern import (
 )
 from ecg_gnn.kernels.gpu.rows import row_dots
 from ecg_gnn.kernels.gpu.softmax import LOWEST, log_sum, merge_slots
-from ecg_gnn.kernels.gpu.sums import head_sum, sum_type
+from ecg_gnn.kernels.gpu.sums import REPEATS, head_sum, sum_type
 
 
 def dot_product_attention(adjacency: Adjacency, packed: Tensor) -> Tensor:
@@ -158,7 +158,7 @@ class _Dot(torch.autograd.Function):
         given = (query, key, values, stride, channels**-0.5, out, lse, channels)
         rest = (*shape, sum_type(packed))
         pattern = by_target(adjacency)
-        over_rows(_forward, "attention", pattern, shape.width, given, rest)
+        over_rows(_forward, "dot", pattern, shape.width, given, rest)
         ctx.adjacency = adjacency
         ctx.save_for_backward(packed, out, lse)
         return out
@@ -178,7 +178,7 @@ class _Dot(torch.autograd.Function):
         made = (grad_key, grad_values, edges, channels)
         rest = (*shape, sum_type(packed))
         pattern = by_source(ctx.adjacency)
-        over_rows(_backward, "attention", pattern, shape.width, given + made, rest)
+        over_rows(_backward, "dot", pattern, shape.width, given + made, rest)
         # The query's gradient is the sum of keys weighted by the scores' gradients.
         head_sum(by_target(ctx.adjacency), edges, key, grad_query)
         return None, grads
@@ -186,4 +186,4 @@ class _Dot(torch.autograd.Function):
 
 def _shape(packed: Tensor) -> Shape:
     _, _, channels, heads = packed.shape
-    return shape_of(channels, heads)
+    return shape_of(channels, heads, REPEATS)

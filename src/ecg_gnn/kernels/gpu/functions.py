@@ -1,4 +1,4 @@
-"""Every differentiable function that has Triton kernels."""
+"""Every function that has Triton kernels."""
 
 from ecg_gnn.kernels.gpu.additive import additive_attention
 from ecg_gnn.kernels.gpu.columns import column_sum
@@ -6,9 +6,11 @@ from ecg_gnn.kernels.gpu.dot import dot_product_attention
 from ecg_gnn.kernels.gpu.norm import add_norm
 from ecg_gnn.kernels.gpu.pattern import by_source, by_target
 from ecg_gnn.kernels.gpu.pointwise import bias_dropout, keep_mask
+from ecg_gnn.kernels.gpu.ranking import MOST_SCORES, roc_auc
 from ecg_gnn.kernels.gpu.sums import kept_degree, scaled_sum
 
 __all__ = [
+    "MOST_SCORES",
     "add_norm",
     "additive_attention",
     "bias_dropout",
@@ -18,5 +20,6 @@ __all__ = [
     "dot_product_attention",
     "keep_mask",
     "kept_degree",
+    "roc_auc",
     "scaled_sum",
 ]

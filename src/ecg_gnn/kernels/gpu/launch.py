@@ -17,8 +17,9 @@ _ROW_TILE = 2048
 _TILES = {
     "sum": ((8192, 16), (2048, 32), (1024, 32)),
     "attention": ((8192, 16), (1024, 16), (1024, 32)),
+    "dot": ((4096, 32), (1024, 32), (2048, 32)),
 }
-_MAX_WARPS = {"sum": 16, "attention": 8}
+_MAX_WARPS = {"sum": 16, "attention": 8, "dot": 4}
 _MAX_EDGES = 16
 
 
@@ -50,10 +51,18 @@ class Shape(NamedTuple):
         return self.lanes * self.reps * self.heads
 
 
-def shape_of(channels: int, heads: int) -> Shape:
-    """As many lanes as a warp has beside the quads."""
+def shape_of(channels: int, heads: int, repeats: int = 1) -> Shape:
+    """As many lanes as a warp has beside the quads.
+
+    Args:
+        channels: Of each head.
+        heads: How many there are.
+        repeats: Channels that a thread sums alone, at least, if there are so many:
+            with fewer lanes an edge, a sum over channels needs fewer exchanges
+            between them, and a warp works on several edges.
+    """
     width, quads = next_power_of_2(channels), max(1, heads // 4)
-    lanes = min(width, max(1, 32 // quads))
+    lanes = min(max(1, width // repeats), max(1, 32 // quads))
     return Shape(quads, lanes, width // lanes, heads)
 
 
@@ -61,7 +70,7 @@ def pieces(kind: str, width: int, highest: int) -> Pieces:
     """Edges at a time: as many as fill a tile, no more than the longest row has.
 
     Args:
-        kind: ``sum`` or ``attention``.
+        kind: ``sum``, ``attention`` or ``dot``.
         width: Values of one row, a power of two.
         highest: The highest degree.
     """

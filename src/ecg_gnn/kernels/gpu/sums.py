@@ -14,6 +14,9 @@ from ecg_gnn.kernels.gpu.pattern import (
     still_there,
 )
 
+REPEATS = 8
+"""Channels of an edge that one thread reads, where rows have heads."""
+
 
 @triton.jit(do_not_specialize=["first_row"])
 def _scaled_sum(
@@ -112,9 +115,9 @@ def _head_sum(
 def head_sum(pattern: Pattern, weight: Tensor, x: Tensor, out: Tensor) -> Tensor:
     """Sum rows ``[N, C, H]`` with one weight per edge and head, in target order."""
     _, channels, heads = x.shape
-    shape = shape_of(channels, heads)
+    shape = shape_of(channels, heads, REPEATS)
     given = (x, x.stride(0), weight, out, out.stride(0), channels)
-    over_rows(_head_sum, "sum", pattern, shape.width, given, (*shape, sum_type(x)))
+    over_rows(_head_sum, "dot", pattern, shape.width, given, (*shape, sum_type(x)))
     return out
 
 
