@@ -52,7 +52,7 @@ def test_settings_on_the_command_line_win(ecg_gnn, recipe):
     with Store.open("s.sqlite") as store:
         (record,) = store.records()
     assert record.configuration.config["train"]["steps"] == 2
-    assert len(record.result.losses) == 2
+    assert record.result.best_step <= 2
     status, _, err = ecg_gnn(*command, "--set", "steps=2")
     assert status == 2
     assert "'train.steps'" in err
