@@ -3,8 +3,9 @@
     python benchmarks/tune_kernels.py --data-root DATA [--compile-with 12]
 
 For each sparse operator, by how long rows are: all three kinds in tolokers (hubs), and
-a graph of ten neighbours each. ``edges/warps: milliseconds``, best first; "TB/s" counts
-the bytes of gathered rows. Compiling takes longer than timing, so several processes
+a graph of ten neighbours each. ``edges at a time/values per thread/repeats: milliseconds``
+(see ``launch.Tile``), best first; "TB/s" counts the bytes of gathered rows. Where a call
+takes less than Python needs to make it, times say nothing. Compiling takes longer than timing, so several processes
 can compile first.
 """
 
@@ -24,7 +25,7 @@ from ecg_gnn.kernels import Adjacency
 from ecg_gnn.kernels.gpu import functions, launch
 
 HEADS = 8
-EDGES, WARPS, PER_THREAD = (1, 2, 4, 8, 16, 32), (1, 2, 4, 8, 16), (16, 32)
+EDGES, PER_THREAD, REPEATS = (1, 2, 4, 8, 16), (16, 32, 64), (1, 4, 8)
 TYPES = ((256, torch.float32), (256, torch.bfloat16), (512, torch.float32))
 
 
@@ -89,12 +90,13 @@ def graphs(root: Path | None) -> Iterator[tuple[str, Adjacency]]:
             yield f"{name}, up to {part.by_target.buckets[0].highest}", part
 
 
-def choices(width: int) -> list[launch.Pieces]:
+def choices(width: int) -> list[launch.Tile]:
     """What is tried: not too much and not too little for a thread."""
+    tried = itertools.product(EDGES, PER_THREAD, REPEATS)
     return [
-        launch.Pieces(edges, warps)
-        for edges, warps in itertools.product(EDGES, WARPS)
-        if edges * width // (32 * warps) in PER_THREAD
+        launch.Tile(edges * width, per_thread, repeats)
+        for edges, per_thread, repeats in tried
+        if edges * width >= 32 * per_thread
     ]
 
 
@@ -115,14 +117,16 @@ def sweep(root: Path | None, share: tuple[int, int] | None) -> None:
             for label, gathers, work in operators(adjacency, width, dtype):
                 found = {}
                 for number, choice in enumerate(choices(width)):
-                    launch.pieces = lambda *_, choice=choice: choice
+                    launch._tile = lambda *_, choice=choice: choice
                     if share is not None:
                         if number % share[1] == share[0]:
                             work()
                         continue
                     found[choice] = milliseconds(work)
                 ranked = sorted(found.items(), key=lambda item: item[1])
-                best = "  ".join(f"{e}/{w}: {t:.3f}" for (e, w), t in ranked[:5])
+                best = "  ".join(
+                    f"{v // width}/{p}/{r}: {t:.3f}" for (v, p, r), t in ranked[:5]
+                )
                 if ranked:
                     rate = gathers * size / ranked[0][1] / 1e9
                     print(f"  {label:13} {best}  {rate:.2f} TB/s", flush=True)

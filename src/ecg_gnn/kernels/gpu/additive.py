@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from ecg_gnn.kernels.adjacency import Adjacency
-from ecg_gnn.kernels.gpu.launch import over_rows, shape_of
+from ecg_gnn.kernels.gpu.launch import over_rows
 from ecg_gnn.kernels.gpu.pattern import (
     along_row,
     by_source,
@@ -197,12 +197,10 @@ class _Additive(torch.autograd.Function):
         out = torch.empty_like(values)
         exact = torch.promote_types(values.dtype, torch.float32)
         lse = values.new_empty((nodes, heads), dtype=exact)
-        shape = shape_of(channels, heads)
         shares = lse.new_empty(adjacency.num_edges, heads)
         given = (scores, values, slope, shares, out, lse, channels)
-        rest = (*shape, sum_type(values))
-        pattern = by_target(adjacency)
-        over_rows(_forward, "sum", pattern, shape.width, given, rest)
+        rest = (channels, given, sum_type(values))
+        over_rows(_forward, "sum", by_target(adjacency), *rest, heads=heads)
         ctx.adjacency, ctx.slope = adjacency, slope
         ctx.save_for_backward(scores, values, out, lse)
         return out
@@ -215,12 +213,10 @@ class _Additive(torch.autograd.Function):
         delta = row_dots(grad, out, lse)
         grad_scores, grad_values = torch.empty_like(scores), torch.empty_like(values)
         edges = lse.new_empty(ctx.adjacency.num_edges, heads)
-        shape = shape_of(channels, heads)
         shares, products = torch.empty_like(edges), torch.empty_like(edges)
         given = (scores, values, ctx.slope, grad, lse, delta, shares, products)
         made = (grad_scores, grad_values, edges, channels)
-        rest = (*shape, sum_type(values))
-        pattern = by_source(ctx.adjacency)
-        over_rows(_backward, "attention", pattern, shape.width, given + made, rest)
+        rest = (channels, given + made, sum_type(values))
+        over_rows(_backward, "attention", by_source(ctx.adjacency), *rest, heads=heads)
         edge_total(by_target(ctx.adjacency), edges, grad_scores[:, 1])
         return None, grad_scores, grad_values, None

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from ecg_gnn.kernels.adjacency import Adjacency
-from ecg_gnn.kernels.gpu.launch import Shape, over_rows, shape_of
+from ecg_gnn.kernels.gpu.launch import over_rows
 from ecg_gnn.kernels.gpu.pattern import (
     along_row,
     by_source,
@@ -21,7 +21,7 @@ from ecg_gnn.kernels.gpu.pattern import (
 )
 from ecg_gnn.kernels.gpu.rows import row_dots
 from ecg_gnn.kernels.gpu.softmax import LOWEST, log_sum, merge_slots
-from ecg_gnn.kernels.gpu.sums import REPEATS, head_sum, sum_type
+from ecg_gnn.kernels.gpu.sums import head_sum, sum_type
 
 
 def dot_product_attention(adjacency: Adjacency, packed: Tensor) -> Tensor:
@@ -154,11 +154,10 @@ class _Dot(torch.autograd.Function):
         out = values.new_empty(values.shape)
         exact = torch.promote_types(values.dtype, torch.float32)
         lse = values.new_empty((nodes, heads), dtype=exact)
-        shape, stride = _shape(packed), packed.stride(0)
-        given = (query, key, values, stride, channels**-0.5, out, lse, channels)
-        rest = (*shape, sum_type(packed))
-        pattern = by_target(adjacency)
-        over_rows(_forward, "dot", pattern, shape.width, given, rest)
+        stride, scale = packed.stride(0), channels**-0.5
+        given = (query, key, values, stride, scale, out, lse, channels)
+        rest = (channels, given, sum_type(packed))
+        over_rows(_forward, "dot", by_target(adjacency), *rest, heads=heads)
         ctx.adjacency = adjacency
         ctx.save_for_backward(packed, out, lse)
         return out
@@ -173,17 +172,11 @@ class _Dot(torch.autograd.Function):
         grads = torch.empty_like(packed)
         grad_query, grad_key, grad_values = grads.unbind(1)
         edges = lse.new_empty(ctx.adjacency.num_edges, heads)
-        shape, stride = _shape(packed), packed.stride(0)
-        given = (query, key, values, stride, channels**-0.5, grad, lse, delta)
+        stride, scale = packed.stride(0), channels**-0.5
+        given = (query, key, values, stride, scale, grad, lse, delta)
         made = (grad_key, grad_values, edges, channels)
-        rest = (*shape, sum_type(packed))
-        pattern = by_source(ctx.adjacency)
-        over_rows(_backward, "dot", pattern, shape.width, given + made, rest)
+        rest = (channels, given + made, sum_type(packed))
+        over_rows(_backward, "dot", by_source(ctx.adjacency), *rest, heads=heads)
         # The query's gradient is the sum of keys weighted by the scores' gradients.
         head_sum(by_target(ctx.adjacency), edges, key, grad_query)
         return None, grads
-
-
-def _shape(packed: Tensor) -> Shape:
-    _, _, channels, heads = packed.shape
-    return shape_of(channels, heads, REPEATS)

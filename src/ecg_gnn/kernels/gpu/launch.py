@@ -11,16 +11,31 @@ if TYPE_CHECKING:
 PROGRAMS = 264
 """Of kernels that sum over all rows: two for each of an H200's 132 processors."""
 _ROW_TILE = 2048
-# By how long the longest row is (more than 256 edges, more than 32, fewer): values of
-# a tile, and how many of them a thread holds at least. Long rows take many warps, else
-# a hub alone would take as long as everything else.
-_TILES = {
-    "sum": ((8192, 16), (2048, 32), (1024, 32)),
-    "attention": ((8192, 16), (1024, 16), (1024, 32)),
-    "dot": ((4096, 32), (1024, 32), (2048, 32)),
-}
-_MAX_WARPS = {"sum": 16, "attention": 8, "dot": 4}
 _MAX_EDGES = 16
+
+
+class Tile(NamedTuple):
+    """How much a program and a thread take at a time.
+
+    With more repeats an edge has fewer lanes: sums over its channels need fewer
+    exchanges between them, and a warp works on several edges, which short rows lack.
+    """
+
+    values: int
+    per_thread: int
+    """Values of the tile that a thread holds, at least"""
+    repeats: int = 1
+    """Channels of an edge that a thread holds, at least, if there are so many"""
+
+
+# By how long the longest row is: more than 256 edges, more than 32, fewer. Long rows
+# take many warps, else a hub alone would take as long as everything else.
+_TILES = {
+    "sum": (Tile(8192, 16), Tile(2048, 32), Tile(1024, 32)),
+    "attention": (Tile(8192, 16), Tile(1024, 16), Tile(1024, 32)),
+    "dot": (Tile(4096, 32, 8), Tile(1024, 32, 8), Tile(1024, 32)),
+}
+_MAX_WARPS = {"sum": 16, "attention": 8, "dot": 8}
 
 
 class Pieces(NamedTuple):
@@ -52,15 +67,7 @@ class Shape(NamedTuple):
 
 
 def shape_of(channels: int, heads: int, repeats: int = 1) -> Shape:
-    """As many lanes as a warp has beside the quads.
-
-    Args:
-        channels: Of each head.
-        heads: How many there are.
-        repeats: Channels that a thread sums alone, at least, if there are so many:
-            with fewer lanes an edge, a sum over channels needs fewer exchanges
-            between them, and a warp works on several edges.
-    """
+    """As many lanes as a warp has beside the quads; see ``Tile`` for repeats."""
     width, quads = next_power_of_2(channels), max(1, heads // 4)
     lanes = min(max(1, width // repeats), max(1, 32 // quads))
     return Shape(quads, lanes, width // lanes, heads)
@@ -74,36 +81,50 @@ def pieces(kind: str, width: int, highest: int) -> Pieces:
         width: Values of one row, a power of two.
         highest: The highest degree.
     """
-    size, per_thread = _TILES[kind][0 if highest > 256 else 1 if highest > 32 else 2]
+    tile = _tile(kind, highest)
     most = min(_MAX_EDGES, next_power_of_2(max(1, highest)))
-    edges = max(1, min(size // width, most))
-    warps = max(1, edges * width // (32 * per_thread))
+    edges = max(1, min(tile.values // width, most))
+    warps = max(1, edges * width // (32 * tile.per_thread))
     return Pieces(edges, min(next_power_of_2(warps), edges, _MAX_WARPS[kind]))
+
+
+def _tile(kind: str, highest: int) -> Tile:
+    return _TILES[kind][0 if highest > 256 else 1 if highest > 32 else 2]
 
 
 def over_rows(
     kernel: Any,
     kind: str,
     pattern: "Pattern",
-    width: int,
+    channels: int,
     given: Sequence[Any],
-    rest: Sequence[Any],
+    sum_type: Any,
+    *,
+    heads: int | None = None,
 ) -> None:
     """Run a kernel for every node, long rows first and by more threads.
 
     Args:
-        kernel: Takes the pattern, the first row, what is given, edges at a time, rest.
+        kernel: Takes the pattern, the first row, what is given, edges at a time, the
+            row's width or, with heads, its shape, and the type of sums.
         kind: See ``pieces``.
         pattern: The edges.
-        width: Values of one row, a power of two.
-        given: Its tensors and numbers.
-        rest: Its constants.
+        channels: Of a row, or of each of its heads.
+        given: The kernel's tensors and numbers.
+        sum_type: In which sums are computed.
+        heads: How many heads a row has; None for a plain row.
     """
     with torch.cuda.device_of(pattern.offsets):  # Triton launches on the current one
         for bucket in pattern.buckets:
+            shape: Sequence[int] = (width := next_power_of_2(channels),)
+            if heads is not None:
+                repeats = _tile(kind, bucket.highest).repeats
+                shape = found = shape_of(channels, heads, repeats)
+                width = found.width
             size = pieces(kind, width, bucket.highest)
-            fixed = (*pattern[:-1], bucket.first, *given, size.edges, *rest)
-            kernel[(bucket.nodes,)](*fixed, num_warps=size.warps)
+            constants = (size.edges, *shape, sum_type)
+            start = (*pattern[:-1], bucket.first)
+            kernel[(bucket.nodes,)](*start, *given, *constants, num_warps=size.warps)
 
 
 def row_tiles(channels: int) -> tuple[int, int]:

@@ -5,7 +5,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from ecg_gnn.kernels.gpu.launch import next_power_of_2, over_rows, shape_of
+from ecg_gnn.kernels.gpu.launch import over_rows
 from ecg_gnn.kernels.gpu.pattern import (
     Pattern,
     group_of,
@@ -13,9 +13,6 @@ from ecg_gnn.kernels.gpu.pattern import (
     row_places,
     still_there,
 )
-
-REPEATS = 8
-"""Channels of an edge that one thread reads, where rows have heads."""
 
 
 @triton.jit(do_not_specialize=["first_row"])
@@ -66,9 +63,8 @@ def scaled_sum(
     x = x if x.stride(1) == 1 else x.contiguous()
     channels = x.size(1)
     out = x.new_empty(x.shape)
-    width = next_power_of_2(channels)
     given = (x, x.stride(0), row_scale, other_scale, out, channels)
-    over_rows(_scaled_sum, "sum", pattern, width, given, (width, sum_type(x)))
+    over_rows(_scaled_sum, "sum", pattern, channels, given, sum_type(x))
     return out
 
 
@@ -115,9 +111,9 @@ def _head_sum(
 def head_sum(pattern: Pattern, weight: Tensor, x: Tensor, out: Tensor) -> Tensor:
     """Sum rows ``[N, C, H]`` with one weight per edge and head, in target order."""
     _, channels, heads = x.shape
-    shape = shape_of(channels, heads, REPEATS)
     given = (x, x.stride(0), weight, out, out.stride(0), channels)
-    over_rows(_head_sum, "dot", pattern, shape.width, given, (*shape, sum_type(x)))
+    rest = (channels, given, sum_type(x))
+    over_rows(_head_sum, "dot", pattern, *rest, heads=heads)
     return out
 
 
