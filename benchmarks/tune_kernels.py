@@ -3,10 +3,10 @@
     python benchmarks/tune_kernels.py --data-root DATA [--compile-with 12]
 
 For each sparse operator, by how long rows are: all three kinds in tolokers (hubs), and
-a graph of ten neighbours each. ``edges at a time/values per thread/repeats: milliseconds``
-(see ``launch.Tile``), best first; "TB/s" counts the bytes of gathered rows. Where a call
-takes less than Python needs to make it, times say nothing. Compiling takes longer than timing, so several processes
-can compile first.
+a graph of ten neighbours each. ``edges/values per thread/repeats: milliseconds`` (see
+``launch.Tile``), best first; "TB/s" counts the bytes of gathered rows. Where a call
+takes less than Python needs to make it, times say nothing. Compiling takes longer than
+timing, so several processes can compile first.
 """
 
 import argparse
