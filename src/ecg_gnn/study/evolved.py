@@ -1,7 +1,7 @@
 """Statistics of evolved graphs: what the statistics table and its figure show."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,8 +10,9 @@ from ecg_gnn.study.datasets import is_official
 from ecg_gnn.study.identity import canonical
 from ecg_gnn.study.settings import given
 from ecg_gnn.study.statistics import Statistics, mean
-from ecg_gnn.study.store import Configuration, DatasetInfo, Store
+from ecg_gnn.study.store import Configuration, DatasetInfo, Store, UnitRecord
 from ecg_gnn.study.table import model_name
+from ecg_gnn.study.tags import Tags, run_tags, tagged
 from ecg_gnn.study.variants import variant_of
 
 
@@ -25,6 +26,8 @@ class EvolvedStatistics:
     """Whose embedding it is, where the embedding is a trained model's"""
     k: int
     self_loops: str
+    tags: Tags
+    """Options past the paper that made it another graph"""
     num_graphs: int
     """Splits and seeds that were measured; one where the graph is the same in all"""
     statistics: Statistics
@@ -35,12 +38,27 @@ class EvolvedStatistics:
     def label(self) -> str:
         """The graph as tables and figures call it."""
         source = f"{self.embedding}: {self.model}" if self.model else self.embedding
-        return f"G_ECG ({source}, k = {self.k}, self-loops {self.self_loops})"
+        name = f"{source}, k = {self.k}, self-loops {self.self_loops}"
+        return f"G_ECG ({tagged(name, self.tags)})"
+
+
+@dataclass(frozen=True)
+class MeasuredGraph:
+    """An evolved graph with the records that it was measured in."""
+
+    evolved: EvolvedStatistics
+    records: Sequence[tuple[UnitRecord, Statistics]]
+    """One per split and seed"""
 
 
 def evolved_statistics(
     store: Store, recipe: str | None = None
 ) -> list[EvolvedStatistics]:
+    """The statistics of every evolved graph, without the records behind them."""
+    return [graph.evolved for graph in measured_graphs(store, recipe)]
+
+
+def measured_graphs(store: Store, recipe: str | None = None) -> list[MeasuredGraph]:
     """Every evolved graph that was measured, alone or on the way to a training.
 
     Trainings of many models share a graph; it is counted once. The identity control
@@ -48,8 +66,9 @@ def evolved_statistics(
     """
     records = store.records(recipe=recipe)
     newest = max((r.configuration.numerics for r in records), default=0)
+    parts: dict[tuple[str, str], _Graph] = {}
     graphs: dict[str, _Graph] = {}
-    gathered: dict[str, dict[tuple[int, int], Statistics]] = {}
+    gathered: dict[str, dict[tuple[int, int], tuple[UnitRecord, Statistics]]] = {}
     for record in records:
         at = record.configuration
         if at.numerics < newest or at.embedding is None:
@@ -58,12 +77,12 @@ def evolved_statistics(
             at.embedding.split(","), record.result.evolved_statistics, strict=True
         ):
             if part != "identity":
-                graph = _Graph(at, part)
+                graph = parts.setdefault((at.id, part), _Graph(at, part))
                 graphs.setdefault(graph.key, graph)
-                gathered.setdefault(graph.key, {})[record.pair] = found
+                gathered.setdefault(graph.key, {})[record.pair] = record, found
     datasets = {(info.name, info.sha256): info for info in store.datasets()}
     return [
-        _summary(graphs[key], datasets, list(found.values()))
+        _measured(graphs[key], datasets, list(found.values()))
         for key, found in gathered.items()
     ]
 
@@ -78,10 +97,14 @@ class _Graph:
     @cached_property
     def key(self) -> str:
         """Everything that tells evolved graphs apart."""
-        config = RunConfig.from_dict(self.at.config)
-        read = canonical(config, variant_of(self.part), "statistics")
+        read = canonical(self.config, variant_of(self.part), "statistics")
         graph = [self.at.dataset, self.at.dataset_sha256]
         return json.dumps([graph, sorted(given(read).items())])
+
+    @cached_property
+    def config(self) -> RunConfig:
+        """Settings of the training that it was measured in."""
+        return RunConfig.from_dict(self.at.config)
 
     @property
     def model(self) -> str | None:
@@ -93,20 +116,22 @@ class _Graph:
         return f"{name}, {model['layers']} × {model['hidden']}"
 
 
-def _summary(
+def _measured(
     graph: _Graph,
     datasets: Mapping[tuple[str, str], DatasetInfo],
-    found: list[Statistics],
-) -> EvolvedStatistics:
+    records: Sequence[tuple[UnitRecord, Statistics]],
+) -> MeasuredGraph:
     at = graph.at
     official = is_official(at.dataset, at.dataset_sha256) and not at.random_splits
-    return EvolvedStatistics(
+    evolved = EvolvedStatistics(
         dataset=datasets[at.dataset, at.dataset_sha256],
         embedding=graph.part,
         model=graph.model,
         k=at.config["evolve"]["k"],
         self_loops=at.config["evolve"]["self_loops"],
-        num_graphs=len(found),
-        statistics=mean(found),
-        official=official,
+        tags=(tags := run_tags(graph.config, graph.part, "statistics")),
+        num_graphs=len(records),
+        statistics=mean([found for _, found in records]),
+        official=official and not tags,
     )
+    return MeasuredGraph(evolved, records)

@@ -7,7 +7,7 @@ from typing import Any
 from ecg_gnn.checks import MissingExtraError
 from ecg_gnn.files import atomic_path
 from ecg_gnn.study.run import Report
-from ecg_gnn.study.table import METRIC_NAMES, row_name
+from ecg_gnn.study.table import METRIC_NAMES, graph_name, run_name
 
 # Okabe and Ito's colours, told apart by everybody; controls stay grey.
 _COLOURS = {"baseline": "#0072B2", "ecg": "#D55E00", "identity": "#7F7F7F"}
@@ -67,7 +67,8 @@ def _draw_scores(axes: Any, report: Report) -> None:
             fontsize=9,
             bbox={"facecolor": "white", "edgecolor": "none", "pad": 1, "alpha": 0.8},
         )
-    axes.set_xticks(range(len(rows)), _names(rows), rotation=20, ha="right")
+    names = [run_name(report.config, row) for row in rows]
+    axes.set_xticks(range(len(rows)), names, rotation=20, ha="right")
     axes.set_xlim(-0.5, len(rows) - 0.15)
     axes.set_ylabel(f"test {METRIC_NAMES[report.metric]} (%)")
     axes.set_title("Scores, one line per split", fontsize=10)
@@ -83,7 +84,7 @@ def _draw_differences(axes: Any, report: Report) -> None:
             ends = [100 * row.ci_low, 100 * row.ci_high]
             axes.plot(ends, [place, place], color=colour, lw=2)
         axes.scatter([mean], [place], color=colour, s=28, zorder=3)
-        labels.append(f"{row_name(row.variant, row.embedding)} − {row.against}")
+        labels.append(f"{run_name(report.config, row)} − {row.against}")
     axes.axvline(0, color="0.5", lw=0.8, ls="--")
     axes.set_yticks(range(len(shown)), labels)
     axes.set_ylim(-0.6, max(len(shown), 1) - 0.4)
@@ -101,7 +102,7 @@ def _draw_homophily(axes: Any, report: Report) -> None:
         colour = _GRAPH_COLOURS[place % len(_GRAPH_COLOURS)]
         values = [found[key] if found[key] is not None else 0 for key in keys]
         left = [i + (place - (len(graphs) - 1) / 2) * width for i in range(len(keys))]
-        label = "G" if name == "G" else f"G_ECG ({name})"
+        label = "G" if name == "G" else graph_name(report.config, name)
         bars = axes.bar(left, values, width=width * 0.92, color=colour, label=label)
         axes.bar_label(bars, fmt="%.2f", fontsize=8, padding=2)
     axes.axhline(0, color="0.5", lw=0.8)
@@ -109,7 +110,3 @@ def _draw_homophily(axes: Any, report: Report) -> None:
     axes.set_title("Homophily before and after", fontsize=10)
     axes.legend(frameon=False, fontsize=8)
     axes.spines[["top", "right"]].set_visible(False)
-
-
-def _names(rows: list[Any]) -> list[str]:
-    return [row_name(row.variant, row.embedding) for row in rows]

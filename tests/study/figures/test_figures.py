@@ -46,6 +46,14 @@ def test_figures_say_what_they_show(store, tmp_path):
     assert "adjusted homophily" in texts["homophily"]
 
 
+def test_a_figure_can_say_what_it_was_drawn_from(store, tmp_path):
+    for name, painter in FIGURES.items():
+        painter(store, tmp_path / f"{name}.svg", source="these records")
+        text = (tmp_path / f"{name}.svg").read_text()
+        assert "<dc:source>these records</dc:source>" in text
+    painter(store, tmp_path / "f.pdf", source="these records")
+
+
 def test_any_name_can_be_drawn(tmp_path):
     with Store.open(fill(tmp_path / "s.sqlite", hostile=True)) as store:
         for painter in FIGURES.values():

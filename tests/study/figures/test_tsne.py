@@ -33,6 +33,7 @@ def test_both_graphs_are_projected(path, tmp_path):
     np.testing.assert_array_equal(found.after, again.after)
     assert set(found.labels) <= set(load_dataset(BOARD).y.tolist())
     draw_tsne(found, tmp_path / "f.svg")
+    assert f"unit {found.unit}<" in (tmp_path / "f.svg").read_text()
     assert "over G_ECG (mlp, k = 3)" in (tmp_path / "f.svg").read_text()
 
 

@@ -103,6 +103,21 @@ def test_verdicts_of_the_overview(content):
     assert "in 2 of these it is also above identity" in content.lede
 
 
+def test_what_must_be_said_of_a_graph_is_said_at_once(content):
+    assert content.notes == {"own-graph": "a note"}
+
+
+def test_machines_are_named_where_they_are_known(tmp_path, content):
+    made = HandmadeStore(tmp_path / "s.sqlite")
+    made.add([0.5, 0.6])
+    made.writer._connection.execute(
+        """UPDATE records SET provenance = '{"device_name": "a GPU"}'"""
+    )
+    made.writer.close()
+    assert ("on", "a GPU") in gathered(tmp_path / "s.sqlite").facts
+    assert "on" not in dict(content.facts)
+
+
 def test_effects_and_curves(content):
     rows = content.data["effects"]["results"]
     assert [row["model"] for row in rows] == ["gcn", "sage", "gcn", "sage"]

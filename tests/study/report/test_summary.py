@@ -39,9 +39,13 @@ def test_one_sentence_says_it():
     text = lede([row(2.0, 1.0), row(0.5, -1.0), row(0.1, 0.1, p=0.9)])
     assert text == (
         "ECG is above its plain model by more than chance in 2 of 3 comparisons, by "
-        "+0.50 to +2.00 points; in 1 of these it is also above identity."
+        "+0.50 to +2.00 points; in 1 of these it is also above identity, in 1 of them "
+        "identity is better."
     )
-    assert "in none of these it is also" in lede([row(2.0, -1.0)])
+    assert "in none of these it is also above identity, in all of them" in lede(
+        [row(2.0, -1.0)]
+    )
+    assert lede([row(2.0, 0.1, p_identity=0.5)]).endswith("also above identity.")
     assert "in all of these it is also" in lede([row(2.0, 1.0)])
     assert "was not measured" in lede([row(2.0)])
     assert lede([row(1.0, 1.0, p=0.4)]).endswith("in none of one comparison.")
@@ -79,5 +83,6 @@ def test_agreement_with_the_paper():
 
 
 def test_long_lists_are_cut():
-    rows = [row(2.0, model=f"m{i}") for i in range(5)]
-    assert "m2 on d and 2 more." in answers(rows, rows)[0].text
+    rows = [row(2.0, model=f"m{i}", dataset=f"d{j}") for j in range(4) for i in (0, 1)]
+    text = answers(rows, rows)[0].text
+    assert "m0 and m1 on d0; m0 and m1 on d1; m0 and m1 on d2 and 2 more." in text

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ecg_gnn.study.selection import Cell
 from ecg_gnn.study.store import Store
+from ecg_gnn.study.store.curves import known_steps, thinned
 
 Series = NDArray[np.float64]
 SERIES = {"test": "test_scores", "val": "val_scores", "loss": "losses"}
@@ -40,20 +41,18 @@ def bands(store: Store, cell: Cell, num_points: int | None = None) -> dict[str, 
     found = [curves for curves in kept if curves is not None and curves.losses.size]
     if not found:
         return {}
+    places = thinned(known_steps(found), num_points)
     return {
-        name: _band([getattr(curves, field) for curves in found], num_points)
+        name: _band([getattr(curves, field) for curves in found], places)
         for name, field in SERIES.items()
     }
 
 
-def _band(curves: Sequence[NDArray[np.float32]], num_points: int | None) -> Band:
-    length = max(curve.size for curve in curves)
-    rows = np.full((len(curves), length), np.nan)
+def _band(curves: Sequence[NDArray[np.float32]], places: NDArray[np.int64]) -> Band:
+    rows = np.full((len(curves), places[-1] + 1), np.nan)
     for row, curve in zip(rows, curves, strict=True):
-        row[: curve.size] = curve
+        row[: curve.size] = curve[: row.size]
     rows[~np.isfinite(rows)] = np.nan
-    wanted = length if num_points is None else min(num_points, length)
-    places = np.unique(np.linspace(0, length - 1, wanted).round().astype(np.int64))
     rows = rows[:, places]
     with warnings.catch_warnings():
         # A step at which every training had diverged has no mean; NaN says so.

@@ -34,12 +34,13 @@ _SETTINGS: dict[Any, Any] = {
 }
 
 
-def draw(path: Path, paint: Callable[[Any], Any]) -> None:
+def draw(path: Path, paint: Callable[[Any], Any], source: str | None = None) -> None:
     """Paint a figure and write it, in the format that ``path`` ends in.
 
     Args:
         path: The file, which is either whole or not there.
         paint: Makes a figure out of matplotlib's class ``Figure``.
+        source: What it is drawn from; a .png and an .svg carry it as their source.
     """
     check_format(path)
     try:
@@ -52,7 +53,10 @@ def draw(path: Path, paint: Callable[[Any], Any]) -> None:
         warnings.filterwarnings("ignore", message="Glyph")
         figure = paint(Figure)
         with atomic_path(path) as temporary:
-            metadata = _UNDATED.get(path.suffix.lower())
+            ending = path.suffix.lower()
+            metadata = dict(_UNDATED.get(ending, {}))
+            if source is not None and ending != ".pdf":
+                metadata["Source"] = source
             figure.savefig(temporary, dpi=160, metadata=metadata)
 
 

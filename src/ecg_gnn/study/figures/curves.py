@@ -15,14 +15,16 @@ from ecg_gnn.study.store import Store
 Panel = list[tuple[Cell, Band]]
 
 
-def draw_curves(store: Store, path: Path, recipe: str | None = None) -> None:
+def draw_curves(
+    store: Store, path: Path, recipe: str | None = None, *, source: str | None = None
+) -> None:
     """Test score at every step: mean over splits, one standard deviation around it."""
     selection = Selection.of(store, recipe=recipe)
     panels = [_panel(store, cells) for cells in selection.models()]
     panels = [panel for panel in panels if panel]
     if not panels:
         raise InputError("the store has no training curves to draw")
-    draw(path, lambda kind: _figure(kind, panels))
+    draw(path, lambda kind: _figure(kind, panels), source)
 
 
 def _panel(store: Store, cells: Sequence[Cell]) -> Panel:

@@ -13,7 +13,9 @@ from ecg_gnn.study.store import Store
 _MARKERS = {"baseline": "o", "identity": "D"}
 
 
-def draw_effects(store: Store, path: Path, recipe: str | None = None) -> None:
+def draw_effects(
+    store: Store, path: Path, recipe: str | None = None, *, source: str | None = None
+) -> None:
     """The chosen ECG of every dataset and model against its two rivals."""
     rows = [
         row
@@ -25,7 +27,7 @@ def draw_effects(store: Store, path: Path, recipe: str | None = None) -> None:
             "an effect plot needs an ECG variant beside a baseline or identity: the "
             "store has none that is finished"
         )
-    draw(path, lambda kind: _figure(kind, rows))
+    draw(path, lambda kind: _figure(kind, rows), source)
 
 
 def _has_any(row: Row) -> bool:
@@ -45,7 +47,9 @@ def _figure(kind: Any, rows: Sequence[Row]) -> Any:
     )[:, 0]
     for each, group in zip(axes, groups, strict=True):
         _draw_group(each, group)
-    for other, marker in _MARKERS.items():
+    compared = [o for o in _MARKERS if any(r[f"minus_{o}"] is not None for r in rows)]
+    for other in compared:
+        marker = _MARKERS[other]
         look = {"color": COLOURS[other], "marker": marker, "label": f"ECG − {other}"}
         axes[0].plot([], [], lw=2, ms=5, **look)
     axes[-1].set_xlabel("paired difference in test score (points), 95% interval")

@@ -17,14 +17,16 @@ _MEASURES = {
 }
 
 
-def draw_homophily(store: Store, path: Path, recipe: str | None = None) -> None:
+def draw_homophily(
+    store: Store, path: Path, recipe: str | None = None, *, source: str | None = None
+) -> None:
     """Edge and adjusted homophily and label informativeness of G and G_ECG."""
     rows = make_table("statistics", store, recipe).rows
     evolved = {row["dataset"] for row in rows if row["embedding"] is not None}
     rows = [row for row in rows if row["dataset"] in evolved]
     if not rows:
         raise InputError("the store has no evolved graph whose homophily was measured")
-    draw(path, lambda kind: _figure(kind, rows))
+    draw(path, lambda kind: _figure(kind, rows), source)
 
 
 def _figure(kind: Any, rows: Sequence[Row]) -> Any:

@@ -23,6 +23,7 @@ from ecg_gnn.study.figures.canvas import draw
 from ecg_gnn.study.graphs import shared_graph
 from ecg_gnn.study.run import prepare
 from ecg_gnn.study.store import Store, UnitRecord
+from ecg_gnn.study.tags import run_tags, tagged
 
 Points = NDArray[np.float64]
 _WIDTH = 64
@@ -32,6 +33,8 @@ _WIDTH = 64
 class Projection:
     """Nodes in two planes, over the input graph and over the evolved one."""
 
+    unit: str
+    """The record whose settings and split it has"""
     dataset: str
     embedding: str
     k: int
@@ -72,15 +75,16 @@ def project(
     asked = replace(config, seed=record.seed, splits=(record.split,))
     config, graph = prepare(asked, None, graph)
     split = graph.split(record.split)
-    edges = shared_graph(embedding, graph, split, config, workspace or Workspace())
+    evolved = shared_graph(embedding, graph, split, config, workspace or Workspace())
     shown = _sample(graph, num_nodes, record.seed)
     before, after = (
         _tsne(_layer(graph, each, record.seed)[shown].numpy(), record.seed)
-        for each in (graph.edge_index, edges)
+        for each in (graph.edge_index, evolved.edge_index)
     )
     return Projection(
+        unit=record.id,
         dataset=graph.name,
-        embedding=embedding,
+        embedding=tagged(embedding, run_tags(config, embedding, "statistics")),
         k=config.evolve.k or 0,
         labels=graph.y[shown].numpy(),
         before=before,
@@ -90,7 +94,8 @@ def project(
 
 def draw_tsne(projection: Projection, path: Path) -> None:
     """Both planes side by side, coloured by label."""
-    draw(path, lambda kind: _figure(kind, projection))
+    source = f"unit {projection.unit}"
+    draw(path, lambda kind: _figure(kind, projection), source)
 
 
 def _need_tsne() -> None:

@@ -7,17 +7,12 @@ from typing import Any
 
 from ecg_gnn._version import __version__
 from ecg_gnn.checks import InputError
+from ecg_gnn.study.evolved import MeasuredGraph, measured_graphs
 from ecg_gnn.study.figures.bands import Band, bands
 from ecg_gnn.study.paper_tables import TABLES, TableDocument, make_table
 from ecg_gnn.study.paper_tables.document import Row
 from ecg_gnn.study.report.details import Detail, cell_detail, failure_detail
-from ecg_gnn.study.report.graphs import (
-    MeasuredGraph,
-    dataset_detail,
-    find_graph,
-    graph_detail,
-    measured_graphs,
-)
+from ecg_gnn.study.report.graphs import dataset_detail, find_graph, graph_detail
 from ecg_gnn.study.report.sheets import Sheet, failures_sheet, sheet_of
 from ecg_gnn.study.report.summary import Answer, Verdict, answers, lede, verdict
 from ecg_gnn.study.selection import Cell, Selection, best_ecg
@@ -51,6 +46,8 @@ class Content:
     answers: Sequence[Answer]
     tiles: Mapping[tuple[str, str], Tile]
     """By dataset and model"""
+    notes: Mapping[str, str]
+    """What must be said of a dataset wherever a number on it is shown"""
     facts: Sequence[tuple[str, str]]
     sheets: Sequence[Sheet]
     data: Mapping[str, Any]
@@ -78,6 +75,11 @@ def gather(store: Store, recipe: str | None = None) -> Content:
         tiles={
             (row["dataset"], row["model"]): Tile(row, verdict(row), book.cell_id(row))
             for row in ecg
+        },
+        notes={
+            info.name: info.note
+            for info in book.selection.datasets
+            if info.note and info.name in {row["dataset"] for row in ecg}
         },
         facts=book.facts(),
         sheets=book.sheets(),
@@ -126,6 +128,10 @@ class _Book:
         if graphs:
             facts.append(("datasets", str(len(graphs))))
         facts.append(("last", max(dates)[:10]))
+        made = [record.result.provenance for record in self.records]
+        machines = dict.fromkeys(each.get("device_name") for each in made)
+        if named := ", ".join(filter(None, machines)):
+            facts.append(("on", named))
         return [*facts, ("ecg-gnn", __version__)]
 
     def sheets(self) -> list[Sheet]:

@@ -9,7 +9,7 @@ from ecg_gnn.study.paper_tables.document import Row, minus
 from ecg_gnn.study.selection import Candidate, Cell, Selection
 from ecg_gnn.study.settings import DEFAULTS, flatten, given
 from ecg_gnn.study.store import Configuration, Failure, UnitRecord
-from ecg_gnn.study.table import METRIC_NAMES, model_name, row_name
+from ecg_gnn.study.table import METRIC_NAMES, configuration_name, model_name
 
 Detail = dict[str, Any]
 Pairs = list[tuple[str, str]]
@@ -53,7 +53,7 @@ def failure_detail(failure: Failure) -> Detail:
     name = model_name(at.backbone, at.model)
     where = f"split {failure.split}, seed {failure.seed}"
     return {
-        "title": f"{row_name(at.variant, at.embedding)}: {failure.kind}",
+        "title": f"{configuration_name(at)}: {failure.kind}",
         "subtitle": f"{at.dataset} · {name} · {where}",
         "variant": at.variant,
         "error": failure.error,

@@ -18,15 +18,17 @@ function setUpEffects() {
     const options = [["results", "chosen on validation"], ["embeddings", "every one"]];
     controls.append(choice("embedding", options, set("rows")));
   }
-  controls.append(el("div", { class: "chips" },
-    ...Object.keys(RIVALS).map((other) =>
-      chip(`ECG − ${other}`, true, RIVALS[other], set(other)))));
+  const measured = Object.keys(RIVALS)
+    .filter((other) => DATA.effects.embeddings.some((row) => row[other]));
+  controls.append(el("div", { class: "chips" }, ...measured.map((other) =>
+    chip(`ECG − ${other}`, true, RIVALS[other], set(other)))));
 }
 
 function drawEffects(state, width) {
   const rows = DATA.effects[state.rows]
     .filter((row) => !state.dataset || row.dataset === state.dataset);
-  const shown = Object.keys(RIVALS).filter((other) => state[other]);
+  const shown = Object.keys(RIVALS)
+    .filter((other) => state[other] && rows.some((row) => row[other]));
   const values = rows.flatMap((row) => shown.flatMap((other) => row[other] || []));
   const [low, high] = extent([0, ...values], 0.06);
   const narrow = width < 560;

@@ -1,12 +1,8 @@
 """What stands behind a row of the statistics table: a graph, measured per split."""
 
-import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from ecg_gnn.config import RunConfig
-from ecg_gnn.study.evolved import EvolvedStatistics, evolved_statistics
-from ecg_gnn.study.identity import canonical
+from ecg_gnn.study.evolved import MeasuredGraph
 from ecg_gnn.study.paper_tables.document import Row
 from ecg_gnn.study.report.details import (
     Detail,
@@ -14,48 +10,9 @@ from ecg_gnn.study.report.details import (
     provenance_of,
     settings_of,
 )
-from ecg_gnn.study.settings import given
 from ecg_gnn.study.statistics import Statistics
-from ecg_gnn.study.store import Configuration, DatasetInfo, Store, UnitRecord
+from ecg_gnn.study.store import DatasetInfo
 from ecg_gnn.study.table import STATISTICS, format_statistic
-from ecg_gnn.study.variants import variant_of
-
-
-@dataclass(frozen=True)
-class MeasuredGraph:
-    """An evolved graph with the records that it was measured in."""
-
-    evolved: EvolvedStatistics
-    records: Sequence[tuple[UnitRecord, Statistics]]
-
-
-def measured_graphs(store: Store, recipe: str | None) -> list[MeasuredGraph]:
-    """Every evolved graph with its records, one per split and seed."""
-    records = store.records(recipe=recipe)
-    newest = max((r.configuration.numerics for r in records), default=0)
-    gathered: dict[str, dict[tuple[int, int], tuple[UnitRecord, Statistics]]] = {}
-    for record in records:
-        at = record.configuration
-        if at.numerics < newest or at.embedding is None:
-            continue
-        parts = at.embedding.split(",")
-        measured = zip(parts, record.result.evolved_statistics, strict=True)
-        for part, found in measured:
-            if part != "identity":
-                same = gathered.setdefault(_key(at, part), {})
-                same[record.pair] = record, found
-    return [
-        MeasuredGraph(evolved, list(found.values()))
-        for evolved, found in zip(
-            evolved_statistics(store, recipe), gathered.values(), strict=True
-        )
-    ]
-
-
-def _key(at: Configuration, part: str) -> str:
-    """Everything that tells evolved graphs apart."""
-    read = canonical(RunConfig.from_dict(at.config), variant_of(part), "statistics")
-    return json.dumps([at.dataset, at.dataset_sha256, sorted(given(read).items())])
 
 
 def find_graph(graphs: Sequence[MeasuredGraph], row: Row) -> MeasuredGraph | None:

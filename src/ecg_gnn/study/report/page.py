@@ -43,6 +43,7 @@ def render_report(content: Content) -> str:
     return environment.from_string(_read("page.html")).render(
         content=content,
         verdicts=VERDICTS,
+        kinds={tile.verdict.kind for tile in content.tiles.values()},
         rows=list(dict.fromkeys(dataset for dataset, _ in content.tiles)),
         columns=list(dict.fromkeys(model for _, model in content.tiles)),
         style=_read("style.css"),

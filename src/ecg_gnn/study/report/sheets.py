@@ -9,7 +9,7 @@ from ecg_gnn.study.paper_tables import TableDocument
 from ecg_gnn.study.paper_tables.document import Row
 from ecg_gnn.study.report.summary import SURE
 from ecg_gnn.study.store import Failure
-from ecg_gnn.study.table import model_name, row_name
+from ecg_gnn.study.table import configuration_name, model_name
 
 _NUMBER = re.compile(r"<?\s*([+−-]?[\d,]*\.?\d+)(?=\s|$)")
 _EMPTY = ("", "—", "undefined")
@@ -95,7 +95,7 @@ def failures_sheet(failures: Sequence[Failure], details: Sequence[str]) -> Sheet
         at = failure.configuration
         last = (failure.error.strip().splitlines() or [""])[-1]
         names = [at.dataset, model_name(at.backbone, at.model)]
-        names += [row_name(at.variant, at.embedding)]
+        names += [configuration_name(at)]
         cells.append([*names, str(failure.split), str(failure.seed), failure.kind])
         cells[-1] += [last[:200], failure.finished[:16].replace("T", " ")]
     plain: list[set[str]] = [set() for _ in cells]

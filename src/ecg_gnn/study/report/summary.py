@@ -8,6 +8,8 @@ from ecg_gnn.study.paper_tables.document import Row, minus
 
 SURE = 0.05
 """Holm-corrected p below which a difference counts as more than chance."""
+_MOST_DATASETS = 3
+"""That are named in one sentence."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,10 @@ def lede(rows: Sequence[Row]) -> str:
     gains = [row["minus_baseline"] for row in above]
     more = sum(_sign(row, "identity") > 0 for row in above)
     controlled = len(_with(above, "identity"))
+    less = sum(_sign(row, "identity") < 0 for row in above)
     tail = f"in {_of(more, controlled)} of these it is also above identity"
+    if less:
+        tail += f", in {_of(less, controlled)} of them identity is better"
     if not controlled:
         tail = "whether that is more than identity was not measured"
     return (
@@ -190,9 +195,18 @@ def _name(row: Row) -> str:
 
 
 def _names(rows: Sequence[Row]) -> str:
-    shown = [_name(row) for row in rows[:3]]
-    rest = len(rows) - len(shown)
-    return ", ".join(shown) + (f" and {rest} more" if rest else "")
+    """Models by dataset: all of them, as long as the sentence can be read."""
+    models: dict[str, list[str]] = {}
+    for row in rows:
+        models.setdefault(row["dataset"], []).append(row["model"])
+    told = [f"{_listed(found)} on {name}" for name, found in models.items()]
+    rest = sum(map(len, list(models.values())[_MOST_DATASETS:]))
+    return "; ".join(told[:_MOST_DATASETS]) + (f" and {rest} more" if rest else "")
+
+
+def _listed(names: Sequence[str]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _points(value: float) -> str:

@@ -11,6 +11,7 @@ from ecg_gnn.study.store.rows import (
     Result,
     UnitRecord,
 )
+from ecg_gnn.study.store.text_writer import write_records
 from ecg_gnn.study.store.writer import StoreWriter
 
 __all__ = [
@@ -25,4 +26,5 @@ __all__ = [
     "StoreWriter",
     "UnitRecord",
     "merge_stores",
+    "write_records",
 ]

@@ -1,18 +1,22 @@
 """Stores that were filled on different machines, as one."""
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from ecg_gnn.checks import InputError
 from ecg_gnn.study.store.reader import Store
 from ecg_gnn.study.store.schema import (
+    TEXT_ENDING,
     make_portable,
     open_or_create,
     transaction,
     uri_of,
 )
+from ecg_gnn.study.store.text_reader import read_records
 
 _SAME = 1e-12
 _ANOTHER = (
@@ -49,7 +53,7 @@ def merge_stores(
     itself afterwards, with no side files, so it can be copied and committed.
 
     Args:
-        sources: Stores to read.
+        sources: Stores to read, as databases or as text.
         target: Store to fill.
         curves: Whether to take the training curves along.
     """
@@ -58,10 +62,8 @@ def merge_stores(
     before = _count(connection, "records")
     twice = different = 0
     for source in sources:
-        connection.execute("ATTACH DATABASE ? AS other", (uri_of(Path(source)),))
-        with transaction(connection):
+        with _attached(connection, Path(source)), transaction(connection):
             shared, unlike = _merge_attached(connection, curves)
-        connection.execute("DETACH DATABASE other")
         twice, different = twice + shared, different + unlike
     found = Merged(
         records=_count(connection, "records"),
@@ -82,6 +84,23 @@ def _check(sources: Sequence[str | Path], target: Path) -> None:
             raise InputError(
                 f"'store' must be another file than those merged (got {str(target)!r})"
             )
+
+
+@contextmanager
+def _attached(connection: sqlite3.Connection, source: Path) -> Iterator[None]:
+    """Have a store under the name ``other``; one of text as a database for a while."""
+    with TemporaryDirectory() as folder:
+        if source.suffix == TEXT_ENDING:
+            database = Path(folder) / "records.sqlite"
+            with (
+                closing(read_records(source)) as read,
+                closing(sqlite3.connect(database)) as file,
+            ):
+                read.backup(file)
+            source = database
+        connection.execute("ATTACH DATABASE ? AS other", (uri_of(source),))
+        yield
+        connection.execute("DETACH DATABASE other")
 
 
 def _merge_attached(connection: sqlite3.Connection, curves: bool) -> tuple[int, int]:

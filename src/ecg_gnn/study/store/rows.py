@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from ecg_gnn.study.statistics import Statistics
 from ecg_gnn.study.store.curves import Curves
+from ecg_gnn.study.tags import Tags, stored_tags
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +53,11 @@ class Configuration:
     def model(self) -> str:
         """The message-passing module."""
         return str(self.config["model"]["name"])
+
+    @cached_property
+    def tags(self) -> Tags:
+        """Options past the paper: see :mod:`ecg_gnn.study.tags`."""
+        return stored_tags(self.config)
 
     @property
     def random_splits(self) -> bool:
@@ -119,6 +126,7 @@ class Progress:
     task: str
     variant: str
     embedding: str | None
+    tags: Tags = ()
     done: int = 0
     failed: int = 0
     running: int = 0

@@ -1,14 +1,18 @@
 """The tables of a store, and how its file is opened."""
 
+import json
 import os
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from ecg_gnn.checks import InputError
 
 SCHEMA_VERSION = 1
+TEXT_ENDING = ".jsonl"
+"""Of stores as text, which are read and never filled."""
 _APPLICATION_ID = 0x45434753  # "ECGS", so that other programs' files are told apart
 _BUSY_SECONDS = 60
 
@@ -71,6 +75,12 @@ CREATE TABLE members (
 ) WITHOUT ROWID;
 """
 
+_UNITS_UNLIKE_RECORDS = (
+    "SELECT (SELECT count(*) FROM records) != (SELECT count(*) FROM units JOIN records "
+    "ON records.unit = units.id WHERE state = 'done') OR (SELECT count(*) FROM units "
+    "WHERE state = 'done') != (SELECT count(*) FROM records)"
+)
+
 
 def open_existing(path: Path) -> sqlite3.Connection:
     """A connection that only reads; the file must be there."""
@@ -79,12 +89,19 @@ def open_existing(path: Path) -> sqlite3.Connection:
     connection = _connect(path, uri_of(path))
     with _named(path), _closed_on_failure(connection):
         _check_version(connection, path)
+        _check_tables(connection, path)
+        _check_whole(connection, path)
         connection.execute("PRAGMA query_only = ON")
     return connection
 
 
 def open_or_create(path: Path) -> sqlite3.Connection:
     """A connection that also writes; the file is made where there is none."""
+    if path.suffix == TEXT_ENDING:
+        raise InputError(
+            f"'store' must be a database to be filled (got the text {str(path)!r}: "
+            "study merge makes a database of it)"
+        )
     with _named(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         connection = _connect(path, f"{path.absolute().as_uri()}?mode=rwc")
@@ -99,16 +116,46 @@ def open_or_create(path: Path) -> sqlite3.Connection:
     return connection
 
 
+def open_in_memory() -> sqlite3.Connection:
+    """An empty store that is gone when it is closed."""
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    connection.row_factory = sqlite3.Row
+    _create(connection)
+    return connection
+
+
+def insert_row(
+    connection: sqlite3.Connection,
+    table: str,
+    row: Mapping[str, Any],
+    json_columns: Sequence[str] = (),
+    *,
+    unless_there: bool = False,
+) -> None:
+    """Insert a row; one with the same key is an error, or stays as it is."""
+    texts = {key: json.dumps(row[key], allow_nan=False) for key in json_columns}
+    names, places = ", ".join(row), ", ".join(f":{key}" for key in row)
+    verb = "INSERT OR IGNORE" if unless_there else "INSERT"
+    connection.execute(
+        f"{verb} INTO {table} ({names}) VALUES ({places})", {**row, **texts}
+    )
+
+
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
     """All or nothing, alone from its first statement on."""
-    connection.execute("BEGIN IMMEDIATE")
     try:
-        yield
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise
-    connection.execute("COMMIT")
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            with suppress(sqlite3.Error):  # a full disk has rolled it back already
+                connection.execute("ROLLBACK")
+            raise
+        connection.execute("COMMIT")
+    except sqlite3.Error as error:
+        file = _file_of(connection)
+        raise InputError(f"'store' {file!r} cannot be written ({error})") from error
 
 
 def uri_of(path: Path) -> str:
@@ -160,6 +207,46 @@ def _check_version(connection: sqlite3.Connection, path: Path) -> None:
             f"'store' {str(path)!r} must have schema {SCHEMA_VERSION} (got {version}, "
             "from another version of ecg-gnn)"
         )
+
+
+def _check_tables(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse other tables than ours: what a stranger adds may compute for ever."""
+    with closing(open_in_memory()) as ours:
+        if _shape(connection) != _shape(ours):
+            raise InputError(
+                f"'store' {str(path)!r} must have the tables of schema "
+                f"{SCHEMA_VERSION} (got others)"
+            )
+
+
+def _check_whole(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse a file that has lost rows: tables of what is left would look complete."""
+    found = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
+    orphans = connection.execute("PRAGMA foreign_key_check").fetchall()
+    unlike = connection.execute(_UNITS_UNLIKE_RECORDS).fetchone()[0]
+    if found != "ok" or orphans or unlike:
+        reason = found if found != "ok" else "rows are missing"
+        raise InputError(f"'store' {str(path)!r} is damaged ({reason})")
+
+
+def _shape(connection: sqlite3.Connection) -> dict[tuple[str, str], list[Any]]:
+    """Every table, index and so on, with its columns."""
+    there = connection.execute("SELECT type, name FROM sqlite_schema").fetchall()
+    return {
+        (kind, name): [
+            (column["name"], column["type"], column["notnull"], column["pk"])
+            for column in connection.execute(
+                "SELECT * FROM pragma_table_info(?)", (name,)
+            )
+        ]
+        for kind, name in there
+    }
+
+
+def _file_of(connection: sqlite3.Connection) -> str:
+    with suppress(sqlite3.Error):
+        return str(connection.execute("PRAGMA database_list").fetchone()["file"])
+    return ""
 
 
 @contextmanager

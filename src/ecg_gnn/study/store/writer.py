@@ -15,7 +15,7 @@ from ecg_gnn.checks import InputError
 from ecg_gnn.study.store.owner import BEAT_SECONDS, Owner
 from ecg_gnn.study.store.reader import Store
 from ecg_gnn.study.store.rows import Configuration, DatasetInfo, Result
-from ecg_gnn.study.store.schema import open_or_create, transaction
+from ecg_gnn.study.store.schema import insert_row, open_or_create, transaction
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,12 +164,7 @@ class StoreWriter(Store):
         self, table: str, row: Mapping[str, Any], json_columns: Sequence[str] = ()
     ) -> None:
         """Insert a row unless one with the same key is there."""
-        texts = {key: json.dumps(row[key], allow_nan=False) for key in json_columns}
-        names, places = ", ".join(row), ", ".join(f":{key}" for key in row)
-        self._connection.execute(
-            f"INSERT OR IGNORE INTO {table} ({names}) VALUES ({places})",
-            {**row, **texts},
-        )
+        insert_row(self._connection, table, row, json_columns, unless_there=True)
 
 
 def _now() -> str:

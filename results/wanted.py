@@ -1,0 +1,71 @@
+"""What the records are to hold in the end, and what of it is not there yet."""
+
+from collections.abc import Iterator
+
+from ecg_gnn.study import Only, Selection, Store, load_recipe
+from ecg_gnn.study.expand import Plan, expand
+from ecg_gnn.study.table import row_name
+
+DATASETS = ("minesweeper", "tolokers", "roman-empire-glove")
+RECIPES: dict[str, tuple[str, ...] | None] = {
+    "paper-best": None,
+    "embeddings": ("gcn", "sage"),
+    "statistics": None,
+}
+"""Recipes with the models that are wanted of them; None is all."""
+SPLITS = 10
+
+
+def missing_block(store: Store) -> str:
+    """What is missing, a line per recipe and dataset."""
+    have = {*_trained(store), *_measured(store)}
+    lines = []
+    for recipe, models in RECIPES.items():
+        plans = expand(load_recipe(recipe), Only(datasets=DATASETS, models=models))
+        for dataset in DATASETS:
+            wanted = [plan for plan in plans if plan.dataset == dataset]
+            lacking = [plan for plan in wanted if _key(plan) not in have]
+            if lacking:
+                told = "everything" if lacking == wanted else _named(lacking)
+                lines.append(f"- `{recipe}` on {dataset}: {told}")
+    if not lines:
+        return f"Nothing: {', '.join(RECIPES)} are complete on {', '.join(DATASETS)}."
+    return "\n".join(["Not in the records yet, or not on all ten splits:", "", *lines])
+
+
+def _key(plan: Plan) -> tuple[str | None, ...]:
+    if plan.task == "statistics":
+        return plan.dataset, plan.variant.embedding, plan.config.evolve.self_loops
+    return plan.dataset, plan.config.model.name, plan.variant.embedding or "baseline"
+
+
+def _trained(store: Store) -> Iterator[tuple[str | None, ...]]:
+    for cell in Selection.of(store).cells:
+        key = cell.key
+        plain = key.backbone == "benchmark" and not key.tags
+        if plain and len(cell.chosen.records) >= SPLITS:
+            yield key.dataset, key.model, key.embedding or "baseline"
+
+
+def _measured(store: Store) -> Iterator[tuple[str | None, ...]]:
+    counts: dict[tuple[str | None, ...], int] = {}
+    for record in store.records(task="statistics"):
+        at = record.configuration
+        key = (at.dataset, at.embedding, at.config["evolve"]["self_loops"])
+        counts[key] = counts.get(key, 0) + 1
+    yield from (key for key, count in counts.items() if count >= SPLITS)
+
+
+def _named(plans: list[Plan]) -> str:
+    """Models, or embeddings, with what is missing of them; those alike together."""
+    lacking: dict[str, list[str]] = {}
+    for plan in plans:
+        name = row_name(plan.variant.name, plan.variant.embedding)
+        if plan.task == "statistics":
+            lacking.setdefault(name, []).append(str(plan.config.evolve.self_loops))
+        else:
+            lacking.setdefault(plan.config.model.name, []).append(name)
+    alike: dict[str, list[str]] = {}
+    for name, found in lacking.items():
+        alike.setdefault(", ".join(found), []).append(name)
+    return "; ".join(f"{found} of {', '.join(names)}" for found, names in alike.items())

@@ -1,0 +1,250 @@
+"""The committed results: what the records say, and how they are made anew."""
+
+import importlib
+import shutil
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
+
+from ecg_gnn.checks import InputError
+from ecg_gnn.study.store import Store, write_records
+from small_studies import HandmadeStore, dataset_info
+
+ROOT = Path(__file__).parents[2]
+SCRIPTS = [path.stem for path in (ROOT / "results").glob("*.py")]
+GLOVE = dataset_info("roman-empire-glove", note="other features")
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A copy of the results and of the pages that quote them, with its own scripts."""
+    shutil.copytree(ROOT / "results", tmp_path / "results")
+    (tmp_path / "docs").mkdir()
+    for page in ("docs/reproduction.md", "README.md"):
+        shutil.copy(ROOT / page, tmp_path / page)
+    monkeypatch.syspath_prepend(tmp_path / "results")
+    for name in SCRIPTS:
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    yield SimpleNamespace(
+        root=tmp_path, **{name: importlib.import_module(name) for name in SCRIPTS}
+    )
+    for name in SCRIPTS:
+        del sys.modules[name]
+
+
+def stale(project):
+    with Store.open(project.make.RECORDS) as store:
+        found = project.make.stale(store)
+    return [str(path.relative_to(project.root)) for path in found]
+
+
+def edit(path, old, new):
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+def keep_only(project, fill):
+    """Let the records be those of a store filled by hand."""
+    made = HandmadeStore(project.root / "by-hand.sqlite")
+    fill(made)
+    write_records(made.writer, project.make.RECORDS)
+    made.writer.close()
+
+
+def block(project, name):
+    with Store.open(project.make.RECORDS) as store:
+        return project.pages.BLOCKS[name](store)
+
+
+# --- Committed files ------------------------------------------------------------------
+
+
+def test_committed_results_are_what_the_records_say(project):
+    assert stale(project) == [], "run: make results"
+    with Store.open(project.make.RECORDS) as store:
+        assert project.pages.unexplained(store) == []
+
+
+def test_every_kind_of_staleness_is_found(project):
+    figures, tables = project.root / "results/figures", project.root / "results/tables"
+    edit(tables / "results.md", "± 0.", "± 1.")
+    edit(project.root / "docs/reproduction.md", "| reached |", "| missed |")
+    edit(figures / "effects.svg", "<dc:source>records", "<dc:source>other records")
+    (figures / "curves.svg").unlink()
+    (tables / "extra.md").write_text("nobody makes this")
+    wanted = [
+        "docs/reproduction.md",
+        "results/figures/curves.svg",
+        "results/figures/effects.svg",
+        "results/tables/extra.md",
+        "results/tables/results.md",
+    ]
+    assert stale(project) == wanted
+
+
+def test_a_projection_belongs_to_a_record(project):
+    with Store.open(project.make.RECORDS) as store:
+        unit = store.records()[0].id
+    for name, source in {"here": f"unit {unit}", "gone": "unit 0", "none": ""}.items():
+        info = PngInfo()
+        info.add_text("Source", source)
+        path = project.root / "results" / "figures" / f"tsne-{name}.png"
+        Image.new("RGB", (1, 1)).save(path, pnginfo=info)
+    found = [Path(path).stem for path in stale(project)]
+    assert found == ["tsne-gone", "tsne-none"]
+
+
+def test_other_records_make_everything_stale_until_it_is_made_again(project):
+    keep_only(project, on_the_substitute)
+    found = stale(project)
+    assert {"README.md", "docs/reproduction.md", "results/report.html"} <= {*found}
+    assert {"results/tables/results.csv", "results/figures/effects.svg"} <= {*found}
+    with Store.open(project.make.RECORDS) as store:
+        project.make.make(store)
+    assert stale(project) == []
+    assert "76.00 ± 8.49" in (project.root / "README.md").read_text("utf-8")
+
+
+def test_a_store_is_added_and_its_units_win(project):
+    with Store.open(project.make.RECORDS) as store:
+        count, old = len(store.records()), store.records()[0]
+    made = HandmadeStore(project.root / "new.sqlite")
+    made.add([0.5, 0.25], dataset=GLOVE)
+    made.writer.close()
+    project.make.add([project.root / "new.sqlite"])
+    made = HandmadeStore(project.root / "newer.sqlite")
+    made.add([0.75], dataset=GLOVE)
+    made.writer.close()
+    project.make.add([project.root / "newer.sqlite"])
+    with Store.open(project.make.RECORDS) as store:
+        assert len(store.records()) == count + 2
+        assert old in store.records()
+        added = [r for r in store.records() if r.configuration.dataset == GLOVE.name]
+    assert sorted(record.result.test for record in added) == [0.25, 0.75]
+
+
+def test_check_from_the_command_line(project, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["make.py", "--check"])
+    project.make.main()
+    (project.root / "results" / "report.html").unlink()
+    with pytest.raises(
+        SystemExit, match=r"say: results/report.html \(run: make results"
+    ):
+        project.make.main()
+    project.make.RECORDS.write_text("{}")
+    with pytest.raises(SystemExit, match=r"error: 'store' .* cannot be read"):
+        project.make.main()
+
+
+# --- What is said ---------------------------------------------------------------------
+
+
+def low_ecg(made):
+    """Tolokers: the plain GCN as in the paper, ECG far below it in two settings."""
+    tolokers = dataset_info("tolokers")
+    made.add([0.8364] * 3, dataset=tolokers)
+    for k, score in ((3, 0.81), (10, 0.80)):
+        settings = {"embedding": "mlp", "dataset": tolokers, "evolve.k": k}
+        made.add([score, score, score + 0.01], **settings)
+
+
+def test_a_missed_bar_must_be_explained(project):
+    keep_only(project, low_ecg)
+    with Store.open(project.make.RECORDS) as store:
+        assert project.pages.unexplained(store) == ["tolokers, gcn, ECG (mlp)"]
+        page = project.pages.REPRODUCTION
+        text = page.read_text("utf-8")
+        page.write_text(f"{text}\n**tolokers, gcn, ECG (mlp).** Because.\n", "utf-8")
+        assert project.pages.unexplained(store) == []
+    said = block(project, "paper")
+    assert "1 of 1 plain models are within 1.0 point" in said
+    assert "0 of 1 ECG models are not more than 1.0 point below" in said
+    assert "| −3.48 | **missed** |" in said
+    tried = block(project, "tried")
+    assert "| evolve.k 3 | 81.33 | 81.33 | −3.48 |" in tried
+    assert "| evolve.k 10 |" in tried
+
+
+@pytest.mark.parametrize(
+    ("variant", "difference", "reached"),
+    [
+        ("baseline", 1.0, True),
+        ("baseline", -1.01, False),
+        ("baseline", 1.01, False),
+        ("ecg", 5.0, True),
+        ("ecg", -1.0, True),
+        ("ecg", -1.01, False),
+    ],
+)
+def test_bars(project, variant, difference, reached):
+    row = {"variant": variant, "paper_difference": difference}
+    assert project.against_paper.reached(row) is reached
+
+
+def on_the_substitute(made):
+    for dataset in (GLOVE, dataset_info()):
+        made.add([0.5, 0.6], dataset=dataset)
+        made.add([0.6, 0.71], dataset=dataset, embedding="mlp")
+        made.add([0.7, 0.82], dataset=dataset, embedding="identity")
+
+
+def test_the_substitute_never_stands_beside_the_paper(project):
+    keep_only(project, on_the_substitute)
+    for name in ("paper", "controls", "tried"):
+        assert GLOVE.name not in block(project, name)
+    said = block(project, "substitute")
+    assert f"| {GLOVE.name} | gcn | mlp | 55.00 ± 7.07 |" in said
+    assert "paper" not in said
+    (line,) = [
+        each for each in block(project, "results").splitlines() if "glove" in each
+    ]
+    assert line.endswith("| —, — |")
+
+
+def test_gains_stand_beside_identity_and_the_papers_gain(project):
+    keep_only(project, on_the_substitute)
+    (line,) = block(project, "controls").splitlines()[2:]
+    cells = [cell.strip() for cell in line.strip("|").split("|")]
+    assert cells[3:6] == ["55.00 ± 7.07", "65.50 ± 7.78", "76.00 ± 8.49"]
+    assert cells[6] == "+2.88"
+    assert cells[7].startswith("+10.50 [")
+    assert cells[8].startswith("−10.50 [")
+
+
+def test_what_is_missing_is_named(project):
+    keep_only(project, lambda made: made.add([0.5] * 10))
+    said = block(project, "missing")
+    assert "- `paper-best` on tolokers: everything" in said
+    assert "baseline of resnet; ECG (mlp), random, identity of gcn" in said
+    assert "- `statistics` on minesweeper: everything" in said
+
+
+def test_statistics_that_are_not_the_papers_are_named(project):
+    own = {"edge_homophily": 0.68, "adjusted_homophily": 0.04, "num_edges": 39_402}
+    own |= {"label_informativeness": 0.0}
+    keep_only(project, lambda made: made.add([0.5], dataset=dataset_info(**own)))
+    said = block(project, "statistics")
+    assert "minesweeper, G: 3 of 4; not h_adj (0.040 against 0.01)" in said
+
+
+def test_places_of_a_machine_are_not_shown(project):
+    command = "ecg-gnn study run smoke --store /a/b.sqlite --jobs 2 --data-root data"
+    assert project.pages.without_places(command) == "ecg-gnn study run smoke --jobs 2"
+
+
+def test_nothing_run_is_said(project):
+    keep_only(project, lambda made: made.add([0.5], dataset=GLOVE))
+    for name in ("paper", "controls", "substitute", "embeddings"):
+        assert block(project, name) == project.wording.NOTHING
+
+
+def test_a_store_that_is_none_is_refused(project):
+    with pytest.raises(InputError, match="does not exist"):
+        project.make.add([project.root / "none.sqlite"])
+    committed = (ROOT / "results" / "records.jsonl").read_bytes()
+    assert project.make.RECORDS.read_bytes() == committed
