@@ -1,0 +1,22 @@
+"""Whether an evolved graph helps on one's graph: an answer within a time budget.
+
+question = make_question(load_dataset("minesweeper-gen"), AdviceOptions())
+print(advise(question, Stopwatch(60)).verdict.headline)
+"""
+
+from ecg_gnn.advise.advice import Advice
+from ecg_gnn.advise.advising import advise
+from ecg_gnn.advise.budget import Stopwatch, parse_budget
+from ecg_gnn.advise.settings import AdviceOptions, Question, make_question
+from ecg_gnn.advise.verdict import Verdict
+
+__all__ = [
+    "Advice",
+    "AdviceOptions",
+    "Question",
+    "Stopwatch",
+    "Verdict",
+    "advise",
+    "make_question",
+    "parse_budget",
+]

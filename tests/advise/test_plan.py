@@ -1,0 +1,121 @@
+"""What is cut when time is short, and that nothing is when it is not."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ecg_gnn.advise.contenders import (
+    PLAIN,
+    identity_of,
+    make_candidates,
+    random_of,
+    with_controls,
+)
+from ecg_gnn.advise.plan import Cost, Speed, choose_plan
+from small_advice import whole_plan
+
+
+def speed(step=0.01, embed=0.005, search=0.1, shared=("bgrl", "features")):
+    return Speed(
+        plain=Cost(0, step),
+        evolved=Cost(0, 2 * step),
+        embeddings={
+            "mlp": Cost(search, embed),
+            "bgrl": Cost(search, embed),
+            "features": Cost(search, 0),
+        },
+        shared=frozenset(shared),
+    )
+
+
+def test_seconds_of_a_plan_by_hand():
+    # Per split: 100 steps plain, 8 × 100 with a graph, six searches, MLP once; BGRL
+    # once in all.
+    plan = whole_plan(steps=100)
+    found = speed(step=1, embed=0.1, search=2).seconds(plan, 3)
+    assert found == pytest.approx(3 * (100 + 8 * 200 + 6 * 2 + 10) + 10)
+
+
+def test_nothing_is_cut_when_there_is_time():
+    plan = whole_plan()
+    assert choose_plan(plan, speed(), 1e6) == plan
+
+
+def test_nothing_fits_still_leaves_a_plan():
+    plan = choose_plan(whole_plan(), speed(), -5.0)
+    assert [(c.embedding, c.k) for c in plan.candidates] == [("mlp", 10)]
+    assert plan.steps == 75
+    assert choose_plan(whole_plan(steps=30), speed(), 0.0).steps == 20
+    assert choose_plan(whole_plan(steps=7), speed(), 0.0).steps == 7
+
+
+def test_one_split_is_enough_where_there_is_one():
+    whole = whole_plan(splits=1)
+    assert choose_plan(whole, speed(), 1.3 * speed().seconds(whole, 1)) == whole
+
+
+def test_what_fits_exactly_is_not_risked():
+    whole = whole_plan()
+    assert choose_plan(whole, speed(), speed().seconds(whole, 5)) != whole
+
+
+def test_steps_are_given_up_before_candidates():
+    whole, at = whole_plan(), speed()
+    just_short = at.seconds(whole, 5) - 0.001
+    plan = choose_plan(whole, at, just_short)
+    assert (plan.steps, plan.candidates) == (150, whole.candidates)
+
+
+def test_the_dearest_embedding_is_given_up_before_the_others():
+    costs = {"mlp": Cost(0, 0.1), "bgrl": Cost(0, 1.0), "features": Cost(0, 0)}
+    at = replace(speed(), embeddings=costs)
+    whole = whole_plan(steps=200)
+    cheap = [c for c in whole.candidates if c.k == 10 and c.embedding != "bgrl"]
+    wanted = replace(whole, steps=100, candidates=tuple(cheap))
+    assert choose_plan(whole, at, 1.3 * at.seconds(wanted, 5)) == wanted
+    alone = whole_plan(embeddings=("bgrl",), ks=(10,))
+    assert choose_plan(alone, at, 0.0).candidates == alone.candidates
+
+
+@given(
+    left=st.floats(0, 3000),
+    more=st.floats(0, 3000),
+    step=st.floats(1e-5, 1),
+    embed=st.floats(0, 1),
+    search=st.floats(0, 30),
+    splits=st.integers(1, 10),
+)
+def test_more_time_never_gives_less(left, more, step, embed, search, splits):
+    whole = whole_plan(splits=splits)
+    at = speed(step=step, embed=embed, search=search)
+    short, long = (choose_plan(whole, at, time) for time in (left, left + more))
+    assert short.steps <= long.steps <= whole.steps
+    assert set(short.candidates) <= set(long.candidates) <= set(whole.candidates)
+    if at.seconds(short, 1) > left:  # only where nothing fits at all
+        assert len(short.candidates) == 1
+
+
+def test_controls_have_as_many_graphs_as_what_they_control():
+    one, two = make_candidates(("mlp", "mlp,bgrl"), (3,))
+    found = with_controls((one, two))
+    assert found[0] == PLAIN
+    assert set(found[3:]) == {
+        *(identity_of(one), identity_of(two)),
+        *(random_of(one, 3), random_of(two, 3)),
+    }
+    assert identity_of(two).variant.embeddings == ("identity", "identity")
+    assert random_of(two, 3).variant.embedding == "random,random"
+    assert not any(each.is_candidate for each in (found[0], *found[3:]))
+
+
+def test_every_candidate_once_and_the_first_k_first():
+    found = make_candidates(("mlp", "bgrl", "mlp"), (10, 3, 10))
+    assert [(c.embedding, c.k) for c in found] == [
+        *(("mlp", 10), ("bgrl", 10)),
+        *(("mlp", 3), ("bgrl", 3)),
+    ]
+    assert found[0].label == "ECG (mlp, k = 10)"
+    assert found[0].graph_label == "G_ECG (mlp, k = 10)"
+    assert random_of(found[0], 10).graph_label == "G_ECG (random)"

@@ -1,0 +1,89 @@
+"""What is asked is filled in by the graph, and refused before anything is trained."""
+
+import pytest
+
+from ecg_gnn.advise import AdviceOptions, make_question
+from ecg_gnn.checks import InputError
+from ecg_gnn.data import csbm, make_dataset
+from small_runs import ring_arrays, small_board
+
+
+def tiny():
+    arrays = ring_arrays()
+    names = ("train_masks", "val_masks", "test_masks")
+    return make_dataset(
+        name="ring",
+        x=arrays["node_features"],
+        y=arrays["node_labels"],
+        edges=arrays["edges"],
+        masks=tuple(arrays[name] for name in names),
+    )
+
+
+def test_defaults_are_those_of_fit():
+    question = make_question(csbm(nodes=200, homophily=0.1), AdviceOptions())
+    config, whole = question.config, question.whole
+    assert (config.model.name, config.model.layers, whole.steps) == ("sage", 2, 300)
+    assert [(c.embedding, c.k) for c in whole.candidates] == [
+        *(("mlp", 10), ("bgrl", 10), ("features", 10)),
+        *(("mlp", 3), ("bgrl", 3), ("features", 3)),
+    ]
+    assert whole.splits == tuple(range(10))
+    assert config.model.hidden == 64
+    homophilous = make_question(csbm(nodes=200, homophily=0.9), AdviceOptions())
+    assert homophilous.config.model.name == "gcn"
+
+
+def test_larger_graphs_get_narrower_networks():
+    question = make_question(csbm(nodes=6000), AdviceOptions(embeddings=("features",)))
+    assert question.config.model.hidden == 32
+
+
+def test_tiny_graphs_have_few_neighbours_and_may_have_one_split():
+    question = make_question(tiny(), AdviceOptions())
+    assert {c.k for c in question.whole.candidates} == {1}
+    assert question.whole.splits == (0,)
+
+
+def test_random_splits_are_drawn_and_recorded():
+    question = make_question(small_board(), AdviceOptions(random_splits=True, seed=3))
+    assert question.config.random_splits
+    assert "10 random splits from seed 3" in question.dataset.note
+
+
+def test_a_whole_network_has_sizes_of_its_own():
+    question = make_question(small_board(), AdviceOptions(model="gpr-gnn"))
+    assert (question.config.model.layers, question.config.train.lr) == (10, 0.01)
+
+
+def test_the_users_choices_stand():
+    options = AdviceOptions(
+        model="gat", embeddings=("mlp,bgrl",), ks=(5,), splits=(7, 2), device="cpu"
+    )
+    question = make_question(small_board(), options)
+    assert question.config.model.name == "gat"
+    assert [(c.embedding, c.k) for c in question.whole.candidates] == [("mlp,bgrl", 5)]
+    assert question.whole.splits == (7, 2)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"embeddings": ("oracle",)}, r"'embedding' must be one of .*got 'oracle'"),
+        ({"embeddings": ("mlp,random",)}, "controls come by themselves"),
+        ({"embeddings": ("none",)}, "'embedding' must be one of"),
+        ({"embeddings": ("mpl",)}, "'embedding' must be one of"),
+        ({"embeddings": ("precomputed:absent.npy",)}, "does not exist"),
+        ({"model": "gin"}, "'model' must be one of"),
+        ({"model": "linkx"}, "which take evolved graphs"),
+        ({"model": "resnet"}, "which take evolved graphs"),
+        ({"ks": (3, 64)}, r"'k' must be in \[1, 63\]"),
+        ({"ks": (0, 3)}, "'k' must be in"),
+        ({"splits": (0, 10)}, "must be in"),
+        ({"seed": -1}, "'seed' must be in"),
+        ({"device": "tpu"}, "'device' must be one of"),
+    ],
+)
+def test_refused(options, message):
+    with pytest.raises(InputError, match=message):
+        make_question(small_board(), AdviceOptions(**options))

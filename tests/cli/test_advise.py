@@ -1,0 +1,141 @@
+"""``ecg-gnn advise`` from graph to answer, on graphs of all kinds."""
+
+import json
+import shlex
+from dataclasses import replace
+
+import pytest
+
+from ecg_gnn.advise import settings
+from ecg_gnn.config import FitConfig
+from ecg_gnn.study.units import UnitRunner
+from own_graphs import write_stranger
+from small_runs import BOARD
+
+ADVISE = ["advise", "--budget", "10m", "--device", "cpu"]
+OPTIONS = "--dataset --data-root --budget --model --embedding --k --splits --seed "
+OPTIONS += "--random-splits --device --out --json"
+FILES = {"advice.md", "advice.json", "advice.png"}
+
+
+@pytest.fixture
+def _short(monkeypatch):
+    """Four steps instead of three hundred, and narrow."""
+    usual = settings.choose_settings
+
+    def short(dataset, options):
+        config = usual(dataset, options)
+        model = replace(config.model, hidden=8, layers=1)
+        return replace(config, model=model, train=FitConfig(steps=4, lr=1e-2))
+
+    monkeypatch.setattr(settings, "choose_settings", short)
+
+
+def test_help_names_every_option(ecg_gnn):
+    status, out, err = ecg_gnn("advise", "--help")
+    assert (status, err) == (0, "")
+    for option in OPTIONS.split():
+        assert option in out
+
+
+@pytest.mark.usefixtures("_short")
+def test_from_graph_to_answer(ecg_gnn, tmp_path):
+    options = ["--dataset", BOARD, "--splits", "0-2", "--k", 3, "--out", "advice"]
+    status, out, err = ecg_gnn(*ADVISE, *options)
+    assert status == 0, err
+    for text in (
+        *("Does it help?", "Which embedding and k?", "What does homophily say?"),
+        *("On 3 splits", "ECG (bgrl, k = 3)", "identity", "random", "nothing was cut"),
+        *("What next?", "ecg-gnn fit --dataset", "In advice: advice.md"),
+    ):
+        assert text in out
+    assert "[3/3] split 2" in err
+    assert {path.name for path in (tmp_path / "advice").iterdir()} == FILES
+    written = json.loads((tmp_path / "advice/advice.json").read_text())
+    assert written["trained"]["splits"] == [0, 1, 2]
+    assert len(written["results"]) == 6
+
+
+@pytest.mark.usefixtures("_short")
+def test_json_and_that_its_commands_run(ecg_gnn, tmp_path):
+    options = ["--dataset", BOARD, "--splits", "0-1", "--k", 3]
+    options += ["--embedding", "features", "--json"]
+    status, out, err = ecg_gnn(*ADVISE, *options)
+    found = json.loads(out)
+    assert (status, found["out"]) == (0, "runs/advice-minesweeper-gen"), err
+    assert found["chosen"] == {"embedding": "features", "k": 3}
+    assert found["next"]
+    for step in found["next"]:
+        program, *words = shlex.split(step["command"])
+        assert program == "ecg-gnn"
+        short = [] if words[0] == "advise" else ["--steps", 2]
+        assert ecg_gnn(*words, *short)[0] == 0, step
+
+
+@pytest.mark.usefixtures("_short")
+def test_an_imported_graph_with_unlabelled_nodes(ecg_gnn, tmp_path):
+    write_stranger(tmp_path)
+    tables = ["--nodes", "nodes.csv", "--edges", "edges.csv", "--label", "kind"]
+    assert ecg_gnn("data", "import", *tables, "--out", "graph")[0] == 0
+    options = ["--dataset", "graph", "--splits", "0-1", "--embedding", "mlp"]
+    status, out, err = ecg_gnn(*ADVISE, *options, "--json")
+    assert status == 0, err
+    found = json.loads(out)
+    assert found["homophily"]["graph"]["edge_homophily"] < 0.3
+    assert (tmp_path / "runs/advice-graph/advice.png").is_file()
+
+
+@pytest.mark.usefixtures("_short")
+def test_a_tiny_graph_with_one_split(ecg_gnn, graph_file):
+    status, out, err = ecg_gnn(*ADVISE, "--dataset", graph_file("ring.npz"))
+    assert status == 0, err
+    assert out.startswith("Cannot tell within this budget: one split has no interval")
+    assert "--random-splits" in out
+
+
+@pytest.mark.usefixtures("_short")
+@pytest.mark.parametrize(("trainings", "splits"), [(3, 0), (16, 2)])
+def test_interrupted(ecg_gnn, monkeypatch, trainings, splits):
+    left = iter(range(trainings))
+    usual = UnitRunner.__call__
+
+    def interrupted(runner, unit):
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        return usual(runner, unit)
+
+    monkeypatch.setattr(UnitRunner, "__call__", interrupted)
+    options = ["--dataset", BOARD, "--embedding", "features", "--k", 3, "--json"]
+    status, out, _ = ecg_gnn(*ADVISE, *options)
+    found = json.loads(out)
+    assert (status, found["stopped_by"]) == (0, "interrupted")
+    assert found["trained"]["splits"] == list(range(splits))
+    assert found["cut"] == [f"{splits} of 10 splits: interrupted"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--budget soon", "'budget' must be like 90s, 5m or 1h30m (got 'soon')"),
+        ("--budget 0s", "'budget' must be in [1, inf)"),
+        ("--dataset absent.npz", "absent.npz: cannot be read"),
+        ("--dataset minesweper", "did you mean 'minesweeper'?"),
+        ("--model gin", "'model' must be one of ['gcn'"),
+        ("--model linkx", "which take evolved graphs (got 'linkx')"),
+        ("--embedding oracle", "controls come by themselves (got 'oracle')"),
+        ("--embedding mpl", "'embedding' must be one of ['mlp', 'bgrl'"),
+        ("--k 64", "'k' must be in [1, 63], below the number of nodes (got 64)"),
+        ("--k few", "Invalid value for '--k'"),
+        ("--splits 0-10", "must be in [0, 9] (got 10)"),
+        ("--splits one", "must be like 0-9 or 0,3,5 (got 'one')"),
+        ("--device tpu", "'device' must be one of"),
+        ("--seed=-1", "'seed' must be in [0,"),
+        ("--out /proc/nowhere", "'out' '/proc/nowhere' cannot be written"),
+    ],
+)
+def test_bad_options(refused, options, message):
+    assert message in refused(*ADVISE, "--dataset", BOARD, *options.split())
+
+
+def test_a_graph_must_be_named(refused):
+    assert "--dataset" in refused("advise")
