@@ -8,15 +8,14 @@ a run really used is written into its output folder, and that file is itself a v
 import dataclasses
 import hashlib
 import json
-import types
-import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self, TypeVar
 
 from ecg_gnn._version import NUMERICS
+from ecg_gnn.batch_settings import BatchSettings
 from ecg_gnn.checks import InputError, check_choice, check_in_range
+from ecg_gnn.sections import Section, from_mapping
 
 _T = TypeVar("_T")
 
@@ -34,31 +33,35 @@ OWN_PREFIX = "own:"
 CONTROLS = ("identity", "random", "oracle")
 SelfLoops = Literal["exclude", "within_k", "add", "only"]
 Similarity = Literal["cosine", "dot", "euclidean"]
+EdgeWeights = Literal["uniform", "similarity"]
+Knn = Literal["auto", "exact", "ivf", "hnsw"]
+Gate = Literal["none", "node"]
 Preset = Literal["quick", "paper"]
 Engine = Literal["fast", "reference"]
+_ADDED_LATER = (
+    ("model", "options"),
+    ("embed", "cross_fit"),
+    ("evolve", "weights"),
+    ("evolve", "knn"),
+    ("model", "gate"),
+    ("train", "label_input"),
+    ("train", "batch_size"),
+    ("train", "fanout"),
+    ("train", "eval_every"),
+)
 Precision = Literal["auto", "fp32", "tf32", "bf16"]
-
-
-class _Section:
-    """Settings that bring every field to its declared type, or refuse it."""
-
-    prefix: ClassVar[str] = ""
-
-    def __post_init__(self) -> None:
-        for name, hint in _field_types(type(self)).items():
-            value = _parse(hint, getattr(self, name), f"{self.prefix}{name}")
-            # Frozen for everybody else: 0 becomes 0.0 and a list a tuple here, so that
-            # equal settings are equal and have one id.
-            object.__setattr__(self, name, value)
-        self._check()
-
-    def _check(self) -> None:
-        """Refuse values that no run can have."""
+# A slip of the finger ends here, before memory is taken for it.
+_WIDEST, _DEEPEST, _LONGEST = 2**20, 10_000, 10_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class EmbedConfig(_Section):
-    """Step 1: weak classifiers."""
+class EmbedConfig(Section):
+    """Step 1: weak classifiers.
+
+    Examples:
+        >>> EmbedConfig(names=("mlp", "bgrl", "mlp,bgrl")).names  # three variants
+        ('mlp', 'bgrl', 'mlp,bgrl')
+    """
 
     names: tuple[str, ...] = ("mlp",)
     """One ECG variant each; a comma inside joins several evolved graphs in one model"""
@@ -72,6 +75,9 @@ class EmbedConfig(_Section):
     """Learning rate of the MLP; the classifier's unless given"""
     bgrl_lr: float = 1e-3
     """Peak learning rate of BGRL"""
+    cross_fit: int = 0
+    """Folds of cross-fitting: a training node's neighbours are found by a model that
+    never saw its label; 0 trains one model on all of them"""
 
     prefix: ClassVar[str] = "embed."
 
@@ -82,16 +88,23 @@ class EmbedConfig(_Section):
             )
         for name in self.names:
             _check_embedding(name)
-        _check_optional("embed.layers", self.layers, 1)
-        _check_optional("embed.hidden", self.hidden, 2)
-        _check_optional("embed.steps", self.steps, 1)
+        _check_optional("embed.layers", self.layers, 1, _DEEPEST)
+        _check_optional("embed.hidden", self.hidden, 2, _WIDEST)
+        _check_optional("embed.steps", self.steps, 1, _LONGEST)
         _check_optional("embed.lr", self.lr, 0)
         check_in_range("embed.bgrl_lr", self.bgrl_lr, 0, None)
+        if self.cross_fit:
+            check_in_range("embed.cross_fit", self.cross_fit, 2, 100)
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvolveConfig(_Section):
-    """Step 2: from embeddings to the evolved graph."""
+class EvolveConfig(Section):
+    """Step 2: from embeddings to the evolved graph.
+
+    Examples:
+        >>> EvolveConfig(k=3, self_loops="within_k").k
+        3
+    """
 
     k: int | None = None
     """Neighbours per node in the evolved graph"""
@@ -101,6 +114,12 @@ class EvolveConfig(_Section):
     """What nearest means"""
     symmetric: bool = False
     """Also add every evolved edge reversed"""
+    weights: EdgeWeights = "uniform"
+    """What an evolved edge weighs: all the same, or its two ends' cosine similarity"""
+    knn: Knn = "auto"
+    """How neighbours are found: exactly, or by an index of faiss (ivf, hnsw), whose
+    recall is recorded; auto is exact up to 100,000 nodes, and beyond while that takes
+    no longer than ten minutes"""
 
     prefix: ClassVar[str] = "evolve."
 
@@ -109,8 +128,13 @@ class EvolveConfig(_Section):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ModelConfig(_Section):
-    """Step 3: the network."""
+class ModelConfig(Section):
+    """Step 3: the network.
+
+    Examples:
+        >>> ModelConfig(name="gat-sep", layers=2, hidden=128).dropout
+        0.2
+    """
 
     name: str = "gcn"
     """Message-passing module"""
@@ -126,42 +150,64 @@ class ModelConfig(_Section):
     """Share of evolved edges dropped afresh in every layer of every training step"""
     norm: str = "batch"
     """Normalisation of the tuned backbone"""
+    gate: Gate = "none"
+    """Whether every node learns how much it takes of each of the parallel graphs"""
     options: dict[str, Any] = field(default_factory=dict, hash=False)
     """What only this model has, by name; see ``ecg_gnn.nn.read_options``"""
 
     prefix: ClassVar[str] = "model."
 
     def _check(self) -> None:
-        _check_optional("layers", self.layers, 1)
-        _check_optional("hidden", self.hidden, 1)
+        _check_optional("layers", self.layers, 1, _DEEPEST)
+        _check_optional("hidden", self.hidden, 1, _WIDEST)
         check_in_range("dropout", self.dropout, 0, 0.99)
         _check_optional("drop_edge", self.drop_edge, 0, 1)
 
 
 @dataclass(frozen=True, kw_only=True)
-class FitConfig(_Section):
-    """How the classifier is trained."""
+class FitConfig(BatchSettings):
+    """How the classifier is trained.
+
+    Examples:
+        >>> FitConfig(steps=100, lr="3e-3").lr  # as YAML reads it
+        0.003
+    """
 
     steps: int | None = None
-    """Full-batch steps, each followed by an evaluation"""
+    """Full-batch steps, each followed by an evaluation; or batches"""
     lr: float | None = None
     """Learning rate of AdamW"""
     weight_decay: float = 0.0
     """AdamW's weight decay"""
     precision: Precision = "auto"
     """fp32, tf32 (GPU) or bf16; auto is tf32 on a GPU and fp32 elsewhere"""
+    label_input: float = 0.0
+    """Share of training nodes whose label is input in a step, the others being learned;
+    0: labels are no input"""
 
     prefix: ClassVar[str] = "train."
 
     def _check(self) -> None:
-        _check_optional("steps", self.steps, 1)
+        _check_optional("steps", self.steps, 1, _LONGEST)
         _check_optional("lr", self.lr, 0)
         check_in_range("weight_decay", self.weight_decay, 0, None)
+        check_in_range("label_input", self.label_input, 0, 0.99)
+        super()._check()
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunConfig(_Section):
-    """One run: a dataset, a model, and the variants that are compared on it."""
+class RunConfig(Section):
+    """One run: a dataset, a model, and the variants that are compared on it.
+
+    Examples:
+        >>> from ecg_gnn import ModelConfig
+        >>> config = RunConfig(dataset="tolokers", model=ModelConfig(name="sage"))
+        >>> RunConfig.from_dict(config.to_dict()) == config
+        True
+        >>> RunConfig.from_dict({"sed": 1})
+        Traceback (most recent call last):
+        ecg_gnn.checks.InputError: a setting of 'config' must be one of ...
+    """
 
     dataset: str = "minesweeper-gen"
     """Catalogue name, generator with parameters, or .npz file"""
@@ -184,6 +230,11 @@ class RunConfig(_Section):
 
     def _check(self) -> None:
         check_in_range("seed", self.seed, 0, 2**62)
+        if self.embed.cross_fit and self.evolve.symmetric:
+            raise InputError(
+                "'symmetric' must be off with 'cross_fit': reversed edges are found by "
+                "models that saw the label of the node they lead to (got both)"
+            )
         splits = self.splits
         if splits is not None and (not splits or len(set(splits)) != len(splits)):
             raise InputError(
@@ -193,16 +244,17 @@ class RunConfig(_Section):
     def to_dict(self) -> dict[str, Any]:
         """Nested plain values, for JSON and YAML."""
         values = dataclasses.asdict(self)
-        # No options, no place for them: what settings named before there were any
-        # keeps its name.
-        if not self.model.options:
-            del values["model"]["options"]
+        # At their defaults they have no place: what settings named before there were
+        # any of these keeps its name.
+        for section, name in _ADDED_LATER:
+            if values[section][name] == getattr(type(getattr(self, section))(), name):
+                del values[section][name]
         return values
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Read nested plain values; unknown keys and wrong types are refused."""
-        config: Self = _from_mapping(cls, values, "config")
+        config: Self = from_mapping(cls, values, "config")
         return config
 
     def run_id(self, dataset_sha256: str, *extra: str) -> str:
@@ -238,61 +290,3 @@ def _check_optional(
 ) -> None:
     if value is not None:
         check_in_range(name, value, low, high)
-
-
-def _field_types(cls: Any) -> dict[str, Any]:
-    hints = typing.get_type_hints(cls)
-    return {field.name: hints[field.name] for field in dataclasses.fields(cls)}
-
-
-def _from_mapping(cls: Any, values: Any, name: str) -> Any:
-    if not isinstance(values, Mapping):
-        raise InputError(f"{name!r} must be a mapping of settings (got {values!r})")
-    allowed = list(_field_types(cls))
-    for key in values:
-        if key not in allowed:
-            raise InputError(
-                f"a setting of {name!r} must be one of {allowed} (got {key!r})"
-            )
-    return cls(**values)
-
-
-def _parse(hint: Any, value: Any, name: str) -> Any:
-    """Check a value against a field's type, also as JSON and YAML spell it."""
-    if dataclasses.is_dataclass(hint):
-        return value if type(value) is hint else _from_mapping(hint, value, name)
-    options = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
-    if value is None and type(None) in options:
-        return None
-    wanted = next(option for option in options if option is not type(None))
-    if typing.get_origin(wanted) is Literal:
-        check_choice(name, value, typing.get_args(wanted))
-        return value
-    if typing.get_origin(wanted) is dict:
-        return _parse_options(value, name)
-    if typing.get_origin(wanted) is tuple:
-        item = typing.get_args(wanted)[0]
-        if not isinstance(value, list | tuple | range):
-            raise InputError(f"{name!r} must be a list (got {value!r})")
-        return tuple(_parse(item, part, name) for part in value)
-    if type(value) is wanted:
-        return value
-    # YAML reads 3e-5 as text: it wants a dot before the exponent.
-    convertible = {int: (Integral,), float: (Real, str)}.get(wanted, ())
-    if isinstance(value, convertible) and not isinstance(value, bool):
-        try:
-            return wanted(value)
-        except (ValueError, OverflowError):
-            pass
-    raise InputError(f"{name!r} must be of type {wanted.__name__} (got {value!r})")
-
-
-def _parse_options(value: Any, name: str) -> dict[str, Any]:
-    """Plain values by name, in the order of the names: equal options are one text."""
-    if not isinstance(value, Mapping):
-        raise InputError(f"{name!r} must be a mapping of options (got {value!r})")
-    for key, inner in value.items():
-        if not isinstance(key, str) or not isinstance(inner, str | Real):
-            got = f"(got {key!r}: {inner!r})"
-            raise InputError(f"{name!r} must map names to numbers or texts {got}")
-    return {key: value[key] for key in sorted(value)}

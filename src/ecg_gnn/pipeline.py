@@ -1,6 +1,10 @@
-"""The paper on one page: embed, evolve, classify, for one split of one dataset."""
+"""The paper on one page: embed, evolve, classify, for one split of one dataset.
+
+The first two steps are in ``evolving``, the last one is here.
+"""
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,121 +14,28 @@ from torch_geometric.data import Data
 
 from ecg_gnn.config import RunConfig, known
 from ecg_gnn.data import GraphDataset, Split
-from ecg_gnn.embed import (
-    ConcatEmbedder,
-    Embedder,
-    EmbeddingCache,
-    Fit,
-    FitsTogether,
-    embed_ahead,
-    embed_nodes,
+from ecg_gnn.embedders import Workspace, train_config
+from ecg_gnn.evolve import EvolvedGraph
+from ecg_gnn.evolving import embed_together as embed_together
+from ecg_gnn.evolving import evolve as evolve
+from ecg_gnn.evolving import evolve_graph as evolve_graph
+from ecg_gnn.kernels import Adjacency, WeightedAdjacency, using_engine
+from ecg_gnn.nn import (
+    GraphInput,
+    LayeredNetwork,
+    Network,
+    build_network,
+    wants_self_loops,
 )
-from ecg_gnn.embed.combine import concatenate
-from ecg_gnn.embedders import Workspace, make_embedder, train_config
-from ecg_gnn.evolve import knn_graph
-from ecg_gnn.kernels import Adjacency, using_engine
-from ecg_gnn.nn import GraphInput, Network, build_network, wants_self_loops
+from ecg_gnn.scale import Advice, Batching, BatchTraining, Step, explaining
 from ecg_gnn.seeds import derive_seed, seeded
 from ecg_gnn.train import (
+    LabelInput,
     Task,
     Training,
     TrainResult,
     train_together,
 )
-
-# --- Step 1 ---------------------------------------------------------------------------
-
-
-def _embed(
-    embedder: Embedder,
-    data: Data,
-    split: Split,
-    seed: int,
-    cache: EmbeddingCache | None,
-) -> Tensor:
-    if isinstance(embedder, ConcatEmbedder):  # its parts are those of other variants
-        return concatenate(
-            [_embed(part, data, split, seed, cache) for part in embedder.parts]
-        )
-    seed = _embedding_seed(embedder, split, seed)
-    return embed_nodes(embedder, data, split, seed=seed, cache=cache)
-
-
-def embed_together(
-    name: str,
-    dataset: GraphDataset,
-    splits: Sequence[Split],
-    config: RunConfig,
-    workspace: Workspace,
-) -> None:
-    """Train several splits' weak classifiers at the same time, into the cache.
-
-    ``evolve`` finds them there; without a cache it trains them one by one.
-    """
-    if workspace.cache is None:
-        return
-    data = {split.index: dataset.data() for split in splits}
-    if name == "mlp-gnn":
-        embed_together("mlp", dataset, splits, config, workspace)
-        for split in splits:
-            edges = evolve("mlp", dataset, split, config, workspace)
-            data[split.index].ecg_edge_index = edges
-    embedder = make_embedder(name, config, workspace)
-    parts = embedder.parts if isinstance(embedder, ConcatEmbedder) else (embedder,)
-    for part in parts:
-        if isinstance(part, FitsTogether):
-            fits = [
-                Fit(data[s.index], s, _embedding_seed(part, s, config.seed))
-                for s in splits
-            ]
-            with using_engine(config.engine):
-                embed_ahead(part, fits, workspace.cache)
-
-
-def _embedding_seed(embedder: Embedder, split: Split, seed: int) -> int:
-    return derive_seed(seed, "embed", *_own_split(embedder, split))
-
-
-def _own_split(embedder: Embedder, split: Split) -> tuple[int, ...]:
-    """The split as part of a seed; without labels one graph serves all splits."""
-    return (split.index,) if embedder.uses_labels else ()
-
-
-# --- Step 2 ---------------------------------------------------------------------------
-
-
-def evolve(
-    name: str,
-    dataset: GraphDataset,
-    split: Split,
-    config: RunConfig,
-    workspace: Workspace | None = None,
-) -> Tensor:
-    """The evolved graph of one embedding on one split, as edges ``[2, E]``.
-
-    Args:
-        name: Which embedding or control.
-        dataset: The graph.
-        split: Whose labels may be seen.
-        config: Resolved settings.
-        workspace: Cache, progress and embedders of the caller's own.
-    """
-    workspace = workspace or Workspace()
-    data = dataset.data()
-    if name == "mlp-gnn":  # a model trained on the MLP's evolved graph embeds
-        data.ecg_edge_index = evolve("mlp", dataset, split, config, workspace)
-    embedder = make_embedder(name, config, workspace)
-    with using_engine(config.engine):
-        z = _embed(embedder, data, split, config.seed, workspace.cache)
-    return knn_graph(
-        z.to(config.device),
-        known(config.evolve.k),
-        metric=config.evolve.similarity,
-        self_loops="only" if name == "identity" else config.evolve.self_loops,
-        symmetric=config.evolve.symmetric,
-        seed=derive_seed(config.seed, "ties", name, *_own_split(embedder, split)),
-    ).cpu()
-
 
 # --- Step 3 ---------------------------------------------------------------------------
 
@@ -132,7 +43,7 @@ def evolve(
 def classify(
     dataset: GraphDataset,
     split: Split,
-    evolved: Sequence[Tensor],
+    evolved: Sequence[Tensor | EvolvedGraph],
     config: RunConfig,
     workspace: Workspace | None = None,
     *,
@@ -143,7 +54,7 @@ def classify(
     Args:
         dataset: The graph.
         split: Which nodes train, choose and test.
-        evolved: Edges of each evolved graph; none is the baseline.
+        evolved: Each evolved graph, or its edges; none is the baseline.
         config: Resolved settings.
         workspace: Progress.
         checkpoint: Where to keep the state, to resume after a kill.
@@ -159,7 +70,7 @@ class Classification(NamedTuple):
     """One training among several: see ``classify``."""
 
     split: Split
-    evolved: Sequence[Tensor]
+    evolved: Sequence[Tensor | EvolvedGraph]
     checkpoint: Path | None = None
 
 
@@ -179,14 +90,15 @@ def classify_together(
     """
     workspace = workspace or Workspace()
     with using_engine(config.engine):
-        trainings = [_training(dataset, job, config) for job in jobs]
-        results = train_together(trainings, progress=workspace.progress("training"))
+        trainings = [_training(dataset, job, config, workspace) for job in jobs]
+        with _explaining_memory(trainings[0], config):
+            results = train_together(trainings, progress=workspace.progress("training"))
     networks = [training.network for training in trainings]
     return list(zip(networks, results, strict=True))
 
 
 def _training(
-    dataset: GraphDataset, job: Classification, config: RunConfig
+    dataset: GraphDataset, job: Classification, config: RunConfig, workspace: Workspace
 ) -> Training:
     split, device = job.split, torch.device(config.device)
     seed = derive_seed(config.seed, "classify", split.index)
@@ -198,18 +110,51 @@ def _training(
         val_index=split.val_mask.nonzero()[:, 0],
         test_index=split.test_mask.nonzero()[:, 0],
         metric=dataset.metric,
+        labels=_label_input(dataset, config),
     )
-    return Training(
-        _build(dataset, 1 + len(job.evolved), config, seed).to(device),
-        task.to(device),
-        train_config(config, config.train.steps, config.train.lr),
+    network = _build(dataset, 1 + len(job.evolved), config, seed).to(device)
+    how = train_config(config, config.train.steps, config.train.lr)
+    if not config.train.batch_size:
+        return Training(
+            network, task.to(device), how, seed=seed, checkpoint=job.checkpoint
+        )
+    assert isinstance(network, LayeredNetwork)
+    return BatchTraining(
+        network,
+        task,
+        how,
+        Batching(
+            size=config.train.batch_size,
+            fanouts=config.train.fanouts(len(task.graphs)),
+            eval_every=config.train.eval_every,
+            workers=workspace.loader_workers,
+        ),
         seed=seed,
+        file=dataset.features_file,
+        data_id=dataset.sha256,
         checkpoint=job.checkpoint,
     )
 
 
+def _explaining_memory(
+    training: Training, config: RunConfig
+) -> AbstractContextManager[None]:
+    """Say what to do if a full-batch step does not fit; a batch says it itself."""
+    if config.train.batch_size:
+        return nullcontext()
+    step = Step.of_graphs(training.task.graphs, known(config.model.layers))
+    return explaining(
+        Advice(step=step, network=training.network, device=training.device)
+    )
+
+
+def _label_input(dataset: GraphDataset, config: RunConfig) -> LabelInput | None:
+    rate = config.train.label_input
+    return LabelInput(rate=rate, num_classes=dataset.num_classes) if rate else None
+
+
 def prepare_graphs(
-    data: Data, evolved: Sequence[Tensor], config: RunConfig
+    data: Data, evolved: Sequence[Tensor | EvolvedGraph], config: RunConfig
 ) -> list[GraphInput]:
     """The input graph as the model wants it, then the evolved ones as they are."""
     loops = wants_self_loops(config.model.backbone, config.model.name)
@@ -218,26 +163,34 @@ def prepare_graphs(
     )
     rate = known(config.model.drop_edge)
     return [GraphInput(given)] + [
-        GraphInput(Adjacency.from_edge_index(edges, data.num_nodes), rate)
-        for edges in evolved
+        GraphInput(_adjacency(graph, data.num_nodes), rate) for graph in evolved
     ]
+
+
+def _adjacency(graph: Tensor | EvolvedGraph, num_nodes: int) -> Adjacency:
+    edges, weights, _ = EvolvedGraph.of(graph)
+    if weights is None:
+        return Adjacency.from_edge_index(edges, num_nodes)
+    return WeightedAdjacency.from_weighted_edges(edges, weights, num_nodes)
 
 
 def _build(
     dataset: GraphDataset, num_graphs: int, config: RunConfig, seed: int
 ) -> Network:
-    model = config.model
+    model, labels = config.model, _label_input(dataset, config)
+    columns = 0 if labels is None else labels.num_classes
     with seeded(seed, "initialisation"):
         return build_network(
             backbone=model.backbone,
             model=model.name,
-            in_channels=dataset.num_features,
+            in_channels=dataset.num_features + columns,
             hidden_channels=known(model.hidden),
             num_classes=dataset.num_classes,
             num_layers=known(model.layers),
             num_graphs=num_graphs,
             dropout=model.dropout,
             norm=model.norm,
+            gate=model.gate,
             options=model.options,
             num_nodes=dataset.num_nodes,
         )

@@ -103,8 +103,6 @@ def unreadable(path, how, z):
         np.savez(path, z=np.array([Explosive()], dtype=object))
     elif how == "text":
         np.save(path, np.array([["a", "b"]] * 40))
-    elif how == "other byte order":
-        np.save(path, z.numpy().astype(">f4"))
     elif how == "empty":
         path.write_bytes(b"")
     elif how in ("cut", "cut zip", "cut tensors"):
@@ -126,7 +124,6 @@ def unreadable(path, how, z):
         ("z.npy", "pickled"),
         ("z.npz", "pickled in npz"),
         ("z.npy", "text"),
-        ("z.npy", "other byte order"),
         ("z.npy", "empty"),
         ("z.npz", "empty"),
         ("z.safetensors", "empty"),
@@ -142,8 +139,13 @@ def unreadable(path, how, z):
 def test_unreadable_file_is_one_sentence(tmp_path, z, name, how):
     path = tmp_path / name
     unreadable(path, how, z)
-    with pytest.raises(InputError, match=rf"{name} cannot be read as embeddings: ."):
+    with pytest.raises(InputError, match=rf"{name}(: '\w+')?:? must (be|have) "):
         PrecomputedEmbedder.from_file(path)
+
+
+def test_any_byte_order(tmp_path, z):
+    np.save(tmp_path / "z.npy", z.numpy().astype(">f4"))
+    assert torch.equal(PrecomputedEmbedder.from_file(tmp_path / "z.npy").tensor, z)
 
 
 def test_two_arrays_are_named(tmp_path, z):

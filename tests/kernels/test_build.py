@@ -39,4 +39,4 @@ def test_failing_compiler_is_a_warning_and_leaves_nothing(
     monkeypatch.setenv("CXX", os.fspath(broken))
     with pytest.warns(UserWarning, match="cannot be built .*fatal: no"):
         assert fresh_library() is None
-    assert not [*build._folder().iterdir()]
+    assert not [*build._folder().rglob("*")]

@@ -12,6 +12,7 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
+from ecg_gnn.kernels import WeightedAdjacency
 from ecg_gnn.train import TrainConfig, checkpoint, train, training
 from ecg_gnn.train.checkpoint import content_hash, load_checkpoint, save_checkpoint
 from ecg_gnn.train.state import TrainState
@@ -82,6 +83,25 @@ def test_resumed_equals_uninterrupted(case, path, after):
     assert steps_done(path) == after
     assert run(case, path) == whole
     assert not path.exists()
+
+
+def weighted(task, scale):
+    """The same task, where evolved edges weigh differently."""
+    edges = task.graphs[1].adjacency.edge_index()
+    weights = scale * (1 + torch.arange(edges.size(1)) % 5)
+    adjacency = WeightedAdjacency.from_weighted_edges(edges, weights, task.x.size(0))
+    graphs = [task.graphs[0], replace(task.graphs[1], adjacency=adjacency)]
+    return replace(task, graphs=graphs)
+
+
+def test_weights_of_edges_are_part_of_a_training(case, path):
+    task, other = (weighted(small_task(), scale) for scale in (1.0, 2.0))
+    whole = run(case, task=task)
+    interrupt(case, path, 5, task=task)
+    assert run(case, path, task=task) == whole
+    interrupt(case, path, 5, task=task)
+    with pytest.warns(UserWarning, match="belongs to another training"):
+        run(case, path, task=other)
 
 
 def test_resuming_makes_only_the_missing_steps(case, path, monkeypatch):
@@ -303,17 +323,19 @@ def test_file_is_plain_safetensors(case, path):
 
 def test_old_file_stays_until_the_new_one_is_complete(case, path, monkeypatch):
     interrupt(case, path, 4)
-    before = path.read_bytes()
+    before, seen = path.read_bytes(), []
 
     def fail(_tensors, target, _metadata):
         Path(target).write_bytes(b"half")
+        seen.append(path.read_bytes())
         raise OSError("no space left")
 
     monkeypatch.setattr(checkpoint, "save_file", fail)
-    with pytest.raises(OSError, match="no space left"):
-        run(case, path)
-    assert path.read_bytes() == before
-    assert list(path.parent.iterdir()) == [path]
+    with pytest.warns(UserWarning, match=r"\(no space left\): the training could not"):
+        result = run(case, path)
+    assert set(seen) == {before}
+    assert list(path.parent.iterdir()) == []
+    assert result == run(case)
 
 
 def test_content_hash_tells_values_types_and_shapes_apart():

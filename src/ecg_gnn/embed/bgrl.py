@@ -42,6 +42,13 @@ class BGRLEmbedder:
         precision: Arithmetic of the matrix products.
         device: Where to train.
         progress: Told how training goes; the score shown is minus the loss.
+
+    Examples:
+        >>> from ecg_gnn import load_dataset
+        >>> graph = load_dataset("csbm:nodes=60")
+        >>> embedder = BGRLEmbedder(widths=(16, 8), predictor_channels=8, steps=5)
+        >>> embedder.fit(graph.data(), graph.split(0), seed=0).embed(graph.data()).shape
+        torch.Size([60, 8])
     """
 
     widths: tuple[int, int] = (512, 256)

@@ -22,6 +22,12 @@ def check_embedder(embedder: Embedder, data: Data, split: SplitMasks) -> None:
 
     Raises:
         AssertionError: With a sentence on what is broken.
+
+    Examples:
+        >>> from ecg_gnn import load_dataset
+        >>> from ecg_gnn.embed import FeaturesEmbedder
+        >>> graph = load_dataset("csbm:nodes=60")
+        >>> check_embedder(FeaturesEmbedder(), graph.data(), graph.split(0))
     """
     name = type(embedder).__name__
     assert isinstance(embedder, Embedder), f"{name} lacks a member of Embedder"

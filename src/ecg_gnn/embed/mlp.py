@@ -29,6 +29,14 @@ class MLPEmbedder:
         train: Steps, learning rate and precision.
         device: Where to train.
         progress: Told how training goes.
+
+    Examples:
+        >>> from ecg_gnn import load_dataset
+        >>> from ecg_gnn.train import TrainConfig
+        >>> graph = load_dataset("csbm:nodes=60")
+        >>> embedder = MLPEmbedder(16, 1, train=TrainConfig(steps=5))
+        >>> embedder.fit(graph.data(), graph.split(0), seed=0).embed(graph.data()).shape
+        torch.Size([60, 16])
     """
 
     hidden_channels: int = 512

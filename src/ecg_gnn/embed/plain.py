@@ -3,19 +3,19 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from zipfile import BadZipFile
+from typing import TypeVar
 
-import numpy as np
 import torch
-from numpy.lib.format import read_array
-from safetensors import SafetensorError
-from safetensors.torch import load_file
 from torch import Tensor
 from torch_geometric.data import Data
 
 from ecg_gnn.checks import InputError
 from ecg_gnn.embed.protocol import SplitMasks
 from ecg_gnn.files import sha256_of_file
+from ecg_gnn.reading import read_archive, read_array_file, refusing
+from ecg_gnn.reading.tensors import read_safetensors
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -60,10 +60,9 @@ class PrecomputedEmbedder:
                 f"'embedding' file must end in one of {sorted(_READERS)} "
                 f"(got {path.name!r})"
             )
-        try:
+        # Also what arrays of text, of dates or of records would raise.
+        with refusing(str(path), "embeddings, one row of numbers per node"):
             tensor = torch.as_tensor(_READERS[path.suffix](path))
-        except _UNREADABLE as error:
-            raise InputError(f"{path} cannot be read as embeddings: {error}") from None
         return cls(tensor, name=sha256_of_file(path))
 
     def fit(self, data: Data, split: SplitMasks, *, seed: int) -> "PrecomputedEmbedder":
@@ -82,26 +81,14 @@ class PrecomputedEmbedder:
         return self.tensor.float().clone()
 
 
-def _only_value(arrays: Mapping[str, object]) -> object:
+def _only_value(arrays: Mapping[str, _T]) -> _T:
     if len(arrays) != 1:
         raise ValueError(f"expected one array, found {sorted(arrays)}")
     return next(iter(arrays.values()))
 
 
-def _read_npz(path: Path) -> object:
-    with path.open("rb") as source, np.load(source, allow_pickle=False) as file:
-        return _only_value({name: file[name] for name in file.files})
-
-
-def _read_npy(path: Path) -> object:
-    with path.open("rb") as file:
-        return read_array(file, allow_pickle=False)
-
-
-# What an array of text, or a file that is not what its name says, raises.
-_UNREADABLE = (ValueError, TypeError, OSError, EOFError, BadZipFile, SafetensorError)
 _READERS: dict[str, Callable[[Path], object]] = {
-    ".npy": _read_npy,
-    ".npz": _read_npz,
-    ".safetensors": lambda path: _only_value(load_file(path)),
+    ".npy": read_array_file,
+    ".npz": lambda path: _only_value(read_archive(path, None)),
+    ".safetensors": lambda path: _only_value(read_safetensors(path)),
 }

@@ -30,16 +30,21 @@ class Embedder(Protocol):
     An embedder of one's own is a class with these four members; as a dataclass it is
     cached on disk by its fields. ``check_embedder`` puts it through the contract.
 
-        @dataclass
-        class DegreeEmbedder:
-            uses_labels = False
-            leaks = False
-
-            def fit(self, data, split, *, seed):
-                return self
-
-            def embed(self, data):
-                return degree(data.edge_index[1], data.num_nodes)[:, None]
+    Examples:
+        >>> from dataclasses import dataclass
+        >>> from torch_geometric.utils import degree
+        >>> @dataclass
+        ... class DegreeEmbedder:
+        ...     uses_labels = False
+        ...     leaks = False
+        ...
+        ...     def fit(self, data, split, *, seed):
+        ...         return self
+        ...
+        ...     def embed(self, data):
+        ...         return degree(data.edge_index[1], data.num_nodes)[:, None]
+        >>> isinstance(DegreeEmbedder(), Embedder)
+        True
     """
 
     @property

@@ -18,11 +18,15 @@ from ecg_gnn.kernels.neighbours import (
 )
 from ecg_gnn.kernels.norm import add_norm
 from ecg_gnn.kernels.randomness import StepSeeds, keep_mask
+from ecg_gnn.kernels.sampled import SampledAdjacency, sampled_adjacency
+from ecg_gnn.kernels.weighted import WeightedAdjacency, is_weighted
 
 __all__ = [
     "Adjacency",
     "Engine",
+    "SampledAdjacency",
     "StepSeeds",
+    "WeightedAdjacency",
     "add_norm",
     "additive_attention",
     "current_engine",
@@ -30,6 +34,7 @@ __all__ = [
     "dropout",
     "edge_scores",
     "gated_sum",
+    "is_weighted",
     "joint_linear",
     "keep_mask",
     "linear_dropout",
@@ -37,5 +42,6 @@ __all__ = [
     "neighbour_sum",
     "normalized_sum",
     "product",
+    "sampled_adjacency",
     "using_engine",
 ]

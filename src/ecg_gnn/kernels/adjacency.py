@@ -166,6 +166,10 @@ class Adjacency:
         edges = torch.stack([self.source, self.target])
         return edges if self.kept is None else edges[:, self.kept]
 
+    def at_targets(self, rows: Tensor) -> Tensor:
+        """Of ``[N, d]`` those of nodes with messages: of a whole graph, all rows."""
+        return rows
+
     def drop_edges(self, rate: float) -> "Adjacency":
         """A copy in which every edge is dropped with probability ``rate``.
 

@@ -14,6 +14,7 @@ from ecg_gnn.kernels import gpu
 from ecg_gnn.kernels.adjacency import Adjacency
 from ecg_gnn.kernels.compiled import functions as compiled
 from ecg_gnn.kernels.products import edge_dot, weighted_sum
+from ecg_gnn.kernels.weighted import is_weighted, with_log_weight
 
 
 def additive_attention(
@@ -33,15 +34,17 @@ def additive_attention(
     heads, slope = values.size(-1), float(negative_slope)
     _check(adjacency, values, values.shape, values=values)
     _check(adjacency, values, (values.size(0), 2, heads), scores=scores)
-    if gpu.usable(values, heads):
+    plain = not is_weighted(adjacency)
+    if plain and gpu.usable(values, heads):
         functions = gpu.kernels()
         out: Tensor = functions.additive_attention(adjacency, scores, values, slope)
         return out
     source, target = scores.unbind(1)
-    if compiled.usable(values, heads):
+    if plain and compiled.usable(values, heads):
         return compiled.additive_attention(adjacency, source, target, values, slope)
     sums = take(adjacency, source, False) + take(adjacency, target, True)
-    weight = edge_softmax(adjacency, F.leaky_relu(sums, slope))
+    sums = with_log_weight(adjacency, F.leaky_relu(sums, slope))
+    weight = edge_softmax(adjacency, sums)
     return weighted_sum(adjacency, weight, values)
 
 
@@ -58,13 +61,15 @@ def dot_product_attention(adjacency: Adjacency, packed: Tensor) -> Tensor:
     """
     nodes, _, channels, heads = packed.shape
     _check(adjacency, packed, (nodes, 3, channels, heads), packed=packed)
-    if gpu.usable(packed[:, 0], heads):
+    plain = not is_weighted(adjacency)
+    if plain and gpu.usable(packed[:, 0], heads):
         out: Tensor = gpu.kernels().dot_product_attention(adjacency, packed)
         return out
-    if compiled.usable(packed, heads):
+    if plain and compiled.usable(packed, heads):
         return compiled.dot_product_attention(adjacency, packed)
     query, key, values = packed.unbind(1)
     scores = edge_dot(adjacency, query, key) / math.sqrt(channels)
+    scores = with_log_weight(adjacency, scores)
     return weighted_sum(adjacency, edge_softmax(adjacency, scores), values)
 
 

@@ -9,6 +9,7 @@ from torch import Tensor
 from ecg_gnn.kernels.adjacency import Adjacency
 from ecg_gnn.kernels.attention import take
 from ecg_gnn.kernels.products import weighted_sum
+from ecg_gnn.kernels.weighted import is_weighted
 
 
 def edge_scores(adjacency: Adjacency, scores: Tensor) -> Tensor:
@@ -26,7 +27,7 @@ def edge_scores(adjacency: Adjacency, scores: Tensor) -> Tensor:
 
 
 def gated_sum(adjacency: Adjacency, gate: Tensor, x: Tensor) -> Tensor:
-    """``sum_v gate_uv x_v`` over the kept edges.
+    """``sum_v gate_uv x_v`` over the kept edges, each times what it weighs.
 
     Args:
         adjacency: The graph.
@@ -35,4 +36,6 @@ def gated_sum(adjacency: Adjacency, gate: Tensor, x: Tensor) -> Tensor:
     """
     if adjacency.kept is not None:
         gate = gate * adjacency.kept
+    if is_weighted(adjacency):
+        gate = gate * adjacency.edge_weight
     return weighted_sum(adjacency, gate[:, None].to(x.dtype), x[..., None])[..., 0]

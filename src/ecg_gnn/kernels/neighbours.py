@@ -10,12 +10,13 @@ from ecg_gnn.checks import InputError
 from ecg_gnn.kernels import gpu
 from ecg_gnn.kernels.adjacency import Adjacency, EdgeWeight
 from ecg_gnn.kernels.products import bag_sum
+from ecg_gnn.kernels.weighted import is_weighted
 
 
 def normalized_sum(adjacency: Adjacency, x: Tensor) -> Tensor:
     """``sum_v x_v / sqrt(d_in(u) d_out(v))``; a node without edges gets zero."""
     _check(adjacency, x)
-    if gpu.usable(x):
+    if _has_kernel(adjacency, x):
         return _scaled_sum(adjacency, adjacency.in_scale, adjacency.out_scale, x)
     return _fixed_sum(adjacency, adjacency.symmetric_weight, x)
 
@@ -23,7 +24,7 @@ def normalized_sum(adjacency: Adjacency, x: Tensor) -> Tensor:
 def neighbour_mean(adjacency: Adjacency, x: Tensor) -> Tensor:
     """``mean_v x_v`` over the incoming edges; a node without edges gets zero."""
     _check(adjacency, x)
-    if gpu.usable(x):
+    if _has_kernel(adjacency, x):
         return _scaled_sum(adjacency, adjacency.mean_scale, None, x)
     return _fixed_sum(adjacency, adjacency.mean_weight, x)
 
@@ -31,9 +32,13 @@ def neighbour_mean(adjacency: Adjacency, x: Tensor) -> Tensor:
 def neighbour_sum(adjacency: Adjacency, x: Tensor) -> Tensor:
     """``sum_v x_v`` over the incoming edges."""
     _check(adjacency, x)
-    if gpu.usable(x):
+    if _has_kernel(adjacency, x):
         return _scaled_sum(adjacency, adjacency.unit_scale, None, x)
     return _fixed_sum(adjacency, adjacency.unit_weight, x)
+
+
+def _has_kernel(adjacency: Adjacency, x: Tensor) -> bool:
+    return gpu.usable(x) and not is_weighted(adjacency)
 
 
 def _check(adjacency: Adjacency, x: Tensor) -> None:

@@ -8,12 +8,16 @@ from ecg_gnn.nn.build import (
     read_options,
     selectable,
     takes_evolved_graphs,
+    takes_gate,
+    takes_labels,
+    takes_weights,
     wants_self_loops,
 )
 from ecg_gnn.nn.dropout import Dropout
 from ecg_gnn.nn.ecg_conv import ECGConv
+from ecg_gnn.nn.gate import NodeGate
 from ecg_gnn.nn.modules import MODULES, FeedForward
-from ecg_gnn.nn.network import Known, Network
+from ecg_gnn.nn.network import Known, LayeredNetwork, Network
 from ecg_gnn.nn.parallel import GraphInput, ParallelModules
 from ecg_gnn.nn.specialised import SPECIALISED
 from ecg_gnn.nn.tuned_net import TunedNet
@@ -28,7 +32,9 @@ __all__ = [
     "FeedForward",
     "GraphInput",
     "Known",
+    "LayeredNetwork",
     "Network",
+    "NodeGate",
     "ParallelModules",
     "TunedNet",
     "build_network",
@@ -36,5 +42,8 @@ __all__ = [
     "read_options",
     "selectable",
     "takes_evolved_graphs",
+    "takes_gate",
+    "takes_labels",
+    "takes_weights",
     "wants_self_loops",
 ]

@@ -7,11 +7,11 @@ from torch import Tensor, nn
 from ecg_gnn.kernels import add_norm
 from ecg_gnn.nn.dropout import Dropout
 from ecg_gnn.nn.modules import MODULES, FeedForward
-from ecg_gnn.nn.network import Network
+from ecg_gnn.nn.network import LayeredNetwork
 from ecg_gnn.nn.parallel import GraphInput, ParallelModules
 
 
-class BenchmarkNet(Network):
+class BenchmarkNet(LayeredNetwork):
     """The architecture of Platonov et al. (2023), which the paper reuses.
 
     Linear, dropout, GELU; L residual blocks ``x + modules(LayerNorm(x))``; LayerNorm,
@@ -25,6 +25,7 @@ class BenchmarkNet(Network):
         num_layers: Number of blocks L.
         num_graphs: How many graphs the blocks read in parallel.
         dropout: Dropout rate.
+        gate: Between the graphs of a block; see ``NodeGate``.
     """
 
     def __init__(
@@ -36,8 +37,10 @@ class BenchmarkNet(Network):
         num_layers: int,
         num_graphs: int,
         dropout: float,
+        gate: str = "none",
     ) -> None:
         super().__init__()
+        self.num_layers = num_layers
         module = MODULES[model]
         self.input = nn.Sequential(
             nn.Linear(in_channels, hidden_channels), Dropout(dropout)
@@ -52,6 +55,7 @@ class BenchmarkNet(Network):
                     hidden_channels,
                     num_graphs,
                     lambda: module(hidden_channels, dropout),
+                    gate,
                 )
             )
             if not module.own_feed_forward:
@@ -66,20 +70,41 @@ class BenchmarkNet(Network):
 
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
         """Everything but the last linear map."""
-        x = self._enter(x)
+        x = self.enter(x)
         update: Tensor | None = None  # what the stream x still has to take in
-        for layer, (norm, block) in enumerate(
-            zip(self.norms, self.blocks, strict=True)
-        ):
-            x, normed = add_norm(x, update, norm)
-            update = block(normed, graphs)
-            if self.after:
-                own_norm, feed_forward = self.after[layer].children()
-                x, normed = add_norm(x, update, own_norm)
-                update = feed_forward(normed)
+        for index in range(self.num_layers):
+            given = [graph.at(index) for graph in graphs]
+            x, update = self._block(index, x, update, given)
         return add_norm(x, update, self.output_norm)[1]
 
-    def _enter(self, x: Tensor) -> Tensor:
+    def _block(
+        self,
+        index: int,
+        x: Tensor,
+        update: Tensor | None,
+        graphs: Sequence[GraphInput],
+    ) -> tuple[Tensor, Tensor]:
+        x, normed = add_norm(x, update, self.norms[index])
+        update = self.blocks[index](normed, graphs)
+        x = graphs[0].adjacency.at_targets(x)
+        if self.after:
+            own_norm, feed_forward = self.after[index].children()
+            x, normed = add_norm(x, update, own_norm)
+            update = feed_forward(normed)
+        assert update is not None
+        return x, update
+
+    def layer(self, index: int, states: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
+        """One residual block, and its feed-forward block if it has one."""
+        x, update = self._block(index, states, None, graphs)
+        return x + update
+
+    def leave(self, states: Tensor) -> Tensor:
+        """The last norm."""
+        return add_norm(states, None, self.output_norm)[1]
+
+    def enter(self, x: Tensor) -> Tensor:
+        """Linear map, dropout, GELU."""
         linear, dropout = self.input.children()
         assert isinstance(linear, nn.Linear)
         assert isinstance(dropout, Dropout)

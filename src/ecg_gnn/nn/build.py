@@ -5,6 +5,7 @@ from typing import Any
 
 from ecg_gnn.checks import InputError, check_choice, check_in_range
 from ecg_gnn.nn.benchmark_net import BenchmarkNet
+from ecg_gnn.nn.gate import GATES
 from ecg_gnn.nn.modules import MODULES, NUM_HEADS
 from ecg_gnn.nn.network import Network
 from ecg_gnn.nn.options import Options, read_all
@@ -41,6 +42,25 @@ def takes_evolved_graphs(backbone: str, model: str) -> bool:
     return backbone == "tuned" or MODULES[model].uses_graph
 
 
+def takes_weights(backbone: str, model: str) -> bool:
+    """Whether a model's evolved edges may weigh differently."""
+    if model in SPECIALISED:
+        return SPECIALISED[model].weighted_edges
+    return takes_evolved_graphs(backbone, model)
+
+
+def takes_gate(backbone: str, model: str) -> bool:
+    """Whether a model can have a gate between its graphs."""
+    if model in SPECIALISED:
+        return SPECIALISED[model].gated
+    return takes_evolved_graphs(backbone, model)
+
+
+def takes_labels(model: str) -> bool:
+    """Whether labels of training nodes may be input beside a model's features."""
+    return model not in SPECIALISED or SPECIALISED[model].label_input
+
+
 def read_options(
     model: str, given: Mapping[str, Any], backbone: str = "benchmark"
 ) -> Options:
@@ -71,6 +91,7 @@ def build_network(
     num_graphs: int,
     dropout: float,
     norm: str = "batch",
+    gate: str = "none",
     options: Mapping[str, Any] | None = None,
     num_nodes: int | None = None,
 ) -> Network:
@@ -86,11 +107,17 @@ def build_network(
         num_graphs: Graphs read in parallel: 1 the baseline, 2 ECG.
         dropout: Dropout rate.
         norm: Normalisation of the tuned backbone.
+        gate: ``node`` for a ``NodeGate`` between several graphs.
         options: What only this model has; see ``read_options``.
         num_nodes: For models with a weight per node (linkx, glognn).
     """
     check_choice("model", model, selectable(backbone))
     check_choice("norm", norm, NORMS)
+    check_choice("gate", gate, GATES)
+    if gate != "none" and not takes_gate(backbone, model):
+        raise InputError(
+            f"'gate' must be one of ['none'] for the model {model!r} (got {gate!r})"
+        )
     check_in_range("layers", num_layers, 1, None)
     check_in_range("hidden", hidden_channels, 1, None)
     check_in_range("dropout", dropout, 0, 0.99)
@@ -103,18 +130,19 @@ def build_network(
             num_layers=num_layers,
             num_graphs=num_graphs,
             num_nodes=num_nodes,
+            gate=gate,
         )
         return _build_specialised(model, wanted, dropout, chosen)
     out_channels = 1 if num_classes == 2 else num_classes
     sizes = (in_channels, hidden_channels, out_channels, num_layers, num_graphs)
     if backbone == "tuned":
-        return TunedNet(model, *sizes, dropout, norm, **chosen)
+        return TunedNet(model, *sizes, dropout, norm, gate, **chosen)
     if model.startswith(("gat", "gt")) and hidden_channels % NUM_HEADS:
         raise InputError(
             f"'hidden' must be a multiple of {NUM_HEADS}, the number of attention "
             f"heads (got {hidden_channels})"
         )
-    return BenchmarkNet(model, *sizes, dropout)
+    return BenchmarkNet(model, *sizes, dropout, gate)
 
 
 def _build_specialised(

@@ -5,6 +5,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
+from ecg_gnn.checks import check_choice
+from ecg_gnn.nn.gate import GATES, make_gate
+
 ConvFactory = Callable[[int, int], nn.Module]
 
 
@@ -25,12 +28,14 @@ class ECGConv(nn.Module):
         conv: ``(in_channels, out_channels) -> module`` whose forward takes
             ``(x, edge_index)`` and gives ``out_channels`` columns.
         num_evolved: How many evolved graphs follow the input graph.
+        gate: ``node`` weighs the graphs node by node before the projection, see
+            ``NodeGate``; ``none`` is the paper's.
 
     Shapes:
         - **x**: :math:`(N, F_{in})`, **edge_index**, **ecg_edge_index**: :math:`(2, E)`
         - **output**: :math:`(N, F_{out})`
 
-    Example:
+    Examples:
         >>> import torch
         >>> from torch_geometric.nn import GATConv
         >>> conv = ECGConv(4, 8, lambda i, o: GATConv(i, o // 2, heads=2))
@@ -45,7 +50,9 @@ class ECGConv(nn.Module):
         out_channels: int,
         conv: ConvFactory,
         num_evolved: int = 1,
+        gate: str = "none",
     ) -> None:
+        check_choice("gate", gate, GATES)
         super().__init__()
         self.in_channels = in_channels
         self.out_channels = out_channels
@@ -53,11 +60,13 @@ class ECGConv(nn.Module):
             conv(in_channels, out_channels) for _ in range(1 + num_evolved)
         )
         self.lin = nn.Linear((1 + num_evolved) * out_channels, out_channels)
+        self.gate = make_gate(gate, in_channels, 1 + num_evolved)
 
     def reset_parameters(self) -> None:
         """Draw all weights anew."""
-        for module in (*self.convs, self.lin):
-            module.reset_parameters()
+        for module in (*self.convs, self.lin, self.gate):
+            if module is not None:
+                module.reset_parameters()
 
     def forward(
         self, x: Tensor, edge_index: Tensor, *ecg_edge_indices: Tensor
@@ -65,6 +74,8 @@ class ECGConv(nn.Module):
         """Convolve every graph with its own weights and project."""
         edges = (edge_index, *ecg_edge_indices)
         states = [conv(x, e) for conv, e in zip(self.convs, edges, strict=True)]
+        if self.gate is not None:
+            states = self.gate(x, states)
         out: Tensor = self.lin(torch.cat(states, dim=-1))
         return out
 

@@ -88,7 +88,7 @@ class ResNetModule(GraphModule):
 
     def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
         """Transform every node alone."""
-        out: Tensor = self.feed_forward(x)
+        out: Tensor = self.feed_forward(adjacency.at_targets(x))
         return out
 
 
@@ -100,7 +100,8 @@ class GCNModule(ResNetModule):
 
     def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
         """Aggregate, then transform."""
-        out: Tensor = self.feed_forward(normalized_sum(adjacency, x))
+        message = normalized_sum(adjacency, x)
+        out: Tensor = self.feed_forward(adjacency.at_targets(message))
         return out
 
 
@@ -113,8 +114,8 @@ class SAGEModule(GraphModule):
 
     def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
         """Aggregate, concatenate, transform."""
-        message = neighbour_mean(adjacency, x)
-        out: Tensor = self.feed_forward(x, message)
+        parts = (x, neighbour_mean(adjacency, x))
+        out: Tensor = self.feed_forward(*map(adjacency.at_targets, parts))
         return out
 
 
@@ -146,7 +147,8 @@ class GATModule(GraphModule):
 
     def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
         """Attend, then transform."""
-        out: Tensor = self.feed_forward(self.attend(x, adjacency)[1])
+        _, message = self.attend(x, adjacency)
+        out: Tensor = self.feed_forward(adjacency.at_targets(message))
         return out
 
 
@@ -160,7 +162,8 @@ class GATSepModule(GATModule):
 
     def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
         """Attend, concatenate, transform."""
-        out: Tensor = self.feed_forward(*self.attend(x, adjacency))
+        parts = self.attend(x, adjacency)
+        out: Tensor = self.feed_forward(*map(adjacency.at_targets, parts))
         return out
 
 
@@ -190,7 +193,8 @@ class GTModule(GraphModule):
 
     def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
         """Attend and project."""
-        return self.dropout.after(self.out, self.attend(x, adjacency))
+        message = adjacency.at_targets(self.attend(x, adjacency))
+        return self.dropout.after(self.out, message)
 
 
 class GTSepModule(GTModule):
@@ -203,7 +207,8 @@ class GTSepModule(GTModule):
 
     def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
         """Attend, concatenate, project."""
-        return self.dropout.after(self.out, x, self.attend(x, adjacency))
+        parts = (x, self.attend(x, adjacency))
+        return self.dropout.after(self.out, *map(adjacency.at_targets, parts))
 
 
 MODULES: dict[str, type[GraphModule]] = {

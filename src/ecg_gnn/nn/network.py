@@ -49,3 +49,35 @@ class Network(nn.Module):
         It must not wait for the device, like everything in a step.
         """
         return None
+
+
+class LayeredNetwork(Network):
+    """A network of layers, in which nodes meet their neighbours once in each.
+
+    Such a network can be computed for some nodes only: a layer reads parts of graphs,
+    see ``SampledAdjacency``, and gives the states of the targets in them.
+
+    Attributes:
+        num_layers: Number of layers L.
+    """
+
+    num_layers: int
+
+    def enter(self, x: Tensor) -> Tensor:
+        """The first states, each node for itself. ``[n, F]`` to ``[n, d]``."""
+        raise NotImplementedError
+
+    def layer(self, index: int, states: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
+        """The states after one of the layers. ``[n, d]`` to ``[num_targets, d]``."""
+        raise NotImplementedError
+
+    def leave(self, states: Tensor) -> Tensor:
+        """The representation, from the last layer's states; each node for itself."""
+        raise NotImplementedError
+
+    def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
+        """All layers, one after another."""
+        states = self.enter(x)
+        for index in range(self.num_layers):
+            states = self.layer(index, states, [graph.at(index) for graph in graphs])
+        return self.leave(states)

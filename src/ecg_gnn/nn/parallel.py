@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from ecg_gnn.kernels import Adjacency, joint_linear
+from ecg_gnn.nn.gate import make_gate
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +28,10 @@ class GraphInput:
             return self.adjacency.drop_edges(self.drop_edge)
         return self.adjacency
 
+    def at(self, layer: int) -> "GraphInput":
+        """What one layer reads: the same in all, except in parts of a graph."""
+        return self
+
     def to(self, device: torch.device | str) -> "GraphInput":
         """The same graph on another device."""
         return GraphInput(self.adjacency.to(device), self.drop_edge)
@@ -42,16 +47,22 @@ class ParallelModules(nn.Module):
         channels: Width d.
         num_graphs: How many graphs are read.
         make_module: Builds one module; called once per graph.
+        gate: ``node`` weighs the graphs node by node before the projection.
     """
 
     def __init__(
-        self, channels: int, num_graphs: int, make_module: Callable[[], nn.Module]
+        self,
+        channels: int,
+        num_graphs: int,
+        make_module: Callable[[], nn.Module],
+        gate: str = "none",
     ) -> None:
         super().__init__()
         self.branches = nn.ModuleList(make_module() for _ in range(num_graphs))
         self.project = (
             nn.Linear(num_graphs * channels, channels) if num_graphs > 1 else None
         )
+        self.gate = make_gate(gate, channels, num_graphs)
 
     def forward(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
         """Run every branch on its graph and project. ``[N, d]`` to ``[N, d]``."""
@@ -61,4 +72,6 @@ class ParallelModules(nn.Module):
         ]
         if self.project is None:
             return states[0]
+        if self.gate is not None:
+            states = self.gate(graphs[0].adjacency.at_targets(x), states)
         return joint_linear(states, self.project)

@@ -14,7 +14,8 @@ from ecg_gnn.kernels import (
     normalized_sum,
 )
 from ecg_gnn.nn.dropout import Dropout
-from ecg_gnn.nn.network import Network
+from ecg_gnn.nn.gate import make_gate
+from ecg_gnn.nn.network import LayeredNetwork
 from ecg_gnn.nn.options import Option
 from ecg_gnn.nn.parallel import GraphInput
 
@@ -69,7 +70,7 @@ TUNED_OPTIONS = {
 }
 
 
-class TunedNet(Network):
+class TunedNet(LayeredNetwork):
     """Tuned classic GNNs: ``h <- Dropout(ReLU(Norm(sum_g conv_g(h) + W h)))``.
 
     Each graph adds its own convolution, ``U_g conv_g(h)``; the linear skip ``W h``
@@ -84,6 +85,7 @@ class TunedNet(Network):
         num_graphs: How many graphs the layers read in parallel.
         dropout: Dropout rate.
         norm: ``batch``, ``layer`` or ``none``.
+        gate: Between the graphs of a layer; see ``NodeGate``. The skip has none.
         input_linear: Whether ``Dropout(W_in x)`` goes before the first layer.
     """
 
@@ -97,9 +99,11 @@ class TunedNet(Network):
         num_graphs: int,
         dropout: float,
         norm: str = "batch",
+        gate: str = "none",
         input_linear: bool = False,
     ) -> None:
         super().__init__()
+        self.num_layers = num_layers
         self.input = nn.Linear(in_channels, hidden_channels) if input_linear else None
         first = hidden_channels if input_linear else in_channels
         widths = [first] + [hidden_channels] * num_layers
@@ -108,21 +112,40 @@ class TunedNet(Network):
             nn.ModuleList(TUNED_CONVS[model](a, b) for a, b in pairwise(widths))
             for _ in range(num_graphs)
         )
+        gates = [make_gate(gate, width, num_graphs) for width in widths[:-1]]
+        self.gates = nn.ModuleList(each for each in gates if each is not None)
         self.norms = nn.ModuleList(NORMS[norm](b) for b in widths[1:])
         self.dropout = Dropout(dropout)
         self.output = nn.Linear(hidden_channels, out_channels)
 
-    def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
-        """Everything but the last linear map."""
+    def enter(self, x: Tensor) -> Tensor:
+        """The features, or a linear map of them."""
         if self.input is not None:
             x = self.dropout(self.input(x))
-        for layer, (skip, norm) in enumerate(zip(self.skips, self.norms, strict=True)):
-            state = skip(x)
-            for branch, graph in zip(self.branches, graphs, strict=True):
-                conv = branch[layer]  # type: ignore[index]
-                state = state + conv(x, graph.sample(self.training))
-            x = self.dropout(F.relu(norm(state)))
         return x
+
+    def layer(self, index: int, states: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
+        """Messages of all graphs and the skip, norm, ReLU, dropout."""
+        total = self.skips[index](graphs[0].adjacency.at_targets(states))
+        for message in self._messages(index, states, graphs):
+            total = total + message
+        out: Tensor = self.dropout(F.relu(self.norms[index](total)))
+        return out
+
+    def leave(self, states: Tensor) -> Tensor:
+        """Nothing follows the last layer."""
+        return states
+
+    def _messages(
+        self, layer: int, x: Tensor, graphs: Sequence[GraphInput]
+    ) -> list[Tensor]:
+        """What every graph adds in a layer."""
+        at_targets = graphs[0].adjacency.at_targets
+        found = [
+            at_targets(branch[layer](x, graph.sample(self.training)))  # type: ignore[index]
+            for branch, graph in zip(self.branches, graphs, strict=True)
+        ]
+        return self.gates[layer](at_targets(x), found) if self.gates else found
 
     def classify(self, states: Tensor) -> Tensor:
         """The last linear map."""

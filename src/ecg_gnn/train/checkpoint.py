@@ -20,7 +20,8 @@ def content_hash(tensors: Iterable[Tensor]) -> str:
     for tensor in tensors:
         digest.update(f"{tensor.dtype}{list(tensor.shape)}".encode())
         flat = tensor.detach().cpu().contiguous().flatten()
-        digest.update(flat.view(torch.uint8).numpy().tobytes())  # for bfloat16 too
+        if flat.numel():  # nothing cannot be viewed as bytes
+            digest.update(flat.view(torch.uint8).numpy().tobytes())  # for bfloat16 too
     return digest.hexdigest()
 
 

@@ -88,7 +88,7 @@ def train_together(
 
 
 def _common_device(trainings: Sequence[Training]) -> torch.device:
-    kinds = {(each.task.x.device, each.config.precision) for each in trainings}
+    kinds = {(each.device, each.config.precision) for each in trainings}
     if len(kinds) != 1:
         found = sorted(f"{precision} on {device}" for device, precision in kinds)
         raise InputError(

@@ -6,6 +6,7 @@ first run; from then on one call replays all of it.
 """
 
 from collections.abc import Callable
+from typing import Protocol
 
 import torch
 
@@ -13,6 +14,16 @@ from ecg_gnn.kernels import StepSeeds, current_engine
 from ecg_gnn.seeds import derive_seed
 
 _RUNS_BEFORE_RECORDING = 1  # in it kernels are compiled, workspaces and moments made
+
+
+class Program(Protocol):
+    """What runs one step after another."""
+
+    def run(self) -> None:
+        """One more step."""
+
+    def wait(self) -> None:
+        """Until every step so far has been computed."""
 
 
 class StepProgram:

@@ -31,6 +31,22 @@ class TrainConfig:
         check_in_range("weight_decay", self.weight_decay, 0, None)
 
 
+@dataclass(frozen=True, kw_only=True)
+class LabelInput:
+    """Training labels beside the features; see ``ecg_gnn.train.labels``.
+
+    Attributes:
+        rate: Share of training nodes whose label is input in a step.
+        num_classes: Columns for labels.
+    """
+
+    rate: float
+    num_classes: int
+
+    def __post_init__(self) -> None:
+        check_in_range("label_input", self.rate, 0, 0.99)
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Task:
     """What is learned: inputs, labels, which nodes are for what, and the metric.
@@ -39,6 +55,8 @@ class Task:
         test_index: None where test labels are hidden (weak classifiers never see any).
         class_weights: How much a node of each class counts in the loss; None: all the
             same. ``[C]``
+        labels: How training labels are input; None: they are not. The network then
+            reads ``num_classes`` columns more than ``x`` has.
     """
 
     x: Tensor
@@ -49,6 +67,7 @@ class Task:
     test_index: Tensor | None
     metric: str
     class_weights: Tensor | None = None
+    labels: LabelInput | None = None
 
     def to(self, device: torch.device) -> "Task":
         """The same task on another device."""
@@ -62,6 +81,7 @@ class Task:
             test_index=None if test_index is None else test_index.to(device),
             metric=self.metric,
             class_weights=None if weights is None else weights.to(device),
+            labels=self.labels,
         )
 
 

@@ -1,17 +1,26 @@
 """One training under way: its state, its recorded step, its checkpoint."""
 
 import time
+import warnings
 from pathlib import Path
 
 import torch
+from safetensors import SafetensorError
 from torch import Tensor
 
 from ecg_gnn.checks import InputError
+from ecg_gnn.kernels import Adjacency, is_weighted
 from ecg_gnn.nn.network import Known, Network
 from ecg_gnn.seeds import seeded
 from ecg_gnn.train.checkpoint import content_hash, load_checkpoint, save_checkpoint
+from ecg_gnn.train.labels import (
+    evaluation_input,
+    features_alone,
+    learned_loss,
+    training_input,
+)
 from ecg_gnn.train.metrics import METRICS, supervised_loss
-from ecg_gnn.train.program import StepProgram
+from ecg_gnn.train.program import Program, StepProgram
 from ecg_gnn.train.state import TrainState
 from ecg_gnn.train.task import Task, TrainConfig, TrainResult
 
@@ -39,22 +48,37 @@ class Training:
         checkpoint: Path | None = None,
     ) -> None:
         self.network, self.task, self.config = network, task, config
-        self._checkpoint, self._fingerprint = checkpoint, ""
+        self.seed, self._checkpoint, self._fingerprint = seed, checkpoint, ""
         if checkpoint is not None:
-            self._fingerprint = _fingerprint(network, task, config, seed)
-        _prepare(network, task, seed)
+            self._fingerprint = self._identity()
+        self._prepare()
         self.state = TrainState.start(
             network, config.lr, config.weight_decay, config.steps
         )
         if checkpoint is not None:
             load_checkpoint(checkpoint, self.state, self._fingerprint)
-        self._program = StepProgram(
-            lambda: run_step(network, task, self.state),
-            task.x.device,
-            seed,
+        self._program = self._make_program()
+        self._saved = time.perf_counter()
+
+    def _identity(self) -> str:
+        """What a checkpoint is compared by."""
+        return _fingerprint(self.network, self.task, self.config, self.seed)
+
+    def _prepare(self) -> None:
+        _prepare(self.network, self.task, self.seed)
+
+    def _make_program(self) -> Program:
+        return StepProgram(
+            lambda: run_step(self.network, self.task, self.state),
+            self.device,
+            self.seed,
             self.state.done,
         )
-        self._saved = time.perf_counter()
+
+    @property
+    def device(self) -> torch.device:
+        """Where it computes."""
+        return self.task.x.device
 
     @property
     def done(self) -> bool:
@@ -71,7 +95,14 @@ class Training:
         due = now - self._saved > self.config.checkpoint_seconds
         if self._checkpoint is not None and due:
             self._program.wait()
-            save_checkpoint(self._checkpoint, self.state, self._fingerprint)
+            try:
+                save_checkpoint(self._checkpoint, self.state, self._fingerprint)
+            except (OSError, SafetensorError) as error:  # it may still be finished
+                warnings.warn(
+                    f"{self._checkpoint} cannot be written ({error}): the training "
+                    "could not be resumed",
+                    stacklevel=2,
+                )
             self._saved = now
 
     def best_so_far(self) -> float:
@@ -95,7 +126,7 @@ class Training:
 def _prepare(network: Network, task: Task, seed: int) -> None:
     """Show the network what it may know, the labels of training nodes only."""
     known = Known(
-        x=task.x,
+        x=features_alone(task),
         graphs=task.graphs,
         train_index=task.train_index,
         train_y=task.y[task.train_index],
@@ -109,18 +140,26 @@ def run_step(network: Network, task: Task, state: TrainState) -> None:
     """One training step and its evaluation; nothing waits for the device."""
     network.train()
     state.optimizer.zero_grad(set_to_none=True)
+    x, learned = training_input(task)
+    logits = state.weights.call(network, x, task.graphs)
     # Not by indexing, whose gradient sorts the indices: those here never repeat.
-    logits = state.weights.call(network, task.x, task.graphs)
     logits = logits.index_select(0, task.train_index).float()
-    loss = supervised_loss(logits, task.y[task.train_index], task.class_weights)
+    loss = _loss(logits, task, learned)
     if (extra := network.take_extra_loss()) is not None:
         loss = loss + extra.float()
     loss.backward()
     state.optimizer.step()
     with torch.no_grad():
         network.eval()
-        logits = state.weights.call(network, task.x, task.graphs)
+        logits = state.weights.call(network, evaluation_input(task), task.graphs)
     state.record(loss.detach(), *scores(logits, task))
+
+
+def _loss(logits: Tensor, task: Task, learned: Tensor | None) -> Tensor:
+    y = task.y[task.train_index]
+    if learned is None:
+        return supervised_loss(logits, y, task.class_weights)
+    return learned_loss(logits, y, learned, task.class_weights)
 
 
 def scores(logits: Tensor, task: Task) -> tuple[Tensor, Tensor | None]:
@@ -157,7 +196,7 @@ def _fingerprint(network: Network, task: Task, config: TrainConfig, seed: int) -
     """Everything that determines a training, the first weights included."""
     test = [] if task.test_index is None else [task.test_index]
     weights = [] if task.class_weights is None else [task.class_weights]
-    edges = [graph.adjacency.edge_index() for graph in task.graphs]
+    edges = [part for graph in task.graphs for part in _content(graph.adjacency)]
     content = content_hash(
         [
             *network.state_dict().values(),
@@ -167,4 +206,10 @@ def _fingerprint(network: Network, task: Task, config: TrainConfig, seed: int) -
     )
     rates = [graph.drop_edge for graph in task.graphs]
     where = task.x.device.type  # GPUs draw other masks
-    return f"{_FORMAT}/{where}/{seed}/{config}/{task.metric}/{rates}/{content}"
+    made = f"{_FORMAT}/{where}/{seed}/{config}/{task.metric}/{rates}/{content}"
+    return made if task.labels is None else f"{made}/{task.labels}"
+
+
+def _content(adjacency: Adjacency) -> list[Tensor]:
+    edges = adjacency.edge_index()
+    return [edges, adjacency.edge_weight] if is_weighted(adjacency) else [edges]

@@ -6,8 +6,16 @@ from torch_geometric.nn.models import Polynormer as PyGPolynormer
 
 from ecg_gnn.checks import InputError
 from ecg_gnn.nn import Known
-from specialised_nets import EDGES, FEATURES, NUM_NODES, build, graphs_for, matrix
-from toy_graphs import random
+from specialised_nets import (
+    CHANNELS,
+    EDGES,
+    FEATURES,
+    NUM_NODES,
+    build,
+    graphs_for,
+    matrix,
+)
+from toy_graphs import directed_edges, random
 
 
 def pyg_logits(net, x, graphs, *, of_all):
@@ -49,7 +57,7 @@ def test_local_layers_are_trained_first():
     known = Known(x=x, graphs=graphs, train_index=index, train_y=y)
 
     def loss():
-        states = net.eval().local(x, graphs[0].adjacency)
+        states = net.eval().local(x, graphs)
         return torch.nn.functional.cross_entropy(net.model.pred_local(states)[:10], y)
 
     before = loss()
@@ -74,3 +82,30 @@ def test_global_layers_let_every_node_see_every_node():
 def test_heads_share_the_width():
     with pytest.raises(InputError, match=r"'hidden' must be a multiple of 3, .*got 8"):
         build("polynormer", heads=3)
+
+
+def pyg_local_layer(net, layer, x, graphs):
+    """The projection of PyG's own attention to every graph."""
+    more = net.evolved[layer]
+    convs = [net.model.local_convs[layer], *more.convs]
+    edges = [graph.adjacency.edge_index() for graph in graphs]
+    heard = [conv(x, e) for conv, e in zip(convs, edges, strict=True)]
+    return more.project(torch.cat(heard, dim=1))
+
+
+@pytest.mark.parametrize("num_graphs", [2, 3])
+def test_evolved_graphs_are_attended_to_and_projected(num_graphs):
+    net = build("polynormer", heads=2, num_graphs=num_graphs)
+    more = [directed_edges(seed=seed) for seed in range(8, 7 + num_graphs)]
+    graphs = graphs_for("polynormer", EDGES["undirected"], *more)
+    for layer, width in enumerate((FEATURES, CHANNELS)):
+        x = random(NUM_NODES, width)
+        got = net._attend(layer, x, graphs)
+        expected = pyg_local_layer(net, layer, x, graphs)
+        torch.testing.assert_close(got, expected, atol=1e-6, rtol=1e-6)
+
+
+def test_baseline_has_no_parameters_for_evolved_graphs():
+    assert not any(
+        name.startswith("evolved") for name in build("polynormer").state_dict()
+    )

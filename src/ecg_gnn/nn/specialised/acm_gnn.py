@@ -66,6 +66,7 @@ class ACMGNN(SpecialisedNet):
     """
 
     self_loops = True
+    label_input = True
     usual = Usual(layers=2)
 
     def __init__(self, sizes: Sizes, dropout: float, options: Options) -> None:

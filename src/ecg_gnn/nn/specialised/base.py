@@ -23,6 +23,7 @@ class Sizes:
 
     Attributes:
         num_nodes: Only models with a weight per node ask for it.
+        gate: Between several graphs; see ``NodeGate``.
     """
 
     in_channels: int
@@ -31,6 +32,7 @@ class Sizes:
     num_layers: int
     num_graphs: int = 1
     num_nodes: int | None = None
+    gate: str = "none"
 
     @property
     def out_channels(self) -> int:
@@ -60,6 +62,12 @@ class SpecialisedNet(Network):
     """Whether the input graph gets self-loops."""
     several_graphs: ClassVar[bool] = False
     """Whether evolved graphs can stand beside the input graph."""
+    weighted_edges: ClassVar[bool] = False
+    """Whether evolved edges may weigh differently."""
+    gated: ClassVar[bool] = False
+    """Whether a gate can stand between the graphs."""
+    label_input: ClassVar[bool] = False
+    """Whether labels of training nodes may be input beside the features."""
     usual: ClassVar[Usual]
     """What presets fill in."""
     options: ClassVar[dict[str, Option]] = {}

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from ecg_gnn.kernels import Adjacency, edge_scores, gated_sum
 from ecg_gnn.nn.dropout import Dropout
+from ecg_gnn.nn.gate import make_gate
 from ecg_gnn.nn.options import Option, Options
 from ecg_gnn.nn.parallel import GraphInput
 from ecg_gnn.nn.specialised.base import Sizes, SpecialisedNet, Usual
@@ -51,7 +52,8 @@ class FAGCN(SpecialisedNet):
     ``h_u <- eps h0_u + sum_v drop(tanh(g . [h_u, h_v])) h_v / sqrt(d_u d_v)``, each
     layer with a g of its own; then a linear map. No self-loops are added.
 
-    Several graphs: each has gates of its own, and the messages are added up.
+    Several graphs: each has gates of its own, and the messages are added up, where
+    asked for after a ``NodeGate`` between them.
 
     Args:
         sizes: ``num_layers`` is L.
@@ -60,6 +62,9 @@ class FAGCN(SpecialisedNet):
     """
 
     several_graphs = True
+    weighted_edges = True
+    gated = True
+    label_input = True
     usual = Usual(layers=2)
     options: ClassVar[dict[str, Option]] = {
         "eps": Option(0.3, "share of the first state in every layer", 0, 1)
@@ -74,6 +79,11 @@ class FAGCN(SpecialisedNet):
             nn.ModuleList(SignedGate(hidden, dropout) for _ in range(sizes.num_graphs))
             for _ in range(sizes.num_layers)
         )
+        between = [
+            make_gate(sizes.gate, hidden, sizes.num_graphs)
+            for _ in range(sizes.num_layers)
+        ]
+        self.between = nn.ModuleList(gate for gate in between if gate is not None)
         self.output = nn.Linear(hidden, sizes.out_channels)
         self.dropout = Dropout(dropout)
         for linear in (self.input, self.output):
@@ -83,11 +93,16 @@ class FAGCN(SpecialisedNet):
         """Everything but the last linear map. ``[N, F]`` to ``[N, d]``."""
         first: Tensor = self.dropout(self.input(self.dropout(x)).relu())
         state = first
-        for gates in self.layers:
-            total = self.eps * first
-            for gate, graph in zip(gates, graphs, strict=True):  # type: ignore[call-overload]
-                total = total + gate(state, graph.sample(self.training))
-            state = total
+        for layer, gates in enumerate(self.layers):
+            messages = [
+                gate(state, graph.sample(self.training))
+                for gate, graph in zip(gates, graphs, strict=True)  # type: ignore[call-overload]
+            ]
+            if self.between:
+                messages = self.between[layer](state, messages)
+            state = self.eps * first
+            for message in messages:
+                state = state + message
         return state
 
     def classify(self, states: Tensor) -> Tensor:

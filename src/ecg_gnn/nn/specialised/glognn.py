@@ -63,6 +63,7 @@ class GloGNN(SpecialisedNet):
         options: ``delta``, ``gamma``, ``beta1``, ``beta2`` and ``hops`` K.
     """
 
+    label_input = True
     usual = Usual(layers=2)
     options: ClassVar[dict[str, Option]] = {
         "beta1": Option(1.0, "weight of |Z|²", 0, 1e4),

@@ -39,6 +39,8 @@ class GPRGNN(SpecialisedNet):
 
     self_loops = True
     several_graphs = True
+    weighted_edges = True
+    label_input = True
     usual = Usual(layers=10)
     options: ClassVar[dict[str, Option]] = {
         "alpha": Option(0.1, "share that hop weights start to stop at", 0, 1),

@@ -38,6 +38,7 @@ class H2GCN(SpecialisedNet):
     """
 
     several_graphs = True
+    label_input = True
     usual = Usual(layers=2)
 
     def __init__(self, sizes: Sizes, dropout: float, options: Options) -> None:

@@ -55,6 +55,7 @@ class JacobiConv(SpecialisedNet):
         options: ``a``, ``b``, ``scale``, ``late_dropout``.
     """
 
+    label_input = True
     usual = Usual(layers=10)
     options: ClassVar[dict[str, Option]] = {
         "a": Option(0.5, "first exponent of the Jacobi weight", -0.9, 10),

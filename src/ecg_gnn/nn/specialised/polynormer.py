@@ -1,14 +1,16 @@
 """Polynormer: PyG's model, with its local attention computed by our kernels."""
 
 from collections.abc import Sequence
+from copy import deepcopy
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from ecg_gnn.checks import InputError
-from ecg_gnn.kernels import Adjacency, additive_attention
+from ecg_gnn.kernels import Adjacency, additive_attention, joint_linear
 from ecg_gnn.nn.dropout import Dropout
+from ecg_gnn.nn.gate import make_gate
 from ecg_gnn.nn.network import Known
 from ecg_gnn.nn.options import Option, Options
 from ecg_gnn.nn.parallel import GraphInput
@@ -30,6 +32,10 @@ class Polynormer(SpecialisedNet):
     score, here it is the last one, since no validation label is seen. Without global
     layers there is one phase.
 
+    Several graphs: every local layer attends to each with weights of its own and
+    projects what they give, ``W h_INP + U h_ECG`` as in the paper's equation 8, where
+    asked for after a ``NodeGate``; the global layers read no graph.
+
     The modules are PyG's own, and so is the arithmetic; only the attention along edges
     runs in our kernels, which hold nothing of size ``[E, d]``, and the global attention
     is built for the width that it gets (PyG 2.8's reads one head's width).
@@ -42,6 +48,10 @@ class Polynormer(SpecialisedNet):
     """
 
     self_loops = True
+    several_graphs = True
+    weighted_edges = True
+    gated = True
+    label_input = True
     usual = Usual(layers=7, hidden=64, lr=1e-3)
     options: ClassVar[dict[str, Option]] = {
         "beta": Option(0.5, "share of the linear path", 0, 1),
@@ -59,30 +69,34 @@ class Polynormer(SpecialisedNet):
         super().__init__(sizes, dropout, options)
         self.chosen = options
         self.model = _pyg_model(sizes, options)
+        self.evolved = nn.ModuleList()
+        if sizes.num_graphs > 1:
+            self.evolved.extend(
+                _EvolvedAttention(conv, sizes) for conv in self.model.local_convs
+            )
         self.in_dropout = Dropout(options["in_dropout"])
         self.dropout = Dropout(dropout)
 
     def prepare(self, known: Known) -> None:
         """Train the local layers alone."""
         if self.chosen["global_layers"]:
-            adjacency = self.the_graph(known.graphs)
             warm_up(
                 self,
-                lambda: self.model.pred_local(self.local(known.x, adjacency)),
+                lambda: self.model.pred_local(self.local(known.x, known.graphs)),
                 known,
                 steps=self.chosen["warm_up_steps"],
                 lr=self.chosen["warm_up_lr"],
             )
 
-    def local(self, x: Tensor, adjacency: Adjacency) -> Tensor:
+    def local(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
         """The sum of what all local layers give. ``[N, F]`` to ``[N, d]``."""
         model, beta = self.model, self.chosen["beta"]
         x, total = self.in_dropout(x), torch.zeros((), device=x.device)
-        for layer, conv in enumerate(model.local_convs):
+        for layer in range(len(model.local_convs)):
             if model.pre_ln:
                 x = model.pre_lns[layer](x)
             gate = model.h_lins[layer](x).relu()
-            x = _attend(conv, x, adjacency) + model.lins[layer](x)
+            x = self._attend(layer, x, graphs) + model.lins[layer](x)
             if model.post_bn:
                 x = model.post_bns[layer](x)
             x = self.dropout(x.relu())
@@ -90,9 +104,18 @@ class Polynormer(SpecialisedNet):
             total = total + x
         return total
 
+    def _attend(self, layer: int, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
+        """What a layer hears along the edges of all graphs, ``[N, d]``."""
+        conv = self.model.local_convs[layer]
+        if not self.evolved:
+            return _attend(conv, x, self.the_graph(graphs))
+        heard = _attend(conv, x, graphs[0].sample(self.training))
+        out: Tensor = self.evolved[layer](x, heard, graphs[1:])
+        return out
+
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
         """Everything but the last linear map. ``[N, F]`` to ``[N, d]``."""
-        state: Tensor = self.local(x, self.the_graph(graphs))
+        state: Tensor = self.local(x, graphs)
         if not self.chosen["global_layers"]:
             return state
         state = self.model.ln(state)[None]  # one graph
@@ -105,6 +128,33 @@ class Polynormer(SpecialisedNet):
         last = "pred_global" if self.chosen["global_layers"] else "pred_local"
         out: Tensor = getattr(self.model, last)(states)
         return out
+
+
+class _EvolvedAttention(nn.Module):
+    """Attention to the evolved graphs beside the input graph's, and the projection.
+
+    Args:
+        like: The layer's attention to the input graph.
+        sizes: Of the network.
+    """
+
+    def __init__(self, like: nn.Module, sizes: Sizes) -> None:
+        super().__init__()
+        width, num_graphs = sizes.hidden_channels, sizes.num_graphs
+        self.convs = nn.ModuleList(deepcopy(like) for _ in range(num_graphs - 1))
+        for conv in self.convs:
+            conv.reset_parameters()  # type: ignore[operator]
+        self.project = nn.Linear(num_graphs * width, width)
+        self.gate = make_gate(sizes.gate, like.in_channels, num_graphs)  # type: ignore[arg-type]
+
+    def forward(self, x: Tensor, heard: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
+        """Of the input graph, already heard, and of the evolved ones: ``[N, d]``."""
+        states = [heard]
+        for conv, graph in zip(self.convs, graphs, strict=True):
+            states.append(_attend(conv, x, graph.sample(self.training)))
+        if self.gate is not None:
+            states = self.gate(x, states)
+        return joint_linear(states, self.project)
 
 
 def _pyg_model(sizes: Sizes, options: Options) -> Any:

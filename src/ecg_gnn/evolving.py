@@ -1,0 +1,199 @@
+"""Steps 1 and 2 for one split of one dataset: embed the nodes, evolve the graph."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from torch import Tensor
+from torch_geometric.data import Data
+
+from ecg_gnn.config import RunConfig, is_control, known
+from ecg_gnn.data import GraphDataset, Split
+from ecg_gnn.embed import (
+    ConcatEmbedder,
+    Embedder,
+    EmbeddingCache,
+    Fit,
+    FitsTogether,
+    embed_ahead,
+    embed_nodes,
+)
+from ecg_gnn.embed.combine import concatenate
+from ecg_gnn.embed.folds import assign_folds
+from ecg_gnn.embedders import Workspace, make_embedder
+from ecg_gnn.evolve import EvolvedGraph, join_rows, knn_search, similarity_weights
+from ecg_gnn.evolve.choice import EXACT_NODES
+from ecg_gnn.kernels import using_engine
+from ecg_gnn.seeds import derive_seed
+
+# --- Step 1 ---------------------------------------------------------------------------
+
+
+def _embed(
+    embedder: Embedder,
+    data: Data,
+    split: Split,
+    seed: int,
+    cache: EmbeddingCache | None,
+) -> Tensor:
+    if isinstance(embedder, ConcatEmbedder):  # its parts are those of other variants
+        return concatenate(
+            [_embed(part, data, split, seed, cache) for part in embedder.parts]
+        )
+    seed = _embedding_seed(embedder, split, seed)
+    return embed_nodes(embedder, data, split, seed=seed, cache=cache)
+
+
+def embed_together(
+    name: str,
+    dataset: GraphDataset,
+    splits: Sequence[Split],
+    config: RunConfig,
+    workspace: Workspace,
+) -> None:
+    """Train several splits' weak classifiers at the same time, into the cache.
+
+    ``evolve`` finds them there; without a cache it trains them one by one.
+    """
+    if workspace.cache is None:
+        return
+    if _cross_fits(name, config, workspace):
+        left_out = [_leave_out(split, config)[1] for split in splits]
+        for same_fold in zip(*left_out, strict=True):
+            embed_together(name, dataset, same_fold, _one_model(config), workspace)
+        return
+    data = {split.index: dataset.data() for split in splits}
+    if name == "mlp-gnn":
+        embed_together("mlp", dataset, splits, config, workspace)
+        for split in splits:
+            edges = evolve("mlp", dataset, split, config, workspace)
+            data[split.index].ecg_edge_index = edges
+    embedder = make_embedder(name, config, workspace)
+    parts = embedder.parts if isinstance(embedder, ConcatEmbedder) else (embedder,)
+    for part in parts:
+        if isinstance(part, FitsTogether):
+            fits = [
+                Fit(data[s.index], s, _embedding_seed(part, s, config.seed))
+                for s in splits
+            ]
+            with using_engine(config.engine):
+                embed_ahead(part, fits, workspace.cache)
+
+
+def _cross_fits(name: str, config: RunConfig, workspace: Workspace) -> bool:
+    """Whether one model per fold embeds: what reads no labels needs none."""
+    if not config.embed.cross_fit:
+        return False
+    embedder = make_embedder(name, config, workspace)
+    return embedder.uses_labels and not embedder.leaks
+
+
+def _one_model(config: RunConfig) -> RunConfig:
+    return replace(config, embed=replace(config.embed, cross_fit=0))
+
+
+def _leave_out(split: Split, config: RunConfig) -> tuple[Tensor, list[Split]]:
+    """The fold of every node, and for each fold the split without its labels."""
+    num_folds, seed = config.embed.cross_fit, derive_seed(config.seed, split.index)
+    folds = assign_folds(split.train_mask, num_folds, seed)
+    return folds, [
+        replace(split, train_mask=split.train_mask & (folds != fold))
+        for fold in range(num_folds)
+    ]
+
+
+def _embedding_seed(embedder: Embedder, split: Split, seed: int) -> int:
+    return derive_seed(seed, "embed", *_own_split(embedder, split))
+
+
+def _own_split(embedder: Embedder, split: Split) -> tuple[int, ...]:
+    """The split as part of a seed; without labels one graph serves all splits."""
+    return (split.index,) if embedder.uses_labels else ()
+
+
+# --- Step 2 ---------------------------------------------------------------------------
+
+
+def evolve(
+    name: str,
+    dataset: GraphDataset,
+    split: Split,
+    config: RunConfig,
+    workspace: Workspace | None = None,
+) -> Tensor:
+    """The edges ``[2, E]`` of ``evolve_graph``."""
+    return evolve_graph(name, dataset, split, config, workspace).edge_index
+
+
+def evolve_graph(
+    name: str,
+    dataset: GraphDataset,
+    split: Split,
+    config: RunConfig,
+    workspace: Workspace | None = None,
+) -> EvolvedGraph:
+    """The evolved graph of one embedding on one split.
+
+    Cross-fitted, every fold of nodes finds its neighbours among all nodes in the space
+    of a model (for ``mlp-gnn``: of a chain of models) that saw no label of the fold.
+    Spaces of different models are not comparable, and here nothing is compared across
+    them: the edges into a node come from one space alone.
+
+    Args:
+        name: Which embedding or control.
+        dataset: The graph.
+        split: Whose labels may be seen.
+        config: Resolved settings.
+        workspace: Cache, progress and embedders of the caller's own.
+    """
+    workspace = workspace or Workspace()
+    if not _cross_fits(name, config, workspace):
+        return _evolve_alone(name, dataset, split, config, workspace)
+    folds, left_out = _leave_out(split, config)
+    graphs = [
+        _evolve_alone(name, dataset, part, _one_model(config), workspace)
+        for part in left_out
+    ]
+    return join_rows(graphs, folds)
+
+
+def _evolve_alone(
+    name: str,
+    dataset: GraphDataset,
+    split: Split,
+    config: RunConfig,
+    workspace: Workspace,
+) -> EvolvedGraph:
+    data = dataset.data()
+    if name == "mlp-gnn":  # a model trained on the MLP's evolved graph embeds
+        data.ecg_edge_index = evolve("mlp", dataset, split, config, workspace)
+    embedder = make_embedder(name, config, workspace)
+    with using_engine(config.engine):
+        z = _embed(embedder, data, split, config.seed, workspace.cache)
+    found = knn_search(
+        z,
+        known(config.evolve.k),
+        metric=config.evolve.similarity,
+        self_loops="only" if name == "identity" else config.evolve.self_loops,
+        symmetric=config.evolve.symmetric,
+        seed=derive_seed(config.seed, "ties", name, *_own_split(embedder, split)),
+        knn=config.evolve.knn,
+        device=config.device,
+        progress=_search_progress(workspace, dataset.num_nodes),
+    )
+    edges = found.edge_index
+    # A control has no similarity to weigh by: its rows are all equal, or labels.
+    if config.evolve.weights == "uniform" or is_control(name):
+        return EvolvedGraph(edges.cpu(), None, found.recall)
+    weights = similarity_weights(z.to(config.device), edges)
+    return EvolvedGraph(edges.cpu(), weights.cpu(), found.recall)
+
+
+def _search_progress(
+    workspace: Workspace, num_nodes: int
+) -> Callable[[int, int], None] | None:
+    """Who is told how a search goes that may take a while; it has no score."""
+    tell = workspace.progress("kNN search") if num_nodes > EXACT_NODES else None
+    if tell is None:
+        return None
+    return lambda done, total: tell(done, total, math.nan)

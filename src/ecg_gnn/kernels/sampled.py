@@ -1,0 +1,124 @@
+"""A sampled part of a graph, whose sums stand for those of the whole."""
+
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ecg_gnn.kernels.adjacency import Adjacency
+from ecg_gnn.kernels.weighted import WeightedAdjacency
+
+
+@dataclass(frozen=True, eq=False)
+class SampledAdjacency(Adjacency):
+    """Some of a larger graph's edges, into the first ``num_targets`` of its nodes.
+
+    The edges into a target are a uniform sample, without replacement, of those that
+    it has in the whole graph. A mean over the sample estimates the mean over all of
+    them, as it is. GCN's sum would shrink: here a sampled edge stands for
+    ``d_in(u) / s(u)`` edges, where s(u) is how many were sampled, and weighs
+    ``d_in(u) / s(u) / sqrt(d_in(u) d_out(v))`` with the whole graph's degrees. Its
+    expectation is the whole graph's sum, and with all edges sampled it is that sum.
+
+    Attributes:
+        num_targets: Only these first nodes have edges into them.
+        whole_in: What ``in_degree`` is in the whole graph. ``[N]``
+        whole_out: What ``out_degree`` is there. ``[N]``
+        drop_rate: Share of edges that DropEdge took.
+    """
+
+    num_targets: int = field(kw_only=True)
+    whole_in: Tensor = field(kw_only=True)
+    whole_out: Tensor = field(kw_only=True)
+    drop_rate: float = field(default=0.0, kw_only=True)
+
+    def at_targets(self, rows: Tensor) -> Tensor:
+        """The rows of the targets. ``[N, d]`` to ``[num_targets, d]``."""
+        return rows if self.num_targets == self.num_nodes else rows[: self.num_targets]
+
+    def drop_edges(self, rate: float) -> "SampledAdjacency":
+        """As ever; degrees of the whole graph shrink as they are expected to."""
+        dropped = super().drop_edges(rate)
+        assert isinstance(dropped, SampledAdjacency)
+        return replace(dropped, drop_rate=rate)
+
+    @cached_property
+    def in_scale(self) -> Tensor:
+        """``d/s`` times ``1 / sqrt(d)``, of the degree d that DropEdge left, ``[N]``.
+
+        That degree is not known, but estimated from the share left of the sample.
+        """
+        kept, sampled = self.in_degree.float(), self._sampled.float()
+        some = kept > 0
+        return torch.where(some, self.whole_in / (sampled * kept), 1).sqrt()
+
+    @cached_property
+    def out_scale(self) -> Tensor:
+        """``1 / sqrt(d)`` of the degree that DropEdge is expected to leave, ``[N]``.
+
+        It is asked for at the source of an edge that is left, which counts for sure.
+        """
+        left = self.whole_out * (1 - self.drop_rate) + self.drop_rate
+        return torch.where(self.whole_out > 0, left, 1).rsqrt()
+
+    @cached_property
+    def _sampled(self) -> Tensor:
+        """What ``in_degree`` was before DropEdge, ``[N]``."""
+        whole = self if self.kept is None else replace(self, kept=None)
+        return whole.in_degree
+
+    def to(self, device: torch.device | str) -> "SampledAdjacency":
+        """The same edges on another device."""
+        moved = super().to(device)
+        assert isinstance(moved, SampledAdjacency)
+        return replace(
+            moved,
+            whole_in=self.whole_in.to(device),
+            whole_out=self.whole_out.to(device),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class SampledWeightedAdjacency(SampledAdjacency, WeightedAdjacency):
+    """The same of a graph with weights, whose degrees are sums of weights."""
+
+    def to(self, device: torch.device | str) -> "SampledWeightedAdjacency":
+        """The same edges on another device."""
+        moved = super().to(device)
+        assert isinstance(moved, SampledWeightedAdjacency)
+        return moved
+
+
+def sampled_adjacency(
+    edge_index: Tensor,
+    num_targets: int,
+    whole_in: Tensor,
+    whole_out: Tensor,
+    edge_weight: Tensor | None = None,
+) -> SampledAdjacency:
+    """Sort sampled edges both ways.
+
+    Args:
+        edge_index: Edges between so many nodes as ``whole_in`` has. ``[2, E]``
+        num_targets: Only these first nodes have edges into them.
+        whole_in: See ``SampledAdjacency``. ``[N]``
+        whole_out: Likewise. ``[N]``
+        edge_weight: What each edge weighs, where they differ. ``[E]``
+    """
+    num_nodes = whole_in.numel()
+    extra: dict[str, Any] = {
+        "num_targets": num_targets,
+        "whole_in": whole_in,
+        "whole_out": whole_out,
+    }
+    if edge_weight is None:
+        plain = Adjacency.from_edge_index(edge_index, num_nodes)
+        return SampledAdjacency(**_fields(plain), **extra)
+    weighted = WeightedAdjacency.from_weighted_edges(edge_index, edge_weight, num_nodes)
+    return SampledWeightedAdjacency(**_fields(weighted), **extra)
+
+
+def _fields(adjacency: Adjacency) -> dict[str, Any]:
+    return {each.name: getattr(adjacency, each.name) for each in fields(adjacency)}

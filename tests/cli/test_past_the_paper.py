@@ -1,0 +1,72 @@
+"""``ecg-gnn run`` with cross-fitting, weights, gate and label input."""
+
+import json
+
+import pytest
+
+from small_runs import BOARD, RUN
+
+OPTIONS = ["--cross-fit", 2, "--edge-weights", "similarity"]
+OPTIONS += ["--gate", "node", "--label-input", 0.5]
+ONE = ["--splits", "0", "--embed-steps", 2]
+
+
+def test_everything_at_once_on_three_graphs(ecg_gnn):
+    more = [*ONE, *OPTIONS, "--embedding", "mlp,bgrl", "--out", "out"]
+    status, out, err = ecg_gnn(*RUN, *more)
+    assert status == 0, err
+    assert "ECG (mlp,bgrl), cross-fitted, weighted, gated + labels" in out
+    assert "identity ×2, gated + labels" in out
+    assert "transductive" in out
+    again = json.loads(
+        ecg_gnn("run", "--config", "out/config.json", "--out", "out", "--json")[1]
+    )
+    used = again["config"]
+    assert used["embed"]["cross_fit"] == 2
+    assert used["evolve"]["weights"] == "similarity"
+    assert used["model"]["gate"] == "node"
+    assert used["train"]["label_input"] == 0.5
+
+
+@pytest.mark.parametrize("model", ["gcn", "sage", "gat"])
+def test_on_the_tuned_backbone(ecg_gnn, model):
+    more = ["--backbone", "tuned", "--model", model, *ONE, *OPTIONS, "--json"]
+    status, out, err = ecg_gnn(*RUN, *more)
+    assert status == 0, err
+    rows = [row["variant"] for row in json.loads(out)["results"]]
+    assert rows == ["baseline", "ecg", "identity"]
+
+
+REFUSED = {
+    "--cross-fit 1": r"'embed.cross_fit' must be in [2, 100] (got 1)",
+    "--cross-fit 2 --symmetric": "'symmetric' must be off with 'cross_fit'",
+    "--cross-fit 90": "'cross_fit' must be in [2, 32], the number of training nodes",
+    "--edge-weights cosine": "must be one of ['uniform', 'similarity'] (got 'cosine')",
+    "--gate edge": "'model.gate' must be one of ['none', 'node'] (got 'edge')",
+    "--label-input 1": "'label_input' must be in [0, 0.99] (got 1.0)",
+    "--gate node --model h2gcn": "'gate' must be one of ['none'] for the model 'h2gcn'",
+    "--gate node --model resnet": "'gate' must be one of ['none'] for the model",
+    "--edge-weights similarity --model h2gcn": "'edge_weights' must be one of ['unif",
+    "--label-input 0.5 --model cpgnn": "'label_input' must be 0 for the model 'cpgnn'",
+    "--label-input 0.5 --model fsgnn": "'label_input' must be 0 for the model 'fsgnn'",
+}
+
+
+@pytest.mark.parametrize("words", REFUSED)
+def test_what_makes_no_sense_is_refused(refused, words):
+    assert REFUSED[words] in refused(*RUN, *ONE, *words.split())
+
+
+def test_help_teaches(ecg_gnn):
+    text = " ".join(ecg_gnn("run", "--help")[1].replace("│", " ").split())
+    for option in ("--cross-fit", "--edge-weights", "--gate", "--label-input"):
+        assert option in text
+    assert "never saw its label" in text
+    assert "Transductive" in text
+
+
+def test_homophily_of_a_cross_fitted_graph(ecg_gnn):
+    more = ["--embedding", "mlp", "--cross-fit", 2, "--k", 3, "--embed-steps", 2]
+    status, out, err = ecg_gnn("homophily", "--dataset", BOARD, *more)
+    assert status == 0, err
+    assert "G_ECG (mlp, cross-fitted)" in out

@@ -1,0 +1,233 @@
+"""Cross-fitted and weighted evolved graphs, and what a node's own label can move."""
+
+import dataclasses
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from ecg_gnn.config import EvolveConfig
+from ecg_gnn.data import load_dataset
+from ecg_gnn.embed import EmbeddingCache, MLPEmbedder, embed_nodes
+from ecg_gnn.embedders import Workspace, make_embedder
+from ecg_gnn.evolving import _leave_out, embed_together, evolve, evolve_graph
+from ecg_gnn.pipeline import classify
+from ecg_gnn.seeds import derive_seed
+from small_runs import resolved
+
+FOLDS = 3
+LABELLED = ["mlp", "mlp+bgrl", "mlp-gnn"]
+LABEL_FREE = ["bgrl", "features", "random", "identity"]
+
+
+@pytest.fixture(scope="module")
+def board():
+    """Features that differ from node to node: rows move when embeddings do."""
+    return load_dataset("csbm:nodes=60,features=4")
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    return Workspace(cache=EmbeddingCache(tmp_path_factory.mktemp("embeddings")))
+
+
+def settings(board, name, *, folds=FOLDS, weights="uniform", **rest):
+    config = resolved(board, name, evolve=EvolveConfig(k=3, weights=weights), **rest)
+    return dataclasses.replace(
+        config, embed=dataclasses.replace(config.embed, cross_fit=folds)
+    )
+
+
+def row(graph, node):
+    """The neighbours of a node, and what their edges weigh."""
+    here = graph.edge_index[1] == node
+    weight = graph.edge_weight[here].tolist() if graph.edge_weight is not None else []
+    return graph.edge_index[0, here].tolist(), weight
+
+
+def relabelled(dataset, nodes):
+    y = dataset.y.clone()
+    y[nodes] = (y[nodes] + 1) % dataset.num_classes
+    return dataclasses.replace(dataset, y=y)
+
+
+def with_everything(config, **options):
+    """Gate and label input beside what the settings have already."""
+    given = {**config.model.options, **options}
+    return dataclasses.replace(
+        config,
+        model=dataclasses.replace(config.model, gate="node", options=given),
+        train=dataclasses.replace(config.train, label_input=0.5),
+    )
+
+
+# --- No leakage -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", LABELLED)
+def test_a_node_finds_its_neighbours_without_its_own_label(board, cache, name):
+    config = settings(board, name, weights="similarity")
+    split = board.split(0)
+    before = evolve_graph(name, board, split, config, cache)
+    folds = _leave_out(split, config)[0]
+    moved = 0
+    for node in split.train_mask.nonzero()[:3, 0].tolist():
+        other = evolve_graph(name, relabelled(board, node), split, config, cache)
+        for each in range(60):
+            if folds[each] == folds[node]:
+                assert row(other, each) == row(before, each)
+            else:
+                moved += row(other, each) != row(before, each)
+    assert moved  # the label was there to be seen
+
+
+def test_without_cross_fitting_it_does_not(board, cache):
+    config, split = settings(board, "mlp", folds=0), board.split(0)
+    before = evolve_graph("mlp", board, split, config, cache)
+    train = split.train_mask.nonzero()[:6, 0].tolist()
+    assert any(
+        row(evolve_graph("mlp", relabelled(board, u), split, config, cache), u)
+        != row(before, u)
+        for u in train
+    )
+
+
+def test_folds_do_not_depend_on_labels(board):
+    config, split = settings(board, "mlp"), board.split(0)
+    folds, left_out = _leave_out(split, config)
+    for fold, part in enumerate(left_out):
+        hidden = split.train_mask & ~part.train_mask
+        assert torch.equal(hidden, split.train_mask & (folds == fold))
+        assert torch.equal(part.val_mask, split.val_mask)
+    other = dataclasses.replace(config, seed=1)
+    assert not torch.equal(folds, _leave_out(split, other)[0])
+    assert not torch.equal(folds, _leave_out(board.split(1), config)[0])
+
+
+@pytest.mark.parametrize("name", LABELLED)
+def test_test_labels_change_nothing_but_test_scores(board, name):
+    config = with_everything(settings(board, name, weights="similarity"))
+    split = board.split(0)
+    other = relabelled(board, split.test_mask)
+    graphs = [evolve_graph(name, each, split, config) for each in (board, other)]
+    assert torch.equal(graphs[0].edge_index, graphs[1].edge_index)
+    assert torch.equal(graphs[0].edge_weight, graphs[1].edge_weight)
+    first, second = (
+        classify(each, split, graphs[:1], config)[1] for each in (board, other)
+    )
+    assert first.losses == second.losses
+    assert first.val_scores == second.val_scores
+    assert first.test != second.test
+
+
+# --- What it is -----------------------------------------------------------------------
+
+
+def exact_neighbours(z, node, k=3):
+    z = F.normalize(z.double(), dim=1)
+    similarity = z @ z[node]
+    similarity[node] = -2
+    return sorted(similarity.topk(k).indices.tolist())
+
+
+def test_rows_are_found_in_the_space_of_the_own_fold(board):
+    config, split = settings(board, "mlp"), board.split(0)
+    graph = evolve_graph("mlp", board, split, config)
+    folds, left_out = _leave_out(split, config)
+    embedder = make_embedder("mlp", config, Workspace())
+    seed = derive_seed(config.seed, "embed", split.index)
+    spaces = [embed_nodes(embedder, board.data(), s, seed=seed) for s in left_out]
+    for node in range(60):
+        expected = exact_neighbours(spaces[folds[node]], node)
+        assert row(graph, node)[0] == expected
+
+
+def test_a_chain_of_models_is_trained_for_every_fold(board):
+    config, split = settings(board, "mlp-gnn"), board.split(0)
+    graph = evolve_graph("mlp-gnn", board, split, config)
+    folds, left_out = _leave_out(split, config)
+    one = settings(board, "mlp-gnn", folds=0)
+    for fold, part in enumerate(left_out):
+        alone = evolve_graph("mlp-gnn", board, part, one)
+        for node in (folds == fold).nonzero()[:, 0].tolist():
+            assert row(graph, node) == row(alone, node)
+
+
+@pytest.mark.parametrize("name", LABEL_FREE)
+def test_embeddings_without_labels_need_no_folds(board, name):
+    split = board.split(0)
+    crossed, plain = (
+        evolve(name, board, split, settings(board, name, folds=folds))
+        for folds in (FOLDS, 0)
+    )
+    assert torch.equal(crossed, plain)
+
+
+@pytest.mark.parametrize("mode", ["exclude", "within_k", "add"])
+def test_self_loops_are_those_asked_for(board, mode):
+    config = settings(board, "mlp")
+    config = dataclasses.replace(config, evolve=EvolveConfig(k=3, self_loops=mode))
+    edges = evolve("mlp", board, board.split(0), config)
+    loops = int((edges[0] == edges[1]).sum())
+    assert loops == (0 if mode == "exclude" else 60)
+    assert edges.size(1) == 60 * (4 if mode == "add" else 3)
+
+
+def test_weights_are_cosines_in_the_space_of_the_row(board):
+    config, split = settings(board, "mlp", weights="similarity"), board.split(0)
+    source, target = (graph := evolve_graph("mlp", board, split, config)).edge_index
+    folds, left_out = _leave_out(split, config)
+    embedder = make_embedder("mlp", config, Workspace())
+    seed = derive_seed(config.seed, "embed", split.index)
+    spaces = [embed_nodes(embedder, board.data(), s, seed=seed) for s in left_out]
+    z = torch.stack(spaces)
+    expected = F.cosine_similarity(z[folds[target], source], z[folds[target], target])
+    torch.testing.assert_close(graph.edge_weight, expected.clamp(0.01, 1))
+
+
+@pytest.mark.parametrize("name", ["identity", "random", "oracle"])
+def test_controls_are_never_weighted(board, name):
+    config = settings(board, name, folds=0, weights="similarity")
+    assert evolve_graph(name, board, board.split(0), config).edge_weight is None
+
+
+def test_splits_are_embedded_together_fold_by_fold(board, tmp_path, monkeypatch):
+    """What is found in the cache is what would have been trained one by one."""
+    workspace = Workspace(cache=EmbeddingCache(tmp_path))
+    config, splits = settings(board, "mlp"), [board.split(0), board.split(1)]
+    alone = [evolve("mlp", board, split, config) for split in splits]
+    counts = []
+    fit = MLPEmbedder.fit_together
+    monkeypatch.setattr(
+        MLPEmbedder,
+        "fit_together",
+        lambda self, fits: (counts.append(len(fits)), fit(self, fits))[1],
+    )
+    embed_together("mlp", board, splits, config, workspace)
+    assert counts == [2] * FOLDS
+    together = [evolve("mlp", board, split, config, workspace) for split in splits]
+    assert counts == [2] * FOLDS
+    for one, other in zip(alone, together, strict=True):
+        assert torch.equal(one, other)
+
+
+# --- Together -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("model", "backbone"),
+    [("gcn", "benchmark"), ("gat", "tuned"), ("polynormer", "benchmark")],
+)
+def test_three_graphs_with_everything(board, cache, model, backbone):
+    given = {"weights": "similarity", "model": model, "backbone": backbone}
+    options = {"heads": 2, "warm_up_steps": 2} if model == "polynormer" else {}
+    config = with_everything(settings(board, "mlp", **given), **options)
+    split = board.split(0)
+    graphs = [
+        evolve_graph(name, board, split, config, cache) for name in ("mlp", "bgrl")
+    ]
+    results = [classify(board, split, graphs, config)[1] for _ in range(2)]
+    assert results[0].losses == results[1].losses
+    assert results[0].test is not None
+    edges = [graph.edge_index for graph in graphs]  # all of one weight
+    assert classify(board, split, edges, config)[1].losses != results[0].losses
