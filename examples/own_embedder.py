@@ -7,7 +7,14 @@ from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.utils import degree
 
-from ecg_gnn import EmbedConfig, RunConfig, load_dataset, run
+from ecg_gnn import (
+    EmbedConfig,
+    FitConfig,
+    ModelConfig,
+    RunConfig,
+    load_dataset,
+    run,
+)
 from ecg_gnn.embed import SplitMasks, check_embedder
 
 
@@ -33,7 +40,12 @@ class NeighbourhoodEmbedder:
 dataset = load_dataset("minesweeper-gen:rows=30,cols=30")
 check_embedder(NeighbourhoodEmbedder(), dataset.data(), dataset.split(0))
 report = run(
-    RunConfig(embed=EmbedConfig(names=("own:neighbourhood", "mlp")), splits=(0, 1, 2)),
+    RunConfig(
+        embed=EmbedConfig(names=("own:neighbourhood", "mlp")),
+        model=ModelConfig(hidden=32, layers=2),
+        train=FitConfig(steps=40, lr=1e-2),
+        splits=(0, 1, 2),
+    ),
     dataset=dataset,
     embedders={"own:neighbourhood": NeighbourhoodEmbedder()},
 )

@@ -1,0 +1,46 @@
+"""Brings what docs/ links to from the folders beside it into the site.
+
+Links are written as they are right in the repository, ``../results/README.md``; here
+they are turned to where the file lies in the site. A folder has no page: its link
+becomes text.
+"""
+
+import posixpath
+import re
+from pathlib import Path
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDERS = ("benchmarks", "examples", "results")
+ENDINGS = {".html", ".ipynb", ".json", ".jsonl", ".md", ".png", ".svg"}
+LINK = re.compile(r"\[([^\[\]]*)\]\(([^()#\s:]+)(#[^()\s]*)?\)")
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add what lies beside docs/."""
+    paths = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*")]
+    for path in sorted(paths):
+        if path.suffix in ENDINGS:
+            name = path.relative_to(ROOT).as_posix()
+            files.append(File.generated(config, name, abs_src_path=str(path)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
+    """Turn links that leave a page's own side of docs/."""
+    folder = Path(str(page.file.abs_src_path)).parent
+
+    def turned(link: re.Match[str]) -> str:
+        text, target, anchor = link[1], (folder / link[2]).resolve(), link[3] or ""
+        if target.is_dir():
+            return text
+        if not target.is_relative_to(ROOT) or not target.exists():
+            return link[0]
+        name = target.relative_to(ROOT).as_posix().removeprefix("docs/")
+        start = posixpath.dirname(page.file.src_uri)
+        return f"[{text}]({posixpath.relpath(name, start)}{anchor})"
+
+    return LINK.sub(turned, markdown)

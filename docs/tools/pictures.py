@@ -1,0 +1,120 @@
+"""Draws the guide's pictures: ``python docs/tools/pictures.py [FOLDER]``.
+
+Everything in them is computed here, by the package, on generated graphs. The sweep
+takes six minutes on one core, the rest seconds.
+"""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+from sklearn.decomposition import PCA
+from sweep import draw_sweep
+from torch import Tensor
+
+from ecg_gnn import knn_graph
+from ecg_gnn.data import GraphDataset, csbm
+from ecg_gnn.embed import MLPEmbedder
+from ecg_gnn.evolve import edge_homophily
+from ecg_gnn.train import TrainConfig
+
+IMAGES = Path(__file__).parents[1] / "images"
+# Okabe and Ito's colours, told apart by everybody.
+CLASS_COLOURS = np.array(["#0072B2", "#D55E00", "#009E73"])
+
+
+def three_steps() -> Figure:
+    """A small heterophilous graph, its embedding, and the graph evolved from it."""
+    graph = csbm(nodes=90, classes=3, degree=4, homophily=0.08, signal=2.6, seed=3)
+    embedder = MLPEmbedder(32, 1, train=TrainConfig(steps=60, lr=1e-2))
+    z = embedder.fit(graph.data(), graph.split(0), seed=0).embed(graph.data())
+    evolved = knn_graph(z, 3)
+    flat = PCA(2).fit_transform(z.numpy())
+    drawn = nx.Graph(graph.edge_index.t().tolist())
+    place = nx.spring_layout(drawn, seed=1, k=0.3)
+    given = np.array([place[node] for node in range(graph.num_nodes)])
+
+    figure = Figure(figsize=(12, 4.4), layout="constrained")
+    left, middle, right = figure.subplots(1, 3)
+    _draw_graph(left, graph, given, graph.edge_index)
+    left.set_title(f"The graph given\n{_agreeing(graph.edge_index, graph)}")
+    _draw_graph(middle, graph, flat, None)
+    middle.set_title("Step 1: a weak classifier\nembeds the nodes")
+    _draw_graph(right, graph, flat, evolved)
+    right.set_title(f"Step 2: the nearest three\n{_agreeing(evolved, graph)}")
+    return figure
+
+
+def _agreeing(edges: Tensor, graph: GraphDataset) -> str:
+    return f"{edge_homophily(edges, graph.y):.0%} of edges join one class"
+
+
+def _draw_graph(
+    axes: Axes, graph: GraphDataset, place: Any, edges: Tensor | None
+) -> None:
+    """Nodes in the colours of their classes; so are edges within a class."""
+    y = graph.y.numpy()
+    if edges is not None:
+        source, target = edges.numpy()
+        same = y[source] == y[target]
+        colours = np.where(same, CLASS_COLOURS[y[source]], "#BBBBBB")
+        ends = np.stack([place[source], place[target]], axis=1)
+        axes.add_collection(
+            LineCollection(list(ends), colors=list(colours), linewidths=0.9, alpha=0.7)
+        )
+    axes.scatter(
+        *place.T, c=CLASS_COLOURS[y], s=28, edgecolor="white", lw=0.6, zorder=3
+    )
+    axes.set_axis_off()
+
+
+def parallel() -> Figure:
+    """Step 3: the same kind of layer on both graphs, projected together."""
+    figure = Figure(figsize=(9, 2.4), layout="constrained")
+    axes = figure.subplots()
+    axes.set_axis_off()
+    axes.set(xlim=(0, 10), ylim=(0, 3.2))
+    boxes = {
+        "x": (0.9, 1.6, "states of\nthe nodes", "#EEEEEE"),
+        "given": (3.7, 2.5, "layer, graph given", "#CCE1F0"),
+        "evolved": (3.7, 0.7, "layer, evolved graph", "#F9DCC4"),
+        "join": (6.9, 1.6, "W · given\n+ U · evolved", "#EEEEEE"),
+        "out": (9.1, 1.6, "new states", "#EEEEEE"),
+    }
+    for x, y, text, colour in boxes.values():
+        style = {
+            "boxstyle": "round,pad=0.5",
+            "facecolor": colour,
+            "edgecolor": "#555555",
+        }
+        axes.text(x, y, text, ha="center", va="center", bbox=style, fontsize=11)
+    arrows = [((1.6, 1.9), (2.55, 2.45)), ((1.6, 1.3), (2.5, 0.75))]
+    arrows += [((4.95, 2.45), (6.0, 1.9)), ((5.05, 0.75), (6.0, 1.3))]
+    arrows += [((7.85, 1.6), (8.4, 1.6))]
+    for start, end in arrows:
+        axes.annotate(
+            "", end, start, arrowprops={"arrowstyle": "->", "color": "#555555"}
+        )
+    return figure
+
+
+PICTURES = {
+    "three-steps": three_steps,
+    "parallel": parallel,
+    "homophily-sweep": draw_sweep,
+}
+
+
+def main(folder: Path) -> None:
+    """Draw all of them."""
+    for name, draw in PICTURES.items():
+        draw().savefig(folder / f"{name}.png", dpi=110)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else IMAGES)

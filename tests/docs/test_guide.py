@@ -1,0 +1,75 @@
+"""The guide builds without a warning, is whole, and needs nothing from a network."""
+
+import importlib.util
+import re
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+from documented import ROOT
+
+DOCS = ROOT / "docs"
+SITE_ADDRESS = re.compile(r"""(?:src|href)=["'](?:https?:)?//([^/"']+)""")
+CREDITED = {"squidfunk.github.io"}
+"""A link at the foot of every page, to click on; nothing is loaded from there."""
+
+
+def pages_of(nav):
+    for part in nav:
+        for value in part.values():
+            yield from pages_of(value) if isinstance(value, list) else [value]
+
+
+def test_every_page_is_in_the_navigation():
+    text = (ROOT / "mkdocs.yml").read_text()
+    shown = set(pages_of(yaml.safe_load(text)["nav"]))
+    written = {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")}
+    assert written <= shown
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    pytest.importorskip("mkdocs", reason="the guide needs pip install 'ecg-gnn[docs]'")
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", str(folder)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_site_is_whole(site):
+    for name in ("index", "guide/own-data", "guide/method", "guide/api", "deviations"):
+        assert (site / f"{name}.html").stat().st_size > 5_000
+    reference = (site / "guide/api.html").read_text()
+    assert 'id="ecg_gnn.ECGClassifier"' in reference
+    assert "<math" in reference
+    assert not re.search(r":(func|class|math):|\.\. \w+::", reference)
+    assert "GridSearchCV" in (site / "guide/examples.html").read_text()
+
+
+def test_site_loads_nothing_from_elsewhere(site):
+    for path in site.rglob("*.html"):
+        assert set(SITE_ADDRESS.findall(path.read_text())) <= CREDITED, path
+
+
+def load_tool(name, monkeypatch):
+    monkeypatch.syspath_prepend(DOCS / "tools")
+    spec = importlib.util.spec_from_file_location(name, DOCS / "tools" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_pictures_can_be_drawn(monkeypatch):
+    pytest.importorskip("matplotlib")
+    tool = load_tool("pictures", monkeypatch)
+    for name in tool.PICTURES:
+        assert (DOCS / "images" / f"{name}.png").exists()
+    titles = [axes.get_title() for axes in tool.three_steps().axes]
+    before, after = (int(re.search(r"(\d+)%", titles[i])[1]) for i in (0, 2))
+    assert before < 15 < 80 < after  # what the page says of the picture
+    tool.parallel()
+    sweep = tool.draw_sweep((0.1, 0.5), num_nodes=60, num_splits=2, steps=2)
+    assert [len(axes.get_lines()) for axes in sweep.axes] == [4, 4]
