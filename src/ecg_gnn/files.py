@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,25 +18,53 @@ def cache_folder(name: str) -> Path:
 
 
 @contextmanager
+def made_folder(path: Path) -> Iterator[None]:
+    """Make a folder and those above it; if the block fails, new ones go again.
+
+    Those with something in them stay.
+    """
+    new = [folder for folder in (path, *path.parents) if not folder.exists()]
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        yield
+    except BaseException:
+        for folder in new:
+            with suppress(OSError):
+                folder.rmdir()
+        raise
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Say which file it was; a full disk does not."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno is not None:
+            error.filename = str(path)
+        raise
+
+
+@contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
     """Give a temporary path beside ``path`` that replaces it when the block succeeds.
 
     A block that raises, or a process that is killed, leaves ``path`` as it was.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(
-        dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix
-    )
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        yield temporary
-        with temporary.open("rb") as written:
-            os.fsync(written.fileno())
-        temporary.chmod(0o644)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with made_folder(path.parent), _naming(path):
+        handle, name = tempfile.mkstemp(
+            dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix
+        )
+        os.close(handle)
+        temporary = Path(name)
+        try:
+            yield temporary
+            with temporary.open("rb") as written:
+                os.fsync(written.fileno())
+            temporary.chmod(0o644)
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -45,19 +73,19 @@ def atomic_folder(path: Path) -> Iterator[Path]:
 
     ``path`` must not exist or be an empty folder. A block that raises leaves nothing.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
-    try:
-        yield temporary
-        for written in temporary.rglob("*"):
-            if written.is_file():
-                written.chmod(0o644)
-                with written.open("rb") as file:
-                    os.fsync(file.fileno())
-        temporary.chmod(0o755)
-        temporary.replace(path)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+    with made_folder(path.parent), _naming(path):
+        temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
+        try:
+            yield temporary
+            for written in temporary.rglob("*"):
+                if written.is_file():
+                    written.chmod(0o644)
+                    with written.open("rb") as file:
+                        os.fsync(file.fileno())
+            temporary.chmod(0o755)
+            temporary.replace(path)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
 
 
 def write_text(path: Path, text: str) -> None:

@@ -6,10 +6,12 @@ import json
 import zipfile
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pyarrow import parquet
 
 from ecg_gnn.checks import InputError
 from ecg_gnn.data.folder import MANIFEST
@@ -69,7 +71,8 @@ BAD = {
         nodes(b"id,size,kind\n1,2,\xff\xfe\n"),
         "must be whole CSV text in UTF-8",
     ),
-    "long cell": (nodes("id,size,kind\n1,2," + "a" * 200_000), "field larger than"),
+    "NUL": (nodes("id,size,kind\n1,2,a\n2,3,b\0\n"), "without NUL and half characters"),
+    "minus": (nodes("id,size,kind\n0,1,6\n1,2,--5\n2,3,6\n"), "splits drawn"),
     "unknown node": (
         edges("source,target\n0,1\n0,99\n1,98\n"),
         "'target' must name nodes of the node table (got '99' in row 2",
@@ -112,7 +115,7 @@ def test_bad_tables(refused, files, fault):
         ("--splits part", "must have the column 'part' of the splits"),
         ("--delimiter ;;", "'delimiter' must be one character"),
         ("--words bag", "'words' must be one of ['tfidf', 'hashed']"),
-        ("--max-cells 20", "at most 20 cells, or --max-cells must be raised"),
+        ("--max-cells 20", "at most 20 cells, or --max-cells (ECG_MAX_CELLS) must"),
         ("--nodes nodes.xls", "must be one of ['.csv', '.tsv', '.txt', '.parquet']"),
         ("--nodes .", "must be one of ['.csv'"),
         ("--graph g.npz", "'graph' must stand alone"),
@@ -123,6 +126,33 @@ def test_bad_tables(refused, files, fault):
 )
 def test_bad_options(refused, files, options, message):
     assert message in refused(*IMPORT, *options.split())
+
+
+@pytest.mark.parametrize("name", ["absent.csv", "absent.parquet"])
+def test_tables_that_are_not_there(refused, files, name):
+    said = refused(*IMPORT, "--nodes", name)
+    assert f"{name}: cannot be read (No such file or directory)" in said
+
+
+def test_a_limit_for_all_that_is_read(refused, ecg_gnn, files, monkeypatch):
+    np.savez(files / "g.npz", **ring_arrays())
+    monkeypatch.setenv("ECG_MAX_CELLS", "35")
+    for verb in (["data", "check", "g.npz"], [*IMPORT], ["data", "info", "g.npz"]):
+        assert "at most 35 cells, or --max-cells (ECG_MAX_CELLS)" in refused(*verb)
+    assert ecg_gnn(*IMPORT, "--max-cells", 72)[0] == 0
+    monkeypatch.setenv("ECG_MAX_CELLS", "36")
+    assert ecg_gnn("data", "check", "g.npz")[0] == 0
+    monkeypatch.setenv("ECG_MAX_CELLS", "few")
+    assert "ECG_MAX_CELLS must be a whole number" in refused("data", "check", "g.npz")
+
+
+def test_names_cannot_speak_to_the_terminal(ecg_gnn, files):
+    text = (files / "nodes.csv").read_text().replace(",a\n", ",\x1b[2Ja\n")
+    (files / "nodes.csv").write_text(text)
+    status, out, err = ecg_gnn(*IMPORT)
+    assert (status, err) == (0, "")
+    assert r"\x1b[2Ja 12" in out
+    assert "\x1b" not in out
 
 
 def test_folders_in_use_stay(refused, files):
@@ -201,20 +231,20 @@ BAD_GRAPHS = {
     "no zip": ("g.npz", b"hello", "must be a whole .npz file"),
     "pickled": ("g.npz", npz(node_labels=np.array([Evil()] * 12)), "never loaded"),
     "traversal": ("g.npz", zip_of(node_features=b""), "arrays missing"),
-    "huge shape": ("g.npz", huge_header(), "must have the"),
+    "huge shape": ("g.npz", huge_header(), "at most 500000000 cells"),
     "texts": ("g.npz", npz(node_features=np.full((12, 2), "a")), "features [N, F]"),
     "flat": ("g.npz", npz(node_features=np.zeros(12)), "features [N, F]"),
     "edges": ("g.npz", npz(edges=np.array([[0, 50]])), "must name nodes in [0, 11]"),
     "names": ("g.npz", npz(node_ids=np.array(["a"] * 12)), "each of 12 nodes once"),
     "masks": ("g.npz", npz(val_masks=np.ones((1, 12), bool)), "must not overlap"),
     "absent": ("g.npz", None, "cannot be read"),
-    "pickle": ("g.pt", saved(Evil()), "must be a PyG Data"),
-    "nested pickle": ("g.pt", saved(TENSORS | {"edge_index": Evil()}), "must be a PyG"),
+    "pickle": ("g.pt", saved(Evil()), "got __builtin__.print, which is never"),
+    "nested pickle": ("g.pt", saved(TENSORS | {"edge_index": Evil()}), "could run"),
     "old format": ("g.pt", b"\x80\x02.", "must be a PyG Data"),
     "half": ("g.pt", saved(TENSORS)[:300], "must be a PyG Data"),
     "no edges": ("g.pt", saved(TENSORS), "must have the tensors x, y and edge_index"),
     "a list": ("g.pt", saved([1, 2]), "must be a PyG Data"),
-    "no safetensors": ("g.safetensors", b"\xff" * 20, "must be a safetensors file"),
+    "no safetensors": ("g.safetensors", b"\xff" * 20, "must be a whole .safetens"),
     "no xml": ("g.graphml", b"<graphml", "must be a GraphML file"),
     "laughs": ("g.graphml", BILLION_LAUGHS.encode(), "must be a GraphML file"),
     "ending": ("g.pkl", b"", "must be one of ['.npz', '.pt'"),
@@ -232,9 +262,6 @@ def test_bad_graphs(refused, tmp_path, fault, capsys):
 
 
 def test_truncated_parquet(refused, files):
-    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
-    import pyarrow as pa
-
     parquet.write_table(pa.table({"id": ["1"], "kind": ["a"]}), files / "n.parquet")
     whole = (files / "n.parquet").read_bytes()
     for content in (b"", b"PAR1", whole[:50], whole[:-6], whole[::-1]):
@@ -259,7 +286,10 @@ def rewrite(folder, **changed):
 BAD_FOLDERS = {
     "version": (lambda f: rewrite(f, version=99), "must be of version 1"),
     "format": (lambda f: rewrite(f, format="other"), "must say that it is an"),
-    "classes": (lambda f: rewrite(f, classes=["a"]), "must have one name"),
+    "classes": (
+        lambda f: rewrite(f, classes=["a"]),
+        "'classes' must name each of 2 classes once",
+    ),
     "directed": (
         lambda f: rewrite(f, directed="yes"),
         "'directed' must be of type bool",

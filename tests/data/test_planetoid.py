@@ -1,77 +1,99 @@
-"""PyG's reader is replaced by a small one: no test needs a network."""
+"""Small files in the authors' format stand for the real ones: no test has a network."""
 
+import os
+import pickle
+from collections import defaultdict
 from pathlib import Path
-from types import SimpleNamespace
 
+import numpy as np
 import pytest
-import torch
+from scipy.sparse import csr_matrix
 
 from ecg_gnn.checks import InputError
-from ecg_gnn.data import load_dataset
-from ecg_gnn.data.planetoid import _RAW_PARTS, planetoid_present
+from ecg_gnn.data import load_dataset, planetoid
+from ecg_gnn.data.planetoid import planetoid_present
 
 # PyG still compiles with torch.jit when it is imported; nothing we can change.
 pytestmark = pytest.mark.filterwarnings(
     "ignore:`torch.jit.script` is:DeprecationWarning"
 )
+NUM_NODES, NUM_TRAIN = 624, 24
 
 
-def small_graph():
-    y = torch.arange(24) % 3
-    ring = torch.stack([torch.arange(24), (torch.arange(24) + 1) % 24])
-    edge_index = torch.cat([ring, ring.flip(0)], dim=1)
-    return SimpleNamespace(x=torch.eye(24), y=y, edge_index=edge_index)
+class Evil:
+    def __reduce__(self):
+        return os.mkdir, ("evil",)
 
 
-class FakePlanetoid:
-    """Writes the raw files, then answers with a ring of 24 nodes."""
+def raw_files(name):
+    """A ring: 24 training nodes, 100 of the rest to test."""
+    x = csr_matrix(np.eye(NUM_NODES, 5, dtype=np.float32))
+    y = np.eye(3, dtype=np.int32)[np.arange(NUM_NODES) % 3]
+    graph = defaultdict(list)
+    for node in range(NUM_NODES):
+        graph[node].append((node + 1) % NUM_NODES)
+    first_test = NUM_NODES - 100
+    parts = {
+        "x": x[:NUM_TRAIN],
+        "tx": x[first_test:],
+        "allx": x[:first_test],
+        "y": y[:NUM_TRAIN],
+        "ty": y[first_test:],
+        "ally": y[:first_test],
+        "graph": graph,
+    }
+    found = {part: pickle.dumps(value, protocol=2) for part, value in parts.items()}
+    found["test.index"] = "".join(f"{n}\n" for n in range(first_test, NUM_NODES))
+    found["test.index"] = found["test.index"].encode()
+    return {f"ind.{name}.{part}": content for part, content in found.items()}
+
+
+class Server:
+    """Answers downloads; fails after some of them, if told so."""
 
     fails_after: int | None = None
 
-    def __init__(self, root, name):
-        raw = Path(root, name, "raw")
-        raw.mkdir(parents=True, exist_ok=True)
-        for count, part in enumerate(_RAW_PARTS):
-            if count == self.fails_after:
-                raise ConnectionError("Cannot connect\nto anything")
-            (raw / f"ind.{name.lower()}.{part}").touch()
+    def __init__(self):
+        self.count = 0
 
-    def __getitem__(self, index):
-        return small_graph()
+    def __call__(self, url, path, sha256, size):
+        if self.count == self.fails_after:
+            raise InputError(f"{url}: cannot be downloaded (Cannot connect\nto it)")
+        self.count += 1
+        name = url.rpartition("/")[2]
+        Path(path).write_bytes(raw_files(name.split(".")[1])[name])
 
 
 @pytest.fixture
-def fake(monkeypatch):
-    import torch_geometric.datasets
-
-    monkeypatch.setattr(FakePlanetoid, "fails_after", None)
-    monkeypatch.setattr(torch_geometric.datasets, "Planetoid", FakePlanetoid)
-    return FakePlanetoid
+def server(monkeypatch):
+    made = Server()
+    monkeypatch.setattr(planetoid, "fetch", made)
+    return made
 
 
 @pytest.mark.parametrize("name", ["cora", "citeseer", "pubmed"])
-def test_downloaded_into_the_data_root(fake, tmp_path, name):
+def test_downloaded_into_the_data_root(server, tmp_path, name):
     assert not planetoid_present(name, tmp_path)
     dataset = load_dataset(name, data_root=tmp_path)
-    assert (dataset.num_nodes, dataset.num_edges, dataset.num_splits) == (24, 24, 10)
+    assert (dataset.num_nodes, dataset.num_edges) == (NUM_NODES, NUM_NODES)
+    assert (dataset.num_splits, dataset.y[:4].tolist()) == (10, [0, 1, 2, 0])
     assert planetoid_present(name, tmp_path)
     assert len(list((tmp_path / "planetoid").iterdir())) == 1
     again = load_dataset(name, data_root=tmp_path, download=False)
     assert again.sha256 == dataset.sha256
+    assert server.count == 8
 
 
-def test_failed_download_leaves_nothing(fake, tmp_path, monkeypatch):
-    monkeypatch.setattr(fake, "fails_after", 3)
-    message = (
-        r"'cora' cannot be loaded \(Cannot connect\).*ind\.cora\.\* into .*Cora/raw"
-    )
+def test_failed_download_leaves_nothing(server, tmp_path):
+    server.fails_after = 3
+    message = r"'cora' cannot be loaded \(.*Cannot connect\).*ind\.cora\.\* into .*raw"
     with pytest.raises(InputError, match=message) as caught:
         load_dataset("cora", data_root=tmp_path / "root")
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "root").exists()
 
 
-def test_half_filled_folder_is_replaced(fake, tmp_path):
+def test_half_filled_folder_is_replaced(server, tmp_path):
     raw = tmp_path / "planetoid" / "Cora" / "raw"
     raw.mkdir(parents=True)
     (raw / "ind.cora.x").write_text("half")
@@ -79,10 +101,31 @@ def test_half_filled_folder_is_replaced(fake, tmp_path):
     assert planetoid_present("cora", tmp_path)
 
 
-def test_no_download_and_damaged_files(fake, tmp_path, monkeypatch):
+def test_no_download_and_damaged_files(server, tmp_path):
     with pytest.raises(InputError, match="it is not there"):
         load_dataset("cora", data_root=tmp_path, download=False)
     load_dataset("cora", data_root=tmp_path)
-    monkeypatch.setattr(fake, "fails_after", 0)
-    with pytest.raises(InputError, match="ConnectionError while reading it"):
+    raw = tmp_path / "planetoid/Cora/raw"
+    for name, content in {
+        "ind.cora.graph": b"\x80\x02",
+        "ind.cora.x": pickle.dumps([1, 2]),
+        "ind.cora.test.index": b"one",
+    }.items():
+        whole = (raw / name).read_bytes()
+        (raw / name).write_bytes(content)
+        with pytest.raises(InputError, match="Error while reading it"):
+            load_dataset("cora", data_root=tmp_path)
+        (raw / name).write_bytes(whole)
+
+
+@pytest.mark.parametrize("protocol", [0, 2, 4])
+def test_pickles_that_run_code_are_never_loaded(
+    server, tmp_path, monkeypatch, protocol
+):
+    monkeypatch.chdir(tmp_path)
+    load_dataset("cora", data_root=tmp_path)
+    evil = pickle.dumps({1: Evil()}, protocol=protocol)
+    (tmp_path / "planetoid/Cora/raw/ind.cora.graph").write_bytes(evil)
+    with pytest.raises(InputError, match=r"must hold plain values .*never loaded"):
         load_dataset("cora", data_root=tmp_path)
+    assert not (tmp_path / "evil").exists()

@@ -109,10 +109,11 @@ def test_tsv_other_names_and_splits(tmp_path):
 def test_class_names_are_in_the_order_of_numbers():
     assert class_names(["10", None, "9", "10"]) == ("9", "10")
     assert class_names(["b", "10", "9"]) == ("10", "9", "b")
+    assert class_names(["--5", "4", "-3"]) == ("--5", "-3", "4")
+    assert class_names(["9" * 5000, "4"]) == ("4", "9" * 5000)
 
 
 def test_parquet_is_the_same_as_csv(graph, tmp_path):
-    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     for name in ("nodes", "edges"):
         table = read_table(tmp_path / f"{name}.csv")
         columns = dict(table.columns)
@@ -124,6 +125,21 @@ def test_parquet_is_the_same_as_csv(graph, tmp_path):
     )
     assert torch.equal(again.dataset.x, graph.dataset.x)
     assert torch.equal(again.dataset.edge_index, graph.dataset.edge_index)
+
+
+def test_long_texts(tmp_path):
+    write_stranger(tmp_path, num_nodes=60, unlabelled=4)
+    text = (tmp_path / "nodes.csv").read_text().replace("red", "red " * 50_000)
+    (tmp_path / "nodes.csv").write_text(text)
+    graph = import_files(tmp_path / "nodes.csv", tmp_path / "edges.csv", OPTIONS)
+    assert graph.report["columns"]["words"] == "text"
+
+
+def test_a_text_that_parquet_repeats_is_in_memory_once(tmp_path):
+    write_table(tmp_path / "n.parquet", {"id": ["a", "b"], "t": ["x" * 999] * 2})
+    first, second = read_table(tmp_path / "n.parquet").columns["t"]
+    assert first == "x" * 999
+    assert first is second
 
 
 # --- Whole graphs ---------------------------------------------------------------------
@@ -178,6 +194,32 @@ def test_saved_graphs(tmp_path, name):
     assert graph.dataset.num_splits == 1
     assert torch.equal(graph.dataset.val_masks[0], data.val_mask)
     assert torch.equal(graph.dataset.train_masks[0], data.train_mask & (data.y >= 0))
+
+
+def test_a_file_may_say_that_it_is_directed(tmp_path):
+    found = ring_arrays() | {"directed": np.array(True)}
+    np.savez(tmp_path / "g.npz", **found)
+    graph = import_graph(tmp_path / "g.npz", ImportOptions(label="label"))
+    assert graph.dataset.directed
+    assert graph.dataset.edge_index.size(1) == 12
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        np.array("abcdefghijkl"),
+        np.array([f"n{i}" for i in range(11)]),
+        np.array(["n"] * 12),
+        np.array([b"n"] * 12),
+        np.arange(24).reshape(12, 2),
+        np.arange(12.0),
+    ],
+    ids=["one text", "too few", "same", "bytes", "pairs", "floats"],
+)
+def test_names_that_are_none(tmp_path, names):
+    np.savez(tmp_path / "g.npz", **ring_arrays(), node_ids=names)
+    with pytest.raises(InputError, match="'node_ids' must name each of 12 nodes once"):
+        import_graph(tmp_path / "g.npz", ImportOptions(label="label"))
 
 
 def test_data_in_memory_with_several_splits():

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -116,6 +117,37 @@ def test_folder_and_card(fitted, graph):
     assert graph.dataset.sha256 in card
     manifest = json.loads((out / "model.json").read_text())
     assert set(manifest["metrics"]) == {"mlp", "none", "identity"}
+
+
+def test_weights_that_have_changed_are_noticed(fitted, tmp_path):
+    shutil.copytree(fitted[1], tmp_path / "m")
+    path = tmp_path / "m/weights.safetensors"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(InputError, match="must be as it was written, with the sha256"):
+        read_model(tmp_path / "m")
+
+
+def test_a_folder_without_a_checksum_is_read(fitted, tmp_path):
+    """As it was written before there was one."""
+    shutil.copytree(fitted[1], tmp_path / "m")
+    manifest = json.loads((tmp_path / "m/model.json").read_text())
+    del manifest["classifier"]["sha256"]
+    (tmp_path / "m/model.json").write_text(json.dumps(manifest))
+    ours = predict_stored(fitted[0], every=True)
+    theirs = predict_stored(read_model(tmp_path / "m"), every=True)
+    assert np.array_equal(ours.probabilities, theirs.probabilities)
+
+
+@pytest.mark.parametrize("setting", [{"layers": 10_000}, {"hidden": 2**20}])
+def test_settings_that_ask_for_absurd_weights(fitted, tmp_path, setting):
+    shutil.copytree(fitted[1], tmp_path / "m")
+    manifest = json.loads((tmp_path / "m/model.json").read_text())
+    manifest["classifier"]["config"]["model"] |= setting
+    (tmp_path / "m/model.json").write_text(json.dumps(manifest))
+    with pytest.raises(InputError, match=r"must have the weights of|do not fit the se"):
+        read_model(tmp_path / "m")
 
 
 def test_interrupted_between_trainings(graph, tmp_path, monkeypatch):

@@ -18,6 +18,7 @@ from ecg_gnn.data.generators import csbm, minesweeper_gen
 from ecg_gnn.data.npz import read_npz
 from ecg_gnn.data.planetoid import load_planetoid, planetoid_present
 from ecg_gnn.files import cache_folder
+from ecg_gnn.reading import expanded
 
 BASE_URL = "https://github.com/yandex-research/heterophilous-graphs/raw/main/data/"
 
@@ -43,8 +44,12 @@ def load_dataset(
         data_root: See :func:`resolve_data_root`.
         download: Whether an absent official file may be fetched.
         progress: Told about the bytes of a download.
+
+    Examples:
+        >>> load_dataset("csbm:nodes=60,classes=3").num_classes
+        3
     """
-    path = Path(spec).expanduser()
+    path = expanded(spec)
     if is_graph_folder(path):
         return read_graph_folder(path).dataset
     if spec.endswith(".npz") or os.sep in spec or (os.altsep and os.altsep in spec):
@@ -74,7 +79,7 @@ def load_dataset(
 def resolve_data_root(data_root: str | Path | None = None) -> Path:
     """The folder of data files: the argument, else ECG_DATA, else in the cache."""
     if chosen := data_root or os.environ.get("ECG_DATA"):
-        return Path(chosen).expanduser()
+        return expanded(chosen)
     return cache_folder("data")
 
 

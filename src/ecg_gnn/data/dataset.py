@@ -3,7 +3,7 @@
 import dataclasses
 import hashlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -12,8 +12,10 @@ from torch import Tensor
 
 from ecg_gnn.checks import InputError
 from ecg_gnn.data import validate
+from ecg_gnn.data.mapped import map_features
 from ecg_gnn.data.splits import stratified_splits
 from ecg_gnn.data.validate import AnyArray, Metric
+from ecg_gnn.reading import MappedFile
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -31,7 +33,16 @@ class Split:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GraphDataset:
-    """A node-classification graph; made by :func:`make_dataset`, which checks it."""
+    """A node-classification graph; made by :func:`make_dataset`, which checks it.
+
+    Examples:
+        >>> from ecg_gnn import load_dataset
+        >>> graph = load_dataset("minesweeper-gen:rows=10,cols=10")
+        >>> graph.num_nodes, graph.num_edges, graph.num_splits
+        (100, 342, 10)
+        >>> graph.data()
+        Data(x=[100, 7], edge_index=[2, 684], y=[100])
+    """
 
     name: str
     x: Tensor
@@ -51,6 +62,17 @@ class GraphDataset:
     """Of the file the graph was read from, else of the contents."""
     note: str = ""
     """What must be said wherever a number on this graph is shown."""
+    features_file: MappedFile | None = None
+    """Where ``x`` lies, if it is not in memory."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Another process opens the file itself instead of being sent its contents."""
+        return self.__dict__ | ({} if self.features_file is None else {"x": None})
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if self.features_file is not None:
+            self.__dict__["x"] = torch.from_numpy(self.features_file.array())
 
     @property
     def num_nodes(self) -> int:
@@ -151,7 +173,7 @@ def make_dataset(
 
     Args:
         name: What records and tables call the graph.
-        x: Features, [N, F].
+        x: Features, [N, F]; a float32 ``numpy.memmap`` stays in its file.
         y: Classes 0..C-1, [N].
         edges: Pairs of nodes, [E, 2]. Repeats and self-loops are dropped; an
             undirected edge may come in either direction or in both.
@@ -165,17 +187,22 @@ def make_dataset(
         sha256: Of the file; by default of the contents.
         note: See :class:`GraphDataset`.
         source: Whom error messages name, by default ``name``.
+
+    Examples:
+        >>> x, y = np.eye(12), np.arange(12) % 2
+        >>> ring = [[node, (node + 1) % 12] for node in range(12)]
+        >>> graph = make_dataset(name="ring", x=x, y=y, edges=ring, num_splits=2)
+        >>> graph.num_edges, graph.metric, graph.train_masks.shape
+        (12, 'roc_auc', torch.Size([2, 12]))
     """
     source = source or name
-    features = validate.check_features(source, _array(x))
-    labels = validate.check_labels(
-        source, _array(y), len(features), unlabelled=unlabelled
-    )
-    pairs = validate.check_edges(source, _array(edges), len(features))
+    tx, file = _features(source, x)
+    labels = validate.check_labels(source, _array(y), len(tx), unlabelled=unlabelled)
+    pairs = validate.check_edges(source, _array(edges), len(tx))
     num_classes = int(labels.max()) + 1
     checked_metric = validate.check_metric(source, metric, num_classes)
-    tx, ty = torch.from_numpy(features), torch.from_numpy(labels)
-    edge_index = canonical_edge_index(pairs, len(features), directed)
+    ty = torch.from_numpy(labels)
+    edge_index = canonical_edge_index(pairs, len(tx), directed)
     drawn = masks or _draw_splits(ty, num_splits, seed)
     if masks is None:  # the caller gave none, so the message must say whose they are
         source = f"{source}: splits drawn from seed {seed}"
@@ -193,7 +220,14 @@ def make_dataset(
         directed=directed,
         sha256=sha256 or _contents_sha256(tx, ty, edge_index, train, val, test),
         note=note,
+        features_file=file,
     )
+
+
+def _features(source: str, x: Array) -> tuple[Tensor, MappedFile | None]:
+    if isinstance(x, np.memmap):
+        return map_features(source, x)
+    return torch.from_numpy(validate.check_features(source, _array(x))), None
 
 
 def _draw_splits(y: Tensor, num_splits: int, seed: int) -> Masks:

@@ -2,10 +2,10 @@
 
 ``graph.json`` says what the graph is (format and version first), ``graph.npz`` has its
 arrays, and ``features.npz`` those of the pipeline that made the features from columns.
+Large features may lie in ``node_features.npy`` instead, see ``ecg_gnn.data.mapped``.
 File names are fixed: nothing that a file says is ever used as a path.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from ecg_gnn.checks import InputError
-from ecg_gnn.data.archive import read_archive
 from ecg_gnn.data.dataset import GraphDataset, make_dataset
+from ecg_gnn.data.mapped import KEY, joint_sha256, open_beside
 from ecg_gnn.data.validate import GRAPH_KEYS, MASK_KEYS, AnyArray
 from ecg_gnn.files import sha256_of_file
+from ecg_gnn.reading import read_archive, read_json
 
 MANIFEST, ARRAYS = "graph.json", "graph.npz"
 FORMAT, VERSION = "ecg-gnn graph", 1
@@ -53,10 +54,12 @@ def read_graph_folder(path: Path) -> GraphFolder:
     """Read a folder that ``ecg-gnn data import`` wrote; anything odd is refused."""
     manifest = read_manifest(path / MANIFEST, FORMAT, VERSION)
     source = path / ARRAYS
-    arrays = read_folder_arrays(source, [*GRAPH_KEYS, *MASK_KEYS, _IDS])
-    ids = arrays[_IDS]
-    if ids.dtype.kind != "U" or ids.ndim != 1:
-        raise InputError(f"{source}: {_IDS!r} must be texts [N] (got {ids.dtype})")
+    features = open_beside(source, beside := path / f"{KEY}.npy")
+    own = [key for key in GRAPH_KEYS if features is None or key != KEY]
+    arrays = read_folder_arrays(source, [*own, *MASK_KEYS, _IDS])
+    digest = sha256_of_file(source)
+    if features is not None:
+        arrays[KEY], digest = features, joint_sha256(digest, beside)
     train, val, test = (arrays[key] for key in MASK_KEYS)
     dataset = make_dataset(
         name=path.resolve().name,  # never a name that the file claims
@@ -66,19 +69,40 @@ def read_graph_folder(path: Path) -> GraphFolder:
         masks=(train, val, test),
         directed=bool(entry(manifest, "directed", bool, path)),
         unlabelled=True,
-        sha256=sha256_of_file(source),
+        sha256=digest,
         source=str(source),
     )
-    classes = entry(manifest, "classes", list, path)
-    named = len(classes) == dataset.num_classes and len(ids) == dataset.num_nodes
-    if not named or not all(isinstance(name, str) for name in classes):
-        raise InputError(f"{path}: every class and every node must have one name")
     return GraphFolder(
         dataset=dataset,
-        ids=tuple(ids.tolist()),
-        classes=tuple(classes),
+        ids=node_names(source, arrays[_IDS], dataset.num_nodes),
+        classes=class_names(path, manifest, dataset.num_classes),
         manifest=manifest,
     )
+
+
+def node_names(source: Path, ids: AnyArray, num_nodes: int) -> tuple[str, ...]:
+    """A name for every node, no two the same."""
+    found = ids.tolist() if ids.dtype.kind == "U" and ids.ndim == 1 else []
+    if len(found) != num_nodes or len(set(found)) != num_nodes:
+        raise InputError(
+            f"{source}: {_IDS!r} must name each of {num_nodes} nodes once (got "
+            f"{ids.dtype} {list(ids.shape)}, {len(set(found))} different)"
+        )
+    return tuple(found)
+
+
+def class_names(
+    path: Path, manifest: Mapping[str, Any], num_classes: int
+) -> tuple[str, ...]:
+    """A name for every class, no two the same."""
+    found = entry(manifest, "classes", list, path)
+    are_texts = all(isinstance(name, str) for name in found)
+    if not are_texts or len(found) != num_classes or len(set(found)) != num_classes:
+        raise InputError(
+            f"{path}: 'classes' must name each of {num_classes} classes once (got "
+            f"{found!r:.60})"
+        )
+    return tuple(found)
 
 
 def graph_arrays(dataset: GraphDataset, ids: tuple[str, ...]) -> dict[str, AnyArray]:
@@ -115,15 +139,14 @@ def read_folder_arrays(path: Path, needed: list[str]) -> dict[str, AnyArray]:
 def read_manifest(path: Path, kind: str, version: int) -> dict[str, Any]:
     """A JSON object that says what it is; another kind or version is refused."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        reason = error.strerror or error
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or error
         raise InputError(f"{path}: cannot be read ({reason})") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: must be JSON (got {error})") from error
+    found = read_json(str(path), text)
     if not isinstance(found, dict) or found.get("format") != kind:
         raise InputError(f"{path}: must say that it is an {kind!r} (it does not)")
-    if found.get("version") != version:
+    if found.get("version") != version or type(found["version"]) is not int:
         raise InputError(
             f"{path}: must be of version {version}, which this program reads (got "
             f"{found.get('version')!r}, written by another version of it)"

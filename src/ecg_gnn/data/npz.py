@@ -1,18 +1,20 @@
 """The benchmark's .npz format, read as if a stranger had written the file."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
 from ecg_gnn.checks import InputError
-from ecg_gnn.data.archive import read_archive
 from ecg_gnn.data.dataset import GraphDataset, make_dataset
+from ecg_gnn.data.mapped import KEY, beside_archive, joint_sha256, open_beside
 from ecg_gnn.data.validate import GRAPH_KEYS, MASK_KEYS, AnyArray, check_keys
 from ecg_gnn.files import atomic_path, sha256_of_file
+from ecg_gnn.reading import read_archive
 
 # Ours, beside the benchmark's keys, and written for directed graphs only: the
 # benchmark has none, and its readers ignore what they do not know.
-_DIRECTED_KEY = "directed"
+DIRECTED_KEY = "directed"
 
 
 def read_npz(
@@ -27,7 +29,8 @@ def read_npz(
 
     The arrays are ``node_features`` [N, F], ``node_labels`` [N], ``edges`` [E, 2] (an
     undirected edge once) and ``train_masks``, ``val_masks``, ``test_masks`` [S, N].
-    Without masks the graph gets ten stratified splits from seed 0.
+    Without masks the graph gets ten stratified splits from seed 0. Features may lie in
+    a file of their own, see ``ecg_gnn.data.mapped``.
 
     Args:
         path: The file.
@@ -44,13 +47,10 @@ def read_npz(
             "damaged or another version; remove it to have it downloaded again"
         )
     arrays = _read_arrays(path)
+    beside = beside_archive(path)
+    if (features := open_beside(path, beside)) is not None:
+        arrays[KEY], digest = features, joint_sha256(digest, beside)
     has_masks = MASK_KEYS[0] in arrays
-    directed = arrays.get(_DIRECTED_KEY, np.False_)
-    if directed.dtype.kind != "b" or directed.shape != ():
-        raise InputError(
-            f"{path}: {_DIRECTED_KEY!r} must be one boolean "
-            f"(got {directed.dtype} {list(directed.shape)})"
-        )
     train, val, test = MASK_KEYS
     return make_dataset(
         name=name,
@@ -59,11 +59,22 @@ def read_npz(
         edges=arrays["edges"],
         masks=(arrays[train], arrays[val], arrays[test]) if has_masks else None,
         metric=metric,
-        directed=bool(directed),
+        directed=is_directed(path, arrays),
         sha256=digest,
         note=note,
         source=str(path),
     )
+
+
+def is_directed(path: Path, arrays: Mapping[str, AnyArray]) -> bool:
+    """Whether a file says that (u, v) differs from (v, u)."""
+    directed = arrays.get(DIRECTED_KEY, np.False_)
+    if directed.dtype.kind != "b" or directed.shape != ():
+        raise InputError(
+            f"{path}: {DIRECTED_KEY!r} must be one boolean "
+            f"(got {directed.dtype} {list(directed.shape)})"
+        )
+    return bool(directed)
 
 
 def write_npz(dataset: GraphDataset, path: str | Path) -> None:
@@ -90,7 +101,7 @@ def write_npz(dataset: GraphDataset, path: str | Path) -> None:
         "test_masks": dataset.test_masks.numpy(),
     }
     if dataset.directed:
-        arrays[_DIRECTED_KEY] = np.array(True)
+        arrays[DIRECTED_KEY] = np.array(True)
     try:
         with atomic_path(Path(path)) as temporary, temporary.open("wb") as file:
             np.savez_compressed(file, allow_pickle=False, **arrays)
@@ -108,8 +119,9 @@ def _checksum(path: Path) -> str:
 
 def _read_arrays(path: Path) -> dict[str, AnyArray]:
     """The arrays of a file that we know; anything else in it is left alone."""
+    beside = {KEY} if beside_archive(path).is_file() else set()
 
     def check(names: set[str]) -> None:
-        check_keys(str(path), names)
+        check_keys(str(path), names | beside)
 
-    return read_archive(path, [*GRAPH_KEYS, *MASK_KEYS, _DIRECTED_KEY], check)
+    return read_archive(path, [*GRAPH_KEYS, *MASK_KEYS, DIRECTED_KEY], check)

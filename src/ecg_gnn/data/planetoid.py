@@ -1,63 +1,97 @@
-"""Cora, CiteSeer and PubMed, by way of PyG."""
+"""Cora, CiteSeer and PubMed: files of their authors, pickles that are checked first."""
 
+import re
 import shutil
 import tempfile
 from pathlib import Path
 
 from ecg_gnn.checks import InputError
 from ecg_gnn.data.dataset import GraphDataset, make_dataset
+from ecg_gnn.data.download import download as fetch
+from ecg_gnn.files import atomic_folder
+from ecg_gnn.reading import first_line
+from ecg_gnn.reading.pickled import check_pickle
 
+_URL = "https://github.com/kimiyoung/planetoid/raw/master/data"
 _PYG_NAMES = {"cora": "Cora", "citeseer": "CiteSeer", "pubmed": "PubMed"}
-_RAW_PARTS = ("x", "tx", "allx", "y", "ty", "ally", "graph", "test.index")
+_INDEX = "test.index"
+_RAW_PARTS = ("x", "tx", "allx", "y", "ty", "ally", "graph", _INDEX)
+# What matrices and dictionaries of lists are pickled as, today and by Python 2.
+_HARMLESS = re.compile(
+    r"scipy\.sparse\.(\w+\.)?csr_matrix|numpy\.(ndarray|dtype)|"
+    r"numpy\.(core|_core)\.multiarray\.(_reconstruct|scalar)|_codecs\.encode|"
+    r"collections\.defaultdict|copy_?reg\._reconstructor|"
+    r"(__builtin__|builtins)\.(list|dict|object|bytes|int|long|float)"
+)
 
 
 def planetoid_present(name: str, root: Path) -> bool:
     """Whether all raw files of one graph are under the data root."""
-    raw = root / "planetoid" / _PYG_NAMES[name] / "raw"
-    return all((raw / f"ind.{name}.{part}").is_file() for part in _RAW_PARTS)
+    return all(path.is_file() for path in _raw_files(name, root))
 
 
 def load_planetoid(name: str, root: Path, *, download: bool) -> GraphDataset:
     """Read one graph, downloading it first if need be, under ten random splits."""
-    folder = root / "planetoid"
+    raw = _raw_folder(name, root)
     if not planetoid_present(name, root):
         if not download:
-            raise InputError(_advice(name, folder, "it is not there"))
-        _fetch(name, folder)
-    from torch_geometric.datasets import Planetoid
+            raise InputError(_advice(name, raw, "it is not there"))
+        _fetch(name, root)
+    for path in _raw_files(name, root):
+        if not path.name.endswith(_INDEX):  # the only one that is text
+            _check(path, name)
+    from torch_geometric.io import read_planetoid_data
 
     try:
-        data = Planetoid(str(folder), _PYG_NAMES[name])[0]
-    except Exception as error:  # unpickling damaged files can raise anything
+        # Only the raw files: what PyG makes of them it would read as any pickle.
+        data = read_planetoid_data(str(raw), name)
+        index = (raw / f"ind.{name}.{_INDEX}").read_text(encoding="ascii").split()
+        if int(data.test_mask.sum()) != len(index):
+            raise ValueError("the test nodes are not all there")
+    except Exception as error:  # damaged files can raise anything
         reason = f"{type(error).__name__} while reading it"
-        raise InputError(_advice(name, folder, reason)) from error
+        raise InputError(_advice(name, raw, reason)) from error
     return make_dataset(name=name, x=data.x, y=data.y, edges=data.edge_index.t())
 
 
-def _fetch(name: str, folder: Path) -> None:
-    """Have PyG download into a temporary folder; move it over once it is whole."""
-    from torch_geometric.datasets import Planetoid
+def _raw_folder(name: str, root: Path) -> Path:
+    return root / "planetoid" / _PYG_NAMES[name] / "raw"
 
-    pyg_name = _PYG_NAMES[name]
+
+def _raw_files(name: str, root: Path) -> list[Path]:
+    return [_raw_folder(name, root) / f"ind.{name}.{part}" for part in _RAW_PARTS]
+
+
+def _check(path: Path, name: str) -> None:
+    """Refuse a file that could run code, or that is no pickle at all."""
     try:
-        # Elsewhere at first: a failure leaves no trace in the data root.
+        check_pickle(str(path), path.read_bytes(), _HARMLESS)
+    except InputError:
+        raise
+    except Exception as error:
+        reason = f"{type(error).__name__} while reading it"
+        raise InputError(_advice(name, path.parent, reason)) from error
+
+
+def _fetch(name: str, root: Path) -> None:
+    """Download all files elsewhere, and move them over once they are whole."""
+    raw = _raw_folder(name, root)
+    try:
         with tempfile.TemporaryDirectory() as staging:
-            Planetoid(staging, pyg_name)
-            folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(dir=folder, prefix=".new-") as beside:
-                whole = shutil.move(Path(staging, pyg_name), beside)
-                # A half-filled folder of another program would stop the renaming.
-                shutil.rmtree(folder / pyg_name, ignore_errors=True)
-                Path(whole).replace(folder / pyg_name)
-    except Exception as error:  # PyG's transport decides what a dead network raises
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise InputError(_advice(name, folder, reason)) from error
+            for path in _raw_files(name, root):
+                fetch(f"{_URL}/{path.name}", Path(staging, path.name), None, None)
+            # A half-filled folder of another program would stop the renaming.
+            shutil.rmtree(raw, ignore_errors=True)
+            with atomic_folder(raw) as folder:
+                shutil.copytree(staging, folder, dirs_exist_ok=True)
+    except (InputError, OSError) as error:
+        raise InputError(_advice(name, raw, first_line(error))) from error
 
 
-def _advice(name: str, folder: Path, reason: str) -> str:
+def _advice(name: str, raw: Path, reason: str) -> str:
     """One line: what failed, and what to put where."""
     return (
         f"{name!r} cannot be loaded ({reason}): with a network it is downloaded; "
-        f"without, put PyG's raw files ind.{name}.* into "
-        f"{folder / _PYG_NAMES[name] / 'raw'}, or set --data-root / ECG_DATA"
+        f"without, put the raw files ind.{name}.* into {raw}, or set --data-root / "
+        "ECG_DATA"
     )

@@ -6,15 +6,15 @@ or raises one line: whose array, what is allowed, what came.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ecg_gnn.checks import InputError, check_choice
+from ecg_gnn.reading import AnyArray as AnyArray
 
 Metric = Literal["accuracy", "roc_auc"]
-AnyArray = NDArray[Any]
 
 GRAPH_KEYS = ("node_features", "node_labels", "edges")
 MASK_KEYS = ("train_masks", "val_masks", "test_masks")
@@ -128,7 +128,7 @@ def check_masks(
     source: str, masks: Mapping[str, AnyArray], y: NDArray[np.int64], metric: Metric
 ) -> dict[str, NDArray[np.bool_]]:
     """Splits [S, N] whose parts are non-empty, disjoint, and can be learnt from."""
-    clean = {key: _check_mask(source, key, masks[key], len(y)) for key in MASK_KEYS}
+    clean = {key: check_mask(source, key, masks[key], len(y)) for key in MASK_KEYS}
     train, val, test = (clean[key] for key in MASK_KEYS)
     if not len(train) == len(val) == len(test):
         raise InputError(
@@ -159,7 +159,7 @@ def check_masks(
     return clean
 
 
-def _check_mask(
+def check_mask(
     source: str, key: str, mask: AnyArray, num_nodes: int
 ) -> NDArray[np.bool_]:
     """One part's masks: bool [S, N], or integers that are 0 or 1; none empty."""

@@ -37,6 +37,10 @@ class FitOptions:
         split: Which of the graph's splits.
         seed: Determines everything random.
         device: auto, cpu or cuda.
+
+    Examples:
+        >>> FitOptions(embedding="none", steps=100).k is None  # the graph decides
+        True
     """
 
     embedding: str = "mlp"

@@ -187,7 +187,8 @@ def restore_embedder(
 def load_weights(module: torch.nn.Module, tensors: Mapping[str, Tensor]) -> None:
     """Give a module its weights; names and shapes must be its own."""
     try:
-        module.load_state_dict(dict(tensors))
+        # assign: a module that was built without memory takes the tensors themselves.
+        module.load_state_dict(dict(tensors), assign=True)
     except RuntimeError as error:
         reason = (str(error).splitlines() or [""])[-1].strip()
         raise InputError(

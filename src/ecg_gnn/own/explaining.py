@@ -50,6 +50,18 @@ class Explanation:
         probability: Of that class.
         neighbours: Those looked at, of the input graph first, by falling effect.
         degrees: How many neighbours it has in each graph.
+
+    Examples:
+        >>> found = Explanation(
+        ...     id="n1",
+        ...     label=None,
+        ...     predicted="yes",
+        ...     probability=0.7,
+        ...     neighbours=(),
+        ...     degrees={"input": 0},
+        ... )
+        >>> found.to_dict()["predicted"]
+        'yes'
     """
 
     id: str
@@ -74,6 +86,13 @@ def explain_node(model: Model, name: str, most: int = MOST) -> Explanation:
         model: The model.
         name: A node of the model's own graph.
         most: Neighbours per graph.
+
+    Examples:
+        >>> from ecg_gnn.own import FitOptions, fit_model, load_own_graph
+        >>> graph = load_own_graph("csbm:nodes=60")
+        >>> model = fit_model(graph, FitOptions(steps=2), Path("model"))
+        >>> sorted(explain_node(model, "0").degrees)
+        ['evolved', 'input']
     """
     if name not in model.ids:
         raise InputError(f"'node' must be in the model's graph (got {name!r})")

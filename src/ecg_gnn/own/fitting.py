@@ -3,8 +3,7 @@
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from ecg_gnn.config import RunConfig
 from ecg_gnn.data import GraphDataset, load_dataset
 from ecg_gnn.data.folder import is_graph_folder, read_manifest
 from ecg_gnn.embedders import Workspace
-from ecg_gnn.files import atomic_folder, write_json
+from ecg_gnn.files import atomic_folder, made_folder, write_json
 from ecg_gnn.nn import model_names
 from ecg_gnn.own.calibration import calibration_error
 from ecg_gnn.own.card import model_card
@@ -28,17 +27,14 @@ from ecg_gnn.own.classifier import (
     balanced_weights,
     fit_classifier,
 )
+from ecg_gnn.own.classifier_folder import read_classifier, write_classifier
 from ecg_gnn.own.defaults import FitOptions, choose_settings, wants_balance
 from ecg_gnn.own.embedding import EMBEDDINGS
 from ecg_gnn.own.graph import OwnGraph, check_free, load_graph, writing
-from ecg_gnn.own.model_folder import (
-    Model,
-    read_classifier,
-    write_classifier,
-    write_model,
-)
+from ecg_gnn.own.model_folder import Model, write_model
 from ecg_gnn.own.report import homophily
 from ecg_gnn.presets import resolve
+from ecg_gnn.reading import expanded
 
 Progress = Callable[[str, str], Callable[[int, int, float], None]]
 """Starts a display of one piece of work, by a title and a name."""
@@ -47,8 +43,13 @@ _STAGE, _STAGE_FORMAT, _STAGE_VERSION = "stage.json", "ecg-gnn stage", 1
 
 
 def load_own_graph(spec: str, data_root: str | Path | None = None) -> OwnGraph:
-    """A graph folder, or any other dataset with numbers for names."""
-    path = Path(spec).expanduser()
+    """A graph folder, or any other dataset with numbers for names.
+
+    Examples:
+        >>> load_own_graph("csbm:nodes=60").ids[:3]
+        ('0', '1', '2')
+    """
+    path = expanded(spec)
     if is_graph_folder(path):
         return load_graph(path)
     dataset = load_dataset(spec, data_root=data_root)
@@ -79,6 +80,13 @@ def fit_model(
         options: How; None is chosen by the graph.
         out: The folder to write.
         progress: Told how it goes.
+
+    Examples:
+        >>> from ecg_gnn.own import FitOptions, load_own_graph
+        >>> graph = load_own_graph("csbm:nodes=60")
+        >>> model = fit_model(graph, FitOptions(steps=2), Path("model"))
+        >>> list(model.metrics)  # the model, the plain network, the control
+        ['mlp', 'none', 'identity']
     """
     check_free(out)
     check_choice("embedding", options.embedding, EMBEDDINGS)
@@ -94,7 +102,7 @@ def fit_model(
     work = out.parent / f".{out.name}.fit"
     fitter = _Fitter(dataset, config, weights, work, progress)
     names = dict.fromkeys([options.embedding, "none", "identity"])
-    with writing(out), _without_empty(work):
+    with writing(out), made_folder(work):
         fitted = {name: fitter.fit(name) for name in names}
         model = Model(
             classifier=fitted[options.embedding],
@@ -112,17 +120,6 @@ def fit_model(
     return model
 
 
-@contextmanager
-def _without_empty(work: Path) -> Iterator[None]:
-    """Leave a folder of finished parts behind only if there are any."""
-    try:
-        yield
-    except BaseException:
-        with suppress(OSError):
-            work.rmdir()
-        raise
-
-
 @dataclass(frozen=True, eq=False)
 class _Fitter:
     """Fits variants one by one; a finished one is read again and not fitted twice."""
@@ -137,7 +134,6 @@ class _Fitter:
         stage = self.work / f"{name}-{self._key(name)}"
         if (found := self._finished(stage)) is not None:
             return found
-        self.work.mkdir(parents=True, exist_ok=True)
         fitted, _ = fit_classifier(
             self.dataset,
             self.dataset.split(0),

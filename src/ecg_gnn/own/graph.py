@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from safetensors import SafetensorError
+
 from ecg_gnn.checks import InputError
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.data.folder import (
@@ -22,8 +24,10 @@ from ecg_gnn.data.folder import (
 from ecg_gnn.files import atomic_folder, write_json
 from ecg_gnn.own.features import FeaturePipeline
 from ecg_gnn.own.features.pipeline import array_names
+from ecg_gnn.reading import expanded
 
 FEATURES = "features.npz"
+_COLUMNS = ("id", "source", "target", "label")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -38,6 +42,12 @@ class OwnGraph:
         features: Makes features of tables with the same columns; None where the graph
             came without columns.
         report: What was found on the way in.
+
+    Examples:
+        >>> from ecg_gnn.own import load_own_graph
+        >>> graph = load_own_graph("csbm:nodes=60")
+        >>> graph.dataset.num_nodes, graph.classes
+        (60, ('0', '1'))
     """
 
     dataset: GraphDataset
@@ -71,8 +81,8 @@ def writing(path: Path) -> Iterator[None]:
     """Say which output could not be written, and why."""
     try:
         yield
-    except OSError as error:
-        reason = error.strerror or str(error)
+    except (OSError, SafetensorError) as error:  # the latter of a full disk, too
+        reason = getattr(error, "strerror", None) or str(error)
         raise InputError(f"{path}: cannot be written ({reason})") from error
 
 
@@ -90,28 +100,37 @@ def check_free(path: Path) -> None:
 
 def load_graph(path: str | Path) -> OwnGraph:
     """Read a folder that ``save`` wrote."""
-    path = Path(path).expanduser()
+    path = expanded(path)
     found = read_graph_folder(path)
     manifest, features = found.manifest, None
     if manifest.get("features") is not None:
         features = read_features(path, manifest)
-    columns = entry(manifest, "columns", dict, path)
-    if not all(isinstance(name, str) for name in columns.values()):
-        raise InputError(f"{path}: 'columns' must be names (got {columns})")
     if features is not None and len(features.names) != found.dataset.num_features:
         raise InputError(f"{path}: the feature pipeline does not fit the features")
     return OwnGraph(
         dataset=found.dataset,
         ids=found.ids,
         classes=found.classes,
-        columns=columns,
+        columns=read_columns(path, manifest),
         features=features,
         report=entry(manifest, "report", dict, path),
     )
 
 
+def read_columns(path: Path, manifest: Mapping[str, Any]) -> dict[str, str]:
+    """Which columns were the id, the label, source and target."""
+    found: dict[str, str] = entry(manifest, "columns", dict, path)
+    if sorted(found) != sorted(_COLUMNS) or not all(
+        isinstance(name, str) for name in found.values()
+    ):
+        raise InputError(
+            f"{path}: 'columns' must name {list(_COLUMNS)} (got {found!r:.60})"
+        )
+    return found
+
+
 def read_features(path: Path, manifest: Mapping[str, Any]) -> FeaturePipeline:
     """The feature pipeline of a graph's or a model's folder."""
     state = entry(manifest, "features", dict, path)
-    arrays = read_folder_arrays(path / FEATURES, array_names(state))
+    arrays = read_folder_arrays(path / FEATURES, array_names(str(path), state))
     return FeaturePipeline.from_state(str(path), state, arrays)

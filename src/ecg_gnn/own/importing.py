@@ -1,5 +1,6 @@
 """From tables of nodes and edges to a checked graph with features and a report."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,8 +23,11 @@ from ecg_gnn.own.features import fit_features
 from ecg_gnn.own.features.kinds import KINDS
 from ecg_gnn.own.graph import OwnGraph
 from ecg_gnn.own.report import describe_import
-from ecg_gnn.own.tables import MAX_CELLS, Table, read_table
+from ecg_gnn.own.tables import Table, read_table
+from ecg_gnn.reading import max_cells
 
+# Longer numbers are names: Python refuses to read them, too.
+_WHOLE = re.compile(r"-?\d{1,100}")
 _PARTS = {
     "train": 0,
     "training": 0,
@@ -52,6 +56,10 @@ class ImportOptions:
         num_splits: How many stratified splits are drawn where no column says.
         seed: Of those splits.
         max_cells: The most rows times columns of a table or of the features.
+
+    Examples:
+        >>> ImportOptions(label="kind", kinds={"zip": "categorical"}).directed
+        False
     """
 
     label: str
@@ -66,7 +74,7 @@ class ImportOptions:
     hashed: bool = False
     num_splits: int = 10
     seed: int = 0
-    max_cells: int = MAX_CELLS
+    max_cells: int = field(default_factory=max_cells)
 
     def __post_init__(self) -> None:
         for name, kind in self.kinds.items():
@@ -80,11 +88,27 @@ def import_files(
     *,
     delimiter: str | None = None,
 ) -> OwnGraph:
-    """Read two files (.csv, .tsv or .parquet) and make a graph of them."""
+    r"""Read two files (.csv, .tsv or .parquet) and make a graph of them.
+
+    Args:
+        nodes: A row per node.
+        edges: A row per edge.
+        options: Which columns are what.
+        delimiter: Of CSV files; a comma unless given.
+
+    Examples:
+        >>> from ecg_gnn.own import ImportOptions
+        >>> rows = [f"n{i},{i},{'ab'[i % 2]}" for i in range(12)]
+        >>> _ = Path("nodes.csv").write_text("\n".join(["id,size,kind", *rows]))
+        >>> _ = Path("edges.csv").write_text("source,target\nn0,n1\nn1,n2")
+        >>> graph = import_files("nodes.csv", "edges.csv", ImportOptions(label="kind"))
+        >>> graph.classes, graph.dataset.num_edges
+        (('a', 'b'), 2)
+    """
     limit = options.max_cells
     return import_tables(
-        read_table(nodes, delimiter=delimiter, max_cells=limit),
-        read_table(edges, delimiter=delimiter, max_cells=limit),
+        read_table(nodes, delimiter=delimiter, most=limit),
+        read_table(edges, delimiter=delimiter, most=limit),
         options,
     )
 
@@ -123,7 +147,7 @@ def assemble(
     )
     dataset = make_dataset(
         name=Path(nodes.source).stem,
-        x=pipeline.transform(nodes, max_cells=options.max_cells),
+        x=pipeline.transform(nodes, most=options.max_cells),
         y=y,
         edges=pairs,
         masks=_masks(nodes, options.splits, y) if options.splits else None,
@@ -147,7 +171,7 @@ def assemble(
 def class_names(labels: Sequence[str | None]) -> tuple[str, ...]:
     """The classes that occur, in the order of numbers if all are whole numbers."""
     found = {text for text in labels if text is not None}
-    whole = all(text.lstrip("-").isdecimal() for text in found)
+    whole = all(_WHOLE.fullmatch(text) for text in found)
     return tuple(sorted(found, key=lambda text: (int(text) if whole else 0, text)))
 
 

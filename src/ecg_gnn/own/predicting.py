@@ -32,6 +32,14 @@ class Predictions:
         classes: The name of every class.
         num_new: How many of the nodes the model had never seen.
         notes: What a user should know.
+
+    Examples:
+        >>> shares = np.array([[0.3, 0.7]])
+        >>> found = Predictions(
+        ...     ids=("n1",), probabilities=shares, classes=("no", "yes"), num_new=0
+        ... )
+        >>> found.columns()["predicted"]
+        ['yes']
     """
 
     ids: tuple[str, ...]
@@ -60,7 +68,15 @@ class Predictions:
 
 
 def predict_stored(model: Model, *, every: bool = False) -> Predictions:
-    """Predict nodes of the model's own graph: those without a class, or every one."""
+    """Predict nodes of the model's own graph: those without a class, or every one.
+
+    Examples:
+        >>> from ecg_gnn.own import FitOptions, fit_model, load_own_graph
+        >>> graph = load_own_graph("csbm:nodes=60")
+        >>> model = fit_model(graph, FitOptions(steps=2), Path("model"))
+        >>> predict_stored(model, every=True).probabilities.shape
+        (60, 2)
+    """
     chosen = (model.dataset.y == UNLABELLED).numpy() | every
     if not chosen.any():
         raise InputError(
@@ -76,7 +92,9 @@ def predict_stored(model: Model, *, every: bool = False) -> Predictions:
     )
 
 
-def predict_nodes(model: Model, nodes: Table, edges: Table | None) -> Predictions:
+def predict_nodes(
+    model: Model, nodes: Table, edges: Table | None, *, most: int | None = None
+) -> Predictions:
     """Predict the nodes of a table, new ones joined to the model's graph.
 
     Args:
@@ -84,6 +102,20 @@ def predict_nodes(model: Model, nodes: Table, edges: Table | None) -> Prediction
         nodes: A row per node, with the columns that the model knows; nodes that its
             graph has are predicted with the features it has of them.
         edges: Edges of new nodes, to each other and to nodes of the model's graph.
+        most: See :func:`ecg_gnn.reading.check_cells`.
+
+    Examples:
+        >>> from ecg_gnn.own import FitOptions, ImportOptions, Table
+        >>> from ecg_gnn.own import fit_model, import_tables
+        >>> names = [f"n{i}" for i in range(12)]
+        >>> columns = {"id": names, "size": list("123456" * 2), "kind": list("ab" * 6)}
+        >>> pairs = Table("edges", {"source": names[1:], "target": names[:-1]})
+        >>> options = ImportOptions(label="kind")
+        >>> graph = import_tables(Table("nodes", columns), pairs, options)
+        >>> model = fit_model(graph, FitOptions(steps=2), Path("model"))
+        >>> new = Table("new", {"id": ["x"], "size": ["3"]})
+        >>> predict_nodes(model, new, None).num_new
+        1
     """
     if model.features is None:
         raise InputError(
@@ -91,7 +123,7 @@ def predict_nodes(model: Model, nodes: Table, edges: Table | None) -> Prediction
             "import`): it can only predict that graph's own nodes"
         )
     named = number_nodes(nodes, model.columns["id"])
-    x = torch.from_numpy(model.features.transform(nodes))
+    x = torch.from_numpy(model.features.transform(nodes, most=most))
     stored = {name: place for place, name in enumerate(model.ids)}
     is_new = [name not in stored for name in named]
     numbers = dict(stored)

@@ -1,26 +1,33 @@
 """Whole graphs in one file or object: NPZ, a saved PyG ``Data``, NetworkX, GraphML."""
 
-import zipfile
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file
 from torch import Tensor
 
 from ecg_gnn.checks import InputError, check_choice
-from ecg_gnn.data.archive import check_sizes, read_archive
-from ecg_gnn.data.validate import MASK_KEYS, AnyArray, check_edges, check_keys
+from ecg_gnn.data.npz import DIRECTED_KEY, is_directed
+from ecg_gnn.data.validate import (
+    GRAPH_KEYS,
+    MASK_KEYS,
+    AnyArray,
+    check_edges,
+    check_keys,
+    check_mask,
+)
 from ecg_gnn.own.graph import OwnGraph
 from ecg_gnn.own.importing import ImportOptions, assemble, import_tables
-from ecg_gnn.own.tables import Column, Table, as_text, check_cells
+from ecg_gnn.own.tables import Column, Table, as_text
+from ecg_gnn.reading import check_cells, read_archive, refusing
+from ecg_gnn.reading.tensors import dense_array, read_safetensors, read_torch
 
 LABEL, ID = "label", "id"
-_OPTIONAL_KEYS = ("node_ids",)
+_NAMES = "node_ids"
+_SAVED = "a PyG Data, or a dictionary of its tensors, as torch.save writes it"
 _DATA_KEYS = ("x", "y", "edge_index", "train_mask", "val_mask", "test_mask")
 
 
@@ -62,7 +69,7 @@ def from_networkx(graph: Any, options: ImportOptions) -> OwnGraph:
         "source": [u for u, _ in pairs],
         "target": [v for _, v in pairs],
     }
-    check_cells("graph", len(columns[ID]), len(columns), options.max_cells)
+    check_cells("graph", [len(columns[ID]), len(columns)], options.max_cells)
     options = replace(
         options, id=ID, source="source", target="target", directed=graph.is_directed()
     )
@@ -73,9 +80,10 @@ def _read_npz(path: Path, options: ImportOptions) -> OwnGraph:
     def check(names: set[str]) -> None:
         check_keys(str(path), names)
 
-    known = ["node_features", "node_labels", "edges", *MASK_KEYS, *_OPTIONAL_KEYS]
-    arrays = read_archive(path, known, check)
-    return _from_arrays(str(path), arrays, options)
+    known = [*GRAPH_KEYS, *MASK_KEYS, _NAMES, DIRECTED_KEY]
+    arrays = read_archive(path, known, check, most=options.max_cells)
+    directed = options.directed or is_directed(path, arrays)
+    return _from_arrays(str(path), arrays, replace(options, directed=directed))
 
 
 def _read_pt(path: Path, options: ImportOptions) -> OwnGraph:
@@ -84,40 +92,23 @@ def _read_pt(path: Path, options: ImportOptions) -> OwnGraph:
     from torch_geometric.data.storage import GlobalStorage
 
     allowed = [Data, DataEdgeAttr, DataTensorAttr, GlobalStorage]
-    try:
-        with zipfile.ZipFile(path) as archive:
-            check_sizes(path, archive)
-        # weights_only: tensors and the classes named here, nothing that can run code.
-        with torch.serialization.safe_globals(allowed):
-            found = torch.load(path, map_location="cpu", weights_only=True)
+    found = read_torch(path, _SAVED, allowed, most=options.max_cells)
+    with refusing(str(path), _SAVED):
         values = found if isinstance(found, dict) else found.to_dict()
-    except InputError:
-        raise
-    # Refused classes and damaged bytes raise a dozen types.
-    except Exception as error:
-        reason = (str(error).splitlines() or [""])[0]
-        raise InputError(
-            f"{path}: must be a PyG Data, or a dictionary of its tensors, as "
-            f"torch.save writes it (got {type(error).__name__}: {reason:.120})"
-        ) from error
     return _from_tensors(str(path), values, options)
 
 
 def _read_safetensors(path: Path, options: ImportOptions) -> OwnGraph:
-    try:
-        return _from_tensors(str(path), load_file(path), options)
-    except (SafetensorError, OSError) as error:
-        raise InputError(f"{path}: must be a safetensors file ({error})") from error
+    found = read_safetensors(path, most=options.max_cells)
+    return _from_tensors(str(path), found, options)
 
 
 def _read_graphml(path: Path, options: ImportOptions) -> OwnGraph:
     import networkx as nx
 
-    try:
+    with refusing(str(path), "a GraphML file"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of keys without a type, which are texts
         graph = nx.read_graphml(path)
-    except Exception as error:  # the parser's and the reader's own, of many types
-        reason = (str(error).splitlines() or [""])[0]
-        raise InputError(f"{path}: must be a GraphML file ({reason:.120})") from error
     return from_networkx(graph, options)
 
 
@@ -129,15 +120,20 @@ def _from_tensors(
             raise InputError(
                 f"{source}: must have the tensors x, y and edge_index (no {key!r})"
             )
-    arrays: dict[str, AnyArray] = {
-        "node_features": _numpy(values["x"]),
-        "node_labels": _numpy(values["y"]).reshape(-1),
-        "edges": _numpy(values["edge_index"]).T,
+    masks = [key.removesuffix("s") for key in MASK_KEYS]
+    found = {
+        key: dense_array(f"{source}: {key!r}", value, most=options.max_cells)
+        for key, value in values.items()
+        if key in ("x", "y", "edge_index", *masks) and isinstance(value, Tensor)
     }
-    for key in MASK_KEYS:
-        mask = values.get(key.removesuffix("s"))
-        if isinstance(mask, Tensor):
-            arrays[key] = np.atleast_2d(_numpy(mask).T)
+    arrays: dict[str, AnyArray] = {
+        "node_features": found["x"],
+        "node_labels": found["y"].reshape(-1),
+        "edges": found["edge_index"].T,
+    }
+    for key, mask in zip(MASK_KEYS, masks, strict=True):
+        if mask in found:
+            arrays[key] = np.atleast_2d(found[mask].T)
     check_keys(source, arrays)
     return _from_arrays(source, arrays, options)
 
@@ -153,12 +149,9 @@ def _from_arrays(
             f"{source}: must have features [N, F] and labels [N] (got {x.dtype} "
             f"{list(x.shape)} and {list(y.shape)})"
         )
-    check_cells(source, x.shape[0], x.shape[1], options.max_cells)
     pairs = check_edges(source, arrays["edges"], len(x))
-    ids = tuple(map(str, arrays.get("node_ids", np.arange(len(x))).tolist()))
-    if len(set(ids)) != len(x):
-        raise InputError(f"{source}: 'node_ids' must name each of {len(x)} nodes once")
-    columns: dict[str, Column] = {LABEL: _labels(y), ID: list(ids)}
+    ids = _ids(source, arrays.get(_NAMES, np.arange(len(x))), len(x))
+    columns: dict[str, Column] = {LABEL: _labels(source, y), ID: list(ids)}
     for place in range(x.shape[1]):
         columns[f"x{place}"] = x[:, place].astype(np.float64)
     names = tuple(f"x{place}" for place in range(x.shape[1]))
@@ -175,8 +168,23 @@ def _from_arrays(
     return assemble(Table(source, columns), ids, pairs, ends, given)
 
 
-def _labels(y: AnyArray) -> list[str | None]:
+def _ids(source: str, names: AnyArray, num_nodes: int) -> tuple[str, ...]:
+    """Names of nodes, given as texts or as whole numbers."""
+    fits = names.shape == (num_nodes,) and names.dtype.kind in "Uiu"
+    found = tuple(map(str, names.tolist())) if fits else ()
+    if len(set(found)) != num_nodes:
+        raise InputError(
+            f"{source}: {_NAMES!r} must name each of {num_nodes} nodes once"
+        )
+    return found
+
+
+def _labels(source: str, y: AnyArray) -> list[str | None]:
     """Labels as names; a negative number is none."""
+    if y.dtype.kind not in "iufbU":
+        raise InputError(
+            f"{source}: labels must be numbers or texts (got dtype {y.dtype})"
+        )
     numeric = y.dtype.kind in "iuf"
     return [
         None
@@ -190,30 +198,27 @@ def _add_splits(
     source: str, columns: dict[str, Column], arrays: Mapping[str, AnyArray]
 ) -> tuple[str, ...]:
     """Masks as columns that say train, val and test."""
-    masks = [arrays[key] for key in MASK_KEYS if key in arrays]
+    num_nodes = len(columns[ID])
+    masks = [
+        check_mask(source, key, arrays[key], num_nodes)
+        for key in MASK_KEYS
+        if key in arrays
+    ]
     if not masks:
         return ()
-    shapes = {mask.shape for mask in masks}
-    (shape,) = shapes if len(shapes) == 1 else [(0,)]
-    num_nodes = len(columns[ID])
-    if len(shape) != 2 or shape[1] != num_nodes or not shape[0]:
+    if len({len(mask) for mask in masks}) != 1:
         raise InputError(
-            f"{source}: masks must be [S, {num_nodes}] (got {sorted(shapes)})"
+            f"{source}: masks must have as many splits as each other (got "
+            f"{[len(mask) for mask in masks]})"
         )
+    train, val, test = masks
+    if ((train & val) | (train & test) | (val & test)).any():
+        raise InputError(f"{source}: train, val and test must not overlap")
     words = np.array(["", "train", "val", "test"])
-    for split in range(shape[0]):
-        said = sum(
-            (place + 1) * (mask[split] != 0).astype(int)
-            for place, mask in enumerate(masks)
-        )
-        if sum((mask[split] != 0).astype(int) for mask in masks).max() > 1:
-            raise InputError(f"{source}: train, val and test must not overlap")
-        columns[f"split{split}"] = words[said].tolist()
-    return tuple(f"split{split}" for split in range(shape[0]))
-
-
-def _numpy(tensor: Tensor) -> AnyArray:
-    return np.asarray(tensor.detach().cpu().to_dense().numpy())
+    names = tuple(f"split{split}" for split in range(len(train)))
+    for name, *parts in zip(names, train, val, test, strict=True):
+        columns[name] = words[parts[0] + 2 * parts[1] + 3 * parts[2]].tolist()
+    return names
 
 
 _READERS: dict[str, Callable[[Path, ImportOptions], OwnGraph]] = {

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,17 +12,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecg_gnn.checks import InputError, MissingExtraError, check_choice
+from ecg_gnn.checks import InputError, check_choice
+from ecg_gnn.own.parquet import read_parquet, write_parquet
+from ecg_gnn.reading import check_cells, max_cells
 
 Column = list[str | None] | NDArray[np.float64]
 """Texts as the file has them, or numbers where a file has numbers (NaN: missing)."""
 
-MAX_CELLS = 500_000_000
-"""Rows times columns of one table, unless the caller allows more."""
-
 # As files write "no value"; a name of a node may be NA (Namibia) but not empty.
 _MISSING = frozenset(["", "na", "n/a", "nan", "null", "none"])
 _NO_ID = frozenset(["", "nan"])
+_LONGEST = 4  # of these words: longer texts need not be looked at
+_CELL = 131_072
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +32,11 @@ class Table:
 
     source: str
     columns: dict[str, Column]
+
+    def __post_init__(self) -> None:
+        for name, column in self.columns.items():
+            if not isinstance(column, np.ndarray):
+                _check_texts(self.source, name, column)
 
     @property
     def num_rows(self) -> int:
@@ -58,7 +65,7 @@ class Table:
         """A column of names of nodes: none may be missing."""
         found = [as_text(value) for value in self.column(name, purpose)]
         for row, text in enumerate(found):
-            if text is None or text.lower() in _NO_ID:
+            if text is None or _is_one_of(_NO_ID, text):
                 raise InputError(
                     f"{self.source}: {name!r} must have a value in every row (got none "
                     f"in row {row + 1})"
@@ -77,23 +84,28 @@ def as_text(value: str | float | None) -> str | None:
 
 def is_missing(text: str | None) -> bool:
     """Whether a text stands for no value."""
-    return text is None or text.strip().lower() in _MISSING
+    return text is None or _is_one_of(_MISSING, text.strip())
+
+
+def _is_one_of(words: frozenset[str], text: str) -> bool:
+    return len(text) <= _LONGEST and text.lower() in words
 
 
 def read_table(
-    path: str | Path, *, delimiter: str | None = None, max_cells: int = MAX_CELLS
+    path: str | Path, *, delimiter: str | None = None, most: int | None = None
 ) -> Table:
     """Read a table by its file's ending: .csv, .tsv, .txt or .parquet.
 
     Args:
         path: The file.
         delimiter: Of a text file; by default a tab for .tsv and else a comma.
-        max_cells: The most rows times columns that are read.
+        most: See :func:`ecg_gnn.reading.check_cells`.
     """
     path = Path(path)
     check_choice("ending of " + str(path), path.suffix.lower(), _READERS)
     try:
-        columns = _READERS[path.suffix.lower()](path, delimiter, max_cells)
+        path.open("rb").close()
+        columns = _READERS[path.suffix.lower()](path, delimiter, max_cells(most))
     except OSError as error:
         reason = error.strerror or str(error)
         raise InputError(f"{path}: cannot be read ({reason})") from error
@@ -103,14 +115,16 @@ def read_table(
     return table
 
 
-def _read_csv(path: Path, delimiter: str | None, max_cells: int) -> dict[str, Column]:
+def _read_csv(path: Path, delimiter: str | None, most: int) -> dict[str, Column]:
     delimiter = delimiter or ("\t" if path.suffix.lower() == ".tsv" else ",")
     if len(delimiter) != 1 or delimiter in '"\r\n':
         raise InputError(f"'delimiter' must be one character (got {delimiter!r})")
     try:
+        # A text may be one long cell; without this it must not pass _CELL.
+        csv.field_size_limit(max(_CELL, min(most, sys.maxsize)))
         # newline="": a quoted cell may have lines of its own.
         with path.open(encoding="utf-8-sig", newline="") as file:
-            return _columns(path, _rows(file, delimiter), max_cells)
+            return _columns(path, _rows(file, delimiter), most)
     except (UnicodeDecodeError, csv.Error) as error:
         raise InputError(
             f"{path}: must be whole CSV text in UTF-8 (got {error})"
@@ -122,9 +136,7 @@ def _rows(file: io.TextIOBase, delimiter: str) -> Iterator[list[str]]:
     return (row for row in csv.reader(file, delimiter=delimiter, strict=True) if row)
 
 
-def _columns(
-    path: Path, rows: Iterator[list[str]], max_cells: int
-) -> dict[str, Column]:
+def _columns(path: Path, rows: Iterator[list[str]], most: int) -> dict[str, Column]:
     header = [name.strip() for name in next(rows, [])]
     header = [name or f"column_{place}" for place, name in enumerate(header, 1)]
     _check_header(str(path), header)
@@ -135,19 +147,10 @@ def _columns(
                 f"{path}: every row must have {len(header)} cells, as the header (got "
                 f"{len(row)} in row {number})"
             )
-        check_cells(str(path), number, len(header), max_cells)
+        check_cells(str(path), [number, len(header)], most)
         for column, cell in zip(cells, row, strict=True):
             column.append(cell)
     return dict(zip(header, cells, strict=True))
-
-
-def check_cells(source: str, rows: int, columns: int, max_cells: int) -> None:
-    """Refuse a table that is larger than the caller wants to hold."""
-    if rows * columns > max_cells:
-        raise InputError(
-            f"{source}: must have at most {max_cells} cells, or --max-cells must be "
-            f"raised (got {rows} rows of {columns} columns)"
-        )
 
 
 def _check_header(source: str, header: Sequence[str]) -> None:
@@ -157,60 +160,43 @@ def _check_header(source: str, header: Sequence[str]) -> None:
         raise InputError(f"{source}: every column must have a name of its own ({got})")
 
 
-def _read_parquet(path: Path, _: str | None, max_cells: int) -> dict[str, Column]:
-    parquet = _pyarrow_parquet()
+def _check_texts(source: str, name: str, texts: Sequence[str | None]) -> None:
+    """Refuse texts that could not be kept: arrays end at NUL, UTF-8 is whole."""
+    # Each once: a column may repeat a long text that is in memory once.
+    if _can_be_kept("".join({name, *(text or "" for text in texts)})):
+        return
+    rows = [row for row, text in enumerate(texts, 1) if not _can_be_kept(text or "")]
+    where = f"in row {rows[0]}" if rows else "in its name"
+    raise InputError(
+        f"{source}: {name!r} must be texts without NUL and half characters (got such "
+        f"{where})"
+    )
+
+
+def _can_be_kept(text: str) -> bool:
     try:
-        with parquet.ParquetFile(path) as file:
-            meta = file.metadata
-            check_cells(str(path), meta.num_rows, meta.num_columns, max_cells)
-            table = file.read()
-            _check_header(str(path), table.column_names)
-            return {
-                name: _from_arrow(str(path), name, table.column(name))
-                for name in table.column_names
-            }
-    except InputError:
-        raise
-    # Damaged files raise many types, among them OSError without a number.
-    except Exception as error:
-        reason = (str(error).splitlines() or [""])[0]
-        raise InputError(f"{path}: must be a whole Parquet file ({reason})") from error
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return "\0" not in text
 
 
-def _from_arrow(source: str, name: str, column: Any) -> Column:
-    import pyarrow as pa
-
-    kind = column.type
-    if pa.types.is_floating(kind):
-        return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
-    if pa.types.is_nested(kind) or pa.types.is_binary(kind):
-        raise InputError(
-            f"{source}: {name!r} must be numbers or texts (got the type {kind})"
-        )
-    return [None if value is None else str(value) for value in column.to_pylist()]
+def _read_parquet(path: Path, _: str | None, most: int) -> dict[str, Column]:
+    found = read_parquet(path, most)
+    _check_header(str(path), [name for name, _ in found])
+    return dict(found)
 
 
 def write_table(path: Path, columns: Mapping[str, Iterable[Any]]) -> None:
     """Write columns to a .csv, .tsv or .parquet file; the caller makes it atomic."""
     if path.suffix.lower() == ".parquet":
-        parquet = _pyarrow_parquet()
-        import pyarrow as pa
-
-        parquet.write_table(pa.table({k: list(v) for k, v in columns.items()}), path)
+        write_parquet(path, columns)
         return
     delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, delimiter=delimiter)
         writer.writerow(columns)
         writer.writerows(zip(*columns.values(), strict=True))
-
-
-def _pyarrow_parquet() -> Any:
-    try:
-        from pyarrow import parquet
-    except ImportError:
-        raise MissingExtraError("pyarrow", "parquet", "a Parquet file") from None
-    return parquet
 
 
 def _some(names: Sequence[str], most: int = 8) -> str:

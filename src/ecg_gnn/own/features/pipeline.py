@@ -17,7 +17,8 @@ from ecg_gnn.own.features.blocks import (
     TextBlock,
 )
 from ecg_gnn.own.features.kinds import KINDS, NO_VALUES, guess_kind
-from ecg_gnn.own.tables import Table, check_cells
+from ecg_gnn.own.tables import Table
+from ecg_gnn.reading import check_cells
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,15 +52,14 @@ class FeaturePipeline:
             for name in block.columns
         }
 
-    def transform(self, table: Table, *, max_cells: int | None = None) -> Features:
+    def transform(self, table: Table, *, most: int | None = None) -> Features:
         """Features of every row, ``[N, F]``; columns that are missing are named."""
         if missing := [name for name in self.columns if name not in table.columns]:
             raise InputError(
                 f"{table.source}: must have the columns that the features are made of "
                 f"(missing: {missing}; the file has {list(table.columns)[:20]})"
             )
-        if max_cells is not None:
-            check_cells("features", table.num_rows, len(self.names), max_cells)
+        check_cells("features", [table.num_rows, len(self.names)], most)
         found = np.hstack([block.transform(table) for block in self.blocks])
         return np.ascontiguousarray(found, dtype=np.float32)
 
@@ -99,12 +99,12 @@ class FeaturePipeline:
             raise InputError(f"{source}: the feature pipeline is damaged") from error
 
 
-def array_names(state: Mapping[str, Any]) -> list[str]:
+def array_names(source: str, state: Mapping[str, Any]) -> list[str]:
     """The arrays that a described pipeline needs."""
     needed = {"numeric": ("medians", "means", "scales"), "text": ("idf",)}
     blocks = state.get("blocks")
     if not isinstance(blocks, list) or not all(isinstance(b, dict) for b in blocks):
-        raise InputError("the feature pipeline is damaged")
+        raise InputError(f"{source}: the feature pipeline is damaged")
     return [
         f"{place}.{key}"
         for place, block in enumerate(blocks)

@@ -1,0 +1,131 @@
+"""Arrays out of .npy and .npz files.
+
+Nothing is extracted to a disk and nothing pickled is loaded; members of an archive
+other than those asked for are left alone, whatever their names are.
+"""
+
+import math
+import zipfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecg_gnn.checks import InputError
+from ecg_gnn.reading.limits import check_cells
+from ecg_gnn.reading.refusal import refusing
+
+AnyArray = NDArray[Any]
+
+# Deflate cannot shrink data more than this; a file that claims to is made to hurt.
+_MAX_DEFLATE_RATIO = 1032
+_HEADERS: dict[tuple[int, int], Callable[[IO[bytes]], tuple[Any, bool, Any]]] = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
+
+
+def read_archive(
+    path: Path,
+    known: Iterable[str] | None,
+    check: Callable[[set[str]], None] | None = None,
+    *,
+    most: int | None = None,
+) -> dict[str, AnyArray]:
+    """Those of the ``known`` arrays that an .npz file has.
+
+    Args:
+        path: The file.
+        known: Names of arrays, without ``.npy``; None is all there are.
+        check: Told all names in the file before any array is read; may refuse them.
+        most: See :func:`ecg_gnn.reading.limits.check_cells`, here for every array.
+    """
+    with refusing(str(path), "a whole .npz file"), zipfile.ZipFile(path) as archive:
+        check_archive(path, archive)
+        members = {name: name.removesuffix(".npy") for name in archive.namelist()}
+        if check is not None:
+            check(set(members.values()))
+        wanted = list(members.values() if known is None else known)
+        return {
+            key: _read_member(f"{path}: {key!r}", archive, f"{key}.npy", most)
+            for key in wanted
+            if f"{key}.npy" in members
+        }
+
+
+def read_array_file(path: Path, *, most: int | None = None) -> AnyArray:
+    """The one array of an .npy file."""
+    with refusing(str(path), "a whole .npy file"):
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            _check_header(str(path), file, size, most)
+        with path.open("rb") as file:
+            return _read_array(str(path), file)
+
+
+def check_archive(path: Path, archive: zipfile.ZipFile) -> None:
+    """Refuse an archive that claims to unpack to more than its bytes could hold."""
+    claimed = sum(member.file_size for member in archive.infolist())
+    possible = _MAX_DEFLATE_RATIO * path.stat().st_size
+    if claimed > possible:
+        raise InputError(
+            f"{path}: must unpack to at most {possible} bytes, given its own size "
+            f"(got a claim of {claimed})"
+        )
+    names = archive.namelist()
+    if len(set(names)) != len(names):  # which of two is read differs between readers
+        raise InputError(f"{path}: must have every member once (got some twice)")
+    for member in archive.infolist():
+        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise InputError(
+                f"{path}: {member.filename!r} must be stored or deflated (got "
+                f"compression type {member.compress_type})"
+            )
+
+
+def _read_member(
+    source: str, archive: zipfile.ZipFile, name: str, most: int | None
+) -> AnyArray:
+    with archive.open(name) as member:
+        _check_header(source, member, archive.getinfo(name).file_size, most)
+    with archive.open(name) as member:
+        return _read_array(source, member)
+
+
+def _check_header(source: str, file: IO[bytes], size: int, most: int | None) -> None:
+    """Refuse an array by what it says of itself, before memory is taken for it."""
+    version = np.lib.format.read_magic(file)
+    shape, _, dtype = _HEADERS[version](file)
+    if dtype.hasobject:
+        raise InputError(
+            f"{source} must be an array of plain numbers (got pickled Python objects, "
+            "which are never loaded)"
+        )
+    if min(shape, default=0) < 0:
+        raise InputError(f"{source} must not have a negative shape (got {list(shape)})")
+    check_cells(source, shape, most, itemsize=dtype.itemsize)
+    claimed = math.prod(shape) * dtype.itemsize
+    if claimed != size - file.tell():
+        raise InputError(
+            f"{source} must have the {claimed} bytes of its shape {list(shape)} (got "
+            f"{size - file.tell()})"
+        )
+
+
+def _read_array(source: str, file: IO[bytes]) -> AnyArray:
+    array: AnyArray = np.lib.format.read_array(file, allow_pickle=False)
+    file.read(1)  # an archive compares the checksum at the end
+    if array.dtype.kind == "U":
+        _check_texts(source, array)
+    # In this machine's order of bytes, which torch insists on.
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
+
+
+def _check_texts(source: str, array: AnyArray) -> None:
+    """Refuse texts that Python or UTF-8 could not hold."""
+    codes = np.ascontiguousarray(array).reshape(-1).view(array.dtype.byteorder + "u4")
+    surrogate = (codes >= 0xD800) & (codes <= 0xDFFF)
+    if surrogate.any() or (codes > 0x10FFFF).any():
+        raise InputError(f"{source} must be texts in Unicode (got other bytes)")

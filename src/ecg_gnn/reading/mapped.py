@@ -1,0 +1,78 @@
+"""Arrays that stay in their files: only what is asked for is read."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecg_gnn.checks import InputError
+from ecg_gnn.reading.refusal import refusing
+
+
+@dataclass(frozen=True)
+class MappedFile:
+    """Where in which file a float32 array lies, row after row.
+
+    Attributes:
+        path: The file.
+        offset: Where the array begins, in bytes.
+        shape: Its shape.
+    """
+
+    path: Path
+    offset: int
+    shape: tuple[int, ...]
+
+    @classmethod
+    def of(cls, source: str, array: np.memmap[Any, Any]) -> "MappedFile":
+        """Of an array that is mapped already.
+
+        Raises:
+            InputError: If its rows do not lie as torch could read them in place.
+        """
+        if array.dtype != np.float32 or not array.flags.c_contiguous:
+            raise InputError(
+                f"{source} must be float32 in C order to stay in its file "
+                f"(got {array.dtype})"
+            )
+        if array.filename is None:
+            raise InputError(f"{source} must be mapped from a file (got none)")
+        return cls(Path(array.filename), array.offset, array.shape)
+
+    def array(self) -> NDArray[np.float32]:
+        """The array; whoever writes to it writes to memory, never to the file."""
+        self.check()
+        with refusing(str(self.path), "a whole file of numbers"):
+            return np.memmap(
+                self.path, np.float32, "c", offset=self.offset, shape=self.shape
+            )
+
+    def check(self) -> None:
+        """Refuse a file that has become too short: reading it would end the process."""
+        needed = self.offset + int(np.prod(self.shape)) * np.float32().itemsize
+        try:
+            size = self.path.stat().st_size
+        except OSError as error:
+            raise InputError(
+                f"{self.path}: cannot be read any more ({error.strerror})"
+            ) from None
+        if size < needed:
+            raise InputError(
+                f"{self.path}: must have {needed} bytes, as its header says (got "
+                f"{size}: the file was cut short)"
+            )
+
+
+def map_array_file(path: Path) -> np.memmap[Any, Any]:
+    """The one array of an .npy file, left where it is.
+
+    Raises:
+        InputError: If the file is cut short, or is no .npy file.
+    """
+    with refusing(str(path), "a whole .npy file"):
+        array = np.load(path, mmap_mode="c", allow_pickle=False)
+    if not isinstance(array, np.memmap):
+        raise InputError(f"{path}: must be an .npy file (got an archive)")
+    return array
