@@ -2,25 +2,41 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+RUNS := $(VENV)/.runs
 STAMP := $(VENV)/.installed
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	--constraint constraints.txt --editable
 
-.PHONY: setup demo test lint format clean
+.PHONY: setup demo test results docs lint format clean
 
 setup: $(STAMP)
 
-$(STAMP): pyproject.toml constraints.txt
+# What a user needs, and what a developer needs besides: the first is quick.
+$(RUNS): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
-		--constraint constraints.txt --editable '.[dev,plot,ann,report]'
+	$(INSTALL) '.[plot]'
+	@touch $(RUNS)
+
+$(STAMP): $(RUNS)
+	$(INSTALL) '.[dev,plot,ann,report,docs,ray,sweep]'
 	@touch $(STAMP)
 
 # The main job on a generated graph: leaves runs/demo/figure.png and results.md.
-demo: setup
+demo: $(RUNS)
 	$(BIN)/ecg-gnn run --jobs 2 --out runs/demo
 	@echo "Picture: runs/demo/figure.png   Table: runs/demo/results.md"
 
+# A process per core, each with one thread.
 test: setup
-	$(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
+
+# Tables, figures, the report and the pages that quote them, from results/records.jsonl.
+results: setup
+	$(BIN)/python results/make.py
+
+# The user guide, into site/; a warning is an error, and nothing comes from a network.
+docs: setup
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 lint: setup
 	$(BIN)/ruff check .
@@ -32,4 +48,4 @@ format: setup
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) runs build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) runs build site .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -85,7 +85,14 @@ def make_task(num_classes=3, *, evolved=False, drop_edge=0.0, self_loops=True, s
 
 
 def make_network(
-    task, *, backbone="benchmark", model="gcn", dropout=0.2, seed=0, options=None
+    task,
+    *,
+    backbone="benchmark",
+    model="gcn",
+    dropout=0.2,
+    seed=0,
+    gate="none",
+    options=None,
 ):
     with seeded(seed, "initialisation"):
         return build_network(
@@ -97,6 +104,7 @@ def make_network(
             num_layers=2,
             num_graphs=len(task.graphs),
             dropout=dropout,
+            gate=gate,
             options=options,
             num_nodes=task.x.size(0),
         )

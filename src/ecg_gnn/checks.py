@@ -6,7 +6,14 @@ from typing import Any
 
 
 class InputError(ValueError):
-    """A mistake in what the user gave; the command line prints it as one line."""
+    """A mistake in what the user gave; the command line prints it as one line.
+
+    Examples:
+        >>> from ecg_gnn.checks import check_choice
+        >>> check_choice("model", "gnc", ["gcn", "sage"])
+        Traceback (most recent call last):
+        ecg_gnn.checks.InputError: 'model' must be one of ['gcn', 'sage'] (got 'gnc')
+    """
 
 
 class MissingExtraError(InputError):
@@ -39,3 +46,10 @@ def check_in_range(
         left = "(-inf" if low is None else f"[{low}"
         right = "inf)" if high is None else f"{high}]"
         raise InputError(f"{name!r} must be in {left}, {right} (got {value})")
+
+
+def printable(text: str) -> str:
+    """A stranger's text as a terminal may have it: control characters are spelled."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

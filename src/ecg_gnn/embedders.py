@@ -32,11 +32,13 @@ class Workspace:
         cache: Where embeddings are kept.
         progress: Who is told how it goes.
         embedders: Embedders of the caller's own, by the names ``own:...``.
+        loader_workers: Processes that prepare batches, where there are batches.
     """
 
     cache: EmbeddingCache | None = None
     progress: ProgressFor = lambda _name: None
     embedders: Mapping[str, Embedder] = field(default_factory=dict)
+    loader_workers: int = 0
 
 
 def make_embedder(name: str, config: RunConfig, workspace: Workspace) -> Embedder:

@@ -8,12 +8,15 @@ import torch
 from ecg_gnn.checks import InputError
 from ecg_gnn.config import Precision, RunConfig, known
 from ecg_gnn.data import GraphDataset
+from ecg_gnn.embed.folds import check_folds
 from ecg_gnn.nn import (
     SPECIALISED,
     build_network,
     read_options,
     selectable,
     takes_evolved_graphs,
+    takes_labels,
+    takes_weights,
 )
 from ecg_gnn.paper import best_settings
 from ecg_gnn.train import computing_in, default_precision
@@ -112,6 +115,7 @@ def resolve(config: RunConfig, dataset: GraphDataset) -> RunConfig:
         ),
     )
     _check_k(resolved, dataset)
+    _check_extras(resolved, dataset)
     _check_model(resolved, dataset)
     return resolved
 
@@ -154,6 +158,31 @@ def _pick_splits(
     return config.splits
 
 
+def _check_extras(config: RunConfig, dataset: GraphDataset) -> None:
+    """Refuse options that do not fit, rather than leave them unread."""
+    model = config.model
+    for index in known(config.splits) if config.embed.cross_fit else ():
+        check_folds(dataset.split(index).train_mask, config.embed.cross_fit)
+    if config.evolve.weights != "uniform" and not takes_weights(
+        model.backbone, model.name
+    ):
+        raise InputError(
+            f"'edge_weights' must be one of ['uniform'] for the model {model.name!r} "
+            f"(got {config.evolve.weights!r})"
+        )
+    if config.train.batch_size and model.name in SPECIALISED:
+        raise InputError(
+            f"'batch_size' must be 0 for the model {model.name!r}, which is no network "
+            f"of layers (got {config.train.batch_size})"
+        )
+    if config.train.label_input and not takes_labels(model.name):
+        raise InputError(
+            f"'label_input' must be 0 for the model {model.name!r}, in which a label "
+            "would reach its own node's loss or no other node "
+            f"(got {config.train.label_input})"
+        )
+
+
 def _check_model(config: RunConfig, dataset: GraphDataset) -> None:
     """Build the network once without memory: what it refuses, it refuses now."""
     model = config.model
@@ -171,6 +200,7 @@ def _check_model(config: RunConfig, dataset: GraphDataset) -> None:
             num_graphs=2 if takes_evolved_graphs(model.backbone, model.name) else 1,
             dropout=model.dropout,
             norm=model.norm,
+            gate=model.gate,
             options=model.options,
             num_nodes=dataset.num_nodes,
         )

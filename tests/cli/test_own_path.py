@@ -4,6 +4,7 @@ import csv
 import json
 
 import pytest
+from pyarrow import parquet
 from safetensors.torch import load_file, save_file
 
 from own_graphs import NEW, write_csv, write_stranger
@@ -89,7 +90,6 @@ def test_run_takes_a_graph_folder(ecg_gnn, tmp_path):
 
 
 def test_json_and_parquet(ecg_gnn, tmp_path):
-    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
     write_stranger(tmp_path)
     report = json.loads(ecg_gnn(*IMPORT, "--json")[1])
     assert report["nodes"] == 138
@@ -125,6 +125,7 @@ def lose_weights(folder):
     weights = load_file(folder / "weights.safetensors")
     weights.pop("network.output.weight")
     save_file(weights, folder / "weights.safetensors")
+    classifier(folder / "model.json", sha256=None)
 
 
 def cut(path):
@@ -136,8 +137,8 @@ DAMAGE = {
     "older": (lambda m: change(m / "model.json", version=0), "another version of it"),
     "format": (lambda m: change(m / "model.json", format="x"), "must say that it is"),
     "no manifest": (lambda m: (m / "model.json").unlink(), "cannot be read"),
-    "classes": (lambda m: change(m / "model.json", classes=["a"]), "do not fit"),
-    "columns": (lambda m: change(m / "model.json", columns={"id": 3}), "do not fit"),
+    "classes": (lambda m: change(m / "model.json", classes=["a"]), "each of 3 classes"),
+    "columns": (lambda m: change(m / "model.json", columns={"id": 3}), "must name ["),
     "settings": (
         lambda m: classifier(m / "model.json", config={"seeed": 1}),
         "a setting of 'config' must be one of",
@@ -159,8 +160,8 @@ DAMAGE = {
         "arrays missing",
     ),
     "half an index": (lambda m: cut(m / "index.npz"), "must be a whole .npz file"),
-    "half the weights": (lambda m: cut(m / "weights.safetensors"), "damaged"),
-    "no weights": (lambda m: (m / "weights.safetensors").unlink(), "damaged"),
+    "half the weights": (lambda m: cut(m / "weights.safetensors"), "as it was written"),
+    "no weights": (lambda m: (m / "weights.safetensors").unlink(), "incomplete"),
     "fewer weights": (lose_weights, "weights do not fit the settings"),
 }
 
@@ -193,6 +194,7 @@ def test_bad_requests(refused, ecg_gnn, model, tmp_path):
         "--nodes good.csv --edges ends.csv": "must have the column 'source'",
         "--edges edges.csv": "'edges' must come with 'nodes'",
         "--nodes good.csv --all": "'all' must stand alone",
+        "--nodes good.csv --out good.csv": "'out' must be another file than 'good.csv'",
         "--out p.xls": "must be one of ['.csv', '.tsv', '.parquet']",
         "--out /proc/nowhere/p.csv": "cannot be written",
     }.items():

@@ -12,10 +12,12 @@ from small_studies import SMALL_RECIPE, HandmadeStore
 
 VERBS = {
     ("study", "run"): "RECIPE --store --datasets --models --variants --splits --jobs "
+    "--engine --address --search --trials --prune --at-once --search-seed "
     "--device --data-root --set --retry-failed --json",
     ("study", "status"): "--store --recipe --errors --json",
     ("study", "merge"): "FILE --store --curves --json",
     ("study", "table"): "TABLE --store --recipe --format --out",
+    ("study", "export"): "--store --out --curve-points",
     ("study", "recipes"): "--json",
 }
 
@@ -89,6 +91,33 @@ def test_from_recipe_to_tables(ecg_gnn, recipe, tmp_path):
     assert json.loads(out)["added"] == 6
     _, out, _ = ecg_gnn("study", "merge", "s.sqlite", "--store", "m.sqlite")
     assert "6 records (0 new, 6 came twice), 0 failures" in out
+
+
+def test_a_store_as_text_is_read_like_a_store(ecg_gnn, refused, tmp_path):
+    made = HandmadeStore(tmp_path / "s.sqlite")
+    made.add([0.5, 0.75])
+    made.writer.close()
+    command = ["study", "export", "--store", "s.sqlite", "--out"]
+    assert ecg_gnn(*command, "s.jsonl")[1] == "Wrote s.jsonl: 2 units\n"
+    tables = [
+        ecg_gnn("study", "table", "results", "--store", name)[1]
+        for name in ("s.sqlite", "s.jsonl")
+    ]
+    assert tables[0] == tables[1]
+    _, out, _ = ecg_gnn("study", "status", "--store", "s.jsonl", "--json")
+    assert json.loads(out)["total"]["done"] == 2
+    ecg_gnn("study", "report", "--store", "s.jsonl")
+    _, out, _ = ecg_gnn("study", "merge", "s.jsonl", "--store", "m.sqlite", "--json")
+    assert json.loads(out)["added"] == 2
+    assert "'out' must end in '.jsonl'" in refused(*command, "s.json")
+    assert "'curve_points' must be in" in refused(
+        *command, "t.jsonl", "--curve-points", "-1"
+    )
+    assert "must be a database to be filled" in refused(
+        "study", "run", "smoke", "--store", "s.jsonl"
+    )
+    (tmp_path / "s.jsonl").write_text("[]")
+    assert "cannot be read (line 1" in refused("study", "status", "--store", "s.jsonl")
 
 
 def test_absent_data_is_said(ecg_gnn, recipe, tmp_path):

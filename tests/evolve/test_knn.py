@@ -6,39 +6,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ecg_gnn.checks import InputError
+from ecg_gnn.evolve import approximation as approximation_module
 from ecg_gnn.evolve import canonical as canonical_module
 from ecg_gnn.evolve import exact, knn_graph, search
-from ecg_gnn.evolve.canonical import Approximation, canonicalise
+from ecg_gnn.evolve.approximation import Approximation
+from ecg_gnn.evolve.canonical import canonicalise
 from ecg_gnn.evolve.compiled import search as compiled
 from ecg_gnn.evolve.task import Task
 from ecg_gnn.seeds import derive_seed
+from evolve.knn_cases import METRICS, integers, randn, tied_embeddings
 from evolve.knn_reference import reference_graph
-
-METRICS = ["cosine", "dot", "euclidean"]
-
-
-def randn(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
-
-
-def integers(num_nodes, dim, low, high, seed=0):
-    generator = torch.Generator().manual_seed(seed)
-    return torch.randint(low, high + 1, (num_nodes, dim), generator=generator).float()
 
 
 def pairs(edge_index):
     return list(zip(*edge_index.tolist(), strict=True))
-
-
-@st.composite
-def tied_embeddings(draw):
-    num_nodes = draw(st.integers(2, 30))
-    dim = draw(st.integers(1, 4))
-    entry = st.integers(-2, 2)
-    row = st.lists(entry, min_size=dim, max_size=dim)
-    rows = draw(st.lists(row, min_size=num_nodes, max_size=num_nodes))
-    k = draw(st.integers(1, num_nodes - 1))
-    return torch.tensor(rows, dtype=torch.float32), k
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -188,7 +169,7 @@ def test_extreme_scales(scale):
 
 
 def test_wide_rows_without_a_float32_bound(monkeypatch):
-    monkeypatch.setattr(canonical_module, "_UNIT_ROUNDOFF", 1.0)
+    monkeypatch.setattr(approximation_module, "_UNIT_ROUNDOFF", 1.0)
     z = randn(60, 8)
     approximation = Approximation.of(canonicalise(z, "cosine"))
     assert bool(approximation.bound.isinf().all())

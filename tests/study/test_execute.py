@@ -90,13 +90,13 @@ def test_a_study_is_many_runs(path):
 
 def test_graphs_are_evolved_once(path, tmp_path, monkeypatch):
     evolved = []
-    evolve = graphs.evolve
+    evolve = graphs.evolve_graph
 
     def counted(name, dataset, split, *rest):
         evolved.append((name, split.index))
         return evolve(name, dataset, split, *rest)
 
-    monkeypatch.setattr(graphs, "evolve", counted)
+    monkeypatch.setattr(graphs, "evolve_graph", counted)
     cache = EmbeddingCache(tmp_path / "cache")
     recipe = small_recipe(settings={"evolve.k": 3}, grid={"model.dropout": [0, 0.5]})
     # Dropout is the weak classifier's, too: its graphs are others.
@@ -179,7 +179,7 @@ def test_splits_that_fail_together_are_tried_alone(path, monkeypatch):
         return classify(dataset, jobs, *rest)
 
     monkeypatch.setattr(units, "classify_together", only_alone)
-    monkeypatch.setattr(units, "_most_together", lambda device: 10)
+    monkeypatch.setattr(units, "most_together", lambda device: 10)
     recipe = small_recipe(models=["gcn"], variants=["baseline"])
     assert counts(run_study(recipe, path)) == (2, 2, 0)
 

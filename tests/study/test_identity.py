@@ -19,18 +19,23 @@ OTHER = {
     "embed.steps": 9,
     "embed.lr": 0.5,
     "embed.bgrl_lr": 0.25,
+    "embed.cross_fit": 5,
     "evolve.k": 11,
     "evolve.self_loops": "add",
     "evolve.similarity": "dot",
     "evolve.symmetric": True,
+    "evolve.weights": "similarity",
     "model.layers": 6,
     "model.hidden": 13,
     "model.dropout": 0.75,
     "model.drop_edge": 0.125,
+    "model.gate": "node",
     "train.steps": 17,
     "train.lr": 0.7,
     "train.weight_decay": 0.3,
     "train.precision": "bf16",
+    "train.label_input": 0.5,
+    "train.batch_size": 64,
 }
 
 
@@ -47,10 +52,20 @@ def moved_by(embedding, task="train"):
 
 
 ALWAYS = {"engine", "model.layers", "model.hidden", "model.dropout"} | {
-    f"train.{name}" for name in ("steps", "lr", "weight_decay", "precision")
+    f"train.{name}"
+    for name in (
+        "steps",
+        "lr",
+        "weight_decay",
+        "precision",
+        "label_input",
+        "batch_size",
+    )
 }
 EVOLVE = {f"evolve.{name}" for name in ("k", "self_loops", "similarity", "symmetric")}
-MLP = {"embed.layers", "embed.hidden", "embed.steps", "embed.lr"}
+MLP = {f"embed.{name}" for name in ("layers", "hidden", "steps", "lr", "cross_fit")}
+GRAPHS = {"model.drop_edge", "model.gate"}
+WEIGHTS = {"evolve.weights"}
 BGRL = {"embed.hidden", "embed.steps", "embed.bgrl_lr"}
 
 
@@ -58,13 +73,13 @@ BGRL = {"embed.hidden", "embed.steps", "embed.bgrl_lr"}
     ("embedding", "read"),
     [
         (None, ALWAYS),
-        ("identity", ALWAYS | {"model.drop_edge"}),
-        ("random", ALWAYS | EVOLVE | {"model.drop_edge"}),
-        ("features", ALWAYS | EVOLVE | {"model.drop_edge"}),
-        ("mlp", ALWAYS | EVOLVE | MLP | {"model.drop_edge"}),
-        ("bgrl", ALWAYS | EVOLVE | BGRL | {"model.drop_edge"}),
-        ("mlp,bgrl", ALWAYS | EVOLVE | MLP | BGRL | {"model.drop_edge"}),
-        ("mlp-gnn", ALWAYS | EVOLVE | MLP | {"model.drop_edge"}),
+        ("identity", ALWAYS | GRAPHS),
+        ("random", ALWAYS | EVOLVE | GRAPHS),
+        ("features", ALWAYS | EVOLVE | GRAPHS | WEIGHTS),
+        ("mlp", ALWAYS | EVOLVE | MLP | GRAPHS | WEIGHTS),
+        ("bgrl", ALWAYS | EVOLVE | BGRL | GRAPHS | WEIGHTS),
+        ("mlp,bgrl", ALWAYS | EVOLVE | MLP | BGRL | GRAPHS | WEIGHTS),
+        ("mlp-gnn", ALWAYS | EVOLVE | MLP | GRAPHS | WEIGHTS),
     ],
 )
 def test_a_name_is_of_what_is_read(embedding, read):
@@ -77,7 +92,9 @@ def test_statistics_read_no_classifier():
     wanted = EVOLVE | BGRL | {"engine", "train.precision"}
     assert moved_by("bgrl", "statistics") == wanted
     assert moved_by("random", "statistics") == EVOLVE | {"engine"}
-    assert "model.layers" in moved_by("mlp-gnn", "statistics")
+    found = moved_by("mlp-gnn", "statistics")
+    assert "model.layers" in found
+    assert not found & {"model.gate", "train.label_input", "evolve.weights"}
 
 
 def test_device_seed_and_preset_are_no_settings_of_a_configuration():
@@ -86,6 +103,20 @@ def test_device_seed_and_preset_are_no_settings_of_a_configuration():
     assert canonical(config, BASELINE, "train") == canonical(
         RunConfig(), BASELINE, "train"
     )
+
+
+def test_what_was_added_later_changes_no_earlier_name():
+    plain = RunConfig()
+    added = {"embed.cross_fit": 5, "evolve.weights": "similarity"}
+    added |= {"model.gate": "node", "train.label_input": 0.5}
+    values = plain.to_dict()
+    for name, value in added.items():
+        section, key = name.split(".")
+        assert key not in values[section]
+        changed = replaced(plain, {name: value})
+        assert changed.to_dict()[section][key] == value
+        assert changed.run_id("") != plain.run_id("")
+        assert given(changed) == {name: value}
 
 
 def test_numerics_are_part_of_the_name(monkeypatch):

@@ -19,6 +19,7 @@ from small_runs import BOARD
 from small_studies import SMALL_RECIPE, small_recipe
 
 NAMES = [
+    "beyond",
     "embeddings",
     "paper-best",
     "paper-grid",
@@ -170,6 +171,32 @@ def test_tuned_has_eighteen_settings():
     assert borrowed.model == found["roman-empire", "gcn"].model
     first = {d for (d, _), c in found.items() if c.model.options.get("input_linear")}
     assert first == {"roman-empire", "roman-empire-glove", "questions"}
+
+
+def test_beyond_crosses_the_options_past_the_paper():
+    found = {}
+    for plan in plans_of("beyond"):
+        config = plan.config
+        cell = plan.dataset, config.model.name, plan.variant.embedding
+        point = config.train.label_input, config.model.gate, config.embed.cross_fit
+        found.setdefault(cell, []).append(point)
+    cells = {cell[:2] for cell in found}
+    assert {dataset for dataset, _ in cells} == {
+        "minesweeper",
+        "tolokers",
+        "roman-empire-glove",
+    }
+    every = [(r, g, c) for r in (0, 0.5) for g in ("none", "node") for c in (0, 5)]
+    tuned = {(p.dataset, p.config.model.name): p for p in plans_of("tuned")}
+    for dataset, model in cells:
+        assert found[dataset, model, "mlp"] == every
+        assert found[dataset, model, "identity"] == [p for p in every if not p[2]]
+        assert found[dataset, model, None] == [(0, "none", 0), (0.5, "none", 0)]
+    for plan in plans_of("beyond"):  # the tuned settings, whatever else is added
+        like = tuned[plan.dataset, plan.config.model.name].config
+        ours = dataclasses.replace(plan.config.model, gate="none")
+        assert ours == like.model
+        assert dataclasses.replace(plan.config.train, label_input=0) == like.train
 
 
 def test_statistics_measures_the_papers_graphs():

@@ -2,13 +2,14 @@
 
 import io
 import os
+import sqlite3
 import sys
 import warnings
 from typing import Any
 
 import typer
 
-from ecg_gnn.checks import InputError
+from ecg_gnn.checks import InputError, printable
 
 # Newer typer carries its own click, older typer depends on it: the base class of
 # every usage error is found through the one name that both export.
@@ -16,6 +17,7 @@ _UsageError: Any = next(
     base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException"
 )
 _INTERRUPTED = 130
+_LONGEST = 2_000
 
 
 def main() -> None:
@@ -23,14 +25,18 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # ± and − where there is no Unicode
             stream.reconfigure(errors="replace")
+    status = 0
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning  # type: ignore[assignment]
             status = _run()
         sys.stdout.flush()
-    except BrokenPipeError:  # the reader has seen enough (`| head`): no word about it
+    except OSError as error:
+        # The reader has seen enough (`| head`): no word about it. A full disk: one.
+        if not isinstance(error, BrokenPipeError) and not status:
+            _fail(f"the output cannot be written ({error.strerror})", 1)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        status = 1
+        status = status or 1
     raise SystemExit(status)
 
 
@@ -47,7 +53,7 @@ def _run() -> int:
         status = _INTERRUPTED
     except BrokenPipeError:
         raise
-    except OSError as error:  # a full disk, a file that vanished
+    except (OSError, sqlite3.Error) as error:  # a full disk, a file that vanished
         return _fail(str(error), 1)
     except (MemoryError, RuntimeError) as error:
         if not _out_of_memory(error):
@@ -74,6 +80,8 @@ def _out_of_memory(error: BaseException) -> bool:
 
 
 def _fail(message: str, status: int) -> int:
-    if message:
-        print(f"error: {' '.join(message.split())}", file=sys.stderr)
+    line = printable(" ".join(message.split()))
+    if line:
+        shown = line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"
+        print(f"error: {shown}", file=sys.stderr)
     return status

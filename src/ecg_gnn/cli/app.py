@@ -5,11 +5,13 @@ from typing import Annotated
 import typer
 
 from ecg_gnn._version import __version__
+from ecg_gnn.cli.advise import advise
 from ecg_gnn.cli.bench import app as bench_app
 from ecg_gnn.cli.data import app as data_app
 from ecg_gnn.cli.explain import explain
 from ecg_gnn.cli.fit import fit
 from ecg_gnn.cli.homophily import homophily
+from ecg_gnn.cli.knn import knn
 from ecg_gnn.cli.own_data import import_
 from ecg_gnn.cli.predict import predict
 from ecg_gnn.cli.run import run
@@ -27,6 +29,8 @@ app = typer.Typer(
 )
 app.command()(run)
 app.command()(homophily)
+app.command()(knn)
+app.command()(advise)
 app.command()(fit)
 app.command()(predict)
 app.command()(explain)

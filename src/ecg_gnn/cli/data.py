@@ -78,6 +78,8 @@ def get(
     ] = None,
 ) -> None:
     """Download a dataset into the data root, or generate one into a file."""
+    if out is not None:
+        opt.check_apart(out, name)
     dataset = _load(name, data_root)
     if out is not None:
         write_npz(dataset, out)

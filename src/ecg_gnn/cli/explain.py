@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from ecg_gnn.checks import check_choice, check_in_range
+from ecg_gnn.checks import check_choice, check_in_range, printable
 from ecg_gnn.cli import options as opt
 from ecg_gnn.cli.show import print_json, print_table
 from ecg_gnn.own.explaining import MOST, explain_node
@@ -50,7 +50,8 @@ def explain(
         for row in found.neighbours
     ]
     known = f", known to be {found.label}" if found.label else ""
-    print(f"{found.id}: {found.predicted} ({found.probability:.3f}){known}")
+    said = f"{found.id}: {found.predicted} ({found.probability:.3f}){known}"
+    print(printable(said))
     print_table((header, rows))
     if out is not None:
         print(f"Picture: {out}")

@@ -1,6 +1,6 @@
 """``ecg-gnn homophily``: the paper's statistics row, for G and for G_ECG."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -12,10 +12,10 @@ from ecg_gnn.config import RunConfig
 from ecg_gnn.data import GraphDataset, load_dataset
 from ecg_gnn.embedders import Workspace
 from ecg_gnn.evolve import graph_statistics
-from ecg_gnn.pipeline import evolve
+from ecg_gnn.pipeline import evolve_graph
 from ecg_gnn.presets import resolve
-from ecg_gnn.study.statistics import plain
-from ecg_gnn.study.table import STATISTICS, format_statistic
+from ecg_gnn.study.statistics import Statistics, of_evolved, plain
+from ecg_gnn.study.table import graph_name, graph_table
 
 
 def homophily(
@@ -28,10 +28,12 @@ def homophily(
     embed_hidden: opt.EmbedHidden = None,
     embed_steps: opt.EmbedSteps = None,
     embed_lr: opt.EmbedLr = None,
+    cross_fit: opt.CrossFit = None,
     k: opt.K = None,
     self_loops: opt.SelfLoops = None,
     similarity: opt.Similarity = None,
     symmetric: opt.Symmetric = None,
+    knn: opt.Knn = None,
     split: Annotated[
         int, typer.Option(help="Whose training labels the embedding may see.")
     ] = 0,
@@ -56,12 +58,14 @@ def homophily(
             hidden=embed_hidden,
             steps=embed_steps,
             lr=embed_lr,
+            cross_fit=cross_fit,
         ),
         "evolve": opt.given(
             k=k,
             self_loops=opt.parse_self_loops(self_loops),
             similarity=similarity,
             symmetric=symmetric,
+            knn=knn,
         ),
     }
     settings = RunConfig.from_dict(merge({}, sections))
@@ -72,7 +76,7 @@ def homophily(
     with ProgressDisplay() as display:
         loaded = load_dataset(settings.dataset, data_root=data_root)
         found = {
-            "graph": statistics_of(loaded.edge_index, loaded, loaded.directed),
+            "graph": _given(loaded),
             "evolved": None,
         }
         if embedding is not None:
@@ -82,21 +86,15 @@ def homophily(
         return
     if loaded.note:
         print(f"Note: {loaded.note}")
-    names = {"graph": "G", "evolved": f"G_ECG ({embedding})"}
-    rows = [
-        [names[part], *(format_statistic(key, row[key]) for key in STATISTICS)]
-        for part, row in found.items()
-        if row is not None
-    ]
-    print_table((["graph", *STATISTICS.values()], rows), loaded.name)
+    names = {"graph": "G", "evolved": graph_name(settings, embedding or "none")}
+    graphs = {names[part]: row for part, row in found.items() if row is not None}
+    print_table(graph_table(graphs), loaded.name)
 
 
-def statistics_of(
-    edge_index: Any, dataset: GraphDataset, directed: bool
-) -> dict[str, float | int | None]:
-    """Statistics as JSON has them: what is undefined is null."""
-    labelled = dataset.labelled_part(edge_index)
-    return plain(graph_statistics(*labelled, directed=directed))
+def _given(dataset: GraphDataset) -> Statistics:
+    """Statistics of the graph that a dataset has."""
+    labelled = dataset.labelled_part(dataset.edge_index)
+    return plain(graph_statistics(*labelled, directed=dataset.directed))
 
 
 def _evolved(
@@ -105,10 +103,10 @@ def _evolved(
     settings: RunConfig,
     split: int,
     display: ProgressDisplay,
-) -> dict[str, float | int | None]:
+) -> Statistics:
     resolved = resolve(settings, dataset)
     workspace = Workspace(
         cache=opt.default_cache(), progress=lambda work: display.start(embedding, work)
     )
-    edges = evolve(embedding, dataset, dataset.split(split), resolved, workspace)
-    return statistics_of(edges, dataset, True)
+    graph = evolve_graph(embedding, dataset, dataset.split(split), resolved, workspace)
+    return of_evolved(graph, dataset)

@@ -4,13 +4,13 @@ from pathlib import Path
 from typing import Annotated, Any, get_args
 
 import typer
-import yaml
 
 from ecg_gnn import config
 from ecg_gnn.checks import InputError
 from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.files import cache_folder
 from ecg_gnn.presets import QUICK
+from ecg_gnn.reading import read_yaml
 
 STEP_1, STEP_2 = "Step 1: embed", "Step 2: evolve"
 STEP_3, OUTPUT = "Step 3: classify", "Output"
@@ -91,6 +91,52 @@ EmbedLr = Annotated[
         rich_help_panel=STEP_1,
     ),
 ]
+CrossFit = Annotated[
+    int | None,
+    typer.Option(
+        metavar="K",
+        help="Train a weak classifier that reads labels K times, each time without one "
+        "of K parts of the nodes, and find a node's neighbours with the model that "
+        "never saw its label: training and test neighbourhoods become alike. 5, say; "
+        "0 is off.",
+        rich_help_panel=STEP_1,
+    ),
+]
+EdgeWeights = Annotated[
+    str | None,
+    typer.Option(
+        help="What an evolved edge weighs in sums, means and attention: uniform, or "
+        "similarity (the cosine of its two ends, at least 0.01).",
+        rich_help_panel=STEP_2,
+    ),
+]
+Knn = Annotated[
+    str | None,
+    typer.Option(
+        help="How neighbours are found: exact; ivf or hnsw (approximate, by faiss; the "
+        "recall is measured and recorded); auto (exact up to 100,000 nodes, and beyond "
+        "while that takes minutes).",
+        rich_help_panel=STEP_2,
+    ),
+]
+Gate = Annotated[
+    str | None,
+    typer.Option(
+        help="Between the parallel graphs: none (the paper's projection alone), or "
+        "node (before it every node learns how much it takes of each graph).",
+        rich_help_panel=STEP_3,
+    ),
+]
+LabelInput = Annotated[
+    float | None,
+    typer.Option(
+        metavar="RATE",
+        help="Give labels of training nodes as input, too: in every step those of a "
+        "random share RATE, and only the others are learned; to predict, all of them. "
+        "Transductive, and named in every table. 0.5, say; 0 is off.",
+        rich_help_panel=STEP_3,
+    ),
+]
 Seed = Annotated[int | None, typer.Option(help="Determines everything random.")]
 Device = Annotated[str | None, typer.Option(help="auto, cpu, cuda or cuda:N.")]
 EngineName = Annotated[
@@ -157,10 +203,17 @@ def parse_options(texts: list[str] | None) -> dict[str, Any] | None:
                 f"'set' must be like alpha=0.2, each name once (got {text!r})"
             )
         try:
-            found[name.strip()] = yaml.safe_load(value)
-        except yaml.YAMLError:
+            found[name.strip()] = read_yaml(name, value)
+        except InputError:
             found[name.strip()] = value
     return found
+
+
+def check_apart(out: Path, *inputs: str | Path | None) -> None:
+    """Refuse to write over what is being read."""
+    for path in inputs:
+        if path is not None and out.resolve() == Path(path).resolve():
+            raise InputError(f"'out' must be another file than {str(path)!r}")
 
 
 def default_cache() -> EmbeddingCache:

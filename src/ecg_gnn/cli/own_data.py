@@ -5,13 +5,13 @@ from typing import Annotated, Any
 
 import typer
 
-from ecg_gnn.checks import InputError, check_choice
+from ecg_gnn.checks import InputError, check_choice, printable
 from ecg_gnn.cli import options as opt
 from ecg_gnn.cli.show import print_json
 from ecg_gnn.own.graph import OwnGraph, check_free
 from ecg_gnn.own.importing import ImportOptions, import_files
 from ecg_gnn.own.sources import LABEL, import_graph
-from ecg_gnn.own.tables import MAX_CELLS
+from ecg_gnn.reading import MAX_CELLS
 
 COLUMNS, READING = "Columns", "Reading"
 
@@ -22,7 +22,8 @@ Delimiter = Annotated[
 MaxCells = Annotated[
     int,
     typer.Option(
-        help="Refuse tables and features with more rows times columns.",
+        help="Refuse tables, arrays and features with more rows times columns.",
+        envvar="ECG_MAX_CELLS",
         rich_help_panel=READING,
     ),
 ]
@@ -183,7 +184,7 @@ def print_report(found: OwnGraph) -> None:
     """What was found, a line each."""
     for key, value in found.report.items():
         if shown := _shown(value):
-            print(f"{key.replace('_', ' '):>24}  {shown}")
+            print(f"{key.replace('_', ' '):>24}  {printable(shown)}")
 
 
 def _names(text: str | None) -> tuple[str, ...] | None:

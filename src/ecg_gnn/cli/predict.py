@@ -12,7 +12,8 @@ from ecg_gnn.cli.own_data import Delimiter, MaxCells
 from ecg_gnn.cli.show import print_json
 from ecg_gnn.own.model_folder import read_model
 from ecg_gnn.own.predicting import ENDINGS, predict_nodes, predict_stored
-from ecg_gnn.own.tables import MAX_CELLS, read_table
+from ecg_gnn.own.tables import read_table
+from ecg_gnn.reading import MAX_CELLS
 
 
 def predict(
@@ -41,6 +42,7 @@ def predict(
     evolved graph are found by the stored embedder among the stored nodes.
     """
     check_choice(f"ending of {out}", out.suffix.lower(), ENDINGS)
+    opt.check_apart(out, nodes, edges)
     if every and nodes is not None:
         raise InputError("'all' must stand alone, without 'nodes'")
     if edges is not None and nodes is None:
@@ -52,11 +54,11 @@ def predict(
         tables = [
             None
             if path is None
-            else read_table(path, delimiter=delimiter, max_cells=max_cells)
+            else read_table(path, delimiter=delimiter, most=max_cells)
             for path in (nodes, edges)
         ]
         assert tables[0] is not None
-        found = predict_nodes(loaded, tables[0], tables[1])
+        found = predict_nodes(loaded, tables[0], tables[1], most=max_cells)
     found.write(out)
     for note in found.notes:
         print(f"warning: {note}", file=sys.stderr)

@@ -5,24 +5,15 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-import yaml
 
-from ecg_gnn.checks import InputError, MissingExtraError
+from ecg_gnn.checks import InputError
+from ecg_gnn.cli import batch_options as batches
 from ecg_gnn.cli import options as opt
-from ecg_gnn.cli.show import ProgressDisplay, print_json, print_table
+from ecg_gnn.cli.running import run_and_show
 from ecg_gnn.config import RunConfig
-from ecg_gnn.files import write_text
 from ecg_gnn.nn import MODULES, SPECIALISED
 from ecg_gnn.presets import QUICK
-from ecg_gnn.study import Record, Report
-from ecg_gnn.study import run as run_all
-from ecg_gnn.study.figure import draw
-from ecg_gnn.study.table import (
-    report_markdown,
-    result_table,
-    row_name,
-    statistics_table,
-)
+from ecg_gnn.reading import read_yaml
 
 
 def run(
@@ -62,10 +53,13 @@ def run(
     embed_hidden: opt.EmbedHidden = None,
     embed_steps: opt.EmbedSteps = None,
     embed_lr: opt.EmbedLr = None,
+    cross_fit: opt.CrossFit = None,
     k: opt.K = None,
     self_loops: opt.SelfLoops = None,
     similarity: opt.Similarity = None,
     symmetric: opt.Symmetric = None,
+    edge_weights: opt.EdgeWeights = None,
+    knn: opt.Knn = None,
     model: Annotated[
         str | None,
         typer.Option(
@@ -114,6 +108,7 @@ def run(
             rich_help_panel=opt.STEP_3,
         ),
     ] = None,
+    gate: opt.Gate = None,
     option: Annotated[
         list[str] | None,
         typer.Option(
@@ -133,7 +128,7 @@ def run(
     steps: Annotated[
         int | None,
         typer.Option(
-            help="Full-batch steps, each followed by an evaluation "
+            help="Full-batch steps, each followed by an evaluation, or batches "
             f"(quick: {QUICK.steps}).",
             rich_help_panel=opt.STEP_3,
         ),
@@ -144,6 +139,11 @@ def run(
             help="auto, fp32, tf32 (GPU) or bf16.", rich_help_panel=opt.STEP_3
         ),
     ] = None,
+    label_input: opt.LabelInput = None,
+    batch_size: batches.BatchSize = None,
+    fanout: batches.Fanout = None,
+    eval_every: batches.EvalEvery = None,
+    workers: batches.Workers = 0,
     jobs: Annotated[
         int, typer.Option(help="Trainings at a time, each in its own process.")
     ] = 1,
@@ -179,12 +179,15 @@ def run(
             hidden=embed_hidden,
             steps=embed_steps,
             lr=embed_lr,
+            cross_fit=cross_fit,
         ),
         "evolve": opt.given(
             k=k,
             self_loops=opt.parse_self_loops(self_loops),
             similarity=similarity,
             symmetric=symmetric,
+            weights=edge_weights,
+            knn=knn,
         ),
         "model": opt.given(
             name=model,
@@ -194,18 +197,28 @@ def run(
             dropout=dropout,
             drop_edge=drop_edge,
             norm=norm,
+            gate=gate,
             options=opt.parse_options(option),
         ),
-        "train": opt.given(lr=lr, steps=steps, precision=precision),
+        "train": opt.given(
+            lr=lr,
+            steps=steps,
+            precision=precision,
+            label_input=label_input,
+            batch_size=batch_size,
+            fanout=batches.parse_fanout(fanout),
+            eval_every=eval_every,
+        ),
     }
     settings = RunConfig.from_dict(merge(read_config(config), sections))
-    report = _run_with_progress(settings, data_root, out, jobs)
-    assert report.folder is not None
-    _write_tables(report, report.folder)
-    if as_json:
-        print_json(report.to_dict())
-    else:
-        _print(report, report.folder)
+    run_and_show(
+        settings,
+        data_root=data_root,
+        out=out,
+        jobs=jobs,
+        workers=workers,
+        as_json=as_json,
+    )
 
 
 def read_config(path: Path | None) -> dict[str, Any]:
@@ -215,9 +228,10 @@ def read_config(path: Path | None) -> dict[str, Any]:
     if not path.is_file():
         raise InputError(f"'config' file {str(path)!r} does not exist")
     try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} is not YAML or JSON: {error}") from None
+    values = read_yaml(str(path), text)
     if not isinstance(values, dict):
         raise InputError(f"{path} must hold a mapping of settings (got {values!r})")
     return values
@@ -236,48 +250,3 @@ def merge(
                 if isinstance(inner.get("options"), dict) and "options" in values:
                     merged[name]["options"] = {**inner["options"], **values["options"]}
     return merged
-
-
-def _run_with_progress(
-    settings: RunConfig, data_root: Path | None, out: Path | None, jobs: int
-) -> Report:
-    with ProgressDisplay() as display:
-
-        def on_record(record: Record, done: int, total: int) -> None:
-            name = row_name(record.variant, record.embedding)
-            display.say(
-                f"[{done}/{total}] split {record.split} {name}: "
-                f"test {100 * record.test:.2f} at step {record.best_step} "
-                f"({record.seconds:.1f} s)"
-            )
-
-        return run_all(
-            settings,
-            data_root=data_root,
-            out=out,
-            out_root="runs",
-            cache=opt.default_cache(),
-            jobs=jobs,
-            on_progress=display.start,
-            on_record=on_record,
-            on_reused=lambda count, total: display.say(
-                f"{count} of {total} trainings are in the output folder already"
-            ),
-        )
-
-
-def _write_tables(report: Report, folder: Path) -> None:
-    write_text(folder / "results.md", report_markdown(report))
-    try:
-        draw(report, folder / "figure.png")
-    except MissingExtraError as error:
-        write_text(folder / "figure-missing.txt", f"{error}\n")
-
-
-def _print(report: Report, folder: Path) -> None:
-    if report.note:
-        print(f"Note: {report.note}")
-    print_table(result_table(report), f"{report.dataset} · {report.config.model.name}")
-    print_table(statistics_table(report), "Homophily (evolved: mean over splits)")
-    names = [path.name for path in sorted(folder.iterdir()) if path.is_file()]
-    print(f"In {folder}: {', '.join(names)}")

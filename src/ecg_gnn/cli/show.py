@@ -1,6 +1,7 @@
 """Progress on stderr, tables and JSON on stdout."""
 
 import json
+import math
 import sys
 import time
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from rich.progress import (
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from ecg_gnn.checks import printable
 from ecg_gnn.study.table import Table
 
 _QUIET_SECONDS = 20  # between lines where there is no terminal
@@ -40,7 +42,7 @@ def print_table(table: Table, title: str | None = None) -> None:
     for place, name in enumerate(header):
         shown.add_column(name, justify="right" if place else "left", overflow="fold")
     for row in rows:
-        shown.add_row(*map(Text, row))
+        shown.add_row(*(Text(printable(cell)) for cell in row))
     width = None if sys.stdout.isatty() else _PIPE_WIDTH
     Console(width=width).print(shown)
 
@@ -89,9 +91,10 @@ class ProgressDisplay:
         return lambda done, total, score: self._update(name, done, total, score)
 
     def _update(self, name: str, done: int, total: int, score: float) -> None:
+        best = "" if math.isnan(score) else f"best {score:.4f}"
         if self.task is not None:
-            best = f"best {score:.4f}"
             self.bars.update(self.task, completed=done, total=total, score=best)
         waited = time.monotonic() - self.last_line > _QUIET_SECONDS
         if not self.console.is_terminal and waited:
-            self.say(f"{name}: step {done} of {total}, best {score:.4f}")
+            what = f"step {done} of {total}, {best}" if best else f"{done} of {total}"
+            self.say(f"{name}: {what}")

@@ -6,7 +6,11 @@ from typing import Annotated
 import typer
 
 StoreFile = Annotated[
-    Path, typer.Option(help="The SQLite file with the study's records.")
+    Path,
+    typer.Option(
+        help="The SQLite file with the study's records; to read, also the text that "
+        "study export makes of it."
+    ),
 ]
 OfRecipe = Annotated[
     str | None,

@@ -4,9 +4,11 @@ import time
 from collections.abc import Callable
 
 from ecg_gnn.cli.show import ProgressDisplay
-from ecg_gnn.study.execute import Counts, Ended
+from ecg_gnn.study.execute import Ended
 from ecg_gnn.study.outcomes import Failed
-from ecg_gnn.study.table import model_name, row_name
+from ecg_gnn.study.settings import Settings
+from ecg_gnn.study.table import configuration_name, model_name
+from ecg_gnn.study.work import Counts, TrialEnded
 
 
 class StudyLines:
@@ -41,12 +43,14 @@ class StudyLines:
         model = (
             "" if at.task == "statistics" else f"{model_name(at.backbone, at.model)} "
         )
-        name = f"{at.dataset} {model}{row_name(at.variant, at.embedding)}"
+        name = f"{at.dataset} {model}{configuration_name(at)}"
         seed = f" seed {ended.group.config.seed}" if ended.group.config.seed else ""
         self.display.say(
             f"[{ended.total - ended.left}/{ended.total}] {name} split {ended.split}"
             f"{seed}: {_told(ended)} · {self._pace(ended)}"
         )
+        if ended.trial is not None:
+            self.display.say(f"{name}: {_trial(ended.trial)}")
 
     def _pace(self, ended: Ended) -> str:
         seconds = max(time.monotonic() - self.started, 1e-9)
@@ -65,6 +69,25 @@ def _told(ended: Ended) -> str:
         return f"h_edge {shown} ({outcome.seconds:.1f} s)"
     test, step = 100 * outcome.test, outcome.best_step
     return f"test {test:.2f} at step {step} ({outcome.seconds:.1f} s)"
+
+
+def _trial(trial: TrialEnded) -> str:
+    """What came of one point of a search."""
+    val = "" if trial.val is None else f", validation {100 * trial.val:.2f}"
+    best = "" if trial.best is None else f" (best {100 * trial.best:.2f})"
+    return (
+        f"trial {trial.number + 1} of {trial.trials} {trial.ended} after "
+        f"{trial.splits} splits{val}{best}: {settings_text(trial.point)}"
+    )
+
+
+def settings_text(point: Settings) -> str:
+    """Settings as people write them: ``train.lr=0.003, evolve.k=10``."""
+    shown = {
+        name: f"{value:.4g}" if isinstance(value, float) else str(value)
+        for name, value in point.items()
+    }
+    return ", ".join(f"{name}={value}" for name, value in shown.items()) or "no choice"
 
 
 def duration(seconds: float) -> str:

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from ecg_gnn.cli import options as opt
 from ecg_gnn.cli import study_options as opt_study
 from ecg_gnn.study.report import write_report
 from ecg_gnn.study.store import Store
@@ -23,6 +24,7 @@ def report(
     sort and filter; effects, training curves and homophily; behind every number its
     records, tests and the command that computes it again.
     """
+    opt.check_apart(out, store)
     with Store.open(store) as opened:
         write_report(opened, out, recipe)
     print(f"Wrote {out}")

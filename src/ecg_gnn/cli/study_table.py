@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from ecg_gnn.checks import check_choice
+from ecg_gnn.cli import options as opt
 from ecg_gnn.cli import study_options as opt_study
 from ecg_gnn.files import write_text
 from ecg_gnn.study.paper_tables import FORMATS, TABLES, make_table, render
@@ -41,6 +42,8 @@ def table(
     if form is None:
         form = _ENDINGS.get("" if out is None else out.suffix, "md")
     check_choice("format", form, FORMATS)
+    if out is not None:
+        opt.check_apart(out, store)
     with Store.open(store) as opened:
         text = render(make_table(name, opened, recipe), form)
     if out is None:

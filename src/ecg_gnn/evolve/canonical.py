@@ -10,7 +10,7 @@ The price is the rounding to the grid, which moves a similarity by at most about
 ``sqrt(D) * 2^-25`` and typically by 1e-8, less than a float32 product would.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -21,7 +21,6 @@ from ecg_gnn.evolve.gpu.available import available
 
 GRID_BITS = 25
 _STEP = 2.0**-GRID_BITS
-_UNIT_ROUNDOFF = 2.0**-24  # of float32
 _CHUNK_ELEMENTS = 1 << 18  # float64 temporaries that stay in a CPU's cache
 _CUDA_CHUNK_ELEMENTS = 1 << 25  # a GPU pays per launch instead
 
@@ -51,6 +50,31 @@ class Canonical:
         """Exact similarities of rows ``left`` [n] with rows ``right`` [m]: [n, m]."""
         return self.finish(self.rows(left) @ self.rows(right).t(), left, right)
 
+    def take(self, which: Tensor | slice) -> "Canonical":
+        """Some of the rows."""
+        return Canonical(self.grid[which], self.half_square[which], self.euclidean)
+
+    def scores_with(self, other: "Canonical") -> Tensor:
+        """Exact similarities of all rows with all rows of another set: [n, m]."""
+        dots = (self.grid.double() * _STEP) @ (other.grid.double() * _STEP).t()
+        if self.euclidean:
+            dots.sub_(self.half_square.unsqueeze(1)).sub_(other.half_square)
+        return dots
+
+    def pairs_with(self, other: "Canonical", left: Tensor, right: Tensor) -> Tensor:
+        """Exact similarities of rows ``left`` [p] with another's ``right`` [p]: [p]."""
+        size = max(1, chunk_elements(self.grid.is_cuda) // self.grid.size(1))
+        pieces = zip(left.split(size), right.split(size), strict=True)
+        # Scaling by a power of two is exact, before as after.
+        dots = [
+            (self.grid[a].double() * other.grid[b].double()).sum(1) * _STEP**2
+            for a, b in pieces
+        ]
+        found = torch.cat(dots)
+        if self.euclidean:
+            found.sub_(self.half_square[left]).sub_(other.half_square[right])
+        return found
+
     def pair_scores(self, nodes: Tensor, others: Tensor) -> Tensor:
         """Exact similarities of ``nodes`` [n] with their ``others`` [n, c]: [n, c]."""
         elements = _CUDA_CHUNK_ELEMENTS if nodes.is_cuda else 4 * _CHUNK_ELEMENTS
@@ -72,6 +96,10 @@ class Canonical:
         """The mean row, on the grid: [D] float64."""
         return torch.round(self.grid.sum(0).double() / self.num_nodes) * _STEP
 
+    def offset(self, mean: Tensor) -> float:
+        """What products of rows less ``mean`` lack: see ``Approximation``."""
+        return 0.0 if self.euclidean else float(mean @ mean)
+
     def centred(self, mean: Tensor) -> Iterator[tuple[int, Tensor]]:
         """All rows less ``mean`` in float64, in pieces and where these start."""
         start = 0
@@ -92,78 +120,66 @@ class Canonical:
         return bounds.add_(1e-9)  # more than float64 rounds away here
 
 
-@dataclass(frozen=True)
-class Approximation:
-    """Float32 operands of a product ``left @ right.t()`` close to the similarity.
+def canonicalise(z: Tensor, metric: str) -> Canonical:
+    """Put the rows of ``z`` [N, D] on the grid for ``metric``."""
+    return GridRule.of(z, metric).apply(z)
 
-    Ranks do not change when one constant is taken off all similarities. With the mean
-    row m, w = u - m and t = m.w, u.v - m.m = w_u.w_v + t_u + t_v; and for Euclidean
-    distance, without a constant, t = -|w|^2 / 2. Both are one product of rows widened
-    by two columns, symmetric in u and v, and the smaller the spread, the smaller its
-    error.
+
+@dataclass(frozen=True)
+class GridRule:
+    """How rows get onto the grid: each by its own norm, or all by one scale.
+
+    Every float operation is elementwise in float64, hence correctly rounded and the
+    same everywhere; sums run over a fixed tree. So rows can be put on the grid in any
+    pieces, by any process.
     """
 
-    left: Tensor  # [N, D + 2]
-    right: Tensor  # [N, D + 2]
-    bound: Tensor  # [N] float64: the error in row u, up to the common constant
-    offset: float  # the constant: similarity - product, within the bound
+    metric: str
+    scale: Tensor | None = None
+    """Unless rows have their own norm: two powers of two and the centre. [2 + D]"""
 
     @classmethod
-    def of(cls, canonical: Canonical) -> "Approximation":
-        """Operands and their error bound."""
-        (num_nodes, dim), device = canonical.grid.shape, canonical.grid.device
-        mean = canonical.mean()
-        left = torch.empty((num_nodes, dim + 2), dtype=torch.float32, device=device)
-        shift, square = [], []
-        for start, piece in canonical.centred(mean):
-            left[start : start + piece.size(0), :-2] = piece
-            shift.append(piece @ mean)
-            square.append(piece.square().sum(1))
-        squares, offset = torch.cat(square), float(mean @ mean)
-        t = torch.cat(shift)
-        if canonical.euclidean:
-            t, offset = -squares / 2, 0.0
-        left[:, -2], left[:, -1] = t, 1
-        right = left.clone()
-        right[:, -2], right[:, -1] = 1, t
-        norm = squares.sqrt()
-        size = norm * norm.max() + t.abs() + t.abs().max()
-        return cls(left, right, _gamma(left.size(1)) * size, offset)
+    def of(cls, z: Tensor, metric: str) -> "GridRule":
+        """The rule for all rows of ``z``, which is read once or a few times."""
+        return cls(metric, None if metric == "cosine" else _common_scale(z, metric))
+
+    def apply(self, z: Tensor) -> Canonical:
+        """Put some of the rows on the grid."""
+        if self.metric == "cosine" and available(z):
+            from ecg_gnn.evolve.gpu.prepare import takes, unit_rows
+
+            if takes(z):
+                return Canonical(*unit_rows(z), False)
+        grid = torch.empty(z.shape, dtype=torch.int32, device=z.device)
+        half_square = torch.empty(z.size(0), dtype=torch.float64, device=z.device)
+        start = 0
+        for rows in _chunks(z):
+            part = slice(start, start := start + rows.size(0))
+            grid[part] = torch.round(self._normalise(rows) / _STEP).int()
+            half_square[part] = (grid[part].double() * _STEP).square().sum(1) / 2
+        return Canonical(grid, half_square, self.metric == "euclidean")
+
+    def from_grid(self, grid: Tensor) -> Canonical:
+        """Rows that somebody else has put on the grid."""
+        squares = [(rows.double() * _STEP).square().sum(1) for rows in _split(grid)]
+        half_square = torch.cat(squares) / 2
+        return Canonical(grid, half_square, self.metric == "euclidean")
+
+    def _normalise(self, rows: Tensor) -> Tensor:
+        if self.scale is None:
+            return _unit_rows(rows)
+        scale = self.scale.to(rows.device)
+        return (rows * scale[0] - scale[2:]) * scale[1]
 
 
-def _gamma(terms: int) -> float:
-    """Relative error of a float32 dot product of so many terms, summed in any order.
-
-    Relative to the sum of absolute products (Higham 2002, section 3.1), which
-    Cauchy-Schwarz bounds by the norms; 6 terms more for rounding both factors to
-    float32 and for the float64 arithmetic around it. Infinite where float32 promises
-    nothing.
-    """
-    error = (terms + 6) * _UNIT_ROUNDOFF
-    return error / (1 - error) if error < 0.5 else float("inf")
-
-
-def canonicalise(z: Tensor, metric: str) -> Canonical:
-    """Put the rows of ``z`` [N, D] on the grid for ``metric``.
-
-    Every float operation below is elementwise in float64, hence correctly rounded and
-    the same everywhere; sums run over a fixed tree.
-    """
-    if metric == "cosine" and available(z):
-        from ecg_gnn.evolve.gpu.prepare import takes, unit_rows
-
-        if takes(z):
-            return Canonical(*unit_rows(z), False)
-    normalise = _unit_rows if metric == "cosine" else _common_scale(z, metric)
-    pieces = [torch.round(normalise(rows) / _STEP).int() for rows in _chunks(z)]
-    grid = torch.cat(pieces)
-    squares = [(rows.double() * _STEP).square().sum(1) for rows in _split(grid)]
-    return Canonical(grid, torch.cat(squares) / 2, metric == "euclidean")
+def chunk_elements(on_gpu: bool) -> int:
+    """How many float64 numbers to work on at a time."""
+    return _CUDA_CHUNK_ELEMENTS if on_gpu else _CHUNK_ELEMENTS
 
 
 def _split(x: Tensor, elements: int = 0) -> tuple[Tensor, ...]:
-    elements = elements or (_CUDA_CHUNK_ELEMENTS if x.is_cuda else _CHUNK_ELEMENTS)
-    pieces: tuple[Tensor, ...] = x.split(max(1, elements // x.size(1)))
+    size = max(1, (elements or chunk_elements(x.is_cuda)) // x.size(1))
+    pieces: tuple[Tensor, ...] = x.split(size)
     return pieces
 
 
@@ -179,8 +195,8 @@ def _unit_rows(rows: Tensor) -> Tensor:
     return rows / norm.masked_fill(norm == 0, 1)
 
 
-def _common_scale(z: Tensor, metric: str) -> Callable[[Tensor], Tensor]:
-    """One power of two (and, for Euclidean, one centre) for all rows of ``z``."""
+def _common_scale(z: Tensor, metric: str) -> Tensor:
+    """Powers of two and, for Euclidean, a centre for all rows of ``z``: [2 + D]."""
     largest = torch.stack([rows.abs().amax() for rows in _chunks(z)]).amax()
     first = _power_of_two(-_exponent(largest))
     centre = torch.zeros(z.size(1), dtype=torch.float64, device=z.device)
@@ -202,7 +218,7 @@ def _common_scale(z: Tensor, metric: str) -> Callable[[Tensor], Tensor]:
         coarse = _power_of_two(radius_exponent() - 8)
         centre = torch.round(centre / coarse) * coarse
     second = _power_of_two(-radius_exponent())
-    return lambda rows: (rows * first - centre) * second
+    return torch.cat([torch.stack([first, second]), centre])
 
 
 def _exponent(x: Tensor) -> Tensor:

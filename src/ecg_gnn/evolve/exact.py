@@ -25,7 +25,7 @@ def distinct_rows(grid: Tensor) -> Tensor:
     distinct, groups = torch.unique(hashes, return_inverse=True)
     if distinct.numel() == hashes.numel():
         return groups  # unlike hashes, unlike rows
-    leader = _first_of_group(groups)[groups]
+    leader = first_of_group(groups)[groups]
     pieces = zip(grid.split(size), leader.split(size), strict=True)
     if all(torch.equal(piece, grid[lead]) for piece, lead in pieces):
         return groups
@@ -34,7 +34,8 @@ def distinct_rows(grid: Tensor) -> Tensor:
     return groups
 
 
-def _first_of_group(groups: Tensor) -> Tensor:
+def first_of_group(groups: Tensor) -> Tensor:
+    """The first row of each group: [g]."""
     size = groups.numel()
     nodes = torch.arange(size, device=groups.device)
     first = nodes.new_full((int(groups.max()) + 1,), size)
@@ -47,7 +48,7 @@ def search_groups(task: Task, groups: Tensor, nodes: Tensor) -> Tensor:
     Nodes with equal rows share their similarities; only the draw among ties is their
     own. So a constant embedding of any size costs one row of scores.
     """
-    leaders = _first_of_group(groups)
+    leaders = first_of_group(groups)
     wanted, row_of = torch.unique(groups[nodes], return_inverse=True)
     order = row_of.argsort(stable=True)
     counts = torch.bincount(row_of, minlength=wanted.numel())

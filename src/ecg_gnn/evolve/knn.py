@@ -1,44 +1,60 @@
 """STEP 2 of the paper: from frozen embeddings to the evolved graph."""
 
 import operator
-from collections.abc import Callable
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import torch
 from torch import Tensor
 
 from ecg_gnn.checks import InputError, check_choice, check_in_range
-from ecg_gnn.evolve.canonical import canonicalise
-from ecg_gnn.evolve.search import nearest
-from ecg_gnn.evolve.task import Task
-from ecg_gnn.seeds import derive_seed
+from ecg_gnn.evolve.choice import Knn, Method
+from ecg_gnn.evolve.neighbours import Progress, Search
+from ecg_gnn.evolve.streamed.rows import Embeddings, Rows
 
 Metric = Literal["cosine", "dot", "euclidean"]
 SelfLoops = Literal["exclude", "within_k", "add", "only"]
 
 
-@torch.no_grad()
+class KnnGraph(NamedTuple):
+    """Edges, and how they were found.
+
+    Attributes:
+        edge_index: Sources above targets, sorted by (target, source). ``[2, E]``
+        method: ``exact``, ``ivf`` or ``hnsw``.
+        recall: The share of true neighbours that were found, measured on some rows;
+            None for an exact search, which finds all.
+    """
+
+    edge_index: Tensor
+    method: Method = "exact"
+    recall: float | None = None
+
+
 def knn_graph(
-    z: Tensor,
+    z: Embeddings,
     k: int,
     *,
     metric: Metric = "cosine",
     self_loops: SelfLoops = "exclude",
     symmetric: bool = False,
     seed: int = 0,
+    knn: Knn = "exact",
+    memory: int | None = None,
     block_size: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Tensor:
     r"""Edges :math:`v \to u` from the ``k`` most similar nodes ``v`` of each ``u``.
 
-    The result is exact and the same on every device and for every block size. Ties
-    are broken at random from ``seed``, separately for each node; without ties the seed
-    has no effect. Duplicate rows and all-zero rows (similarity 0 to everything) are
-    ordinary input. Rows are compared after rounding to a grid of :math:`2^{-25}`, for
-    ``"cosine"`` relative to each row's norm, otherwise to the largest norm of all.
+    Unless ``knn`` says otherwise, the result is exact and the same on every device and
+    for every block size. Ties are broken at random from ``seed``, separately for each
+    node; without ties the seed has no effect. Duplicate rows and all-zero rows
+    (similarity 0 to everything) are ordinary input. Rows are compared after rounding to
+    a grid of :math:`2^{-25}`, for ``"cosine"`` relative to each row's norm, otherwise
+    to the largest norm of all.
 
     Args:
-        z: Embeddings of any floating type.
+        z: Embeddings of any floating type: a tensor, an array, or one that is mapped
+            from a file (``numpy.load(path, mmap_mode="r")``).
         k: Neighbours per node.
         metric: What "similar" means.
         self_loops: ``"exclude"``: k other nodes. ``"within_k"``: the node itself
@@ -46,8 +62,13 @@ def knn_graph(
             others and the node itself. ``"only"``: nothing but self-loops (the identity
             control; ``k`` is ignored).
         symmetric: Also add every edge's reverse, each edge once.
-        seed: Of the ties.
-        block_size: Rows of scores held at a time; None fits a memory budget.
+        seed: Of the ties, and of what is random in an approximate search.
+        knn: ``"exact"``; ``"ivf"`` or ``"hnsw"``, approximate, by faiss; ``"auto"``:
+            exact as long as that is a matter of minutes. :func:`knn_search` also tells
+            the recall.
+        memory: Bytes that an exact search may take; None: half of what is free. Where
+            not all rows fit, it goes over them in blocks, with the same result.
+        block_size: Rows of scores held at a time; None fits the memory.
         progress: Called with (nodes finished, all nodes).
 
     Shapes:
@@ -57,19 +78,91 @@ def knn_graph(
 
     Raises:
         InputError: ``z`` is not a finite floating matrix, or ``k`` is out of range.
+
+    Examples:
+        >>> z = torch.tensor([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]])
+        >>> knn_graph(z, k=1)  # the third node is nearest to the second
+        tensor([[1, 0, 1],
+                [0, 1, 2]])
     """
-    _check(z, metric, self_loops, block_size)
-    num_nodes = z.size(0)
-    nodes = torch.arange(num_nodes, device=z.device)
-    if self_loops == "only":
-        return torch.stack([nodes, nodes])
-    others = _num_others(k, num_nodes, self_loops)
-    neighbours = nodes.new_empty((num_nodes, 0))
-    if others:
-        report = _Counter(num_nodes, progress)
-        key = derive_seed(seed, "knn-ties")
-        task = Task(canonicalise(z, metric), others, key, block_size, report.add)
-        neighbours = nearest(task)
+    return knn_search(
+        z,
+        k,
+        metric=metric,
+        self_loops=self_loops,
+        symmetric=symmetric,
+        seed=seed,
+        knn=knn,
+        memory=memory,
+        block_size=block_size,
+        progress=progress,
+    ).edge_index
+
+
+@torch.no_grad()
+def knn_search(
+    z: Embeddings,
+    k: int,
+    *,
+    metric: Metric = "cosine",
+    self_loops: SelfLoops = "exclude",
+    symmetric: bool = False,
+    seed: int = 0,
+    knn: Knn = "auto",
+    memory: int | None = None,
+    block_size: int | None = None,
+    device: str | torch.device | None = None,
+    progress: Progress | None = None,
+) -> KnnGraph:
+    """As :func:`knn_graph`, with what the edges were found by.
+
+    Args:
+        z: See :func:`knn_graph`, as for all that is not here.
+        k: Neighbours per node.
+        metric: What "similar" means.
+        self_loops: Whether a node is its own neighbour.
+        symmetric: Also add every edge's reverse.
+        seed: Of ties, and of an approximate search.
+        knn: Which search.
+        memory: Bytes that an exact search may take.
+        block_size: Rows of scores held at a time.
+        device: Where to compute, and where the edges are; None: where ``z`` is. Rows
+            that do not fit there stay where they are and come in blocks.
+        progress: Called with (nodes finished, all nodes).
+
+    Examples:
+        >>> knn_search(torch.eye(4), k=1).method
+        'exact'
+    """
+    rows = checked_rows(z, metric, self_loops)
+    if block_size is not None:
+        check_in_range("block_size", block_size, 1, None)
+    check_choice("knn", knn, get_args(Knn))
+    rows.refuse(rows.first_bad(0, rows.num_nodes))
+    where = rows.z.device if device is None else torch.device(device)
+    nothing = torch.empty((rows.num_nodes, 0), dtype=torch.long, device=where)
+    others = num_others(k, rows.num_nodes, self_loops)
+    if not others:
+        return KnnGraph(edges_of(nothing, self_loops, symmetric))
+    search = Search(
+        k=others,
+        metric=metric,
+        seed=seed,
+        knn=knn,
+        device=where,
+        memory=memory,
+        block_size=block_size,
+        progress=progress,
+    )
+    found = search.run(rows)
+    edges = edges_of(found.neighbours, self_loops, symmetric)
+    return KnnGraph(edges, found.method, found.recall)
+
+
+def edges_of(neighbours: Tensor, self_loops: SelfLoops, symmetric: bool) -> Tensor:
+    """The graph [2, E] of every node's other neighbours [N, k]."""
+    num_nodes = neighbours.size(0)
+    nodes = torch.arange(num_nodes, device=neighbours.device)
     if self_loops != "exclude":
         neighbours = torch.cat([neighbours, nodes.unsqueeze(1)], 1).sort(1).values
     source = neighbours.flatten()
@@ -79,26 +172,16 @@ def knn_graph(
     return torch.stack([source, target])
 
 
-class _Counter:
-    """Turns "so many more" into "so many of all"."""
-
-    def __init__(self, total: int, progress: Callable[[int, int], None] | None) -> None:
-        self.done, self.total, self.progress = 0, total, progress
-
-    def add(self, count: int) -> None:
-        self.done += count
-        if self.progress is not None:
-            self.progress(self.done, self.total)
-
-
 def _with_reverse(source: Tensor, target: Tensor, num_nodes: int) -> Tensor:
     code = torch.cat([target * num_nodes + source, source * num_nodes + target])
     code = torch.unique(code)  # ascending: by target, then source
     return torch.stack([code % num_nodes, code // num_nodes])
 
 
-def _num_others(k: int, num_nodes: int, self_loops: SelfLoops) -> int:
+def num_others(k: int, num_nodes: int, self_loops: SelfLoops) -> int:
     """How many neighbours other than itself a node gets."""
+    if self_loops == "only":
+        return 0
     try:
         k = operator.index(k)
     except TypeError:
@@ -108,17 +191,9 @@ def _num_others(k: int, num_nodes: int, self_loops: SelfLoops) -> int:
     return k - 1 if within else k
 
 
-def _check(z: Tensor, metric: str, self_loops: str, block_size: int | None) -> None:
-    if not isinstance(z, Tensor) or z.dim() != 2 or not z.is_floating_point():
-        got = f"{z.dtype} {list(z.shape)}" if isinstance(z, Tensor) else repr(type(z))
-        raise InputError(f"'z' must be a floating tensor [N, D] (got {got})")
-    if z.numel() == 0:
-        raise InputError(f"'z' must not be empty (got shape {list(z.shape)})")
+def checked_rows(z: Embeddings, metric: str, self_loops: str) -> Rows:
+    """Embeddings that are what they must be, but for single numbers in them."""
+    rows = Rows.of(z)
     check_choice("metric", metric, get_args(Metric))
     check_choice("self_loops", self_loops, get_args(SelfLoops))
-    if block_size is not None:
-        check_in_range("block_size", block_size, 1, None)
-    bad = (~z.isfinite()).any(1)
-    if bad.any():
-        row = int(bad.nonzero()[0])
-        raise InputError(f"'z' must be finite (got NaN or infinity in row {row})")
+    return rows

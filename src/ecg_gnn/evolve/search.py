@@ -17,7 +17,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from ecg_gnn.evolve.canonical import Approximation
+from ecg_gnn.evolve.approximation import Approximation
 from ecg_gnn.evolve.closer import search_closer
 from ecg_gnn.evolve.compiled import search as compiled
 from ecg_gnn.evolve.exact import distinct_rows, search_groups, search_pruned

@@ -27,8 +27,7 @@ class Task:
 
     def part(self, ids: Tensor) -> "Task":
         """The same search among the nodes ``ids`` [n], ascending, alone."""
-        whole = self.canonical
-        rows = Canonical(whole.grid[ids], whole.half_square[ids], whole.euclidean)
+        rows = self.canonical.take(ids)
         return Task(rows, self.k, self.key, self.block_size, names=self.named(ids))
 
     def named(self, ids: Tensor) -> Tensor:

@@ -18,6 +18,8 @@ def _signed(constant: int) -> int:
 _GOLDEN = _signed(0x9E3779B97F4A7C15)
 _MIX_1 = _signed(0xBF58476D1CE4E5B9)
 _MIX_2 = _signed(0x94D049BB133111EB)
+NOBODY = (1 << 63) - 1
+"""Sorts after every node."""
 
 
 def mix(x: Tensor) -> Tensor:
@@ -79,8 +81,8 @@ class Boundary:
                 contain it.
         """
         certain = self._above_ids(k)[row]  # [n, k]
-        certain[certain == nodes.unsqueeze(1)] = _NOBODY
-        picks = k - (certain != _NOBODY).sum(1)
+        certain[certain == nodes.unsqueeze(1)] = NOBODY
+        picks = k - (certain != NOBODY).sum(1)
         places = self.tied.flatten().nonzero().squeeze(1)  # ascending
         count = self.tied.sum(1)
         first = (count.cumsum(0) - count)[row]
@@ -102,7 +104,7 @@ class Boundary:
             return ranks
         place = places[(first.unsqueeze(1) + ranks).clamp_(0, places.numel() - 1)]
         ids = self._id_of(place)
-        return ids.masked_fill(ranks < 0, _NOBODY)
+        return ids.masked_fill(ranks < 0, NOBODY)
 
     def _id_of(self, place: Tensor) -> Tensor:
         if self.ids.dim() == 1:
@@ -116,9 +118,6 @@ class Boundary:
         row = places // self.above.size(1)
         position = torch.arange(places.numel(), device=places.device)
         position = position - (count.cumsum(0) - count)[row]
-        padded = places.new_full((self.above.size(0), k), _NOBODY)
+        padded = places.new_full((self.above.size(0), k), NOBODY)
         padded[row, position] = self._id_of(places)
         return padded
-
-
-_NOBODY = (1 << 63) - 1  # sorts after every node

@@ -31,6 +31,12 @@ class EvolveGraph(BaseTransform):  # type: ignore[misc]  # PyG has no usable typ
         self_loops: As in :func:`knn_graph`.
         symmetric: As in :func:`knn_graph`.
         seed: Of the ties, as in :func:`knn_graph`.
+
+    Examples:
+        >>> from ecg_gnn import load_dataset
+        >>> data = load_dataset("csbm:nodes=60,features=8").data()
+        >>> EvolveGraph("x", k=5)(data).ecg_edge_index.shape
+        torch.Size([2, 300])
     """
 
     def __init__(

@@ -8,7 +8,7 @@ from ecg_gnn.study.recipe_file import load_recipe, shipped_recipes
 from ecg_gnn.study.records import Record, RunFolder
 from ecg_gnn.study.run import Report, run
 from ecg_gnn.study.selection import Candidate, Cell, CellKey, Selection, best_ecg
-from ecg_gnn.study.store import Store, merge_stores
+from ecg_gnn.study.store import Store, merge_stores, write_records
 
 __all__ = [
     "Candidate",
@@ -34,4 +34,5 @@ __all__ = [
     "run_study",
     "shipped_recipes",
     "summarize",
+    "write_records",
 ]

@@ -1,10 +1,13 @@
 """From plans to units: graphs are loaded, settings resolved, everything named."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import torch
+
 from ecg_gnn._version import NUMERICS
+from ecg_gnn.checks import InputError
 from ecg_gnn.config import RunConfig, known
 from ecg_gnn.data import GraphDataset, load_dataset
 from ecg_gnn.embedders import Workspace, make_embedder
@@ -19,6 +22,7 @@ from ecg_gnn.study.statistics import plain
 from ecg_gnn.study.store import Configuration, DatasetInfo
 from ecg_gnn.study.store.writer import NewUnit
 from ecg_gnn.study.variants import Variant
+from ecg_gnn.train import default_precision
 
 OnSkipped = Callable[[str, str], None]
 
@@ -47,34 +51,39 @@ class Group:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bound:
-    """A recipe on the graphs that are here."""
+class Graphs:
+    """The graphs of a recipe that are here."""
 
-    groups: list[Group]
-    datasets: list[DatasetInfo]
+    loaded: dict[str, GraphDataset]
+    """As the recipe names them"""
     skipped: dict[str, str]
     """Graphs that are not here, and why"""
 
+    def described(self) -> list[DatasetInfo]:
+        """What the store keeps of them."""
+        return [describe(dataset) for dataset in self.loaded.values()]
 
-def bind_all(
-    plans: Sequence[Plan],
+
+def load_graphs(
+    specs: Iterable[str],
     data_root: str | Path | None,
-    device: str = "auto",
     *,
     fetch: bool = False,
     on_skipped: OnSkipped | None = None,
-) -> Bound:
-    """Every plan whose graph is here, each configuration and seed once.
+) -> Graphs:
+    """Load every graph that is here, once.
 
     Args:
-        plans: What a recipe expands to.
+        specs: Graphs as a recipe names them.
         data_root: Folder with the official files.
-        device: Where it is to run.
         fetch: Whether a graph that is absent is downloaded or refused, not skipped.
         on_skipped: Told of every graph that is skipped, and why.
+
+    Raises:
+        InputError: If none is here.
     """
     loaded, skipped = {}, {}
-    for spec in dict.fromkeys(plan.dataset for plan in plans):
+    for spec in dict.fromkeys(specs):
         reason = None if fetch else why_absent(spec, data_root)
         if reason is None:
             loaded[spec] = load_dataset(spec, data_root=data_root)
@@ -82,18 +91,25 @@ def bind_all(
             skipped[spec] = reason
             if on_skipped is not None:
                 on_skipped(spec, reason)
+    if not loaded:
+        raise InputError(
+            f"none of the recipe's datasets is here ({'; '.join(skipped.values())}): "
+            "set --data-root or ECG_DATA to their folder, or ask with --datasets for "
+            "one to be downloaded"
+        )
+    return Graphs(loaded=loaded, skipped=skipped)
+
+
+def bind_all(plans: Sequence[Plan], graphs: Graphs, device: str) -> list[Group]:
+    """Every plan whose graph is here, each configuration and seed once."""
     found: dict[tuple[str, int], Group] = {}
     for plan in plans:
-        for group in bind(plan, loaded, device):
+        for group in bind(plan, graphs.loaded, device):
             key = group.configuration.id, group.config.seed
             if key in found:
                 group = replace(group, units={**found[key].units, **group.units})
             found[key] = group
-    return Bound(
-        groups=list(found.values()),
-        datasets=[describe(dataset) for dataset in loaded.values()],
-        skipped=skipped,
-    )
+    return list(found.values())
 
 
 def describe(dataset: GraphDataset) -> DatasetInfo:
@@ -129,7 +145,7 @@ def bind(
 
 
 def _group(plan: Plan, asked: RunConfig, dataset: GraphDataset) -> Group:
-    resolved, used = prepare(asked, None, dataset)
+    resolved, used = _resolve(asked, dataset)
     contents = check_embeddings([plan.variant], used, resolved, {})
     # What the device decides is no part of the name: see identity.py.
     portable = replaced(resolved, {"train.precision": asked.train.precision})
@@ -155,6 +171,19 @@ def _group(plan: Plan, asked: RunConfig, dataset: GraphDataset) -> Group:
         dataset=used,
         units={split: unit_id(name, split, resolved.seed) for split in splits},
     )
+
+
+def _resolve(asked: RunConfig, dataset: GraphDataset) -> tuple[RunConfig, GraphDataset]:
+    """Settings for a device that this machine need not have: others may run it."""
+    device = asked.device
+    if not device.startswith("cuda") or torch.cuda.is_available():
+        return prepare(asked, None, dataset)
+    on_cpu = replaced(asked, {"device": "cpu", "train.precision": "auto"})
+    resolved, used = prepare(on_cpu, None, dataset)
+    precision = asked.train.precision
+    if precision == "auto":
+        precision = default_precision(torch.device(device))
+    return replaced(resolved, {"device": device, "train.precision": precision}), used
 
 
 def _splits_of_graph(

@@ -15,10 +15,12 @@ _OPTIONS = {
     "embed.hidden": "--embed-hidden",
     "embed.steps": "--embed-steps",
     "embed.lr": "--embed-lr",
+    "embed.cross_fit": "--cross-fit",
     "evolve.k": "--k",
     "evolve.self_loops": "--self-loops",
     "evolve.similarity": "--similarity",
     "evolve.symmetric": "--symmetric",
+    "evolve.weights": "--edge-weights",
     "model.name": "--model",
     "model.backbone": "--backbone",
     "model.layers": "--layers",
@@ -26,9 +28,11 @@ _OPTIONS = {
     "model.dropout": "--dropout",
     "model.drop_edge": "--drop-edge",
     "model.norm": "--norm",
+    "model.gate": "--gate",
     "train.steps": "--steps",
     "train.lr": "--lr",
     "train.precision": "--precision",
+    "train.label_input": "--label-input",
 }
 
 

@@ -12,7 +12,16 @@ from ecg_gnn.study.records import Record
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
-    """One row of results: a variant over its splits."""
+    """One row of results: a variant over its splits.
+
+    Examples:
+        >>> from ecg_gnn import FitConfig, RunConfig, run
+        >>> quick = FitConfig(steps=2)
+        >>> config = RunConfig(dataset="csbm:nodes=60", splits=(0, 1), train=quick)
+        >>> plain = run(config).results[0]
+        >>> plain.variant, plain.splits, len(plain.per_split)
+        ('baseline', [0, 1], 2)
+    """
 
     variant: str
     model: str
@@ -29,6 +38,13 @@ class Comparison:
     """Mean paired difference of test scores, split by split, with a 95% interval.
 
     The interval is Student's over the splits' differences; None with one split.
+
+    Examples:
+        >>> from ecg_gnn import FitConfig, RunConfig, run
+        >>> quick = FitConfig(steps=2)
+        >>> config = RunConfig(dataset="csbm:nodes=60", splits=(0, 1), train=quick)
+        >>> [(row.variant, row.against) for row in run(config).comparisons]
+        [('ecg', 'baseline'), ('ecg', 'identity'), ('identity', 'baseline')]
     """
 
     variant: str

@@ -7,6 +7,7 @@ from typing import Any
 from ecg_gnn.checks import InputError
 from ecg_gnn.data import CATALOGUE
 from ecg_gnn.data.catalogue import find_entry, is_present, resolve_data_root
+from ecg_gnn.reading import expanded
 
 
 def check_dataset(spec: Any) -> None:
@@ -20,7 +21,7 @@ def check_dataset(spec: Any) -> None:
 def why_absent(spec: str, data_root: str | Path | None) -> str | None:
     """Why a graph cannot be loaded without a network; None if it can."""
     if _is_file(spec):
-        found = Path(spec).expanduser().is_file()
+        found = expanded(spec).is_file()
         return None if found else f"there is no file {spec}"
     entry, root = find_entry(spec.partition(":")[0]), resolve_data_root(data_root)
     if is_present(entry, root):

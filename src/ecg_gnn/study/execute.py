@@ -1,31 +1,31 @@
-"""Running a study: what is missing is claimed, trained and kept, group by group."""
+"""Running a study: what is missing is claimed, trained and kept, piece by piece."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ecg_gnn.checks import InputError, check_in_range
 from ecg_gnn.embed import EmbeddingCache
-from ecg_gnn.presets import pick_device
-from ecg_gnn.study.bind import Bound, Group, OnSkipped, bind_all
-from ecg_gnn.study.expand import Only, expand
-from ecg_gnn.study.outcomes import (
-    Checkpoints,
-    Failed,
-    FailingRunner,
-    Outcome,
-    measure_units,
-    train_units,
-)
-from ecg_gnn.study.provenance import provenance
+from ecg_gnn.study.bind import Graphs, Group, OnSkipped, bind_all, load_graphs
+from ecg_gnn.study.executors import Executor, Job, LocalExecutor
+from ecg_gnn.study.expand import Only, spaces
+from ecg_gnn.study.outcomes import Checkpoints, Failed, FailingRunner, Outcome
 from ecg_gnn.study.recipe import Recipe
 from ecg_gnn.study.recipe_file import load_recipe
+from ecg_gnn.study.search import Search, SearchWork, search_cells
 from ecg_gnn.study.store import StoreWriter
 from ecg_gnn.study.units import OnProgress
-from ecg_gnn.study.workers import WorkerPool
+from ecg_gnn.study.work import (
+    CellSummary,
+    Counts,
+    GridWork,
+    Piece,
+    TrialEnded,
+    Work,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,23 +41,8 @@ class Ended:
     """Units that it may still have to do"""
     total: int
     """Units of the recipe"""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Counts:
-    """How many units of a recipe are in which state."""
-
-    total: int
-    done: int
-    failed: int
-    running: int
-    """Other processes are busy with them"""
-
-    @classmethod
-    def of(cls, states: Sequence[str]) -> "Counts":
-        """Count the states of all units."""
-        counted = {key: states.count(key) for key in ("done", "failed", "running")}
-        return cls(total=len(states), **counted)
+    trial: TrialEnded | None = None
+    """The trial of a search that ended with it"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +55,8 @@ class StudyReport:
     """Units that this call ended"""
     skipped: dict[str, str]
     """Datasets that are not here, and why"""
+    searched: list[CellSummary]
+    """How far each search is, and its best settings; none for a grid"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,9 +75,11 @@ def run_study(
     store: str | Path,
     *,
     only: Only | None = None,
+    search: Search | None = None,
     data_root: str | Path | None = None,
     device: str = "auto",
     jobs: int = 1,
+    executor: Executor | None = None,
     cache: EmbeddingCache | None = None,
     retry_failed: bool = False,
     command: str | None = None,
@@ -106,139 +95,116 @@ def run_study(
         store: The SQLite file to fill; made if there is none.
         only: What of the recipe is wanted. Datasets named here are fetched or refused
             if they are absent; of the others, absent ones are skipped.
+        search: How to look for good settings, instead of trying the whole grid.
         data_root: Folder with the official files.
         device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
         jobs: Trainings at a time, each in a process of its own.
+        executor: Where units run, if not in so many processes of this machine.
         cache: Where embeddings and graphs are kept; by default as long as this runs.
         retry_failed: Whether to run again what failed.
         command: What the user typed, for the records.
         listeners: Who is told.
     """
-    check_in_range("jobs", jobs, 1, None)
-    recipe, only, device = load_recipe(recipe), only or Only(), str(pick_device(device))
-    listeners = listeners or Listeners()
-    bound = bind_all(
-        expand(recipe, only),
-        data_root,
-        device,
-        fetch=only.datasets is not None,
-        on_skipped=listeners.skipped,
-    )
-    if not bound.groups:
-        raise InputError(
-            "none of the recipe's datasets is here "
-            f"({'; '.join(bound.skipped.values())}): set --data-root or ECG_DATA to "
-            "their folder, or ask with --datasets for one to be downloaded"
+    listeners, only = listeners or Listeners(), only or Only()
+    recipe = load_recipe(recipe)
+    found = spaces(recipe, only)
+    plans = [plan for space in found for plan in space.plans()] if not search else []
+    with executor or LocalExecutor(jobs) as where, TemporaryDirectory() as temporary:
+        device = where.pick_device(device)
+        graphs = load_graphs(
+            [space.dataset for space in found],
+            data_root,
+            fetch=only.datasets is not None,
+            on_skipped=listeners.skipped,
         )
-    with StoreWriter.open(store) as writer, TemporaryDirectory() as temporary:
-        _register(writer, recipe, bound)
-        pool = WorkerPool(jobs)
-        study = _Study(
-            writer=writer,
-            groups=bound.groups,
-            made_with=provenance(device) | {"command": command},
-            cache=cache or EmbeddingCache(Path(temporary)),
-            pool=pool,
-            listeners=listeners,
-        )
-        if listeners.found is not None:
-            listeners.found(study.counts())
-        with writer.heartbeat(), pool:
-            ran = study.run(retry_failed)
-        counts = study.counts()
-    return StudyReport(
-        recipe=recipe.name, counts=counts, ran=ran, skipped=bound.skipped
-    )
+        begin: Callable[[StoreWriter], Work]  # what does not fit is refused before
+        if search:
+            cells = search_cells(found, graphs, device)
+            begin = partial(SearchWork, cells, search, recipe.name, retry_failed)
+        else:
+            groups = bind_all(plans, graphs, device)
+            begin = partial(_registered, recipe.name, graphs, groups, retry_failed)
+        with StoreWriter.open(store) as writer:
+            work = begin(writer)
+            driver = _Driver(
+                writer=writer,
+                work=work,
+                executor=where,
+                made_with=where.made_with(device) | {"command": command},
+                cache=cache or EmbeddingCache(Path(temporary)),
+                listeners=listeners,
+            )
+            if listeners.found is not None:
+                listeners.found(work.counts())
+            with writer.heartbeat():
+                ran = driver.run()
+            return StudyReport(
+                recipe=search.recipe_name(recipe.name) if search else recipe.name,
+                counts=work.counts(),
+                ran=ran,
+                skipped=graphs.skipped,
+                searched=work.summaries(),
+            )
 
 
-def _register(writer: StoreWriter, recipe: Recipe, bound: Bound) -> None:
+def _registered(
+    recipe: str,
+    graphs: Graphs,
+    groups: Sequence[Group],
+    retry_failed: bool,
+    writer: StoreWriter,
+) -> GridWork:
+    """A whole grid, known to the store."""
     writer.register(
-        recipe.name,
-        bound.datasets,
-        [group.configuration for group in bound.groups],
-        [unit for group in bound.groups for unit in group.new_units()],
+        recipe,
+        graphs.described(),
+        [group.configuration for group in groups],
+        [unit for group in groups for unit in group.new_units()],
     )
+    return GridWork(writer, groups, retry_failed=retry_failed)
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Study:
+class _Driver:
+    """Brings work to an executor, and what comes of it into the store."""
+
     writer: StoreWriter
-    groups: Sequence[Group]
+    work: Work
+    executor: Executor
     made_with: dict[str, Any]
     cache: EmbeddingCache
-    pool: WorkerPool
     listeners: Listeners
 
-    def counts(self) -> Counts:
-        units = [unit for group in self.groups for unit in group.units.values()]
-        return Counts.of(list(self.writer.states(units).values()))
-
-    def run(self, retry_failed: bool) -> int:
-        """Go through all groups once; what others are doing is theirs."""
-        wanted = {"missing", "failed"} if retry_failed else {"missing"}
-        units = [unit for group in self.groups for unit in group.units.values()]
-        states = self.writer.states(units)
-        left = {unit for unit, state in states.items() if state in wanted}
+    def run(self) -> int:
+        """Go on until nothing is left that this process could do."""
         ran = 0
         try:
-            for group in self.groups:
-                candidates = [u for u in group.units.values() if u in left]
-                claimed = self.writer.claim(candidates, retry_failed=retry_failed)
-                left.difference_update(set(candidates) - set(claimed))
-                for split, outcome in self._end_all(group, claimed):
+            while self._has_begun():
+                for job, split, outcome in self.executor.ended():
                     ran += 1
-                    left.discard(group.units[split])
-                    self._tell(group, split, outcome, ran, len(left), len(units))
+                    self._keep(job, split, outcome, ran)
         finally:
             self.writer.release()
             with suppress(OSError):  # it is not there, or others still use it
                 _checkpoint_folder(self.writer.path).rmdir()
         return ran
 
-    def _end_all(
-        self, group: Group, claimed: Sequence[str]
-    ) -> Iterator[tuple[int, Outcome]]:
-        """Run a group's claimed units and keep each as soon as it ends."""
-        splits = [split for split, unit in group.units.items() if unit in claimed]
-        if not splits:
-            return
-        units = [(group.variant, split) for split in splits]
-        runner = self._runner(group)
-        if group.task == "statistics":
-            ending = measure_units(runner, units)
+    def _has_begun(self) -> bool:
+        """Start as much as there is room for; whether anything is under way then."""
+        while self.executor.has_room() and (piece := self.work.next()) is not None:
+            self.executor.start(Job(piece=piece, runner=self._runner(piece)))
+        return self.executor.is_busy()
+
+    def _keep(self, job: Job, split: int, outcome: Outcome, ran: int) -> None:
+        """Bring one unit into the store, and say so."""
+        group = job.piece.group
+        outcome, trial = self.work.ended(job.piece, split, outcome)
+        unit = group.units[split]
+        if isinstance(outcome, Failed):
+            made_with = job.runner.made_with
+            self.writer.fail(unit, outcome.kind, outcome.error, made_with)
         else:
-            ending = train_units(runner, units, self.pool)
-        for (_, split), outcome in ending:
-            unit = group.units[split]
-            if isinstance(outcome, Failed):
-                made_with = runner.made_with
-                self.writer.fail(unit, outcome.kind, outcome.error, made_with)
-            else:
-                self.writer.finish(unit, outcome)
-            yield split, outcome
-
-    def _runner(self, group: Group) -> FailingRunner:
-        precision = group.config.train.precision
-        name = f"{group.configuration.id}-{group.config.seed}"
-        return FailingRunner(
-            dataset=group.dataset,
-            config=group.config,
-            run_id=group.configuration.id,
-            made_with={**self.made_with, "precision": precision},
-            folder=Checkpoints(_checkpoint_folder(self.writer.path), name),
-            cache=self.cache,
-            on_progress=self.listeners.progress,
-        )
-
-    def _tell(
-        self,
-        group: Group,
-        split: int,
-        outcome: Outcome,
-        ran: int,
-        left: int,
-        total: int,
-    ) -> None:
+            self.writer.finish(unit, outcome)
         if self.listeners.ended is not None:
             self.listeners.ended(
                 Ended(
@@ -246,10 +212,25 @@ class _Study:
                     split=split,
                     outcome=outcome,
                     ran=ran,
-                    left=left,
-                    total=total,
+                    left=self.work.left(),
+                    total=self.work.total(),
+                    trial=trial,
                 )
             )
+
+    def _runner(self, piece: Piece) -> FailingRunner:
+        group = piece.group
+        precision = group.config.train.precision
+        name = f"{group.configuration.id}-{group.config.seed}"
+        return FailingRunner(
+            dataset=group.dataset,
+            config=group.config,
+            run_id=group.configuration.id,
+            made_with={**self.made_with, "precision": precision, **piece.made_with},
+            folder=Checkpoints(_checkpoint_folder(self.writer.path), name),
+            cache=self.cache,
+            on_progress=self.listeners.progress,
+        )
 
 
 def _checkpoint_folder(store: Path) -> Path:

@@ -1,7 +1,8 @@
 """From a recipe to plans: one per dataset, model, variant and point of the grid."""
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,8 +10,9 @@ from ecg_gnn.checks import InputError
 from ecg_gnn.config import RunConfig
 from ecg_gnn.paper import numbers
 from ecg_gnn.study.identity import Task, ignored_settings
-from ecg_gnn.study.recipe import WINNER, Part, Recipe
-from ecg_gnn.study.settings import unflatten
+from ecg_gnn.study.ranges import Range
+from ecg_gnn.study.recipe import WINNER, Grid, Part, Recipe
+from ecg_gnn.study.settings import Settings, unflatten
 from ecg_gnn.study.variants import (
     BASELINE,
     Variant,
@@ -18,6 +20,8 @@ from ecg_gnn.study.variants import (
     identity_control,
     variant_of,
 )
+
+_MOST_POINTS = 100_000  # years of training: a slip of the finger ends here
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +40,52 @@ class Plan:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Space:
+    """One dataset, model and variant of a recipe, and what is tried there."""
+
+    task: Task
+    variant: Variant
+    seeds: tuple[int, ...]
+    fixed: Settings
+    """By dotted name, like the next"""
+    tried: Grid
+
+    @property
+    def dataset(self) -> str:
+        """The graph as the recipe names it."""
+        return str(self.fixed["dataset"])
+
+    def plan(self, point: Settings) -> Plan:
+        """The configuration with these of the tried settings."""
+        config = RunConfig.from_dict(unflatten({**self.fixed, **point}))
+        return Plan(
+            task=self.task, config=config, variant=self.variant, seeds=self.seeds
+        )
+
+    def plans(self) -> Iterator[Plan]:
+        """Every combination of what is tried."""
+        lists = self._lists()
+        if (count := math.prod(map(len, lists.values()))) > _MOST_POINTS:
+            raise InputError(
+                f"'grid' must have at most {_MOST_POINTS} points for one model and "
+                f"variant (got {count})"
+            )
+        for point in itertools.product(*lists.values()):
+            yield self.plan(dict(zip(self.tried, point, strict=True)))
+
+    def _lists(self) -> Mapping[str, tuple[Any, ...]]:
+        found = {}
+        for name, values in self.tried.items():
+            if isinstance(values, Range):
+                raise InputError(
+                    f"'grid.{name}' must be a list of values unless it is searched, "
+                    f"as with --search tpe --trials 20 (got {values})"
+                )
+            found[name] = values
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
 class Only:
     """What of a recipe is wanted; None is all of it."""
 
@@ -47,20 +97,25 @@ class Only:
 
 def expand(recipe: Recipe, only: Only | None = None) -> list[Plan]:
     """Every configuration of a recipe, checked as far as it can be without data."""
+    return [plan for space in spaces(recipe, only) for plan in space.plans()]
+
+
+def spaces(recipe: Recipe, only: Only | None = None) -> list[Space]:
+    """Every dataset, model and variant of a recipe with what is tried there."""
     only = only or Only()
-    plans = [plan for part in recipe.parts for plan in _part_plans(recipe, part, only)]
+    found = [one for part in recipe.parts for one in _part_spaces(recipe, part, only)]
     _check_wanted("datasets", only.datasets, _all(recipe, "datasets"), recipe)
     _check_wanted("models", only.models, _all(recipe, "models"), recipe)
     _check_wanted("variants", only.variants, _all(recipe, "variants"), recipe)
-    return plans
+    return found
 
 
-def _part_plans(recipe: Recipe, part: Part, only: Only) -> Iterator[Plan]:
+def _part_spaces(recipe: Recipe, part: Part, only: Only) -> Iterator[Space]:
     datasets = [name for name in part.datasets if _wanted(name, only.datasets)]
     models = [name for name in part.models if _wanted(name, only.models)]
     for dataset, model in itertools.product(datasets, models):
         for variant in _variants(recipe.task, part, dataset, model, only):
-            yield from _cell_plans(recipe, part, dataset, model, variant, only)
+            yield _space(recipe, part, dataset, model, variant, only)
 
 
 def _variants(
@@ -92,9 +147,9 @@ def _winner(dataset: str, model: str) -> list[Variant]:
     return [] if found is None else [variant_of(found)]
 
 
-def _cell_plans(
+def _space(
     recipe: Recipe, part: Part, dataset: str, model: str, variant: Variant, only: Only
-) -> Iterator[Plan]:
+) -> Space:
     names = (dataset, model, variant.embedding or variant.name)
     exceptions = [o.settings for o in recipe.overrides if o.applies(*names)]
     forced = {key: value for found in exceptions for key, value in found.items()}
@@ -103,10 +158,9 @@ def _cell_plans(
     fixed = _fixed(part, dataset, model) | forced
     fixed |= {"embed.names": (variant.embedding or "none",)}
     fixed |= {"splits": only.splits or part.splits}
-    for point in itertools.product(*tried.values()):
-        settings = fixed | dict(zip(tried, point, strict=True))
-        config = RunConfig.from_dict(unflatten(settings))
-        yield Plan(task=recipe.task, config=config, variant=variant, seeds=part.seeds)
+    return Space(
+        task=recipe.task, variant=variant, seeds=part.seeds, fixed=fixed, tried=tried
+    )
 
 
 def _fixed(part: Part, dataset: str, model: str) -> dict[str, Any]:

@@ -4,15 +4,15 @@ import hashlib
 import json
 
 import torch
-from torch import Tensor
 
 from ecg_gnn._version import NUMERICS
-from ecg_gnn.config import EMBEDDINGS, RunConfig
+from ecg_gnn.config import EMBEDDINGS, RunConfig, is_control
 from ecg_gnn.data import GraphDataset, Split
 from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.embed.protocol import hide_labels
 from ecg_gnn.embedders import Workspace, make_embedder
-from ecg_gnn.pipeline import evolve
+from ecg_gnn.evolve import EvolvedGraph
+from ecg_gnn.pipeline import evolve_graph
 from ecg_gnn.study.identity import canonical
 from ecg_gnn.study.variants import variant_of
 from ecg_gnn.train.checkpoint import content_hash
@@ -24,18 +24,27 @@ def shared_graph(
     split: Split,
     config: RunConfig,
     workspace: Workspace,
-) -> Tensor:
-    """``pipeline.evolve``, kept beside the embeddings it was made from."""
+) -> EvolvedGraph:
+    """``pipeline.evolve_graph``, kept beside the embeddings it was made from."""
     if workspace.cache is None or name not in (*EMBEDDINGS, "random"):
-        return evolve(name, dataset, split, config, workspace)
+        return evolve_graph(name, dataset, split, config, workspace)
     kept = EmbeddingCache(workspace.cache.folder / "graphs")
     key = _key(name, dataset, split, config, workspace)
+    weighted = config.evolve.weights != "uniform" and not is_control(name)
     stored = kept.load(key)
-    if stored is not None:
-        return stored.long()
-    edges = evolve(name, dataset, split, config, workspace)
-    kept.store(key, edges.to(torch.int32))
-    return edges
+    weights = kept.load(f"{key}-weights") if weighted else None
+    if stored is not None and (weights is not None or not weighted):
+        recall = kept.load(f"{key}-recall")
+        found = None if recall is None else float(recall)
+        return EvolvedGraph(stored.long(), weights, found)
+    graph = evolve_graph(name, dataset, split, config, workspace)
+    if graph.recall is not None:  # first: without it the graph would pass for exact
+        recall = torch.tensor([graph.recall], dtype=torch.float64)
+        kept.store(f"{key}-recall", recall)
+    kept.store(key, graph.edge_index.to(torch.int32))
+    if graph.edge_weight is not None:
+        kept.store(f"{key}-weights", graph.edge_weight)
+    return graph
 
 
 def _key(

@@ -12,7 +12,8 @@ import json
 from typing import Literal
 
 from ecg_gnn._version import NUMERICS
-from ecg_gnn.config import RunConfig
+from ecg_gnn.batch_settings import BatchSettings
+from ecg_gnn.config import CONTROLS, RunConfig
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.study.settings import fields_of, given, with_defaults
 from ecg_gnn.study.variants import Variant
@@ -20,14 +21,18 @@ from ecg_gnn.study.variants import Variant
 Task = Literal["train", "statistics"]
 """Train a classifier, or only measure the evolved graph."""
 
-_MLP = {f"embed.{name}" for name in ("layers", "hidden", "steps", "lr")} | {
+_MLP = {f"embed.{n}" for n in ("layers", "hidden", "steps", "lr", "cross_fit")} | {
     "model.dropout",
     "train.weight_decay",
     "train.precision",
 }
 _BGRL = {"embed.hidden", "embed.steps", "embed.bgrl_lr", "train.precision"}
 _READ_BY = {"mlp": _MLP, "bgrl": _BGRL, "mlp+bgrl": _MLP | _BGRL}
-_READ_BY["mlp-gnn"] = _MLP | fields_of("model") | fields_of("train")
+# Its model is the plain one: gates and label input belong to the last classifier.
+_LAST_ONLY = {"model.gate", "train.label_input"} | {
+    f"train.{field.name}" for field in dataclasses.fields(BatchSettings)
+}
+_READ_BY["mlp-gnn"] = (_MLP | fields_of("model") | fields_of("train")) - _LAST_ONLY
 _READ_BY_SOME = {name for name in _MLP | _BGRL if name.startswith("embed.")}
 _NOT_CONTENT = {"preset", "splits", "seed", "device"}
 
@@ -36,13 +41,16 @@ def ignored_settings(variant: Variant, task: Task) -> set[str]:
     """Settings that change no number of this variant."""
     parts = set(variant.embeddings)
     read = set().union(*(_READ_BY.get(part, set()) for part in parts))
-    ignored = set() if parts else {"model.drop_edge"}
+    ignored = set() if parts else {"model.drop_edge", "model.gate"}
+    if parts <= set(CONTROLS):  # which have no similarity to weigh by
+        ignored.add("evolve.weights")
     if parts <= {"identity"}:  # no graph is found by similarity
         ignored |= fields_of("evolve") | fields_of("embed") - {"embed.names"}
     else:
         ignored |= _READ_BY_SOME - read
-    if task == "statistics":  # no classifier is trained
+    if task == "statistics":  # no classifier is trained, and edges are counted
         ignored |= (fields_of("model") | fields_of("train")) - read
+        ignored.add("evolve.weights")
     return ignored
 
 

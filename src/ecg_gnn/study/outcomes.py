@@ -9,13 +9,12 @@ from pathlib import Path
 import torch
 
 from ecg_gnn.checks import InputError
-from ecg_gnn.evolve import graph_statistics
 from ecg_gnn.study.graphs import shared_graph
 from ecg_gnn.study.records import Record, RunFolder
-from ecg_gnn.study.statistics import plain
+from ecg_gnn.study.statistics import of_evolved
 from ecg_gnn.study.store import Curves, Result
 from ecg_gnn.study.units import Unit, UnitRunner, run_units
-from ecg_gnn.study.workers import WorkerPool
+from ecg_gnn.study.workers import LostWorkerError, WorkerPool
 
 _KEPT_LINES = 20
 
@@ -80,7 +79,8 @@ def train_units(
     """Train units together, as many at a time as the runner can; all of them end.
 
     Where a common training fails as a whole (its memory, say, was enough for each but
-    not for all), what is left is tried one by one.
+    not for all), what is left is tried one by one, and so is what was under way when a
+    process was killed: only a unit that is killed alone has failed.
     """
     left = list(units)
     try:
@@ -89,18 +89,17 @@ def train_units(
             yield unit, _outcome(record)
         return
     except Exception as error:
-        whole = failure_of(error)
+        whole, lost = failure_of(error), isinstance(error, LostWorkerError)
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
-    # With processes of its own a unit that was killed would now kill this one.
-    alone = pool.jobs == 1 and len(left) > 1
+    alone = lost or (pool.jobs == 1 and len(left) > 1)
     for unit in left:
-        yield unit, _train_alone(runner, unit) if alone else whole
+        yield unit, _train_alone(runner, unit, pool) if alone else whole
 
 
-def _train_alone(runner: FailingRunner, unit: Unit) -> Outcome:
+def _train_alone(runner: FailingRunner, unit: Unit, pool: WorkerPool) -> Outcome:
     try:
-        ((_, record),) = run_units(runner, [unit], 1)
+        ((_, record),) = run_units(runner, [unit], pool.jobs, pool)
         return _outcome(record)
     except Exception as error:
         return failure_of(error)
@@ -126,10 +125,7 @@ def _measure(runner: UnitRunner, unit: Unit) -> Result:
         shared_graph(part, runner.dataset, split, runner.config, workspace)
         for part in variant.embeddings
     ]
-    found = [
-        plain(graph_statistics(*runner.dataset.labelled_part(edges), directed=True))
-        for edges in graphs
-    ]
+    found = [of_evolved(graph, runner.dataset) for graph in graphs]
     return Result(
         val=None,
         test=None,

@@ -9,6 +9,7 @@ from ecg_gnn.checks import InputError, check_choice
 from ecg_gnn.nn import MODULES, SPECIALISED
 from ecg_gnn.study.datasets import check_dataset
 from ecg_gnn.study.identity import Task
+from ecg_gnn.study.ranges import Range
 from ecg_gnn.study.settings import DEFAULTS, OPTION, Settings
 
 WINNER = "paper-winner"
@@ -22,6 +23,7 @@ _OWN_KEYS = {
     "preset": "preset",
     "device": "--device",
 }
+Grid = Mapping[str, tuple[Any, ...] | Range]
 _SETTABLE = [name for name in DEFAULTS if name not in _OWN_KEYS]
 
 
@@ -43,8 +45,8 @@ class Part:
     """Repetitions of everything random"""
     settings: Settings = field(default_factory=dict)
     """Settings of every run, by dotted name"""
-    grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
-    """Values to try in all combinations, by dotted name"""
+    grid: Grid = field(default_factory=dict)
+    """Values to try in all combinations, by dotted name; a search takes ranges, too"""
 
     def __post_init__(self) -> None:
         for name in ("datasets", "models", "variants", "seeds"):
@@ -56,10 +58,11 @@ class Part:
         for variant in self.variants:
             _check_variant(variant)
         check_choice("preset", self.preset, get_args(config.Preset))
-        _check_settings("settings", self.settings)
-        _check_settings("grid", self.grid)
+        check_settings("settings", self.settings)
+        check_settings("grid", self.grid)
         for name, values in self.grid.items():
-            _check_names(f"grid.{name}", values)
+            if not isinstance(values, Range):
+                _check_names(f"grid.{name}", values)
             if name in self.settings:
                 raise InputError(
                     f"{name!r} must be in one of ['settings', 'grid'] (got both)"
@@ -76,7 +79,7 @@ class Override:
     settings: Settings = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        _check_settings("settings", self.settings)
+        check_settings("settings", self.settings)
         for variant in self.variants:
             _check_variant(variant)
 
@@ -117,7 +120,8 @@ def check_mapping(name: str, values: Any, allowed: list[str]) -> None:
         check_choice(f"a key of {name}", key, allowed)
 
 
-def _check_settings(name: str, settings: Any) -> None:
+def check_settings(name: str, settings: Any) -> None:
+    """Refuse what is no mapping of settings, or has some that stand elsewhere."""
     check_mapping(name, settings, [*_SETTABLE, *_OWN_KEYS, *_options_in(settings)])
     for key in settings:
         if key in _OWN_KEYS:
@@ -129,6 +133,8 @@ def _check_settings(name: str, settings: Any) -> None:
 
 def _options_in(settings: Any) -> list[str]:
     """Keys that name an option: which ones there are is known with the model."""
+    if not isinstance(settings, Mapping):
+        return []
     return [key for key in settings if isinstance(key, str) and key.startswith(OPTION)]
 
 

@@ -6,10 +6,17 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from ecg_gnn.checks import InputError
-from ecg_gnn.study.recipe import Override, Part, Recipe, check_mapping
+from ecg_gnn.reading import expanded, read_yaml
+from ecg_gnn.study.ranges import Range
+from ecg_gnn.study.recipe import (
+    Grid,
+    Override,
+    Part,
+    Recipe,
+    check_mapping,
+    check_settings,
+)
 
 _SHIPPED = files("ecg_gnn.study").joinpath("recipes")
 _PART_KEYS = [f.name for f in fields(Part)]
@@ -26,7 +33,7 @@ def load_recipe(source: str | Path | Recipe) -> Recipe:
     if isinstance(source, Recipe):
         return source
     text = str(source)
-    path = Path(text).expanduser()
+    path = expanded(text)
     if text in shipped_recipes():
         return _parse(_SHIPPED.joinpath(f"{text}.yaml").read_text("utf-8"), text, text)
     if path.suffix not in (".yaml", ".yml", ".json") and not path.is_file():
@@ -41,11 +48,7 @@ def load_recipe(source: str | Path | Recipe) -> Recipe:
 
 
 def _parse(content: str, name: str, source: str) -> Recipe:
-    try:
-        values = yaml.safe_load(content)
-    except yaml.YAMLError as error:
-        raise InputError(f"'recipe' {source!r} is not YAML: {error}") from None
-    return recipe_from_dict(values, name)
+    return recipe_from_dict(read_yaml(f"'recipe' {source!r}", content), name)
 
 
 def recipe_from_dict(values: Any, name: str) -> Recipe:
@@ -81,13 +84,21 @@ def _read_part(values: Mapping[str, Any]) -> Part:
         raise InputError("'datasets' must name at least one dataset (got none)")
     read = dict(values)
     for key in ("datasets", "models", "variants", "splits", "seeds"):
-        if read.get(key) is not None:
+        if key in read and (key, read[key]) != ("splits", None):  # the preset's
             read[key] = _tuple(key, read[key])
-    if isinstance(read.get("grid"), Mapping):
-        read["grid"] = {
-            key: _tuple(f"grid.{key}", found) for key, found in read["grid"].items()
-        }
+    if "grid" in read:
+        read["grid"] = _read_grid(read["grid"])
     return Part(**read)
+
+
+def _read_grid(values: Any) -> Grid:
+    check_settings("grid", values)
+    return {
+        key: Range.read(key, found)
+        if isinstance(found, Mapping)
+        else _tuple(f"grid.{key}", found)
+        for key, found in values.items()
+    }
 
 
 def _read_override(values: Any) -> Override:

@@ -15,10 +15,12 @@ from ecg_gnn.embed import Embedder, EmbeddingCache
 from ecg_gnn.evolve import graph_statistics
 from ecg_gnn.files import write_json
 from ecg_gnn.presets import resolve
+from ecg_gnn.scale import wait_for_all, world
 from ecg_gnn.study.compare import Comparison, Summary, compare, summarize
+from ecg_gnn.study.joined import check_joined, run_folder
 from ecg_gnn.study.preflight import check_embeddings
 from ecg_gnn.study.provenance import provenance
-from ecg_gnn.study.records import Record, RunFolder
+from ecg_gnn.study.records import Record
 from ecg_gnn.study.statistics import Statistics, mean, plain
 from ecg_gnn.study.units import OnProgress, UnitRunner, run_units
 from ecg_gnn.study.variants import (
@@ -34,7 +36,15 @@ OnReused = Callable[[int, int], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """Everything a run found; ``to_dict`` is what ``--json`` prints."""
+    """Everything a run found; ``to_dict`` is what ``--json`` prints.
+
+    Examples:
+        >>> from ecg_gnn import FitConfig, RunConfig, run
+        >>> quick = FitConfig(steps=2)
+        >>> report = run(RunConfig(dataset="csbm:nodes=60", splits=(0,), train=quick))
+        >>> sorted(report.to_dict())[:4]
+        ['comparisons', 'config', 'dataset', 'homophily']
+    """
 
     dataset: str
     metric: str
@@ -71,6 +81,7 @@ def run(
     cache: EmbeddingCache | None = None,
     embedders: Mapping[str, Embedder] | None = None,
     jobs: int = 1,
+    loader_workers: int = 0,
     on_progress: OnProgress | None = None,
     on_record: OnRecord | None = None,
     on_reused: OnReused | None = None,
@@ -87,19 +98,29 @@ def run(
         embedders: Embedders of one's own: ``{"own:degree": DegreeEmbedder()}`` beside
             ``own:degree`` among the config's embeddings.
         jobs: Trainings at a time, each in a process of its own.
+        loader_workers: Processes that prepare the batches of a training by batches.
         on_progress: ``(variant and split, work) -> callback(done, all, score)``.
         on_record: Told of every finished training: ``(record, done, in all)``.
         on_reused: Told how many were in the folder already: ``(count, in all)``.
+
+    Examples:
+        >>> from ecg_gnn import FitConfig, RunConfig
+        >>> quick = FitConfig(steps=2)
+        >>> report = run(RunConfig(dataset="csbm:nodes=60", splits=(0,), train=quick))
+        >>> [row.variant for row in report.results]
+        ['baseline', 'ecg', 'identity']
     """
     check_in_range("jobs", jobs, 1, None)
+    check_in_range("workers", loader_workers, 0, None)
     config, dataset = prepare(config or RunConfig(), data_root, dataset)
+    check_joined(config, jobs)
     variants = choose_variants(config)
     contents = check_embeddings(variants, dataset, config, embedders or {})
     run_id = config.run_id(dataset.sha256, *contents)
     if out is None and out_root is not None:
         name = Path(dataset.name).stem.split(":")[0]
         out = Path(out_root) / f"{name}-{config.model.name}-{run_id}"
-    folder = None if out is None else RunFolder(Path(out))
+    folder = run_folder(out)
     made_with = provenance(config.device)
     if folder is not None:
         folder.claim(
@@ -109,6 +130,7 @@ def run(
             dataset_sha256=dataset.sha256,
             provenance=made_with,
         )
+    wait_for_all()  # nobody looks into a folder that is not claimed yet
     with TemporaryDirectory(prefix="ecg-gnn-") as temporary:
         runner = UnitRunner(
             dataset=dataset,
@@ -118,10 +140,11 @@ def run(
             folder=folder,
             cache=cache or EmbeddingCache(Path(temporary)),
             embedders=embedders or {},
+            loader_workers=loader_workers,
             on_progress=on_progress,
         )
         report = _report(runner, _gather(runner, variants, jobs, on_record, on_reused))
-    if folder is not None:
+    if folder is not None and world().is_first:
         write_json(folder.path / "results.json", report.to_dict())
     return report
 

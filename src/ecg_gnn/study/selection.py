@@ -17,10 +17,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ecg_gnn.config import EMBEDDINGS
 from ecg_gnn.nn import SPECIALISED
 from ecg_gnn.study.paired import PairedTest, paired_test
 from ecg_gnn.study.store import Configuration, DatasetInfo, Store, UnitRecord
 from ecg_gnn.study.table import model_name, row_name
+from ecg_gnn.study.tags import LABELS, Tags, tagged, tags_read_by
+from ecg_gnn.study.trials import was_given_up
 from ecg_gnn.study.variants import identity_control
 
 _ORDER = ("baseline", "ecg", "identity", "random", "oracle")
@@ -43,6 +46,8 @@ class CellKey:
     """``baseline``, ``ecg``, ``identity``, ``random`` or ``oracle``"""
     embedding: str | None
     """The evolved graphs as the user writes them; None for the baseline"""
+    tags: Tags = ()
+    """Options past the paper: see :mod:`ecg_gnn.study.tags`"""
 
     @classmethod
     def of(cls, configuration: Configuration) -> "CellKey":
@@ -55,12 +60,26 @@ class CellKey:
             model=configuration.model,
             variant=configuration.variant,
             embedding=configuration.embedding,
+            tags=configuration.tags,
         )
 
     @property
     def model_label(self) -> str:
-        """The model as tables call it."""
-        return model_name(self.backbone, self.model)
+        """The model as tables call it; with labels as input it is another one."""
+        return tagged(model_name(self.backbone, self.model), self._model_tags)
+
+    @property
+    def _model_tags(self) -> Tags:
+        return (LABELS,) if LABELS in self.tags else ()
+
+    def model_key(self) -> "CellKey":
+        """What all variants share that are compared with each other."""
+        return replace(self, variant="", embedding=None, tags=self._model_tags)
+
+    def of_variant(self, variant: str, embedding: str | None) -> "CellKey":
+        """Another variant of the same model, with the options that it can have."""
+        tags = tags_read_by(embedding, self.tags)
+        return replace(self, variant=variant, embedding=embedding, tags=tags)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +103,14 @@ class Candidate:
     def tests(self) -> dict[tuple[int, int], float]:
         """Test score of every split and seed."""
         return {record.pair: _known(record.result.test) for record in self.records}
+
+    @property
+    def given_up(self) -> bool:
+        """Whether a search pruned it: it has other splits than its rivals."""
+        return any(
+            was_given_up(record.result.provenance, len(self.records))
+            for record in self.records
+        )
 
     @property
     def test_mean(self) -> float:
@@ -113,12 +140,12 @@ class Cell:
     candidates: tuple[Candidate, ...]
     """All that could be chosen, best first; each has as many units as the chosen"""
     incomplete: tuple[Candidate, ...] = ()
-    """Configurations with fewer finished units: not compared, so not chosen"""
+    """Those with fewer finished units, or pruned: not compared, so not chosen"""
 
     @property
     def label(self) -> str:
         """The variant as tables and figures call it."""
-        return row_name(self.key.variant, self.key.embedding)
+        return row_name(self.key.variant, self.key.embedding, self.key.tags)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,15 +181,14 @@ class Selection:
 
     def find(self, like: CellKey, variant: str, embedding: str | None) -> Cell | None:
         """The cell of another variant of the same dataset and model."""
-        wanted = replace(like, variant=variant, embedding=embedding)
+        wanted = like.of_variant(variant, embedding)
         return next((cell for cell in self.cells if cell.key == wanted), None)
 
     def models(self) -> list[list[Cell]]:
         """Cells grouped by dataset and model."""
         groups: dict[CellKey, list[Cell]] = {}
         for cell in self.cells:
-            group = replace(cell.key, variant="", embedding=None)
-            groups.setdefault(group, []).append(cell)
+            groups.setdefault(cell.key.model_key(), []).append(cell)
         return list(groups.values())
 
     def against(self, cell: Cell, other: str) -> PairedTest | None:
@@ -212,20 +238,25 @@ def _cells(records: Sequence[UnitRecord]) -> list[Cell]:
         candidate = Candidate(configuration=at, records=ordered)
         groups.setdefault(CellKey.of(at), []).append(candidate)
     datasets = list(dict.fromkeys(key.dataset for key in groups))
-    cells = [_choose(key, candidates) for key, candidates in groups.items()]
+    cells = [
+        _choose(key, candidates)
+        for key, candidates in groups.items()
+        if not all(candidate.given_up for candidate in candidates)
+    ]
     return sorted(cells, key=lambda cell: _place(cell.key, datasets))
 
 
 def _choose(key: CellKey, candidates: Sequence[Candidate]) -> Cell:
     """The best mean validation score among those with the most finished units."""
-    most = max(len(candidate.records) for candidate in candidates)
-    whole = [c for c in candidates if len(c.records) == most]
+    kept = [candidate for candidate in candidates if not candidate.given_up]
+    most = max(len(candidate.records) for candidate in kept)
+    whole = [c for c in kept if len(c.records) == most]
     ranked = sorted(whole, key=lambda candidate: -candidate.val_mean)
     return Cell(
         key=key,
         chosen=ranked[0],
         candidates=tuple(ranked),
-        incomplete=tuple(c for c in candidates if len(c.records) < most),
+        incomplete=tuple(c for c in candidates if c.given_up or len(c.records) < most),
     )
 
 
@@ -236,7 +267,10 @@ def _place(key: CellKey, datasets: Sequence[str]) -> tuple[Any, ...]:
         key.random_splits,
         key.backbone,
         _MODEL_ORDER.index(key.model) if key.model in _MODEL_ORDER else 99,
+        LABELS in key.tags,
         _ORDER.index(key.variant),
+        EMBEDDINGS.index(key.embedding) if key.embedding in EMBEDDINGS else 99,
+        (len(key.tags), key.tags),
     )
 
 

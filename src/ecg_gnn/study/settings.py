@@ -1,8 +1,11 @@
 """Settings of a run by their dotted names: ``model.layers``, ``evolve.k``."""
 
+import dataclasses
+import typing
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ecg_gnn.checks import InputError
 from ecg_gnn.config import RunConfig
 
 Settings = Mapping[str, Any]
@@ -13,12 +16,11 @@ OPTION = "model.options."
 def flatten(config: RunConfig) -> dict[str, Any]:
     """Every setting of a run by its dotted name."""
     flat: dict[str, Any] = {}
-    for name, value in config.to_dict().items():
+    for name, value in dataclasses.asdict(config).items():
         if isinstance(value, dict):
             flat |= {f"{name}.{inner}": found for inner, found in value.items()}
         else:
             flat[name] = value
-    flat.setdefault("model.options", {})
     return flat
 
 
@@ -68,3 +70,20 @@ def replaced(config: RunConfig, settings: Settings) -> RunConfig:
 def fields_of(section: str) -> set[str]:
     """Dotted names of all settings of a section."""
     return {name for name in DEFAULTS if name.startswith(f"{section}.")}
+
+
+def number_type(name: str) -> type[int] | type[float] | None:
+    """Which numbers a setting takes; None for an option, which its model knows.
+
+    Raises:
+        InputError: If it takes no numbers.
+    """
+    if name.startswith(OPTION):
+        return None
+    owner, (section, dot, inner) = RunConfig(), name.partition(".")
+    hints = typing.get_type_hints(type(getattr(owner, section) if dot else owner))
+    hint = hints[inner if dot else section]
+    for kind in (int, float):
+        if kind in (typing.get_args(hint) or (hint,)):
+            return kind
+    raise InputError(f"'grid.{name}' must be a list of values (got a range)")

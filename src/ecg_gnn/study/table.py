@@ -1,30 +1,59 @@
 """The tables of one run, from what it found."""
 
+from collections.abc import Mapping
+from typing import Protocol
+
+from ecg_gnn.config import RunConfig
 from ecg_gnn.study.compare import Comparison, Summary
 from ecg_gnn.study.run import Report
+from ecg_gnn.study.statistics import RECALL, Statistics
+from ecg_gnn.study.statistics import STATISTICS as STATISTICS
+from ecg_gnn.study.store import Configuration
+from ecg_gnn.study.tags import Tags, explain, run_tags, tagged
 
 Table = tuple[list[str], list[list[str]]]
 
 METRIC_NAMES = {"accuracy": "accuracy", "roc_auc": "ROC AUC"}
-STATISTICS = {
-    "num_edges": "edges",
-    "edge_homophily": "h_edge",
-    "node_homophily": "h_node",
-    "class_homophily": "h_class",
-    "adjusted_homophily": "h_adj",
-    "label_informativeness": "LI",
-}
 
 
-def row_name(variant: str, embedding: str | None) -> str:
+class Named(Protocol):
+    """What stands for one variant of a run."""
+
+    @property
+    def variant(self) -> str:
+        """``baseline``, ``ecg`` or a control."""
+
+    @property
+    def embedding(self) -> str | None:
+        """The evolved graphs as the user writes them."""
+
+
+def row_name(variant: str, embedding: str | None, tags: Tags = ()) -> str:
     """How a variant is called in tables and figures."""
+    name = variant
     if variant == "ecg":
-        return f"ECG ({embedding})"
-    if variant == "oracle":
-        return f"{embedding} (sees test labels)"
-    if embedding and "," in embedding:
-        return f"{variant} ×{embedding.count(',') + 1}"
-    return variant
+        name = f"ECG ({embedding})"
+    elif variant == "oracle":
+        name = f"{embedding} (sees test labels)"
+    elif embedding and "," in embedding:
+        name = f"{variant} ×{embedding.count(',') + 1}"
+    return tagged(name, tags)
+
+
+def run_name(config: RunConfig, row: Named) -> str:
+    """How a variant of a run is called, options past the paper included."""
+    return row_name(row.variant, row.embedding, run_tags(config, row.embedding))
+
+
+def configuration_name(at: Configuration) -> str:
+    """How the variant of a stored configuration is called."""
+    return row_name(at.variant, at.embedding, at.tags)
+
+
+def graph_name(config: RunConfig, embedding: str) -> str:
+    """How one of a run's evolved graphs is called."""
+    name = tagged(embedding, run_tags(config, embedding, "statistics"))
+    return f"G_ECG ({name})"
 
 
 def model_name(backbone: str, model: str) -> str:
@@ -38,7 +67,7 @@ def result_table(report: Report) -> Table:
     header += ["− baseline [95% CI]", "− identity [95% CI]"]
     rows = []
     for row in report.results:
-        cells = [row_name(row.variant, row.embedding), _score(row)]
+        cells = [run_name(report.config, row), _score(row)]
         cells.append(f"{100 * row.val_mean:.2f}")
         cells += [_difference(report, row, other) for other in ("baseline", "identity")]
         rows.append(cells)
@@ -48,11 +77,24 @@ def result_table(report: Report) -> Table:
 def statistics_table(report: Report) -> Table:
     """The paper's statistics row of G and of every evolved graph."""
     graphs = {"G": report.graph} | {
-        f"G_ECG ({name})": found for name, found in report.evolved.items()
+        graph_name(report.config, name): found for name, found in report.evolved.items()
     }
-    header = ["graph", *STATISTICS.values()]
+    return graph_table(graphs)
+
+
+def graph_table(graphs: Mapping[str, Statistics]) -> Table:
+    """Statistics of graphs by name; the recall, too, where one is approximate."""
+    recall = {RECALL: "kNN recall"} if any(RECALL in g for g in graphs.values()) else {}
+    header = ["graph", *STATISTICS.values(), *recall.values()]
     rows = [
-        [name, *(format_statistic(key, found[key]) for key in STATISTICS)]
+        [
+            name,
+            *(format_statistic(key, found[key]) for key in STATISTICS),
+            *(
+                format_statistic(key, found[key]) if key in found else ""
+                for key in recall
+            ),
+        ]
         for name, found in graphs.items()
     ]
     return header, rows
@@ -84,11 +126,24 @@ def report_markdown(report: Report) -> str:
         f"k = {config.evolve.k}, self-loops {config.evolve.self_loops}; "
         "mean ± sample standard deviation.",
     ]
-    if report.note:
-        lines += ["", f"Note: {report.note}"]
+    for note in run_notes(report):
+        lines += ["", f"Note: {note}"]
     lines += ["", markdown(result_table(report)), ""]
     lines += ["Homophily before and after (evolved graphs: mean over splits):", ""]
     return "\n".join([*lines, markdown(statistics_table(report)), ""])
+
+
+def run_notes(report: Report) -> list[str]:
+    """What must be said beside a run's tables."""
+    rows = [run_tags(report.config, row.embedding) for row in report.results]
+    notes = explain(tag for tags in rows for tag in tags)
+    notes += [
+        f"{graph_name(report.config, name)} is approximate: its search found "
+        f"{found[RECALL]:.1%} of the true neighbours of a sample of nodes."
+        for name, found in report.evolved.items()
+        if found.get(RECALL) is not None
+    ]
+    return [report.note, *notes] if report.note else notes
 
 
 def _score(row: Summary) -> str:

@@ -16,16 +16,17 @@ from ecg_gnn.config import RunConfig, known
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.embed import Embedder, EmbeddingCache
 from ecg_gnn.embedders import Workspace
-from ecg_gnn.evolve import graph_statistics
+from ecg_gnn.evolve import EvolvedGraph
 from ecg_gnn.pipeline import (
     Classification,
     classify_together,
     embed_together,
     evolve,
 )
+from ecg_gnn.scale import first_goes_first, sampler_name, world
 from ecg_gnn.study.graphs import shared_graph
 from ecg_gnn.study.records import Record, RunFolder
-from ecg_gnn.study.statistics import Statistics, plain
+from ecg_gnn.study.statistics import Statistics, of_evolved
 from ecg_gnn.study.variants import Variant
 from ecg_gnn.study.workers import WorkerPool
 from ecg_gnn.train import Progress, TrainResult
@@ -46,6 +47,7 @@ class UnitRunner:
     folder: RunFolder | None = None
     cache: EmbeddingCache | None = None
     embedders: Mapping[str, Embedder] = field(default_factory=dict)
+    loader_workers: int = 0
     on_progress: OnProgress | None = field(default=None, repr=False)
 
     def stored(self, unit: Unit) -> Record | None:
@@ -72,10 +74,11 @@ class UnitRunner:
         for part in variant.embeddings if len(splits) > 1 else ():
             chosen = [self.dataset.split(index) for index in splits]
             embed_together(part, self.dataset, chosen, self.config, workspace)
-        jobs = [
-            self._job(variant, index, name, workspace)
-            for index, name in zip(splits, names, strict=True)
-        ]
+        with first_goes_first():  # the others find its graphs in the cache
+            jobs = [
+                self._job(variant, index, name, workspace)
+                for index, name in zip(splits, names, strict=True)
+            ]
         trained = classify_together(self.dataset, jobs, self.config, workspace)
         peak = torch.cuda.max_memory_reserved(self.config.device) if on_gpu else None
         records = [
@@ -107,7 +110,12 @@ class UnitRunner:
         peak: int | None,
         together: int,
     ) -> Record:
-        made_here = {"threads": torch.get_num_threads(), "trained_together": together}
+        made_here: dict[str, Any] = {
+            "threads": torch.get_num_threads(),
+            "trained_together": together,
+        }
+        if self.config.train.batch_size:
+            made_here |= {"processes": world().size, "sampler": sampler_name()}
         return Record(
             id=self.run_id,
             variant=variant.name,
@@ -120,7 +128,7 @@ class UnitRunner:
             test=_checked_score(result.test),
             seconds=result.seconds,
             peak_memory_mb=None if peak is None else peak / 2**20,
-            evolved_statistics=[self._statistics(edges) for edges in job.evolved],
+            evolved_statistics=[self._statistics(graph) for graph in job.evolved],
             losses=_finite(result.losses),
             val_scores=_finite(result.val_scores),
             test_scores=_finite(known(result.test_scores)),
@@ -129,15 +137,17 @@ class UnitRunner:
 
     def workspace(self, title: str) -> Workspace:
         """What the pipeline is given, its progress shown under a title."""
-        own = Workspace(cache=self.cache, embedders=self.embedders)
+        own = Workspace(
+            cache=self.cache,
+            embedders=self.embedders,
+            loader_workers=self.loader_workers,
+        )
         if (on_progress := self.on_progress) is None:
             return own
         return replace(own, progress=lambda work: on_progress(title, work))
 
-    def _statistics(self, edges: Tensor) -> Statistics:
-        return plain(
-            graph_statistics(*self.dataset.labelled_part(edges), directed=True)
-        )
+    def _statistics(self, graph: Tensor | EvolvedGraph) -> Statistics:
+        return of_evolved(EvolvedGraph.of(graph), self.dataset)
 
 
 def _finite(values: Sequence[float]) -> list[float | None]:
@@ -178,9 +188,13 @@ def _run_group(
         raise failed
 
 
-def _most_together(device: str) -> int:
-    """Splits to train at once: a GPU is far from full with one, a CPU is full."""
-    return 10 if device.startswith("cuda") else 1
+def most_together(config: RunConfig) -> int:
+    """Splits to train at once: a GPU is far from full with one, a CPU is full.
+
+    Batches are as large as their user wants them to be.
+    """
+    alone = config.train.batch_size or not config.device.startswith("cuda")
+    return 1 if alone else 10
 
 
 def _groups(units: Sequence[Unit], most: int) -> Iterator[list[Unit]]:
@@ -210,7 +224,7 @@ def run_units(
     left running for the next call.
     """
     if jobs == 1:
-        for group in _groups(units, _most_together(runner.config.device)):
+        for group in _groups(units, most_together(runner.config)):
             yield from _run_group(runner, group)
         return
     _embed_shared(runner, units)

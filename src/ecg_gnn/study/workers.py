@@ -20,6 +20,10 @@ _Task = TypeVar("_Task")
 _Done = TypeVar("_Done")
 
 
+class LostWorkerError(MemoryError):
+    """A process ended without an answer."""
+
+
 class WorkerPool:
     """Several processes that are started once and work until the pool is left.
 
@@ -50,7 +54,7 @@ class WorkerPool:
         """Do all tasks, and yield each with its result as it is done.
 
         Raises:
-            MemoryError: If a process was killed; the next call starts new ones.
+            LostWorkerError: If a process was killed; the next call starts new ones.
         """
         executor = self._started()
         with _sigint_ignored():
@@ -60,7 +64,7 @@ class WorkerPool:
                 yield waiting[future], future.result()
         except BrokenProcessPool:
             self._executor = None
-            raise MemoryError(
+            raise LostWorkerError(
                 "a training process was killed, most often for its memory: fewer jobs"
             ) from None
         except BaseException:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from ecg_gnn.evolve.canonical import GRID_BITS, Approximation
+from ecg_gnn.evolve.approximation import Approximation
+from ecg_gnn.evolve.canonical import GRID_BITS
 from ecg_gnn.evolve.decision import Decision, settle
 from ecg_gnn.evolve.precision import full_precision
 from ecg_gnn.evolve.task import Task, num_candidates

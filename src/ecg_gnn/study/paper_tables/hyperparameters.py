@@ -9,6 +9,7 @@ from ecg_gnn.study.paper_tables.notes import common_notes
 from ecg_gnn.study.paper_tables.scores import official
 from ecg_gnn.study.selection import Cell, Selection, best_ecg
 from ecg_gnn.study.store import Store
+from ecg_gnn.study.tags import tagged
 
 _SETTINGS = {
     "layers": "model.layers",
@@ -56,6 +57,7 @@ def _row(cell: Cell) -> Row:
         "dataset": cell.key.dataset,
         "model": cell.key.model_label,
         "variant": cell.key.variant,
+        "shown": tagged(cell.key.variant, cell.key.tags),
         "label": cell.label,
         "embedding": cell.key.embedding,
     }
@@ -84,7 +86,7 @@ def _columns() -> list[Column]:
     return [
         Column("dataset", text("dataset")),
         Column("model", text("model")),
-        Column("variant", text("variant")),
+        Column("variant", text("shown")),
         *(Column(title, _beside_paper(key)) for key, title in _TITLES.items()),
         Column("self-loops", text("self_loops")),
         Column("validation (%)", lambda row: f"{row['val_mean']:.2f}"),

@@ -6,6 +6,7 @@ from ecg_gnn.paper import numbers
 from ecg_gnn.study.paper_tables.score_columns import RIVALS
 from ecg_gnn.study.selection import Cell, Selection, best_ecg
 from ecg_gnn.study.store import DatasetInfo
+from ecg_gnn.study.tags import explain
 
 SCORES_EXPLAINED = (
     "Mean ± sample standard deviation in percent over n trainings (splits × seeds); "
@@ -22,6 +23,7 @@ def common_notes(selection: Selection, groups: Sequence[Sequence[Cell]]) -> list
     """Notes on the graphs shown, and on what was left out."""
     cells = [cell for group in groups for cell in group]
     notes = dataset_notes([selection.dataset(cell.key) for cell in cells])
+    notes += explain(tag for cell in cells for tag in cell.key.tags)
     unfinished = sum(len(cell.incomplete) for cell in cells)
     if unfinished:
         notes.append(
@@ -49,13 +51,23 @@ def head_to_head(groups: Sequence[Sequence[Cell]]) -> list[str]:
         pairs = []
         for cells in groups:
             ecg = best_ecg(cells)
-            rival = [cell for cell in cells if cell.key.variant == other]
+            rival = [] if ecg is None else _rivals(ecg, cells, other)
             if ecg is not None and rival:
                 means = ecg.chosen.test_mean, rival[0].chosen.test_mean
                 pairs.append((100 * means[0], 100 * means[1]))
         if pairs:
             notes.append(_counted(other, pairs))
     return notes
+
+
+def _rivals(ecg: Cell, cells: Sequence[Cell], other: str) -> list[Cell]:
+    """Cells of another variant with the options that the ECG cell has."""
+    return [
+        cell
+        for cell in cells
+        if cell.key.variant == other
+        and cell.key == ecg.key.of_variant(other, cell.key.embedding)
+    ]
 
 
 def _counted(other: str, pairs: list[tuple[float, float]]) -> str:

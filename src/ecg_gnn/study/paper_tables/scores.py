@@ -40,30 +40,32 @@ def embeddings_table(store: Store, recipe: str | None = None) -> TableDocument:
 
 
 def official(cell: Cell) -> bool:
-    """Whether a cell is on the paper's very graph, splits and backbone."""
+    """Whether a cell is on the paper's very graph, splits and backbone, as plain."""
     key = cell.key
     return (
         is_official(key.dataset, key.dataset_sha256)
         and not key.random_splits
         and key.backbone == "benchmark"
+        and not key.tags
     )
 
 
 def _headline_cells(cells: Sequence[Cell]) -> list[Cell]:
-    """Baseline, the chosen ECG, the identity of its size, and random."""
+    """Baseline, the chosen ECG, and the controls of its size and with its options."""
     ecg = best_ecg(cells)
-    size = 1
-    if ecg is not None and ecg.key.embedding is not None:
-        size += ecg.key.embedding.count(",")
-    control = identity_control(size).embedding
-    wanted = [
+    like = (ecg or cells[0]).key
+    size = 1 if ecg is None else 1 + (like.embedding or "").count(",")
+    control = like.of_variant("identity", identity_control(size).embedding)
+    return [
         cell
         for cell in cells
-        if cell.key.variant in ("baseline", "random")
-        or (cell.key.variant == "identity" and cell.key.embedding == control)
-        or cell is ecg
+        if cell is ecg
+        or cell.key == control
+        or (
+            cell.key.variant in ("baseline", "random")
+            and cell.key == like.of_variant(cell.key.variant, cell.key.embedding)
+        )
     ]
-    return wanted
 
 
 def _headline_score(cell: Cell) -> numbers.Score | None:

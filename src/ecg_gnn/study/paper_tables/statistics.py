@@ -42,7 +42,8 @@ def statistics_table(store: Store, recipe: str | None = None) -> TableDocument:
 def _place(found: EvolvedStatistics) -> tuple[Any, ...]:
     order = [*numbers.EMBEDDINGS, found.embedding]
     source = found.embedding, found.model or ""
-    return order.index(found.embedding), *source, found.k, found.self_loops
+    settings = found.k, found.self_loops, found.tags
+    return order.index(found.embedding), *source, *settings
 
 
 def _evolved_row(found: EvolvedStatistics) -> Row:

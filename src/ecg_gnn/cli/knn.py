@@ -1,0 +1,144 @@
+"""``ecg-gnn knn``: the evolved graph of an embeddings file, however large."""
+
+import dataclasses
+import math
+from contextlib import nullcontext
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any
+
+import torch
+import typer
+
+from ecg_gnn.checks import InputError, check_in_range
+from ecg_gnn.cli import options as opt
+from ecg_gnn.cli.show import ProgressDisplay, print_json
+from ecg_gnn.config import EvolveConfig, known
+from ecg_gnn.evolve.graph_file import WrittenGraph, write_knn_graph
+from ecg_gnn.evolve.sharded import PATIENCE
+from ecg_gnn.presets import pick_device
+from ecg_gnn.reading import map_array_file
+from ecg_gnn.scale.processes import joined
+
+
+def knn(
+    embeddings: Annotated[
+        Path,
+        typer.Option(help=".npy file with a row per node; it is read piece by piece."),
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(
+            help=".npy file for the edges [2, E], sources above targets. An exact "
+            "search that was interrupted goes on from OUT.partial.",
+            rich_help_panel=opt.OUTPUT,
+        ),
+    ],
+    k: Annotated[int, typer.Option("--k", help="Neighbours per node.")] = 10,
+    self_loops: opt.SelfLoops = None,
+    similarity: opt.Similarity = None,
+    symmetric: opt.Symmetric = None,
+    knn: opt.Knn = None,
+    seed: Annotated[int, typer.Option(help="Of ties, and of an index.")] = 0,
+    memory: Annotated[
+        float | None,
+        typer.Option(
+            metavar="GIB",
+            help="GiB that an exact search may take, in each process; half of what is "
+            "free unless given.",
+        ),
+    ] = None,
+    patience: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS", help="How long to wait for another process of torchrun."
+        ),
+    ] = PATIENCE.total_seconds(),
+    device: opt.Device = None,
+    as_json: opt.AsJson = False,
+) -> None:
+    """Find every row's nearest neighbours in a file, and write the edges to another.
+
+    Under torchrun (`torchrun --nproc-per-node 2 -m ecg_gnn knn ...`) all processes
+    search together: each owns a part of the rows, parts go round, and the edges are
+    those that one process finds.
+    """
+    wanted = opt.given(
+        k=k,
+        self_loops=opt.parse_self_loops(self_loops),
+        similarity=similarity,
+        symmetric=symmetric,
+        knn=knn,
+    )
+    settings = EvolveConfig(**wanted)
+    check_in_range("patience", patience, 1, timedelta(days=7).total_seconds())
+    if out.suffix != ".npy":
+        raise InputError(f"'out' must be an .npy file (got {out.name!r})")
+    opt.check_apart(out, embeddings)
+    array = map_array_file(embeddings)
+    with joined() as processes:
+        first = processes.rank == 0
+        written = _write(
+            array, out, settings, seed, memory, patience, device, show=first
+        )
+    if written is not None and first:
+        _print(written, as_json)
+
+
+def _write(
+    array: Any,
+    out: Path,
+    settings: EvolveConfig,
+    seed: int,
+    memory: float | None,
+    patience: float,
+    device: str | None,
+    *,
+    show: bool,
+) -> WrittenGraph | None:
+    with ProgressDisplay() if show else nullcontext() as display:
+        tell = None if display is None else display.start(out.name, "kNN search")
+        return write_knn_graph(
+            array,
+            out,
+            known(settings.k),
+            metric=settings.similarity,
+            self_loops=settings.self_loops,
+            symmetric=settings.symmetric,
+            seed=seed,
+            knn=settings.knn,
+            memory=_bytes(memory),
+            device=_own_device(device),
+            patience=timedelta(seconds=patience),
+            progress=None
+            if tell is None
+            else lambda done, total: tell(done, total, math.nan),
+        )
+
+
+def _bytes(gib: float | None) -> int | None:
+    if gib is None:
+        return None
+    check_in_range("memory", gib, 2**-20, 2**20)
+    return int(gib * 2**30)
+
+
+def _own_device(name: str | None) -> torch.device:
+    """On GPUs every process has one of its own."""
+    device = pick_device(name or "auto")
+    if device.type == "cuda" and device.index is None:
+        return torch.device("cuda", torch.cuda.current_device())
+    return device
+
+
+def _print(written: WrittenGraph, as_json: bool) -> None:
+    if as_json:
+        print_json(dataclasses.asdict(written))
+        return
+    how = "exact"
+    if written.recall is not None:
+        how = f"{written.method}, {written.recall:.1%} of the true neighbours"
+    print(
+        f"{written.num_edges:,} edges of {written.num_nodes:,} nodes in {written.out} "
+        f"({how})"
+    )

@@ -1,0 +1,103 @@
+"""A run on the command line: what is shown while it goes, and what at its end."""
+
+from pathlib import Path
+
+from ecg_gnn.checks import MissingExtraError
+from ecg_gnn.cli.options import default_cache
+from ecg_gnn.cli.show import ProgressDisplay, print_json, print_table
+from ecg_gnn.config import RunConfig
+from ecg_gnn.files import write_text
+from ecg_gnn.scale import joined
+from ecg_gnn.study import Record, Report
+from ecg_gnn.study import run as run_all
+from ecg_gnn.study.figure import draw
+from ecg_gnn.study.table import (
+    report_markdown,
+    result_table,
+    run_name,
+    run_notes,
+    statistics_table,
+)
+
+_ROOT = "runs"
+
+
+def run_and_show(
+    settings: RunConfig,
+    *,
+    data_root: Path | None,
+    out: Path | None,
+    jobs: int,
+    workers: int,
+    as_json: bool,
+) -> None:
+    """Run, write tables and print them; of joined processes the first one does."""
+    with joined() as own:
+        if not own.is_first:
+            run_all(
+                settings,
+                data_root=data_root,
+                out=out,
+                out_root=_ROOT,
+                cache=default_cache(),
+                jobs=jobs,
+                loader_workers=workers,
+            )
+            return
+        report = _run_with_progress(settings, data_root, out, jobs, workers)
+    assert report.folder is not None
+    _write_tables(report, report.folder)
+    if as_json:
+        print_json(report.to_dict())
+    else:
+        _print(report, report.folder)
+
+
+def _run_with_progress(
+    settings: RunConfig,
+    data_root: Path | None,
+    out: Path | None,
+    jobs: int,
+    workers: int,
+) -> Report:
+    with ProgressDisplay() as display:
+
+        def on_record(record: Record, done: int, total: int) -> None:
+            name = run_name(settings, record)
+            display.say(
+                f"[{done}/{total}] split {record.split} {name}: "
+                f"test {100 * record.test:.2f} at step {record.best_step} "
+                f"({record.seconds:.1f} s)"
+            )
+
+        return run_all(
+            settings,
+            data_root=data_root,
+            out=out,
+            out_root=_ROOT,
+            cache=default_cache(),
+            jobs=jobs,
+            loader_workers=workers,
+            on_progress=display.start,
+            on_record=on_record,
+            on_reused=lambda count, total: display.say(
+                f"{count} of {total} trainings are in the output folder already"
+            ),
+        )
+
+
+def _write_tables(report: Report, folder: Path) -> None:
+    write_text(folder / "results.md", report_markdown(report))
+    try:
+        draw(report, folder / "figure.png")
+    except MissingExtraError as error:
+        write_text(folder / "figure-missing.txt", f"{error}\n")
+
+
+def _print(report: Report, folder: Path) -> None:
+    for note in run_notes(report):
+        print(f"Note: {note}")
+    print_table(result_table(report), f"{report.dataset} · {report.config.model.name}")
+    print_table(statistics_table(report), "Homophily (evolved: mean over splits)")
+    names = [path.name for path in sorted(folder.iterdir()) if path.is_file()]
+    print(f"In {folder}: {', '.join(names)}")

@@ -1,0 +1,213 @@
+"""``ecg-gnn study run``: a recipe's grid, or a search in it, here or on a cluster."""
+
+import sys
+from collections.abc import Sequence
+from contextlib import redirect_stdout
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ecg_gnn.checks import InputError, check_choice
+from ecg_gnn.cli import options as opt
+from ecg_gnn.cli import study_options as opt_study
+from ecg_gnn.cli.show import ProgressDisplay, print_json
+from ecg_gnn.cli.study_progress import StudyLines, settings_text
+from ecg_gnn.study.execute import Listeners, StudyReport, run_study
+from ecg_gnn.study.executors import Executor, LocalExecutor, RayExecutor
+from ecg_gnn.study.expand import Only
+from ecg_gnn.study.recipe_file import load_recipe, shipped_recipes
+from ecg_gnn.study.search import Search
+
+RecipeName = Annotated[
+    str,
+    typer.Argument(
+        metavar="RECIPE",
+        help=f"One of {', '.join(shipped_recipes())}, or a YAML file of your own.",
+    ),
+]
+Sampler = Annotated[
+    str | None,
+    typer.Option(
+        "--search",
+        help="Search the grid instead of trying all of it: tpe proposes --trials "
+        "points for each dataset, model and variant, by their validation scores.",
+    ),
+]
+Engine = Annotated[
+    str,
+    typer.Option(
+        help="Where trainings run: local (this machine) or ray (a Ray cluster, one "
+        "started here unless --address names another)."
+    ),
+]
+
+
+def run(
+    recipe: RecipeName,
+    store: opt_study.StoreFile,
+    datasets: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Only these datasets of the recipe, downloaded if need be; without "
+            "it those that are not here are skipped. Repeat it, or write a,b."
+        ),
+    ] = None,
+    models: Annotated[
+        list[str] | None, typer.Option(help="Only these models of the recipe.")
+    ] = None,
+    variants: Annotated[
+        list[str] | None,
+        typer.Option(help="Only these variants: baseline, an embedding, a control."),
+    ] = None,
+    splits: Annotated[
+        str | None, typer.Option(help="Such as 0-9 or 0,3,5, instead of the recipe's.")
+    ] = None,
+    jobs: Annotated[
+        int, typer.Option(help="Trainings at a time, each in its own process.")
+    ] = 1,
+    engine: Engine = "local",
+    address: Annotated[
+        str | None,
+        typer.Option(help="A running Ray cluster: HOST:PORT, or auto if it is here."),
+    ] = None,
+    sampler: Sampler = None,
+    trials: Annotated[
+        int | None,
+        typer.Option(help="Points to try in each search, those of earlier calls too."),
+    ] = None,
+    prune: Annotated[
+        bool,
+        typer.Option(
+            "--prune",
+            help="In a search, train split by split and give up what is worse than "
+            "the best trial on the same splits (a paired test: from four splits on).",
+        ),
+    ] = False,
+    at_once: Annotated[
+        int,
+        typer.Option(
+            help="Trials of one search under way at a time; more than one make use of "
+            "a cluster, but what is proposed then depends on who is first."
+        ),
+    ] = 1,
+    search_seed: Annotated[
+        int, typer.Option(help="Determines what a search proposes.")
+    ] = 0,
+    device: opt.Device = None,
+    data_root: opt.DataRoot = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            help="A setting by its dotted name in every run, whatever the recipe says: "
+            "train.precision=bf16, train.steps=100. Repeatable.",
+        ),
+    ] = None,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Run again what failed.")
+    ] = False,
+    as_json: opt.AsJson = False,
+) -> None:
+    """Run whatever of a recipe is not in the store yet.
+
+    Finished trainings are never lost or repeated, whatever kills this command; the
+    same command goes on. Several of them may fill one store at once, and stores filled
+    on different machines can be merged. Failures are kept with their errors and do not
+    stop the rest.
+    """
+    only = Only(
+        datasets=_names(datasets),
+        models=_names(models),
+        variants=variants or None,
+        splits=opt.parse_splits(splits),
+    )
+    asked = load_recipe(recipe).with_settings(opt.parse_options(settings) or {})
+    search = _search(sampler, trials, prune, at_once, search_seed)
+    # Ray prints its troubles on stdout, which is for results.
+    with ProgressDisplay() as display, redirect_stdout(sys.stderr):
+        lines = StudyLines(display)
+        report = run_study(
+            asked,
+            store,
+            only=only,
+            search=search,
+            data_root=data_root,
+            device=device or "auto",
+            executor=_executor(engine, jobs, address, lines),
+            cache=opt.default_cache(),
+            retry_failed=retry_failed,
+            command=" ".join(["ecg-gnn", *sys.argv[1:]]),
+            listeners=Listeners(
+                progress=lines.progress,
+                ended=lines.ended,
+                skipped=lines.skipped,
+                found=lines.found,
+            ),
+        )
+    if as_json:
+        print_json({**asdict(report), "store": str(store)})
+    else:
+        _print_report(report, store)
+
+
+def _executor(
+    engine: str, jobs: int, address: str | None, lines: StudyLines
+) -> Executor:
+    check_choice("engine", engine, ["local", "ray"])
+    if engine == "ray":
+        return RayExecutor(jobs=jobs, address=address, on_lost=lines.display.say)
+    if address is not None:
+        raise InputError(
+            f"'address' must be given with --engine ray (got {address!r} without it)"
+        )
+    return LocalExecutor(jobs)
+
+
+def _search(
+    sampler: str | None, trials: int | None, prune: bool, at_once: int, seed: int
+) -> Search | None:
+    if sampler is not None:
+        if trials is None:
+            raise InputError("'trials' must be given with --search (got none)")
+        return Search(
+            sampler=sampler, trials=trials, prune=prune, at_once=at_once, seed=seed
+        )
+    given = {"trials": trials, "prune": prune, "search_seed": seed}
+    given["at_once"] = at_once != 1
+    for name, value in given.items():
+        if value:
+            raise InputError(
+                f"{name!r} must be given with --search tpe (got no search)"
+            )
+    return None
+
+
+def _names(values: Sequence[str] | None) -> list[str] | None:
+    """Names given one by one or with commas; a generator has commas of its own."""
+    found: list[str] = []
+    for value in values or ():
+        found += [value] if ":" in value or "/" in value else value.split(",")
+    return [name.strip() for name in found] or None
+
+
+def _print_report(report: StudyReport, store: Path) -> None:
+    counts = report.counts
+    parts = [f"{counts.done} of {counts.total} done", f"{report.ran} of them now"]
+    if counts.failed:
+        parts.append(
+            f"{counts.failed} failed (study status --errors shows why, "
+            "study run --retry-failed tries again)"
+        )
+    if counts.running:
+        parts.append(f"{counts.running} running in other processes")
+    print(f"{report.recipe}: {', '.join(parts)}. Records: {store}")
+    for cell in report.searched:
+        ended = [f"{cell.done} trials done"]
+        ended += [f"{cell.pruned} pruned"] if cell.pruned else []
+        ended += [f"{cell.failed} failed"] if cell.failed else []
+        best = "" if cell.best is None else f", best {settings_text(cell.best)}"
+        val = "" if cell.val is None else f" (validation {100 * cell.val:.2f})"
+        names = f"{cell.dataset} {cell.model} {cell.variant}"
+        print(f"{names}: {', '.join(ended)}{best}{val}")

@@ -1,0 +1,1 @@
+"""Approximate search by faiss, with its recall measured."""

@@ -1,0 +1,85 @@
+"""An evolved graph: edges, and perhaps what they weigh."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+LEAST_WEIGHT = 0.01
+"""Of a weighted edge: neighbours that point apart still count a little."""
+_CHUNK_ELEMENTS = 1 << 24
+
+
+class EvolvedGraph(NamedTuple):
+    """Edges from neighbours to nodes.
+
+    Attributes:
+        edge_index: Sources above targets. ``[2, E]``
+        edge_weight: What each edge weighs; None where all weigh the same. ``[E]``
+        recall: Of an approximate search, the share of true neighbours that it found,
+            measured on some rows; None where the graph is exact.
+    """
+
+    edge_index: Tensor
+    edge_weight: Tensor | None = None
+    recall: float | None = None
+
+    @classmethod
+    def of(cls, graph: "Tensor | EvolvedGraph") -> "EvolvedGraph":
+        """A graph as it is; edges alone all weigh the same."""
+        return cls(graph) if isinstance(graph, Tensor) else graph
+
+
+@torch.no_grad()
+def similarity_weights(z: Tensor, edge_index: Tensor) -> Tensor:
+    """The cosine of every edge's two ends, at least ``LEAST_WEIGHT``.
+
+    A self-loop weighs one, also that of an all-zero row. Whatever similarity the edges
+    were found by, this is the cosine: it has a scale of its own.
+
+    Args:
+        z: Embeddings. ``[N, D]``
+        edge_index: The edges. ``[2, E]``
+
+    Returns:
+        ``[E]``, between ``LEAST_WEIGHT`` and one.
+    """
+    source, target = edge_index
+    z = F.normalize(z.double(), dim=1)
+    size = max(1, _CHUNK_ELEMENTS // z.size(1))
+    pieces = zip(source.split(size), target.split(size), strict=True)
+    cosine = torch.cat([(z[a] * z[b]).sum(1) for a, b in pieces])
+    return cosine.masked_fill(source == target, 1).clamp(LEAST_WEIGHT, 1).float()
+
+
+def join_rows(graphs: Sequence[EvolvedGraph], home: Tensor) -> EvolvedGraph:
+    """One graph of several: the edges into a node are those of its home graph.
+
+    Args:
+        graphs: Over the same nodes; all with weights, or none.
+        home: The place among ``graphs`` of each node's home. ``[N]``
+    """
+    own = [home[g.edge_index[1]] == place for place, g in enumerate(graphs)]
+    edges = torch.cat(
+        [g.edge_index[:, mask] for g, mask in zip(graphs, own, strict=True)], dim=1
+    )
+    order = edges[1].argsort(stable=True)
+    weights = [
+        graph.edge_weight[mask]
+        for graph, mask in zip(graphs, own, strict=True)
+        if graph.edge_weight is not None
+    ]
+    return EvolvedGraph(
+        edges[:, order],
+        torch.cat(weights)[order] if weights else None,
+        mean_recall([graph.recall for graph in graphs]),
+    )
+
+
+def mean_recall(recalls: Sequence[float | None]) -> float | None:
+    """The mean over graphs, of which exact ones have all neighbours; None: all have."""
+    if all(recall is None for recall in recalls):
+        return None
+    return sum(1.0 if r is None else r for r in recalls) / len(recalls)

@@ -1,0 +1,87 @@
+"""The neighbours of all rows, block by block."""
+
+import warnings
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from ecg_gnn.evolve.canonical import Canonical, GridRule
+from ecg_gnn.evolve.memory import out_of_memory
+from ecg_gnn.evolve.streamed.best import Best
+from ecg_gnn.evolve.streamed.crowded import draw_crowded
+from ecg_gnn.evolve.streamed.finished import Finished
+from ecg_gnn.evolve.streamed.layout import Layout
+from ecg_gnn.evolve.streamed.pieces import LocalPieces, Piece, Pieces, read_piece
+from ecg_gnn.evolve.streamed.rows import Rows
+
+
+def search_block(block: Piece, k: int, key: int, pieces: Pieces, tile: int) -> Tensor:
+    """The neighbours of a block of rows among all pieces, ascending: [n, k]."""
+    first, num_rows = block.start, block.canonical.num_nodes
+    device = block.canonical.grid.device
+    nodes = torch.arange(first, first + num_rows, device=device)
+    return search_nodes(nodes, block.canonical, k, key, pieces, tile)
+
+
+def search_nodes(
+    nodes: Tensor, rows: Canonical, k: int, key: int, pieces: Pieces, tile: int
+) -> Tensor:
+    """The neighbours of any ``nodes`` [n] with their ``rows``: [n, k]."""
+    best = Best(nodes, rows, k, tile)
+    for piece in pieces:
+        best.offer(piece)
+    found, crowded = best.settle(key)
+    if pieces.anyone(crowded.numel() > 0):
+        found[crowded] = draw_crowded(best, crowded, key, pieces)
+    return found
+
+
+def search_streamed(
+    rows: Rows,
+    rule: GridRule,
+    k: int,
+    key: int,
+    memory: int,
+    device: torch.device,
+    finished: Finished,
+    progress: Callable[[int], None],
+) -> None:
+    """Find the neighbours that are not finished yet, within a memory budget.
+
+    Where memory runs out all the same, it goes on with half of it.
+    """
+    while True:
+        layout = Layout.fit(
+            rows.num_nodes, rows.dim, k, memory, on_gpu=device.type == "cuda"
+        )
+        pieces = LocalPieces(rows, rule, layout.piece, device)
+        try:
+            for missing in finished.missing():
+                for start, stop in layout.split(*missing):
+                    block = read_piece(rows, rule, start, stop, device)
+                    found = search_block(block, k, key, pieces, layout.tile)
+                    finished.keep(start, found.cpu())
+                    progress(stop - start)
+            return
+        except (MemoryError, RuntimeError) as error:
+            if not out_of_memory(error):
+                raise
+        memory = _half(memory, layout, rows, k)
+
+
+def _half(memory: int, layout: Layout, rows: Rows, k: int) -> int:
+    """Half of a budget that was too large, and a word about it."""
+    half, least = memory // 2, Layout.least_bytes(rows.dim, k, on_gpu=layout.on_gpu)
+    size = f"{rows.num_nodes:,} × {rows.dim} embeddings in blocks of {layout.block:,}"
+    if half < least:
+        raise MemoryError(
+            f"not enough for the kNN search of {size} rows, the smallest there are "
+            f"({least >> 20} MiB): free memory, or lower k or the embedding's width"
+        )
+    warnings.warn(
+        f"memory ran out in the kNN search of {size} rows: it goes on with "
+        f"{half >> 20} MiB instead of {memory >> 20} MiB",
+        stacklevel=2,
+    )
+    return half

@@ -1,0 +1,117 @@
+"""Exact logits without sampling: one layer after another, each block by block."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+from torch_geometric.sampler import NodeSamplerInput
+
+from ecg_gnn.nn import GraphInput, LayeredNetwork
+from ecg_gnn.scale import blocks, processes
+from ecg_gnn.scale.batch import Neighbourhood, WholeGraph
+from ecg_gnn.scale.inputs import NodeInputs
+from ecg_gnn.scale.sampler import NODE, GraphSampler
+
+Near = tuple[Neighbourhood, list[GraphInput]]
+
+
+class LayerwiseInference:
+    """A network's logits of some nodes, as it computes them on the whole graphs.
+
+    Every layer is computed for all nodes before the next one begins, so that no state
+    is computed twice. A block reads all neighbours of its nodes in all graphs; what it
+    reads is bounded, and only two layers' states of all nodes are held, on the host.
+    A graph that is small enough is one block, and stays on the device. Several
+    processes compute a share of the blocks each and give the states to all.
+
+    Args:
+        network: What computes, on its device.
+        inputs: What it reads of nodes.
+        graphs: The whole graphs, on the host.
+        wanted: The nodes whose logits are wanted. ``[n]``
+        limit: Rows that may be read for one block; None: 256 MiB of states.
+    """
+
+    def __init__(
+        self,
+        network: LayeredNetwork,
+        inputs: NodeInputs,
+        graphs: Sequence[GraphInput],
+        wanted: Tensor,
+        limit: int | None = None,
+    ) -> None:
+        self._network, self._inputs = network, inputs
+        adjacencies = [graph.adjacency for graph in graphs]
+        self._sampler = GraphSampler(adjacencies, [-1] * len(graphs), num_hops=1)
+        self._wholes = [WholeGraph.of(graph) for graph in graphs]
+        every = torch.arange(adjacencies[0].num_nodes)
+        rows = 1 + sum(each.by_target.offsets.diff() for each in adjacencies)
+        assert isinstance(rows, Tensor)
+        width = max(p.size(1) for p in network.parameters() if p.dim() > 1)
+        num_edges = int(rows.sum()) - every.numel()
+        if limit is None and blocks.fits_at_once(every.numel(), num_edges, width):
+            limit = int(rows.sum())
+        limit, parts = limit or blocks.rows_at_once(width), processes.world().size
+        self._blocks = {
+            False: blocks.cut_into_blocks(every, rows, limit=limit, at_least=parts),
+            True: blocks.cut_into_blocks(wanted, rows, limit=limit, at_least=parts),
+        }
+        self._kept: dict[bool, Near] = {}
+
+    @torch.no_grad()
+    def logits(self) -> Tensor:
+        """Logits of the wanted nodes in their order, ``[n, C]``, on the device."""
+        states: Tensor | None = None
+        for layer in range(self._network.num_layers):
+            states = self._pass(layer, states)
+        assert states is not None
+        return states.to(self._device)
+
+    @property
+    def _device(self) -> torch.device:
+        return next(self._network.parameters()).device
+
+    @property
+    def _at_once(self) -> bool:
+        return len(self._blocks[False]) == 1
+
+    def _pass(self, layer: int, states: Tensor | None) -> Tensor:
+        """One layer's states of all nodes; of the last layer, the wanted logits."""
+        is_last = layer == self._network.num_layers - 1
+        todo, (rank, size) = self._blocks[is_last], processes.world()
+        done: list[Tensor] = []
+        for first in range(0, len(todo), size):
+            group = todo[first : first + size]
+            # Who has no block left computes the last one again: all must take part.
+            dealt = [group[min(place, len(group) - 1)] for place in range(size)]
+            own = self._compute(layer, dealt[rank], states, is_last)
+            found = processes.gather_rows(own, [part.numel() for part in dealt])
+            done += [
+                rows if self._at_once else rows.cpu() for rows in found[: len(group)]
+            ]
+        return torch.cat(done) if len(done) > 1 else done[0]
+
+    def _compute(
+        self, layer: int, block: Tensor, states: Tensor | None, is_last: bool
+    ) -> Tensor:
+        network = self._network
+        near, graphs = self._near(block, is_last)
+        if states is None:
+            x = self._inputs.for_evaluation(near.nodes).to(self._device)
+            states_near = network.enter(x)
+        else:
+            states_near = states[near.nodes.to(states.device)].to(self._device)
+        rows = network.layer(layer, states_near, graphs)
+        return network.classify(network.leave(rows)) if is_last else rows
+
+    def _near(self, block: Tensor, is_last: bool) -> Near:
+        """The nodes that a block reads, and its parts of the graphs."""
+        if is_last in self._kept:
+            return self._kept[is_last]
+        asked = NodeSamplerInput(input_id=None, node=block, input_type=NODE)
+        found = self._sampler.sample_from_nodes(asked)
+        near = Neighbourhood.of(found, self._wholes).to(self._device)
+        both = near, near.graphs()
+        if self._at_once:
+            self._kept[is_last] = both
+        return both

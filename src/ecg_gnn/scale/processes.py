@@ -1,0 +1,155 @@
+"""Several processes that train one network, each on its share of every batch.
+
+``torchrun`` starts them, starts them again when one was lost, and tells each who it is.
+Outside of it there is one process, and everything here does nothing.
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from ecg_gnn.checks import InputError
+
+# Somebody waits while the first process finds an evolved graph; whoever was lost is
+# noticed by torchrun, not by waiting.
+_PATIENCE = timedelta(days=1)
+
+
+class World(NamedTuple):
+    """Who this process is.
+
+    Attributes:
+        rank: Its number; the first one writes what there is to write.
+        size: How many there are.
+    """
+
+    rank: int
+    size: int
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this process writes and prints."""
+        return self.rank == 0
+
+
+def world() -> World:
+    """The processes that are joined; one alone where none are."""
+    if dist.is_available() and dist.is_initialized():
+        return World(dist.get_rank(), dist.get_world_size())
+    return World(0, 1)
+
+
+@contextmanager
+def joined() -> Iterator[World]:
+    """Join the processes that torchrun started, if it did.
+
+    On GPUs each process takes the one of its number on its machine.
+    """
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1 or not dist.is_available():
+        yield world()
+        return
+    backend = "gloo"
+    if torch.cuda.is_available():
+        local = int(os.environ.get("LOCAL_RANK", "0"))
+        if local >= torch.cuda.device_count():
+            raise InputError(
+                f"'nproc-per-node' must be at most {torch.cuda.device_count()}, the "
+                f"number of GPUs (got {local + 1} processes or more)"
+            )
+        torch.cuda.set_device(local)
+        backend = "cpu:gloo,cuda:nccl"
+    met = dist.rendezvous("env://", timeout=_PATIENCE)  # type: ignore[attr-defined]
+    store, rank, size = next(met)
+    dist.init_process_group(
+        backend,
+        store=_of_this_life(store, size),
+        rank=rank,
+        world_size=size,
+        timeout=_PATIENCE,
+    )
+    try:
+        yield world()
+    finally:
+        dist.destroy_process_group()
+
+
+def _of_this_life(store: Any, size: int) -> Any:
+    """A store without what processes wrote that are gone.
+
+    torchrun keeps one store over all restarts (pytorch issue 135712), and whoever reads
+    an address of an earlier life there waits for a dead process. How often it was
+    restarted, all processes agree on within one machine only.
+    """
+    life = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+    if os.environ.get("LOCAL_WORLD_SIZE") != str(size):
+        return store
+    return dist.PrefixStore(f"life {life}", store)  # type: ignore[attr-defined]
+
+
+@contextmanager
+def first_goes_first() -> Iterator[None]:
+    """The others enter when the first has left: they find what it put into a cache."""
+    one_of = world()
+    if not one_of.is_first:
+        wait_for_all()
+    yield
+    if one_of.is_first:
+        wait_for_all()
+
+
+def wait_for_all() -> None:
+    """Until every process has come here."""
+    if world().size > 1:
+        dist.barrier()
+
+
+def add_up(tensor: Tensor) -> Tensor:
+    """The sum over all processes, in place."""
+    if world().size > 1:
+        dist.all_reduce(tensor)
+    return tensor
+
+
+def average(tensors: Iterable[Tensor]) -> None:
+    """The mean over all processes, in place."""
+    size = world().size
+    for tensor in tensors if size > 1 else ():
+        add_up(tensor).div_(size)
+
+
+def gather_rows(own: Tensor, sizes: Sequence[int]) -> list[Tensor]:
+    """Everybody's rows, in the order of the processes.
+
+    Args:
+        own: What this process has. ``[n, d]``
+        sizes: How many rows each process has; all know it.
+    """
+    if world().size == 1:
+        return [own]
+    longest = max(sizes)
+    padded = own.new_zeros(longest, own.size(1))
+    padded[: own.size(0)] = own
+    found = [torch.empty_like(padded) for _ in sizes]
+    dist.all_gather(found, padded)
+    return [rows[:size] for rows, size in zip(found, sizes, strict=True)]
+
+
+def agree(what: str, value: int) -> None:
+    """Refuse to go on where processes differ in a number.
+
+    Raises:
+        InputError: Naming what differs.
+    """
+    everybody = gather_rows(torch.tensor([[value]]), [1] * world().size)
+    found = [int(row) for row in everybody]
+    if len(set(found)) > 1:
+        raise InputError(
+            f"{what} must be the same for all processes, which must see one output "
+            f"folder (got {found})"
+        )

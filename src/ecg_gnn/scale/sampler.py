@@ -1,0 +1,180 @@
+"""Neighbours in several graphs over the same nodes, sampled together."""
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch_geometric.sampler import (
+    BaseSampler,
+    HeteroSamplerOutput,
+    NodeSamplerInput,
+)
+
+from ecg_gnn.checks import InputError
+from ecg_gnn.kernels import Adjacency
+from ecg_gnn.scale.draws import Drawn, Ints, draw_edges
+from ecg_gnn.seeds import derive_seed
+
+NODE = "node"
+"""The one type of nodes."""
+
+
+def edge_type(graph: int) -> tuple[str, str, str]:
+    """What PyG calls the edges of one of the graphs."""
+    return NODE, f"graph{graph}", NODE
+
+
+class GraphSampler(BaseSampler):  # type: ignore[misc]  # PyG has no usable types here
+    """Samples hop by hop in every graph at once, for PyG's ``NodeLoader``.
+
+    In every hop each node of the frontier draws incoming edges of every graph, and
+    whoever is met for the first time is the next frontier. To PyG the graphs are edge
+    types between nodes of one type, ``("node", "graph0", "node")`` and so on: nodes and
+    edges come in the order of hops, and with their numbers per hop.
+
+    Args:
+        graphs: The graphs, on the host.
+        fanouts: How many edges a node draws in each graph, without replacement; -1:
+            all of them.
+        num_hops: How many hops; a network of L layers needs L.
+        seed: Decides all draws, together with the step that ``at`` says. Without one
+            every call draws anew, from torch's generator.
+    """
+
+    def __init__(
+        self,
+        graphs: Sequence[Adjacency],
+        fanouts: Sequence[int],
+        num_hops: int,
+        *,
+        seed: int = 0,
+    ) -> None:
+        check_fanouts(fanouts, len(graphs))
+        self.num_nodes, self.num_hops = graphs[0].num_nodes, num_hops
+        self.fanouts, self.seed = tuple(fanouts), seed
+        self._step: int | None = None
+        self._offsets = [graph.by_target.offsets.numpy() for graph in graphs]
+        self._sources = [graph.source.numpy() for graph in graphs]
+        self._numbers: NDArray[np.int32] | None = None
+
+    def at(self, step: int) -> "GraphSampler":
+        """The same sampler, whose draws are those of one step."""
+        other = copy.copy(self)
+        other._step = step
+        return other
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_numbers": None}  # each process makes its own
+
+    def sample_from_nodes(
+        self, index: NodeSamplerInput, **_: Any
+    ) -> HeteroSamplerOutput:
+        """Sample around seeds, which are all different."""
+        seeds = index.node.numpy()
+        if self._numbers is None:
+            self._numbers = np.full(self.num_nodes, -1, dtype=np.int32)
+        walk = _Walk(seeds, self._numbers, len(self.fanouts))
+        try:
+            for _hop in range(self.num_hops):
+                walk.go(self._draw(walk.frontier), self._sources)
+        finally:
+            walk.forget()
+        return walk.output(index)
+
+    def sample_from_edges(self, *_: Any, **__: Any) -> HeteroSamplerOutput:
+        """Not there: nodes are classified, not edges."""
+        raise NotImplementedError("GraphSampler samples around nodes only")
+
+    def _draw(self, nodes: Ints) -> list[Drawn]:
+        return [
+            draw_edges(offsets, nodes, fanout, key)
+            for offsets, fanout, key in zip(
+                self._offsets, self.fanouts, self._keys(), strict=True
+            )
+        ]
+
+    def _keys(self) -> list[int]:
+        """One per graph: what one graph draws says nothing about another."""
+        if self._step is None:
+            return torch.randint(2**62, (len(self.fanouts),)).tolist()
+        return [
+            derive_seed(self.seed, "neighbours", self._step, graph)
+            for graph in range(len(self.fanouts))
+        ]
+
+
+class _Walk:
+    """What was met so far, numbered in the order of meeting.
+
+    Args:
+        seeds: Where it begins. ``[n]``
+        numbers: The number of every node of the graph, -1 for all; lent. ``[N]``
+        num_graphs: How many graphs there are.
+    """
+
+    def __init__(
+        self, seeds: Ints, numbers: NDArray[np.int32], num_graphs: int
+    ) -> None:
+        self.frontier, self._numbers = seeds, numbers
+        self._nodes, self._met = [seeds], len(seeds)
+        numbers[seeds] = np.arange(len(seeds))
+        self._rows: list[list[Ints]] = [[] for _ in range(num_graphs)]
+        self._columns: list[list[Ints]] = [[] for _ in range(num_graphs)]
+        self._edges: list[list[Ints]] = [[] for _ in range(num_graphs)]
+
+    def go(self, drawn: Sequence[Drawn], sources: Sequence[Ints]) -> None:
+        """One hop along the edges that the frontier drew."""
+        begin = self._met - len(self.frontier)
+        met = [source[edge] for source, (_, edge) in zip(sources, drawn, strict=True)]
+        self._meet(np.concatenate(met))
+        for graph, (found, (place, edge)) in enumerate(zip(met, drawn, strict=True)):
+            self._rows[graph].append(self._numbers[found].astype(np.int64))
+            self._columns[graph].append(begin + place)
+            self._edges[graph].append(edge)
+
+    def _meet(self, nodes: Ints) -> None:
+        strangers = nodes[self._numbers[nodes] < 0]
+        # Each once, without sorting: of equal ones the last to write its place stays.
+        places = np.arange(len(strangers))
+        self._numbers[strangers] = places
+        self.frontier = strangers[self._numbers[strangers] == places]
+        count = len(self.frontier)
+        self._numbers[self.frontier] = np.arange(self._met, self._met + count)
+        self._nodes.append(self.frontier)
+        self._met += count
+
+    def forget(self) -> None:
+        """Give the numbers back as they were."""
+        for nodes in self._nodes:
+            self._numbers[nodes] = -1
+
+    def output(self, index: NodeSamplerInput) -> HeteroSamplerOutput:
+        """Everything as PyG expects it."""
+        types = [edge_type(graph) for graph in range(len(self._edges))]
+        per_hop = [[len(part) for part in parts] for parts in self._edges]
+        return HeteroSamplerOutput(
+            node={NODE: torch.from_numpy(np.concatenate(self._nodes))},
+            row=dict(zip(types, map(_joined, self._rows), strict=True)),
+            col=dict(zip(types, map(_joined, self._columns), strict=True)),
+            edge=dict(zip(types, map(_joined, self._edges), strict=True)),
+            num_sampled_nodes={NODE: [len(nodes) for nodes in self._nodes]},
+            num_sampled_edges=dict(zip(types, per_hop, strict=True)),
+            metadata=(index.input_id, index.time),
+        )
+
+
+def _joined(parts: Sequence[Ints]) -> Tensor:
+    return torch.from_numpy(np.concatenate(parts))
+
+
+def check_fanouts(fanouts: Sequence[int], num_graphs: int) -> None:
+    """Refuse fan-outs that are not -1 or at least one, or not one per graph."""
+    if len(fanouts) != num_graphs or any(f != -1 and f < 1 for f in fanouts):
+        raise InputError(
+            f"'fanout' must be -1 (all neighbours) or at least 1 for each of "
+            f"{num_graphs} graphs (got {list(fanouts)})"
+        )

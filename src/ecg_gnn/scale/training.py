@@ -1,0 +1,224 @@
+"""Training by batches: the same loop, another step."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from ecg_gnn.checks import check_in_range
+from ecg_gnn.nn import LayeredNetwork
+from ecg_gnn.reading import MappedFile
+from ecg_gnn.scale import processes
+from ecg_gnn.scale.batch import WholeGraph
+from ecg_gnn.scale.inference import LayerwiseInference
+from ecg_gnn.scale.inputs import NodeInputs
+from ecg_gnn.scale.library import sampler_class
+from ecg_gnn.scale.loader import Batch, BatchMaker, BatchStream
+from ecg_gnn.scale.plan import BatchPlan
+from ecg_gnn.scale.room import Advice, Step, explaining
+from ecg_gnn.seeds import derive_seed
+from ecg_gnn.train import METRICS, Task, TrainConfig, Training, TrainResult
+from ecg_gnn.train.labels import learned_loss
+from ecg_gnn.train.metrics import supervised_loss
+from ecg_gnn.train.program import Program
+
+_EVALUATIONS = 20  # at least so many in a training
+
+
+@dataclass(frozen=True, kw_only=True)
+class Batching:
+    """How a training is cut into batches.
+
+    Attributes:
+        size: Seeds per step, over all processes together.
+        fanouts: Neighbours that a node draws in each graph; -1: all.
+        eval_every: Steps between evaluations; None: once per epoch, but at least
+            twenty times in a training.
+        workers: Processes that make batches ahead; they change no number.
+    """
+
+    size: int
+    fanouts: Sequence[int]
+    eval_every: int | None = None
+    workers: int = 0
+
+    def __post_init__(self) -> None:
+        check_in_range("batch_size", self.size, 1, None)
+        check_in_range("workers", self.workers, 0, 1024)
+        if self.eval_every is not None:
+            check_in_range("eval_every", self.eval_every, 1, None)
+
+    def steps_between_evaluations(self, steps: int, per_epoch: int) -> int:
+        """Of a training of so many steps."""
+        if self.eval_every is not None:
+            return self.eval_every
+        return max(1, min(per_epoch, steps // _EVALUATIONS))
+
+
+class BatchTraining(Training):
+    """A training whose steps are batches; losses are of batches, scores are exact.
+
+    Scores of steps without an evaluation are NaN.
+
+    Args:
+        network: On the device that computes.
+        task: What to learn, on the host.
+        config: How; steps are batches.
+        batching: How it is cut into batches.
+        seed: Of batches, neighbours, dropout and DropEdge.
+        file: Where the features lie, if they were left there.
+        data_id: What names the data, where they are not in memory to be compared.
+        checkpoint: File to resume from; the first process keeps it up to date.
+    """
+
+    network: LayeredNetwork
+
+    def __init__(
+        self,
+        network: LayeredNetwork,
+        task: Task,
+        config: TrainConfig,
+        batching: Batching,
+        *,
+        seed: int,
+        file: MappedFile | None = None,
+        data_id: str = "",
+        checkpoint: Path | None = None,
+    ) -> None:
+        self._batching, self._file, self._data_id = batching, file, data_id
+        super().__init__(network, task, config, seed=seed, checkpoint=checkpoint)
+
+    @property
+    def device(self) -> torch.device:
+        """Where it computes; the task stays on the host."""
+        return next(self.network.parameters()).device
+
+    def _identity(self) -> str:
+        task, batching = self.task, replace(self._batching, workers=0)
+        if self._file is not None:  # as large as it likes: its name stands for it
+            self.task = replace(task, x=task.x[:0])
+        made, self.task = super()._identity(), task
+        return f"{made}/{self.device.type}/{batching}/{self._data_id}"
+
+    def _prepare(self) -> None:
+        """Networks of layers learn nothing before the first step."""
+
+    def _make_program(self) -> Program:
+        task, batching, world = self.task, self._batching, processes.world()
+        processes.agree("the step to go on from", self.state.done)
+        plan = BatchPlan(
+            task.train_index, batching.size, self.seed, world.rank, world.size
+        )
+        self._eval_every = batching.steps_between_evaluations(
+            self.config.steps, plan.batches_per_epoch
+        )
+        sampler = sampler_class()(
+            [graph.adjacency for graph in task.graphs],
+            batching.fanouts,
+            self.network.num_layers,
+            seed=self.seed,
+        )
+        inputs = NodeInputs(task, self._file)
+        wholes = [WholeGraph.of(graph) for graph in task.graphs]
+        self._stream = BatchStream(
+            BatchMaker(plan, sampler, inputs, wholes),
+            self.config.steps,
+            self.state.done,
+            batching.workers,
+        )
+        scored = [task.val_index]
+        if task.test_index is not None:
+            scored.append(task.test_index)
+        self._inference = LayerwiseInference(
+            self.network, inputs, task.graphs, torch.cat(scored)
+        )
+        return _Program(self._run_step, self.device)
+
+    def _run_step(self) -> None:
+        batch = self._stream.next()
+        with explaining(self._advice(batch)):
+            rank = processes.world().rank
+            own = (rank,) if rank else ()  # masks of other rows, drawn apart
+            torch.manual_seed(derive_seed(self.seed, "step", self.state.done, *own))
+            loss = self.learn(batch.to(self.device))
+            val, test = self._evaluate_if_due()
+        self.state.record(loss, val, test)
+
+    def learn(self, batch: Batch) -> Tensor:
+        """One optimizer step; its loss is that of all processes' seeds together."""
+        state = self.state
+        self.network.train()
+        state.optimizer.zero_grad(set_to_none=True)
+        graphs = batch.near.graphs()
+        logits = state.weights.call(self.network, batch.x, graphs).float()
+        loss = self._loss(logits, batch)
+        loss.backward()
+        gradient = state.weights.flat.grad
+        assert gradient is not None
+        processes.add_up(gradient)
+        state.optimizer.step()
+        buffers = state.weights.buffers.values()
+        processes.average(each for each in buffers if each.is_floating_point())
+        return processes.add_up(loss.detach().clone())
+
+    def _loss(self, logits: Tensor, batch: Batch) -> Tensor:
+        """This process's part of the mean loss over all seeds that count."""
+        weights, learned = self.task.class_weights, batch.learned
+        weights = None if weights is None else weights.to(logits.device)
+        if learned is None:
+            loss = supervised_loss(logits, batch.y, weights)
+        else:
+            loss = learned_loss(logits, batch.y, learned, weights)
+        if processes.world().size == 1:
+            return loss
+        counts = torch.ones_like(loss).expand(batch.y.numel())
+        counts = counts if learned is None else counts * learned
+        own = (counts if weights is None else counts * weights[batch.y]).sum()
+        return loss * own / processes.add_up(own.clone()).clamp_min(1e-9)
+
+    def _evaluate_if_due(self) -> tuple[Tensor, Tensor | None]:
+        task, step = self.task, self.state.done + 1
+        if step % self._eval_every and step != self.config.steps:
+            none = torch.tensor(torch.nan, dtype=torch.float64, device=self.device)
+            return none, None if task.test_index is None else none
+        self.network.eval()
+        logits, score = self._inference.logits().float(), METRICS[task.metric]
+        count = task.val_index.numel()
+        val = score(logits[:count], task.y[task.val_index].to(self.device))
+        if task.test_index is None:
+            return val, None
+        return val, score(logits[count:], task.y[task.test_index].to(self.device))
+
+    def _advice(self, batch: Batch) -> Advice:
+        return Advice(
+            step=Step.of_batch(batch.near),
+            network=self.network,
+            device=self.device,
+            batch_size=self._batching.size,
+            fanouts=self._batching.fanouts,
+        )
+
+    def save_if_due(self, now: float) -> None:
+        """Write the checkpoint, if it is this process that does."""
+        if processes.world().is_first:
+            super().save_if_due(now)
+
+    def finish(self) -> TrainResult:
+        """The numbers, the same in all processes."""
+        self._stream.stop()
+        processes.wait_for_all()  # nobody removes what others may still have to read
+        return super().finish()
+
+
+class _Program:
+    """Runs steps as they stand: their shapes change, so none can be recorded."""
+
+    def __init__(self, step: Callable[[], None], device: torch.device) -> None:
+        self.run, self._device = step, device
+
+    def wait(self) -> None:
+        """Until every step so far has been computed."""
+        if self._device.type == "cuda":
+            torch.cuda.synchronize(self._device)

@@ -1,0 +1,82 @@
+"""Training by batches from the command line."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+import torch
+
+from ecg_gnn.scale import BatchTraining
+from small_runs import RUN, ring_arrays
+
+BATCHES = [*RUN, "--batch-size", "12", "--fanout", "3,2", "--out", "run"]
+
+
+def read(path):
+    return json.loads(path.read_text())
+
+
+def test_a_run_by_batches(ecg_gnn, tmp_path):
+    status, out, err = ecg_gnn(*BATCHES, "--eval-every", "2")
+    assert status == 0, err
+    assert "ECG (mlp)" in out
+    train = read(tmp_path / "run/config.json")["train"]
+    assert (train["batch_size"], train["fanout"], train["eval_every"]) == (
+        12,
+        [3, 2],
+        2,
+    )
+    record = read(tmp_path / "run/records/ecg-mlp-split0.json")
+    assert len(record["losses"]) == 3
+    assert [score is None for score in record["val_scores"]] == [True, False, False]
+    assert record["provenance"]["sampler"] in ("own", "pyg-lib")
+    assert record["provenance"]["processes"] == 1
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_workers_are_no_part_of_a_run(ecg_gnn, tmp_path):
+    status, _, err = ecg_gnn(*BATCHES, "--workers", "1", "--embedding", "none")
+    assert status == 0, err
+    status, _, err = ecg_gnn(*BATCHES, "--embedding", "none")
+    assert status == 0, err
+    assert "2 of 2 trainings are in the output folder already" in err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--batch-size", "8", "--fanout", "x"], "'fanout' must be like 10 or 15,5"),
+        (
+            ["--batch-size", "8", "--fanout", "0"],
+            "'fanout' must be -1 (all neighbours)",
+        ),
+        (["--fanout", "5"], "'batch_size' must be at least 1 with 'fanout'"),
+        (["--batch-size", "-2"], "'batch_size' must be in [0, inf)"),
+        (["--batch-size", "8", "--model", "h2gcn"], "'batch_size' must be 0 for the"),
+        (["--batch-size", "8", "--workers", "-1"], "'workers' must be in [0, inf)"),
+    ],
+)
+def test_refuses(refused, options, message):
+    assert message in refused(*RUN, *options)
+
+
+def test_out_of_memory_says_what_to_lower(ecg_gnn, monkeypatch):
+    def run_out(*_):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
+
+    monkeypatch.setattr(BatchTraining, "learn", run_out)
+    status, out, err = ecg_gnn(*BATCHES)
+    assert (status, out) == (1, "")
+    (line,) = [line for line in err.splitlines() if line.startswith("error")]
+    assert "lower --batch-size to 4 (now 12) or --fanout to 1 (now 3)" in line
+
+
+def test_features_that_are_cut_short(refused, tmp_path):
+    arrays = ring_arrays()
+    x = arrays.pop("node_features").astype(np.float32)
+    np.savez(tmp_path / "big.npz", **arrays)
+    np.save(tmp_path / "big.node_features.npy", x)
+    os.truncate(tmp_path / "big.node_features.npy", 140)
+    line = refused("run", "--dataset", tmp_path / "big.npz", "--batch-size", "4")
+    assert "big.node_features.npy: must be a whole .npy file" in line

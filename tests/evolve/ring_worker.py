@@ -1,0 +1,92 @@
+"""One of three processes that search together; the test reads its exit status.
+
+Arguments: a folder to meet in, and the rank.
+"""
+
+import os
+import sys
+import time
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.distributed as dist
+
+from ecg_gnn.evolve import knn_graph
+from ecg_gnn.evolve.graph_file import write_knn_graph
+from ecg_gnn.evolve.sharded import knn_graph_sharded
+from ecg_gnn.evolve.streamed.layout import Layout
+from ecg_gnn.evolve.streamed.ring import LostProcessError, Ring
+from evolve.knn_cases import embeddings
+
+LOST, HUNG = 17, 18
+_PATIENCE = timedelta(seconds=30)
+
+
+def check_graphs():
+    for kind, num_nodes, metric in (
+        ("random", 101, "cosine"),
+        ("ties", 64, "dot"),
+        ("constant", 50, "euclidean"),
+        ("random", 2, "euclidean"),
+    ):
+        z = embeddings(kind, num_nodes)
+        k = min(5, num_nodes - 1)
+        want = knn_graph(z, k, metric=metric, seed=3, symmetric=True)
+        for memory in (2 * Layout.least_bytes(z.size(1), k), 1 << 28):
+            got = knn_graph_sharded(
+                z,
+                k,
+                metric=metric,
+                seed=3,
+                symmetric=True,
+                memory=memory,
+                patience=_PATIENCE,
+            )
+            assert torch.equal(got, want), (kind, metric, memory)
+
+
+def write_graph(folder):
+    z = np.load(folder / "z.npy", mmap_mode="r")
+    memory = 2 * Layout.least_bytes(z.shape[1], 4)
+    write_knn_graph(z, folder / "edges.npy", 4, memory=memory, patience=_PATIENCE)
+
+
+def lose_one(rank):
+    """The second process dies when it is about to pass on its rows."""
+    if rank == 1:
+        Ring.start_exchange = lambda self, *rows: os._exit(0)
+    z = embeddings("random", 90)
+    started = time.monotonic()
+    try:
+        knn_graph_sharded(z, 3, patience=_PATIENCE)
+    except LostProcessError:
+        in_time = time.monotonic() - started < 2 * _PATIENCE.total_seconds()
+        os._exit(LOST if in_time else HUNG)
+
+
+def meet(folder, rank, size):
+    dist.init_process_group(
+        "gloo",
+        init_method=f"file://{folder}/meeting-of-{size}",
+        rank=rank,
+        world_size=size,
+        timeout=timedelta(seconds=120),
+    )
+
+
+def main():
+    folder, rank = Path(sys.argv[1]), int(sys.argv[2])
+    meet(folder, rank, 3)
+    check_graphs()
+    write_graph(folder)
+    dist.destroy_process_group()
+    if rank < 2:
+        meet(folder, rank, 2)
+        check_graphs()
+        lose_one(rank)
+
+
+if __name__ == "__main__":
+    main()

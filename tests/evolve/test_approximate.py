@@ -1,0 +1,175 @@
+"""Approximate graphs: honest about their recall, and otherwise like exact ones."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ecg_gnn.checks import InputError
+from ecg_gnn.evolve import knn_graph, knn_search
+from ecg_gnn.evolve.approximate import groups as groups_module
+from ecg_gnn.evolve.approximate import index as index_module
+from ecg_gnn.evolve.approximate import search as search_module
+from ecg_gnn.evolve.approximate.groups import Groups
+from ecg_gnn.evolve.approximate.index import Index, num_cells
+from ecg_gnn.evolve.approximate.recall import Truth
+from ecg_gnn.evolve.approximate.search import search_approximately
+from ecg_gnn.evolve.canonical import canonicalise
+from ecg_gnn.evolve.task import Task
+from ecg_gnn.seeds import derive_seed
+from evolve.knn_cases import METRICS, clusters, embeddings, randn, tied_embeddings
+from evolve.knn_reference import reference_graph
+
+faiss = pytest.importorskip("faiss")
+APPROXIMATE = ["ivf", "hnsw"]
+
+
+def task_of(z, k=5, metric="cosine", seed=0):
+    return Task(canonicalise(z, metric), k, derive_seed(seed, "knn-ties"))
+
+
+def rows_of(graph, k):
+    return graph.edge_index[0].view(-1, k)
+
+
+@pytest.mark.parametrize("knn", APPROXIMATE)
+@pytest.mark.parametrize("metric", METRICS)
+def test_recall_is_reached_and_true(knn, metric):
+    z = clusters(1500, 16, 0.3, count=30)
+    graph = knn_search(z, 10, metric=metric, knn=knn, seed=1)
+    want = rows_of(knn_search(z, 10, metric=metric, knn="exact", seed=1), 10)
+    assert graph.method == knn
+    found = rows_of(graph, 10)
+    hits = [
+        len(set(a) & set(b)) for a, b in zip(found.tolist(), want.tolist(), strict=True)
+    ]
+    # There are no ties: similar means equal. The sample is most of the rows.
+    assert graph.recall == pytest.approx(sum(hits) / want.numel(), abs=0.01)
+    assert graph.recall >= 0.95
+
+
+@pytest.mark.parametrize("knn", APPROXIMATE)
+@settings(max_examples=25, deadline=None)
+@given(case=tied_embeddings(), metric=st.sampled_from(METRICS))
+def test_few_rows_are_searched_exactly_or_as_well(knn, case, metric):
+    z, k = case
+    graph = knn_search(z, k, metric=metric, knn=knn, seed=2)
+    edges = list(zip(*graph.edge_index.tolist(), strict=True))
+    assert len(set(edges)) == len(edges) == k * len(z)
+    assert all(source != target for source, target in edges)
+    assert graph.recall == 1.0
+    if knn == "ivf":  # which has no cells here
+        task = task_of(z, k, metric, seed=2)
+        truth = Truth(task.canonical, torch.arange(len(z)), k)
+        assert truth.recall(rows_of(graph, k)) == 1.0
+
+
+@pytest.mark.parametrize("knn", APPROXIMATE)
+@pytest.mark.parametrize("kind", ["duplicates", "constant"])
+def test_ties_among_equal_rows_are_drawn_by_the_rule(knn, kind):
+    z = embeddings(kind, 300)
+    graph = knn_search(z, 3, knn=knn, seed=5)
+    assert torch.equal(graph.edge_index, knn_graph(z, 3, seed=5))
+    some = list(zip(*graph.edge_index.tolist(), strict=True))
+    assert some == reference_graph(z, 3, seed=5)
+    # No hubs: everybody draws among equal rows for themselves.
+    assert int(graph.edge_index[0].bincount().max()) < 20
+
+
+@pytest.mark.parametrize("knn", APPROXIMATE)
+@pytest.mark.parametrize("self_loops", ["exclude", "within_k", "add"])
+def test_k_and_self_loops_are_honoured(knn, self_loops):
+    z = embeddings("half-zero", 200)
+    graph = knn_search(z, 6, knn=knn, self_loops=self_loops)
+    per_node = 7 if self_loops == "add" else 6
+    source, target = graph.edge_index
+    assert target.bincount(minlength=200).tolist() == [per_node] * 200
+    loops = 0 if self_loops == "exclude" else 200
+    assert int((source == target).sum()) == loops
+    both = knn_search(z, 6, knn=knn, self_loops=self_loops, symmetric=True)
+    there = set(zip(*both.edge_index.tolist(), strict=True))
+    assert there == there | {(u, v) for v, u in there}
+
+
+@pytest.mark.parametrize("knn", APPROXIMATE)
+def test_a_seed_determines_the_graph(knn, monkeypatch):
+    monkeypatch.setattr(search_module, "RECALL", 0.5)  # leaves room for differences
+    z = randn(800, 24)
+    first, again, other = (knn_search(z, 5, knn=knn, seed=seed) for seed in (1, 1, 2))
+    assert torch.equal(first.edge_index, again.edge_index)
+    assert first.recall == again.recall
+    if knn == "ivf":
+        assert not torch.equal(first.edge_index, other.edge_index)
+
+
+def test_order_among_the_found_is_exact(monkeypatch):
+    """The k most similar of whatever candidates an index gives."""
+    z = randn(300, 4)
+    task = task_of(z)
+    offered = torch.arange(0, 300, 23)  # groups, here of one node each
+
+    def candidates(self, rows, count):
+        return offered.expand(rows.numel(), -1)
+
+    monkeypatch.setattr(Index, "search", candidates)
+    with pytest.warns(UserWarning, match=r"finds .* less than 95%: --knn exact"):
+        found, recall = search_approximately(task, "ivf", 0)
+    nodes, others = torch.arange(300), Groups(task.canonical.grid).leaders[offered]
+    scores = task.canonical.scores(nodes, others)
+    scores[nodes.unsqueeze(1) == others] = -torch.inf
+    assert torch.equal(found, others[scores.topk(5).indices].sort(1).values)
+    assert recall < 0.95
+
+
+def test_too_few_candidates_are_made_up_for(monkeypatch):
+    z = embeddings("ties", 200)
+    task = task_of(z)
+
+    def nothing(self, rows, count):
+        return torch.full((rows.numel(), count), -1)
+
+    monkeypatch.setattr(Index, "search", nothing)
+    found, recall = search_approximately(task, "hnsw", 0)
+    assert recall == 1.0
+    alone = Groups(task.canonical.grid)
+    crowd = alone.sizes[alone.of_node] > 5  # whose equals are candidates, too
+    want = knn_graph(z, 5)[0].view(-1, 5)
+    assert torch.equal(found[~crowd], want[~crowd])
+
+
+def test_small_tables_change_nothing(monkeypatch):
+    task = task_of(embeddings("half-zero", 500))
+    want = search_approximately(task, "ivf", 0)
+    monkeypatch.setattr(groups_module, "_TABLE_CELLS", 64)
+    monkeypatch.setattr(search_module, "_GROUPS_AT_A_TIME", 50)
+    got = search_approximately(task, "ivf", 0)
+    assert torch.equal(got.neighbours, want.neighbours)
+
+
+def test_effort_grows_until_enough_is_found():
+    z = randn(800, 32)
+    search = search_module._Search(
+        task_of(z), Groups(task_of(z).canonical.grid), "ivf", 0
+    )
+    before = search.index.effort
+    search.tune(Truth(task_of(z).canonical, torch.arange(0, 800, 10), 5))
+    assert before < search.index.effort <= search.index.most
+
+
+def test_progress_reaches_the_end():
+    calls = []
+    knn_search(randn(300, 4), 3, knn="ivf", progress=lambda *done: calls.append(done))
+    assert calls == sorted(calls)
+    assert calls[-1] == (300, 300)
+
+
+def test_cells_grow_with_the_root_of_the_rows():
+    assert [num_cells(n) for n in (10, 1000, 1_000_000)] == [1, 25, 4000]
+
+
+@pytest.mark.parametrize("knn", APPROXIMATE)
+def test_without_faiss(knn, monkeypatch):
+    monkeypatch.setattr(index_module, "find_spec", lambda name: None)
+    message = rf"'knn' '{knn}' needs the package 'faiss': pip install 'ecg-gnn\[ann\]'"
+    with pytest.raises(InputError, match=message):
+        knn_graph(randn(20, 3), 2, knn=knn)

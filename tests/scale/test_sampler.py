@@ -1,0 +1,155 @@
+"""What every sampler must give, ours and pyg-lib's."""
+
+import pytest
+import torch
+import torch_geometric.typing
+from torch_geometric.data import HeteroData
+from torch_geometric.loader import NodeLoader
+
+from ecg_gnn.checks import InputError
+from ecg_gnn.scale.library import LibrarySampler, sampler_class, sampler_name
+from ecg_gnn.scale.sampler import NODE, GraphSampler, edge_type
+from sampled_graphs import NUM_NODES, pairs, sample, sampled_edges, two_graphs
+
+SEEDS = [3, 50, 7, 21]
+
+
+@pytest.fixture(params=[GraphSampler, LibrarySampler])
+def make(request):
+    if request.param is LibrarySampler and not torch_geometric.typing.WITH_PYG_LIB:
+        pytest.skip("pyg-lib is not installed")
+    return request.param
+
+
+def test_nodes_come_in_the_order_of_hops(make):
+    found = sample(make(two_graphs(), [2, 3], 3).at(0), SEEDS)
+    nodes, per_hop = found.node[NODE], found.num_sampled_nodes[NODE]
+    assert nodes[: len(SEEDS)].tolist() == SEEDS
+    assert per_hop[0] == len(SEEDS)
+    assert len(per_hop) == 4
+    assert sum(per_hop) == nodes.numel() == nodes.unique().numel()
+
+
+@pytest.mark.parametrize("fanouts", [(2, 3), (1, -1), (100, 1)])
+def test_edges_are_real_distinct_and_as_many_as_asked_for(make, fanouts):
+    graphs = two_graphs()
+    found = sample(make(graphs, fanouts, 2).at(0), SEEDS)
+    expanded = found.node[NODE][: sum(found.num_sampled_nodes[NODE][:2])]
+    for index, (graph, fanout) in enumerate(zip(graphs, fanouts, strict=True)):
+        edges = sampled_edges(found, index)
+        assert pairs(edges) <= pairs(graph.edge_index())
+        assert len(pairs(edges)) == edges.size(1)
+        place = found.edge[edge_type(index)]
+        assert torch.equal(graph.edge_index()[:, place], edges)
+        degree = graph.in_degree[expanded]
+        wanted = degree if fanout < 0 else degree.clamp_max(fanout)
+        got = torch.bincount(edges[1], minlength=NUM_NODES)[expanded]
+        assert torch.equal(got, wanted)
+
+
+def test_a_hop_adds_the_edges_of_the_hop_before(make):
+    found = sample(make(two_graphs(), [2, 2], 3).at(1), SEEDS)
+    ends = torch.tensor(found.num_sampled_nodes[NODE]).cumsum(0).tolist()
+    for graph in range(2):
+        column = found.col[edge_type(graph)]
+        parts = column.split(found.num_sampled_edges[edge_type(graph)])
+        for hop, targets in enumerate(parts):
+            begin = 0 if hop == 0 else ends[hop - 1]
+            assert ((begin <= targets) & (targets < ends[hop])).all()
+
+
+def test_every_neighbour_is_drawn_as_often(make):
+    graph = two_graphs()[0]
+    node = int(graph.in_degree.argmax())
+    degree, steps = int(graph.in_degree[node]), 3000
+    sampler, drawn = make([graph], [3], 1), torch.zeros(NUM_NODES)
+    for step in range(steps):
+        drawn[sampled_edges(sample(sampler.at(step), [node]), 0)[0]] += 1
+    expected = 3 * steps / degree
+    assert (drawn[drawn > 0] - expected).abs().max() < 5 * expected**0.5
+    assert (drawn > 0).sum() == degree
+
+
+def test_draws_follow_seed_and_step(make):
+    sampler = make(two_graphs(), [2, 2], 2, seed=4)
+    first, again = (sample(sampler.at(7), SEEDS) for _ in range(2))
+    assert torch.equal(first.node[NODE], again.node[NODE])
+    others = [sampler.at(8), make(two_graphs(), [2, 2], 2, seed=5).at(7)]
+    for other in others:
+        assert pairs(sampled_edges(sample(other, SEEDS), 0)) != pairs(
+            sampled_edges(first, 0)
+        )
+
+
+def test_all_neighbours_is_the_whole_neighbourhood(make):
+    found = sample(make(two_graphs(), [-1, -1], 2), SEEDS)
+    reached = set(SEEDS)
+    for _ in range(2):
+        reached |= {
+            source
+            for graph in two_graphs()
+            for source, target in graph.edge_index().t().tolist()
+            if target in reached
+        }
+    assert set(found.node[NODE].tolist()) == reached
+
+
+@pytest.mark.parametrize("fanouts", [(0, 1), (1,), (1, -2), (1, 1, 1)])
+def test_refuses_fanouts(fanouts):
+    with pytest.raises(InputError, match=r"'fanout' must be -1 .* 2 graphs \(got"):
+        GraphSampler(two_graphs(), fanouts, 1)
+
+
+# --- Ours alone -----------------------------------------------------------------------
+
+
+def test_a_node_has_the_same_neighbours_in_every_share_of_a_batch():
+    sampler = GraphSampler(two_graphs(), [2, 2], 2, seed=1).at(3)
+    whole = sample(sampler, SEEDS)
+    for share in (SEEDS[:1], SEEDS[1:]):
+        part = sample(sampler, share)
+        for graph in range(2):
+            assert pairs(sampled_edges(part, graph)) <= pairs(
+                sampled_edges(whole, graph)
+            )
+
+
+def test_without_a_step_torch_decides():
+    sampler = GraphSampler(two_graphs(), [1, 1], 2)
+    torch.manual_seed(0)
+    first, second = (sample(sampler, SEEDS).node[NODE] for _ in range(2))
+    torch.manual_seed(0)
+    assert torch.equal(sample(sampler, SEEDS).node[NODE], first)
+    assert first.tolist() != second.tolist()
+
+
+def test_in_a_node_loader_of_pyg():
+    graphs, data = two_graphs(), HeteroData()
+    data[NODE].x = torch.arange(NUM_NODES)[:, None]
+    for index, graph in enumerate(graphs):
+        data[edge_type(index)].edge_index = graph.edge_index()
+    sampler = GraphSampler(graphs, [2, 2], 2)
+    loader = NodeLoader(
+        data, sampler, input_nodes=(NODE, torch.arange(10)), batch_size=4
+    )
+    batches = list(loader)
+    assert [batch[NODE].batch_size for batch in batches] == [4, 4, 2]
+    for batch in batches:
+        assert torch.equal(batch[NODE].x[:, 0], batch[NODE].n_id)
+        for index, graph in enumerate(graphs):
+            edges = batch[NODE].n_id[batch[edge_type(index)].edge_index]
+            assert pairs(edges) <= pairs(graph.edge_index())
+
+
+def test_edges_are_no_seeds():
+    with pytest.raises(NotImplementedError, match="around nodes only"):
+        GraphSampler(two_graphs(), [1, 1], 1).sample_from_edges(None)
+
+
+def test_ours_is_used_where_pyg_lib_is_not(monkeypatch):
+    monkeypatch.setattr(torch_geometric.typing, "WITH_PYG_LIB", False)
+    assert sampler_class() is GraphSampler
+    assert sampler_name() == "own"
+    monkeypatch.setattr(torch_geometric.typing, "WITH_PYG_LIB", True)
+    assert sampler_class() is LibrarySampler
+    assert sampler_name() == "pyg-lib"

@@ -1,0 +1,67 @@
+"""Ranges in a grid: numbers of the setting's own kind, refused where they are none."""
+
+import pytest
+
+from ecg_gnn.checks import InputError
+from ecg_gnn.study.expand import expand, spaces
+from ecg_gnn.study.ranges import Range
+from small_studies import small_recipe
+
+
+def test_numbers_are_of_the_settings_kind():
+    rate = Range.read("train.lr", {"low": "1e-5", "high": 1, "log": True})
+    assert (rate.low, rate.high, rate.log, rate.whole) == (1e-5, 1.0, True, False)
+    share = Range.read("model.dropout", {"low": 0, "high": 0.5, "step": 0.1})
+    assert (share.low, share.step, share.whole) == (0.0, 0.1, False)
+    assert isinstance(share.low, float)
+    layers = Range.read("model.layers", {"low": 1, "high": 5})
+    assert layers.whole
+    assert 3 in layers
+    assert 6 not in layers
+    assert True not in layers
+    # What only a model knows is as it is written.
+    assert Range.read("model.options.alpha", {"low": 0, "high": 2}).whole
+    assert not Range.read("model.options.alpha", {"low": 0, "high": 2.5}).whole
+
+
+@pytest.mark.parametrize(
+    ("setting", "values", "message"),
+    [
+        ("train.lr", {"low": 1}, r"'grid.train.lr' must have 'low' and 'high'"),
+        ("train.lr", {"low": 1, "high": 2, "top": 3}, r"a key of grid.train.lr"),
+        ("train.lr", {"low": "a", "high": 2}, r"'grid.train.lr.low' must be a number"),
+        ("train.lr", {"low": 0, "high": float("inf")}, r"'grid.train.lr.high' must be"),
+        (
+            "train.lr",
+            {"low": 2, "high": 1},
+            r"'grid.train.lr.low' must be below 'high'",
+        ),
+        ("train.lr", {"low": 0, "high": 1, "log": True}, r"must be above 0 with log"),
+        ("train.lr", {"low": 0, "high": 1, "log": "yes"}, r"must be true or false"),
+        ("train.lr", {"low": 1, "high": 2, "step": 0}, r"'grid.train.lr.step' must be"),
+        (
+            "train.lr",
+            {"low": 1, "high": 2, "step": 1, "log": True},
+            r"not given with log",
+        ),
+        ("evolve.k", {"low": 1, "high": 2.5}, r"'grid.evolve.k.high' must be a whole"),
+        ("evolve.k", {"low": True, "high": 2}, r"'grid.evolve.k.low' must be a whole"),
+        ("evolve.symmetric", {"low": 0, "high": 1}, r"must be a list of values"),
+        ("model.norm", {"low": 0, "high": 1}, r"'grid.model.norm' must be a list"),
+        ("trane.lr", {"low": 0, "high": 1}, r"a key of grid"),
+    ],
+)
+def test_what_is_no_range_is_refused(setting, values, message):
+    with pytest.raises(InputError, match=message):
+        small_recipe(grid={setting: values})
+
+
+def test_only_a_search_takes_ranges():
+    recipe = small_recipe(
+        variants=["baseline", "mlp"], grid={"embed.bgrl_lr": {"low": 0, "high": 1}}
+    )
+    assert len(expand(recipe)) == 4  # nobody there reads it
+    recipe = small_recipe(grid={"train.lr": {"low": 1e-4, "high": 1}})
+    with pytest.raises(InputError, match=r"--search tpe .*a range from 0.0001 to 1"):
+        expand(recipe)
+    assert {space.tried["train.lr"].high for space in spaces(recipe)} == {1.0}
