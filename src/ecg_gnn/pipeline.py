@@ -142,9 +142,10 @@ def _explaining_memory(
     """Say what to do if a full-batch step does not fit; a batch says it itself."""
     if config.train.batch_size:
         return nullcontext()
-    step = Step.of_graphs(training.task.graphs, known(config.model.layers))
+    graphs, network = training.task.graphs, training.network
+    step = Step.of_graphs(graphs, known(config.model.layers))
     return explaining(
-        Advice(step=step, network=training.network, device=training.device)
+        Advice(step=step, network=network, graphs=graphs, device=training.device)
     )
 
 

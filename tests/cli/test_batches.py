@@ -69,7 +69,7 @@ def test_out_of_memory_says_what_to_lower(ecg_gnn, monkeypatch):
     status, out, err = ecg_gnn(*BATCHES)
     assert (status, out) == (1, "")
     (line,) = [line for line in err.splitlines() if line.startswith("error")]
-    assert "lower --batch-size to 4 (now 12) or --fanout to 1 (now 3)" in line
+    assert "are left on cpu: lower --batch-size to 4 (now 12)" in line
 
 
 def test_features_that_are_cut_short(refused, tmp_path):

@@ -5,11 +5,20 @@ import json
 
 import pytest
 
-from malformed import embeddings, folders, recipes, stores, tables, whole_graphs
+from malformed import (
+    archives,
+    embeddings,
+    folders,
+    graphml,
+    recipes,
+    saved_tensors,
+    stores,
+    tables,
+)
 from malformed.oracles import wrong_import
 from malformed.runner import MINE, Runner, built_once, files_in, memory_of, put, run
 
-AT_LEAST = 2_000
+AT_LEAST = 3_500
 SHOWN = 30
 
 
@@ -24,7 +33,7 @@ def scene(tmp_path_factory, built_kernels):
         patch.setenv("COLUMNS", "200")
         for name, content in (tables.VALID | folders.NEW | recipes.VALID).items():
             put(folder / name, content)
-        put(folder / "g.npz", whole_graphs.npz())
+        put(folder / "g.npz", archives.npz())
         put(folder / "z.npz", embeddings.whole_npz())
         stores.make_store(folder / "s.sqlite")
         for command in (folders.IMPORT, folders.FIT):
@@ -62,10 +71,10 @@ def cases(folder, tmp_path):
     return itertools.chain(
         tables.csv_cases(),
         tables.parquet_cases(),
-        whole_graphs.npz_cases(),
-        whole_graphs.pt_cases(),
-        whole_graphs.safetensors_cases(),
-        whole_graphs.graphml_cases(),
+        archives.npz_cases(),
+        saved_tensors.pt_cases(),
+        saved_tensors.safetensors_cases(),
+        graphml.graphml_cases(),
         folders.graph_folder_cases(of_folder["folder"]),
         folders.model_folder_cases(of_folder["model"]),
         recipes.recipe_cases(),

@@ -103,20 +103,14 @@ def test_real_processes(tmp_path):
     z = embeddings("half-zero", 60)
     np.save(tmp_path / "z.npy", z.numpy())
     environment = os.environ | {"PYTHONPATH": str(TESTS), "OMP_NUM_THREADS": "1"}
-    worker = [sys.executable, ring_worker.__file__, str(tmp_path)]
-    processes = [
-        subprocess.Popen(
-            [*worker, str(rank)], env=environment, stderr=subprocess.PIPE, text=True
-        )
-        for rank in range(3)
-    ]
-    try:
-        errors = [process.communicate(timeout=200)[1] for process in processes]
-    finally:
-        for process in processes:
-            process.kill()
-    ended = [process.returncode for process in processes]
-    assert ended == [ring_worker.LOST, 0, 0], "\n".join(errors)
+    done = subprocess.run(
+        [sys.executable, ring_worker.__file__, str(tmp_path)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=200,
+    )
+    assert done.stdout.split() == [str(ring_worker.LOST), "0", "0"], done.stderr
     written = torch.from_numpy(np.load(tmp_path / "edges.npy"))
     assert torch.equal(written, knn_graph(z, 4))
     assert not (tmp_path / "edges.npy.partial").exists()

@@ -7,8 +7,8 @@ import numpy as np
 import torch
 from safetensors.torch import save
 
+from malformed.archives import Evil, bomb, flagged, header, zipped
 from malformed.case import Case, cut, damaged, overwritten
-from malformed.whole_graphs import Evil, bomb, flagged, header, zipped
 from small_runs import BOARD
 
 NUM_NODES = 64

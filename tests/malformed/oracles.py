@@ -8,7 +8,7 @@ import torch
 from pyarrow import parquet
 
 from ecg_gnn.own.graph import load_graph
-from malformed.whole_graphs import N
+from malformed.archives import N
 from small_runs import ring_arrays
 
 USUAL_IDS = ("id", "node_id", "node")

@@ -16,7 +16,7 @@ import typer
 from ecg_gnn.cli import app as cli_app
 from ecg_gnn.cli import main
 
-SECONDS = 10
+SECONDS = 30
 GIBIBYTE = 1 << 30
 MINE = b"mine"
 """What is in output files before a command may write them."""

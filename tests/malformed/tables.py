@@ -43,10 +43,10 @@ def command(*options, nodes="nodes.csv"):
 def csv_cases():
     """Cut, overwritten with what means something in a CSV file, or odd altogether."""
     for name, content in VALID.items():
-        for how, changed in cut(content, 80):
+        for how, changed in cut(content, 50):
             yield Case(f"{name} {how}", command(), {name: changed})
         for new in (b'"', b"\0", b"\xff", b"\n", b","):
-            for how, changed in overwritten(content, 50, new):
+            for how, changed in overwritten(content, 30, new):
                 yield Case(f"{name} {how}", command(), {name: changed})
         for encoding in ("utf-16", "utf-16-le", "utf-32", "cp037"):
             changed = content.decode().encode(encoding)
@@ -160,7 +160,7 @@ def parquet_cases():
     asked = command(nodes="nodes.parquet")
     for packed in ("none", "zstd"):
         whole = as_parquet(columns(), compression=packed)
-        for how, changed in (*damaged(whole, 40), *_footers(whole)):
+        for how, changed in (*damaged(whole, 30), *_footers(whole)):
             yield Case(f"{packed} {how}", asked, {"nodes.parquet": changed})
     for how, table in _odd_parquet().items():
         yield Case(how, asked, {"nodes.parquet": as_parquet(table)})

@@ -1,16 +1,15 @@
-"""What a step needs, and what is said when there is not as much."""
+"""What a step needs, before it is taken."""
 
 import pytest
 import torch
 
-from batch_trainings import MODELS, network_for, plain_task, training_of
+from batch_trainings import MODELS, plain_task, training_of
 from ecg_gnn.kernels import Adjacency
 from ecg_gnn.nn import GraphInput, build_network
-from ecg_gnn.scale import Advice, Step, explaining, room
+from ecg_gnn.scale import Step
 from toy_graphs import directed_edges
 
 NUM_NODES = 3000
-CPU = torch.device("cpu")
 
 
 def held_bytes(network, x, graphs):
@@ -63,62 +62,12 @@ def test_a_batch_is_counted_layer_by_layer():
     assert step.edges == sum(layer.num_edges for layer in layers)
 
 
-def advice(free, monkeypatch, **options):
-    monkeypatch.setattr(room, "available_bytes", lambda _: free)
-    step = Step(nodes=[100_000, 20_000, 1024], edges=500_000, num_graphs=2)
-    network = network_for(plain_task())
-    return Advice(step=step, network=network, device=CPU, **options)
-
-
-def test_says_what_to_lower_and_by_how_much(monkeypatch):
-    given = advice(2**26, monkeypatch, batch_size=1024, fanouts=(15, -1))
-    needed = given.step.bytes(given.network) / 2**20
-    assert 100 < needed < 250
-    assert given.sentence() == (
-        f"a step of 100000 nodes and 500000 edges takes about {needed:.0f} MiB, and "
-        "64 MiB are left on cpu: lower --batch-size to 256 (now 1024) or --fanout to "
-        "8,10 (now 15,-1)"
-    )
-
-
-def test_asks_for_half_where_the_estimate_saw_room(monkeypatch):
-    given = advice(2**40, monkeypatch, batch_size=1000, fanouts=(9, 9))
-    assert "--batch-size to 256 (now 1000)" in given.sentence()
-    assert "1024.0 GiB are left" in given.sentence()
-
-
-def test_a_full_batch_is_told_to_be_cut(monkeypatch):
-    sentence = advice(2**26, monkeypatch).sentence()
-    assert sentence.endswith("train by batches (--batch-size 64 --fanout 10)")
-
-
-def test_a_network_without_layers_is_told_to_be_narrower(monkeypatch):
-    given = advice(2**26, monkeypatch)
-    whole = network_for(plain_task(), model="gpr-gnn")
-    sentence = Advice(step=given.step, network=whole, device=CPU).sentence()
-    assert sentence.endswith("lower --hidden to 8 (now 16)")
-
-
-@pytest.mark.parametrize(
-    ("error", "kind"),
-    [
-        (MemoryError("x"), MemoryError),
-        (RuntimeError("DefaultCPUAllocator: can't allocate memory"), MemoryError),
-        (torch.OutOfMemoryError("CUDA out of memory"), torch.OutOfMemoryError),
-    ],
-)
-def test_running_out_of_memory_is_explained(error, kind, monkeypatch):
-    given = advice(2**26, monkeypatch)
-    with (
-        pytest.raises(kind, match=r"^a step of .* train by batches"),
-        explaining(given),
-    ):
-        raise error
-
-
-def test_other_errors_are_left_alone(monkeypatch):
-    with (
-        pytest.raises(RuntimeError, match=r"^shapes$"),
-        explaining(advice(1, monkeypatch)),
-    ):
-        raise RuntimeError("shapes")
+def test_a_batch_is_expected_to_grow_until_it_is_the_graph():
+    graphs = plain_task().graphs
+    degrees = [g.adjacency.num_edges / 40 for g in graphs]
+    assert min(degrees) > 2
+    step = Step.expected(graphs, 2, 3, [1, 2])
+    assert step.nodes == [40, 12, 3]
+    assert step.edges == 3 * 3 + 12 * 3
+    every = Step.expected(graphs, 1, 3, [-1, -1])
+    assert every.edges == int(3 * sum(degrees))

@@ -25,6 +25,7 @@ OTHER = {
     "evolve.similarity": "dot",
     "evolve.symmetric": True,
     "evolve.weights": "similarity",
+    "evolve.knn": "ivf",
     "model.layers": 6,
     "model.hidden": 13,
     "model.dropout": 0.75,
@@ -62,7 +63,9 @@ ALWAYS = {"engine", "model.layers", "model.hidden", "model.dropout"} | {
         "batch_size",
     )
 }
-EVOLVE = {f"evolve.{name}" for name in ("k", "self_loops", "similarity", "symmetric")}
+EVOLVE = {
+    f"evolve.{name}" for name in ("k", "self_loops", "similarity", "symmetric", "knn")
+}
 MLP = {f"embed.{name}" for name in ("layers", "hidden", "steps", "lr", "cross_fit")}
 GRAPHS = {"model.drop_edge", "model.gate"}
 WEIGHTS = {"evolve.weights"}

@@ -14,7 +14,7 @@ from ecg_gnn.evolve.canonical import GridRule, canonicalise
 from ecg_gnn.evolve.choice import Knn, Method, choose_method
 from ecg_gnn.evolve.memory import fits_in_memory, memory_budget, out_of_memory
 from ecg_gnn.evolve.search import nearest
-from ecg_gnn.evolve.streamed.finished import Finished, InMemory, count_rows
+from ecg_gnn.evolve.streamed.finished import Finished, InMemory
 from ecg_gnn.evolve.streamed.ring import Ring
 from ecg_gnn.evolve.streamed.rows import Rows
 from ecg_gnn.evolve.streamed.search import search_streamed
@@ -94,11 +94,9 @@ class Search:
         return Found(finished.collect().to(where), "exact")
 
     def _stream(self, rows: Rows, budget: int, finished: Finished) -> None:
-        counter = self._counter(rows.num_nodes)
-        counter.add(rows.num_nodes - count_rows(finished.missing()))
-        rule = GridRule.of(rows.z, self.metric)
+        rule, tell = GridRule.of(rows.z, self.metric), self._counter(rows.num_nodes).add
         search_streamed(
-            rows, rule, self.k, self.key, budget, self.device, finished, counter.add
+            rows, rule, self.k, self.key, budget, self.device, finished, tell
         )
 
     def run_sharded(self, rows: Rows, ring: Ring, finished: Finished) -> None:
@@ -107,18 +105,9 @@ class Search:
         budget = memory_budget(self.memory, self.device)
         if self.memory is None and self.device.type == "cpu":
             budget //= ring.size_here
-        missing = finished.missing()
-        counter = self._counter(rows.num_nodes)
-        counter.add(rows.num_nodes - count_rows(missing))
+        tell = self._counter(rows.num_nodes).add
         search_sharded(
-            rows,
-            self.metric,
-            self.k,
-            self.key,
-            budget,
-            ring,
-            finished,
-            counter.add,
+            rows, self.metric, self.k, self.key, budget, ring, finished, tell
         )
 
     def _in_memory(self, rows: Rows) -> Tensor | None:

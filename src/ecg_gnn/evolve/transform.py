@@ -8,6 +8,7 @@ from torch_geometric.data import Data
 from torch_geometric.transforms import BaseTransform
 
 from ecg_gnn.checks import InputError, check_choice
+from ecg_gnn.evolve.choice import Knn
 from ecg_gnn.evolve.knn import Metric, SelfLoops, knn_graph
 
 Source = str | Tensor | Callable[[Data], Tensor]
@@ -31,6 +32,7 @@ class EvolveGraph(BaseTransform):  # type: ignore[misc]  # PyG has no usable typ
         self_loops: As in :func:`knn_graph`.
         symmetric: As in :func:`knn_graph`.
         seed: Of the ties, as in :func:`knn_graph`.
+        knn: As in :func:`knn_graph`.
 
     Examples:
         >>> from ecg_gnn import load_dataset
@@ -47,15 +49,18 @@ class EvolveGraph(BaseTransform):  # type: ignore[misc]  # PyG has no usable typ
         self_loops: SelfLoops = "exclude",
         symmetric: bool = False,
         seed: int = 0,
+        knn: Knn = "exact",
     ) -> None:
         check_choice("metric", metric, get_args(Metric))
         check_choice("self_loops", self_loops, get_args(SelfLoops))
+        check_choice("knn", knn, get_args(Knn))
         self.source = source
         self.k = k
         self.metric: Metric = metric
         self.self_loops: SelfLoops = self_loops
         self.symmetric = symmetric
         self.seed = seed
+        self.knn: Knn = knn
 
     def forward(self, data: Data) -> Data:
         """Set ``data.ecg_edge_index``; calling the transform does so on a copy."""
@@ -72,6 +77,7 @@ class EvolveGraph(BaseTransform):  # type: ignore[misc]  # PyG has no usable typ
             self_loops=self.self_loops,
             symmetric=self.symmetric,
             seed=self.seed,
+            knn=self.knn,
         )
         return data
 
@@ -97,8 +103,9 @@ class EvolveGraph(BaseTransform):  # type: ignore[misc]  # PyG has no usable typ
             source = f"Tensor{list(self.source.shape)}"
         elif callable(self.source):
             source = getattr(self.source, "__name__", repr(self.source))
+        how = "" if self.knn == "exact" else f", knn={self.knn}"
         return (
             f"{type(self).__name__}({source}, k={self.k}, metric={self.metric}, "
             f"self_loops={self.self_loops}, symmetric={self.symmetric}, "
-            f"seed={self.seed})"
+            f"seed={self.seed}{how})"
         )

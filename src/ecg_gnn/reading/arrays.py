@@ -4,6 +4,7 @@ Nothing is extracted to a disk and nothing pickled is loaded; members of an arch
 other than those asked for are left alone, whatever their names are.
 """
 
+import io
 import math
 import zipfile
 from collections.abc import Callable, Iterable
@@ -19,6 +20,8 @@ from ecg_gnn.reading.refusal import refusing
 
 AnyArray = NDArray[Any]
 
+# What ends an archive without a comment, as NumPy and torch write it.
+_END_BYTES, _IN_LARGE_RECORD = 22, 0xFFFF
 # Deflate cannot shrink data more than this; a file that claims to is made to hurt.
 _MAX_DEFLATE_RATIO = 1032
 _HEADERS: dict[tuple[int, int], Callable[[IO[bytes]], tuple[Any, bool, Any]]] = {
@@ -74,6 +77,7 @@ def check_archive(path: Path, archive: zipfile.ZipFile) -> None:
             f"{path}: must unpack to at most {possible} bytes, given its own size "
             f"(got a claim of {claimed})"
         )
+    _check_count(path, len(archive.infolist()))
     names = archive.namelist()
     if len(set(names)) != len(names):  # which of two is read differs between readers
         raise InputError(f"{path}: must have every member once (got some twice)")
@@ -83,6 +87,21 @@ def check_archive(path: Path, archive: zipfile.ZipFile) -> None:
                 f"{path}: {member.filename!r} must be stored or deflated (got "
                 f"compression type {member.compress_type})"
             )
+
+
+def _check_count(path: Path, found: int) -> None:
+    """Refuse an archive of which a reader sees fewer members than were written.
+
+    One damaged byte can make the rest of the table a comment of the member before.
+    """
+    with path.open("rb") as file:
+        file.seek(-_END_BYTES, io.SEEK_END)
+        end = file.read()
+    said = int.from_bytes(end[10:12], "little")
+    if not end.startswith(b"PK\x05\x06") or said not in (found, _IN_LARGE_RECORD):
+        raise InputError(
+            f"{path}: must end with the table of its members (got another)"
+        )
 
 
 def _read_member(

@@ -11,13 +11,14 @@ from ecg_gnn.checks import check_in_range
 from ecg_gnn.nn import LayeredNetwork
 from ecg_gnn.reading import MappedFile
 from ecg_gnn.scale import processes
+from ecg_gnn.scale.advice import Advice, explaining
 from ecg_gnn.scale.batch import WholeGraph
 from ecg_gnn.scale.inference import LayerwiseInference
 from ecg_gnn.scale.inputs import NodeInputs
 from ecg_gnn.scale.library import sampler_class
 from ecg_gnn.scale.loader import Batch, BatchMaker, BatchStream
 from ecg_gnn.scale.plan import BatchPlan
-from ecg_gnn.scale.room import Advice, Step, explaining
+from ecg_gnn.scale.room import Step
 from ecg_gnn.seeds import derive_seed
 from ecg_gnn.train import METRICS, Task, TrainConfig, Training, TrainResult
 from ecg_gnn.train.labels import learned_loss
@@ -195,6 +196,7 @@ class BatchTraining(Training):
         return Advice(
             step=Step.of_batch(batch.near),
             network=self.network,
+            graphs=self.task.graphs,
             device=self.device,
             batch_size=self._batching.size,
             fanouts=self._batching.fanouts,

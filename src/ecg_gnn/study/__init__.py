@@ -2,11 +2,13 @@
 
 from ecg_gnn.study.compare import Comparison, Summary, compare, summarize
 from ecg_gnn.study.execute import StudyReport, run_study
+from ecg_gnn.study.executors import RayExecutor
 from ecg_gnn.study.expand import Only
 from ecg_gnn.study.recipe import Override, Part, Recipe
 from ecg_gnn.study.recipe_file import load_recipe, shipped_recipes
 from ecg_gnn.study.records import Record, RunFolder
 from ecg_gnn.study.run import Report, run
+from ecg_gnn.study.search import Search
 from ecg_gnn.study.selection import Candidate, Cell, CellKey, Selection, best_ecg
 from ecg_gnn.study.store import Store, merge_stores, write_records
 
@@ -18,10 +20,12 @@ __all__ = [
     "Only",
     "Override",
     "Part",
+    "RayExecutor",
     "Recipe",
     "Record",
     "Report",
     "RunFolder",
+    "Search",
     "Selection",
     "Store",
     "StudyReport",

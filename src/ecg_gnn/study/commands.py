@@ -21,6 +21,7 @@ _OPTIONS = {
     "evolve.similarity": "--similarity",
     "evolve.symmetric": "--symmetric",
     "evolve.weights": "--edge-weights",
+    "evolve.knn": "--knn",
     "model.name": "--model",
     "model.backbone": "--backbone",
     "model.layers": "--layers",

@@ -7,7 +7,7 @@ _KEY = "search"
 
 
 def trial_mark(sampler: str, number: int) -> dict[str, Any]:
-    """For the provenance of a trial's records."""
+    """For the provenance of a trial's records; the first trial is number 1."""
     return {_KEY: {"sampler": sampler, "trial": number}}
 
 

@@ -10,7 +10,7 @@ from ecg_gnn.evolve.canonical import Canonical, GridRule
 from ecg_gnn.evolve.memory import out_of_memory
 from ecg_gnn.evolve.streamed.best import Best
 from ecg_gnn.evolve.streamed.crowded import draw_crowded
-from ecg_gnn.evolve.streamed.finished import Finished
+from ecg_gnn.evolve.streamed.finished import Finished, count_rows
 from ecg_gnn.evolve.streamed.layout import Layout
 from ecg_gnn.evolve.streamed.pieces import LocalPieces, Piece, Pieces, read_piece
 from ecg_gnn.evolve.streamed.rows import Rows
@@ -51,10 +51,10 @@ def search_streamed(
 
     Where memory runs out all the same, it goes on with half of it.
     """
+    on_gpu = device.type == "cuda"
+    layout = Layout.fit(rows.num_nodes, rows.dim, k, memory, on_gpu=on_gpu)
+    progress(rows.num_nodes - count_rows(finished.missing()))
     while True:
-        layout = Layout.fit(
-            rows.num_nodes, rows.dim, k, memory, on_gpu=device.type == "cuda"
-        )
         pieces = LocalPieces(rows, rule, layout.piece, device)
         try:
             for missing in finished.missing():
@@ -68,6 +68,7 @@ def search_streamed(
             if not out_of_memory(error):
                 raise
         memory = _half(memory, layout, rows, k)
+        layout = Layout.fit(rows.num_nodes, rows.dim, k, memory, on_gpu=on_gpu)
 
 
 def _half(memory: int, layout: Layout, rows: Rows, k: int) -> int:

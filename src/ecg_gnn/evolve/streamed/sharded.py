@@ -51,8 +51,9 @@ def search_sharded(
         on_gpu=ring.device.type == "cuda",
     )
     pieces = RingPieces(rows, rule, layout.piece, ring)
-    turns = _turns(ring, rows.num_nodes, layout, _agreed(ring, finished.missing()))
-    for turn in turns:
+    missing = _agreed(ring, finished.missing())
+    progress(rows.num_nodes - count_rows(missing))
+    for turn in _turns(ring, rows.num_nodes, layout, missing):
         start, stop = turn[ring.rank]
         try:
             block = read_piece(rows, rule, start, stop, ring.device)

@@ -144,17 +144,16 @@ class RayExecutor:
     def ended(self) -> Iterator[Ending]:
         """Wait a while for tasks; what was lost is started again."""
         ready, _ = _ray().wait(list(self._tasks), timeout=_LOOK_SECONDS)
-        if not ready:
-            self._check_alive()
+        self._check_alive(bool(ready))
         for reference in ready:
             task = self._tasks.pop(reference)
             for split, outcome in self._outcomes(task, reference):
                 yield task.job, split, outcome
 
-    def _check_alive(self) -> None:
+    def _check_alive(self, something_ended: bool) -> None:
         """Wait for nodes to come back, but not for ever."""
         now = time.monotonic()
-        if self._places():
+        if something_ended or self._places():
             self._seen_alive = now
         elif now - self._seen_alive > _PATIENCE_SECONDS:
             raise ConnectionError(

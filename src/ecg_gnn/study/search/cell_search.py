@@ -80,7 +80,7 @@ class CellSearch:
                 return Piece(
                     group=wanted[0].group,
                     splits=tuple(u.split for u in wanted if u.id in claimed),
-                    made_with=trial_mark(self._search.sampler, trial.number),
+                    made_with=trial_mark(self._search.sampler, trial.number + 1),
                 )
         return None
 
@@ -118,11 +118,11 @@ class CellSearch:
         return True
 
     def _propose(self) -> Trial | None:
-        tried, known = self._cell.space.tried, sorted(self._trials, key=self._place)
+        tried, told = self._cell.space.tried, sorted(self._trials, key=self._place)
         for attempt in range(_ATTEMPTS):
-            purpose = ("search", *self._cell.names, len(known), attempt)
+            purpose = ("search", *self._cell.names, len(told), attempt)
             seed = derive_seed(self._search.seed, *purpose)
-            if (new := self._untried(propose(tried, known, seed))) is not None:
+            if (new := self._untried(propose(tried, told, seed))) is not None:
                 return new
         points = map(self._untried, self._cell.all_points())
         return next((trial for trial in points if trial is not None), None)
@@ -130,8 +130,8 @@ class CellSearch:
     def _untried(self, point: Settings) -> Trial | None:
         groups = self._cell.groups(point)
         trial = Trial(number=len(self._trials), point=point, groups=groups)
-        known = {one.configuration for one in self._trials}
-        return None if trial.configuration in known else trial
+        tried = {one.configuration for one in self._trials}
+        return None if trial.configuration in tried else trial
 
     def _place(self, trial: Trial) -> int:
         """Trials are told in the store's order, in which a later call finds them."""

@@ -3,6 +3,7 @@
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal, NamedTuple
 
 from ecg_gnn.study.bind import Group
@@ -39,7 +40,7 @@ class Trial:
         """The name of the point's configuration."""
         return self.groups[0].configuration.id
 
-    @property
+    @cached_property
     def units(self) -> list[TrialUnit]:
         """All of them, in the order in which they are run."""
         return [

@@ -1,0 +1,123 @@
+"""What to lower where memory runs out, and by how much."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+
+from ecg_gnn.evolve.memory import available_bytes, out_of_memory
+from ecg_gnn.nn import GraphInput, LayeredNetwork, Network
+from ecg_gnn.scale.room import Step
+
+_USABLE = 0.7  # of what is free: allocators lose some
+_FANOUTS = (10, 5, 2)
+_SIZES = tuple(2**power for power in range(12, 3, -1))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Advice:
+    """What to say when a step does not fit.
+
+    Attributes:
+        step: Its size.
+        network: What it trains.
+        graphs: The whole graphs.
+        device: Where it computes.
+        batch_size: Seeds of the step; None: it was a full batch.
+        fanouts: Neighbours that were drawn in each graph.
+    """
+
+    step: Step
+    network: Network
+    graphs: Sequence[GraphInput]
+    device: torch.device
+    batch_size: int | None = None
+    fanouts: Sequence[int] = ()
+
+    def sentence(self) -> str:
+        """One line: what was needed, what there is, and what would fit."""
+        needed, free = self.step.bytes(self.network), available_bytes(self.device)
+        # Where the estimate sees room and was wrong, half is the next thing to try.
+        room = min(_USABLE * free, needed / 2)
+        change = self._lower
+        if self.batch_size is None:
+            layered = isinstance(self.network, LayeredNetwork)
+            change = self._start_batches if layered else self._narrow
+        return (
+            f"a step of {self.step.nodes[0]} nodes and {self.step.edges} edges takes "
+            f"about {_size(needed)}, and {_size(free)} are left on {self.device}: "
+            f"{change(room)}"
+        )
+
+    def _start_batches(self, room: float) -> str:
+        for fanout in _FANOUTS:
+            for size in _SIZES:
+                if self._expected(size, [fanout] * len(self.graphs)) <= room:
+                    return f"train by batches (--batch-size {size} --fanout {fanout})"
+        return (
+            f"train by batches (--batch-size {_SIZES[-1]} --fanout {_FANOUTS[-1]}), "
+            f"and {self._narrow(room)}"
+        )
+
+    def _narrow(self, room: float) -> str:
+        width = next(p for p in self.network.parameters() if p.dim() > 1).size(0)
+        smaller = int(width * room / self.step.bytes(self.network))
+        return f"lower --hidden to {max(8, smaller // 8 * 8)} (now {width})"
+
+    def _lower(self, room: float) -> str:
+        size, fanouts = self.batch_size, list(self.fanouts)
+        assert size is not None
+        # Seeds share neighbours: how much that saved is taken to stay as it was.
+        share = self.step.bytes(self.network) / self._expected(size, fanouts)
+        smaller = [
+            f"--batch-size to {other} (now {size})"
+            for other in _smaller(size)
+            if share * self._expected(other, fanouts) <= room
+        ]
+        fewer = [
+            f"--fanout to {_listed(other)} (now {_listed(fanouts)})"
+            for other in _fewer(fanouts)
+            if share * self._expected(size, other) <= room
+        ]
+        ways = [*smaller[:1], *fewer[:1]]
+        return f"lower {' or '.join(ways)}" if ways else self._narrow(room)
+
+    def _expected(self, size: int, fanouts: Sequence[int]) -> int:
+        num_layers = len(self.step.nodes) - 1
+        step = Step.expected(self.graphs, num_layers, size, fanouts)
+        return step.bytes(self.network)
+
+
+@contextmanager
+def explaining(advice: Advice) -> Iterator[None]:
+    """Say what to lower where memory runs out inside the block."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if not out_of_memory(error):
+            raise
+        on_gpu = isinstance(error, torch.OutOfMemoryError)
+        kind = torch.OutOfMemoryError if on_gpu else MemoryError
+        raise kind(advice.sentence()) from error
+
+
+def _smaller(size: int) -> list[int]:
+    """Powers of two below a number, falling."""
+    return [2**power for power in reversed(range((size - 1).bit_length()))]
+
+
+def _fewer(fanouts: Sequence[int]) -> Iterator[list[int]]:
+    """Ever smaller fan-outs, down to one; all neighbours become ten at first."""
+    now = [fanout if fanout > 0 else 2 * _FANOUTS[0] for fanout in fanouts]
+    while max(now) > 1:
+        now = [max(1, fanout // 2) for fanout in now]
+        yield now
+
+
+def _listed(values: Sequence[int]) -> str:
+    return ",".join(map(str, values))
+
+
+def _size(count: int) -> str:
+    return f"{count / 2**30:.1f} GiB" if count >= 2**28 else f"{count / 2**20:.0f} MiB"

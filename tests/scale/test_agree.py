@@ -1,0 +1,30 @@
+"""On real graphs, batches and full batches come to the same."""
+
+import pytest
+
+from ecg_gnn.config import FitConfig, ModelConfig, RunConfig
+from ecg_gnn.data import load_dataset
+from ecg_gnn.pipeline import classify
+from ecg_gnn.presets import resolve
+
+pytestmark = pytest.mark.dataset
+
+
+def score(dataset, **batches):
+    config = RunConfig(
+        dataset="tolokers",
+        model=ModelConfig(name="gcn", layers=2, hidden=16, dropout=0.0),
+        train=FitConfig(steps=80, lr=1e-2, **batches),
+    )
+    _, result = classify(dataset, dataset.split(0), [], resolve(config, dataset))
+    return result.test
+
+
+def test_batches_agree_with_full_batches(data_root):
+    """Gates are wide: eighty steps at width 16 leave a point of noise or so."""
+    dataset = load_dataset("tolokers", data_root=data_root, download=False)
+    full = score(dataset)
+    assert full > 0.7
+    assert score(dataset, batch_size=2048, fanout=(10,)) == pytest.approx(
+        full, abs=0.02
+    )
