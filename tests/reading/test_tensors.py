@@ -123,6 +123,18 @@ def test_changed_bytes_are_noticed(tmp_path):
         read_torch(tmp_path / "a.pt", "tensors", [])
 
 
+def test_members_that_claim_to_be_folders(tmp_path):
+    """One bit, which makes torch give whatever is in memory."""
+    path = tmp_path / "a.pt"
+    torch.save({"x": torch.full((100,), 3.0)}, path)
+    content = bytearray(path.read_bytes())
+    name = content.rindex(b"a/data/0")
+    content[name - 8] |= 0x10
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"'a/data/0' must be a file \(got a folder\)"):
+        read_torch(path, "tensors", [])
+
+
 def test_tensors_that_only_look_small():
     one = torch.zeros(1)
     for giant in (

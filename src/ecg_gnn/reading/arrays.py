@@ -22,6 +22,7 @@ AnyArray = NDArray[Any]
 
 # What ends an archive without a comment, as NumPy and torch write it.
 _END_BYTES, _IN_LARGE_RECORD = 22, 0xFFFF
+_IS_FOLDER = 0x10
 # Deflate cannot shrink data more than this; a file that claims to is made to hurt.
 _MAX_DEFLATE_RATIO = 1032
 _HEADERS: dict[tuple[int, int], Callable[[IO[bytes]], tuple[Any, bool, Any]]] = {
@@ -82,6 +83,11 @@ def check_archive(path: Path, archive: zipfile.ZipFile) -> None:
     if len(set(names)) != len(names):  # which of two is read differs between readers
         raise InputError(f"{path}: must have every member once (got some twice)")
     for member in archive.infolist():
+        # A mark of DOS: torch takes it for a folder and gives memory as it lies there.
+        if member.external_attr & _IS_FOLDER:
+            raise InputError(
+                f"{path}: {member.filename!r} must be a file (got a folder)"
+            )
         if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise InputError(
                 f"{path}: {member.filename!r} must be stored or deflated (got "

@@ -17,7 +17,6 @@ _CELLS_PER_ROOT = 4
 _ROWS_PER_CELL = 39
 """Fewer, and faiss finds that too few to place a cell by."""
 _TRAINED_PER_CELL = 64
-_FIRST_CELLS_SHARE = 64
 _LINKS, _BUILD_EFFORT = 32, 100
 _FIRST_EFFORT, _MOST_EFFORT = 64, 4096
 _BYTES_PER_LINK = 10
@@ -48,8 +47,7 @@ class Index:
         self.kind, self.canonical = kind, canonical
         seed %= 1 << 31  # as wide as its seeds are
         if kind == "ivf":
-            self.most = num_cells(canonical.num_nodes)
-            self.effort = max(1, self.most // _FIRST_CELLS_SHARE)
+            self.effort, self.most = 1, num_cells(canonical.num_nodes)
             self._index = self._inverted_file(seed)
         else:
             self.effort, self.most = _FIRST_EFFORT, _MOST_EFFORT

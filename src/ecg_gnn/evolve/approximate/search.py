@@ -1,5 +1,6 @@
 """k nearest neighbours by an index: candidates from faiss, order and ties from us."""
 
+import math
 import warnings
 from typing import NamedTuple
 
@@ -21,6 +22,8 @@ _MARGIN = 0.02
 SAMPLE = 1_000
 """Rows on which the recall is measured, and fewer others to choose the effort by."""
 _TUNED_ON = 256
+_GROWTH = 1.4
+"""Of the effort, until enough is found."""
 _GROUPS_AT_A_TIME = 8192
 _TILE = 1024
 
@@ -63,7 +66,8 @@ class _Search:
         while self._recall(self._candidates(own), place, truth) < RECALL + _MARGIN:
             if self.index.effort >= self.index.most:
                 return
-            self.index.effort = min(2 * self.index.effort, self.index.most)
+            more = math.ceil(_GROWTH * self.index.effort)
+            self.index.effort = min(more, self.index.most)
 
     def _recall(self, candidates: Candidates, place: Tensor, truth: Truth) -> float:
         near = candidates.scores[place] >= truth.kth.unsqueeze(1)
