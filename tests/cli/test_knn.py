@@ -1,6 +1,7 @@
 """``ecg-gnn knn``, and ``--knn`` of the other verbs."""
 
 import json
+import resource
 
 import numpy as np
 import pytest
@@ -50,20 +51,27 @@ def test_approximate_graphs_tell_their_recall(ecg_gnn, z):
     assert "of the true neighbours)" in ecg_gnn(*KNN, "--knn", "ivf")[1]
 
 
-def test_goes_on_where_it_was_interrupted(ecg_gnn, tmp_path, z, monkeypatch):
+def test_goes_on_after_a_full_disk(ecg_gnn, tmp_path, z, monkeypatch):
     inner, searched = search.search_block, []
 
-    def stop(block, *rest):
+    def spy(block, *rest):
         searched.append(block.start)
-        if len(searched) == 2:
-            raise OSError(28, "No space left on device")
+        if len(searched) == 2:  # no file may grow any more
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
         return inner(block, *rest)
 
-    monkeypatch.setattr(search, "search_block", stop)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    monkeypatch.setattr(search, "search_block", spy)
     small = [*KNN, "--memory", "0.0001"]
-    status, _, err = ecg_gnn(*small)
-    assert (status, err) == (1, "error: [Errno 28] No space left on device\n")
-    assert (tmp_path / "edges.npy.partial" / "search.json").is_file()
+    try:
+        status, _, err = ecg_gnn(*small)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert status == 1, err
+    assert err.count("\n") == 1
+    assert "edges.npy.partial" in err
+    kept = sorted(path.name for path in (tmp_path / "edges.npy.partial").iterdir())
+    assert len(kept) == 2  # a block, and what it belongs to
     assert not (tmp_path / "edges.npy").exists()
     assert ecg_gnn(*small)[0] == 0
     assert searched.count(0) == 1

@@ -38,7 +38,7 @@ def test_interrupted_run_goes_on(tmp_path):
     process = start(*options, cwd=tmp_path, text=True)
     records = tmp_path / "out/records"
     deadline = time.monotonic() + 120
-    while not list(records.glob("*.json")):
+    while not list(records.glob("[!.]*.json")):
         assert time.monotonic() < deadline
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)

@@ -89,7 +89,7 @@ def test_memory_that_runs_out_says_what_to_lower(monkeypatch):
         raise MemoryError
 
     monkeypatch.setattr(sharded, "search_block", run_out)
-    with pytest.raises(MemoryError, match=r"give it half, \d+ MiB; finished rows are"):
+    with pytest.raises(MemoryError, match=r"memory to half, [^ ]+ GiB"):
         sharded_neighbours(randn(30, 3), 2, "cosine", KEY, 1 << 26, 1)
 
 

@@ -77,8 +77,8 @@ def _half(memory: int, layout: Layout, rows: Rows, k: int) -> int:
     size = f"{rows.num_nodes:,} × {rows.dim} embeddings in blocks of {layout.block:,}"
     if half < least:
         raise MemoryError(
-            f"not enough for the kNN search of {size} rows, the smallest there are "
-            f"({least >> 20} MiB): free memory, or lower k or the embedding's width"
+            f"the kNN search of {size} rows, the smallest there are ({least >> 20} "
+            "MiB), does not fit: free memory, or lower k or the embedding's width"
         )
     warnings.warn(
         f"memory ran out in the kNN search of {size} rows: it goes on with "

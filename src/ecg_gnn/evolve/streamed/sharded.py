@@ -69,9 +69,9 @@ def search_sharded(
 def _too_much(layout: Layout, dim: int, k: int) -> str:
     taken = layout.bytes(dim, k)
     return (
-        f"not enough for the kNN search in blocks of {layout.block:,} rows "
-        f"({taken >> 20} MiB in each process): give it half, {taken >> 21} MiB; "
-        "finished rows are kept"
+        f"a kNN search in blocks of {layout.block:,} rows ({taken >> 20} MiB in each "
+        f"process) does not fit: lower its memory to half, {taken / 2**31:.3g} GiB "
+        "(finished rows are kept)"
     )
 
 
