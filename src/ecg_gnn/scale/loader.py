@@ -1,7 +1,10 @@
 """Batches, one step after another, from worker processes if there are any."""
 
+import signal
+import threading
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -101,6 +104,19 @@ class StepLoader(NodeLoader):  # type: ignore[misc]  # PyG has no usable types h
             return error
 
 
+@contextmanager
+def _own_signals() -> Iterator[None]:
+    """Put back who is told of lost processes.
+
+    Torch would raise wherever the program happens to be when a worker dies; the next
+    batch asks for the workers anyway.
+    """
+    told = signal.getsignal(signal.SIGCHLD)
+    yield
+    if threading.current_thread() is threading.main_thread() and told is not None:
+        signal.signal(signal.SIGCHLD, told)
+
+
 class BatchStream:
     """Batches of steps in order; a worker process that is lost is replaced.
 
@@ -126,8 +142,9 @@ class BatchStream:
             try:
                 batch = next(self._started())
                 break
-            except RuntimeError as error:
-                if _LOST not in str(error):
+            except (RuntimeError, ConnectionError, EOFError) as error:
+                # What a lost worker had sent may be gone with it: then a connection is.
+                if isinstance(error, RuntimeError) and _LOST not in str(error):
                     raise
                 self.stop()
                 self._complain(attempt)
@@ -145,7 +162,8 @@ class BatchStream:
     def _started(self) -> Iterator[Any]:
         if self._rest is None:
             steps = range(self._next, self._steps)
-            self._rest = iter(StepLoader(self._make, steps, self._workers))
+            with _own_signals():
+                self._rest = iter(StepLoader(self._make, steps, self._workers))
         return self._rest
 
     def _complain(self, attempt: int) -> None:
