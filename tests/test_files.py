@@ -2,11 +2,19 @@
 
 import errno
 import os
+import resource
 
+import numpy as np
 import pytest
 
 from ecg_gnn.checks import printable
-from ecg_gnn.files import atomic_folder, atomic_path, made_folder, write_text
+from ecg_gnn.files import (
+    atomic_folder,
+    atomic_path,
+    made_folder,
+    write_array,
+    write_text,
+)
 
 
 def everything(folder):
@@ -62,3 +70,23 @@ def test_an_old_file_stays_until_the_new_one_is_on_the_disk(tmp_path, monkeypatc
 def test_control_characters_are_spelled():
     assert printable("Zürich − 日本") == "Zürich − 日本"
     assert printable("a\x1b[2Jb\n\ud800") == r"a\x1b[2Jb\n\ud800"
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (0, 2), (2, 500)])
+def test_arrays_come_back(tmp_path, shape):
+    array = np.arange(np.prod(shape)).reshape(shape)
+    write_array(tmp_path / "a.npy", array)
+    write_array(tmp_path / "b.npy", np.asfortranarray(array))
+    for name in ("a.npy", "b.npy"):
+        assert np.array_equal(np.load(tmp_path / name), array)
+
+
+def test_arrays_that_a_full_disk_cuts_off_are_noticed(tmp_path):
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    try:
+        with pytest.raises(OSError, match=r"a\.npy"):
+            write_array(tmp_path / "a.npy", np.zeros(300))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert everything(tmp_path) == []

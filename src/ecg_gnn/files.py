@@ -10,6 +10,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 
 def cache_folder(name: str) -> Path:
     """A folder of the user's cache: in ``ECG_CACHE``, else in ~/.cache/ecg_gnn."""
@@ -92,6 +95,18 @@ def write_text(path: Path, text: str) -> None:
     """Write a text file atomically."""
     with atomic_path(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def write_array(path: Path, array: NDArray[Any]) -> None:
+    """Write an .npy file atomically.
+
+    ``numpy.save`` does not notice where a full disk cuts off the end of a file.
+    """
+    whole = np.ascontiguousarray(array)
+    with atomic_path(path) as temporary, temporary.open("wb") as file:
+        header = np.lib.format.header_data_from_array_1_0(whole)
+        np.lib.format.write_array_header_1_0(file, header)
+        file.write(whole.reshape(-1).view(np.uint8).data)
 
 
 def write_json(path: Path, value: Any) -> None:

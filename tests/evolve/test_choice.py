@@ -39,6 +39,11 @@ def test_auto_counts_on_streaming_where_memory_is_short():
     assert choose_method("auto", EXACT_NODES, 512, "cpu", 1 << 20) == "exact"
 
 
+def test_an_h200_has_room_for_ten_million_rows():
+    budget = int(0.8 * 139 * 2**30)
+    assert choose_method("auto", 10_000_000, 512, "cuda", budget) == "exact"
+
+
 def test_auto_without_faiss_says_how_long_it_takes(monkeypatch):
     monkeypatch.setattr(choice, "faiss_installed", lambda: False)
     with pytest.warns(
@@ -90,6 +95,7 @@ def test_budgets(monkeypatch):
     cpu = torch.device("cpu")
     monkeypatch.setattr(memory, "available_bytes", lambda device: 1000)
     assert memory.memory_budget(None, cpu) == 500
+    assert memory.memory_budget(None, torch.device("cuda")) == 800
     assert memory.memory_budget(7, cpu) == 7
     with pytest.raises(InputError, match=r"'memory' must be in \[1, inf\) \(got 0\)"):
         memory.memory_budget(0, cpu)

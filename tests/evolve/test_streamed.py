@@ -29,9 +29,8 @@ def streamed(z, k, metric="cosine", memory=None, finished=None, seed=3):
     rule = GridRule.of(rows.z, metric)
     key = derive_seed(seed, "knn-ties")
     memory = memory or least_memory(z, k)
-    cpu = torch.device("cpu")
     search.search_streamed(
-        rows, rule, k, key, memory, cpu, finished, lambda count: None
+        rows, rule, k, key, memory, rows.z.device, finished, lambda count: None
     )
     return finished.collect()
 
@@ -58,6 +57,14 @@ def test_blocks_change_nothing(metric, kind):
     for factor in (2, 1000):
         memory = factor * least_memory(z, 4)
         assert torch.equal(streamed(z, 4, metric, memory), want)
+
+
+@pytest.mark.parametrize("kind", ["ties", "clusters"])
+def test_devices_agree(device, kind):
+    z = embeddings(kind, 200)
+    on_gpu = device.type == "cuda"
+    memory = 2 * Layout.least_bytes(z.size(1), 4, on_gpu=on_gpu)
+    assert torch.equal(streamed(z.to(device), 4, memory=memory), at_once(z, 4))
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])

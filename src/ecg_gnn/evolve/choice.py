@@ -51,7 +51,7 @@ def choose_method(
     if knn in ("ivf", "hnsw"):
         _check_index(knn, num_nodes, dim)
         return knn
-    in_memory = fits_in_memory(num_nodes, dim, budget)
+    in_memory = fits_in_memory(num_nodes, dim, budget, on_gpu=device == "cuda")
     seconds = exact_seconds(num_nodes, dim, device, in_memory=in_memory)
     if knn == "exact" or num_nodes <= EXACT_NODES or seconds <= EXACT_SECONDS:
         return "exact"

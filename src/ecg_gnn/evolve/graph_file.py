@@ -7,9 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from torch import Tensor
 
 from ecg_gnn.evolve.choice import Knn, Method
 from ecg_gnn.evolve.knn import Metric, SelfLoops, checked_rows, edges_of, num_others
@@ -18,7 +16,7 @@ from ecg_gnn.evolve.sharded import PATIENCE
 from ecg_gnn.evolve.streamed.finished import OnDisk
 from ecg_gnn.evolve.streamed.ring import Ring
 from ecg_gnn.evolve.streamed.rows import Embeddings, Rows
-from ecg_gnn.files import atomic_path
+from ecg_gnn.files import write_array
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +90,7 @@ def write_knn_graph(
     if found is None:
         return None
     edges = edges_of(found.neighbours.cpu(), self_loops, symmetric)
-    _write(out, edges)
+    write_array(out, edges.numpy())
     kept.remove()
     return WrittenGraph(
         out=str(out),
@@ -133,8 +131,3 @@ def _described(search: Search, rows: Rows) -> Mapping[str, Any]:
             status = rows.file.stat()
             described["file"] = [status.st_size, status.st_mtime_ns]
     return described
-
-
-def _write(out: Path, edges: Tensor) -> None:
-    with atomic_path(out) as temporary, temporary.open("wb") as file:
-        np.save(file, edges.numpy(), allow_pickle=False)

@@ -84,7 +84,8 @@ class Search:
             task = self._task(z, self._counter(num_nodes))
             found, recall = search_approximately(task, method, self.seed)
             return Found(found.to(where), method, recall)
-        if self.block_size is not None or fits_in_memory(num_nodes, dim, budget):
+        fits = fits_in_memory(num_nodes, dim, budget, on_gpu=where.type == "cuda")
+        if self.block_size is not None or fits:
             neighbours = self._in_memory(rows)
             if neighbours is not None:
                 return Found(neighbours, "exact")

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ecg_gnn.checks import InputError
-from ecg_gnn.files import atomic_path, write_json
+from ecg_gnn.files import write_array, write_json
 
 Range = tuple[int, int]
 """Rows from the first number on, up to the second."""
@@ -87,9 +87,8 @@ class OnDisk:
     def keep(self, start: int, found: Tensor) -> None:
         """Take the neighbours [n, k] of the rows from ``start`` on."""
         if len(found):
-            path = self.folder / f"{start}-{start + len(found)}.npy"
-            with atomic_path(path) as temporary, temporary.open("wb") as file:
-                np.save(file, found.numpy(), allow_pickle=False)
+            name = f"{start}-{start + len(found)}.npy"
+            write_array(self.folder / name, found.numpy())
 
     def collect(self) -> Tensor:
         """All neighbours, once nothing is missing: [N, k]."""

@@ -25,8 +25,8 @@ class LostProcessError(ConnectionError):
         first = (str(reason).splitlines() or [""])[0][:200]
         super().__init__(
             "another process of this kNN search is gone, or was silent for "
-            f"{patience.total_seconds():.0f} s ({first}): finished rows are kept, "
-            "start it again"
+            f"{patience.total_seconds():.0f} s ({first}): start it again "
+            "(`ecg-gnn knn` goes on after its finished rows)"
         )
 
 

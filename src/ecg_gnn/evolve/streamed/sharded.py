@@ -71,7 +71,7 @@ def _too_much(layout: Layout, dim: int, k: int) -> str:
     return (
         f"a kNN search in blocks of {layout.block:,} rows ({taken >> 20} MiB in each "
         f"process) does not fit: lower its memory to half, {taken / 2**31:.3g} GiB "
-        "(finished rows are kept)"
+        "(`ecg-gnn knn` goes on after its finished rows)"
     )
 
 
