@@ -5,7 +5,9 @@ can ask for them. A step whose shapes never change is recorded as a CUDA graph a
 first run; from then on one call replays all of it.
 """
 
-from collections.abc import Callable
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Protocol
 
 import torch
@@ -14,6 +16,18 @@ from ecg_gnn.kernels import StepSeeds, current_engine
 from ecg_gnn.seeds import derive_seed
 
 _RUNS_BEFORE_RECORDING = 1  # in it kernels are compiled, workspaces and moments made
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Garbage waits: freeing an older recording would spoil the one being made."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 class Program(Protocol):
@@ -83,7 +97,7 @@ class StepProgram:
             self._seeded_step()
         else:
             graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(graph, stream=self._stream):
+            with _no_collection(), torch.cuda.graph(graph, stream=self._stream):
                 self._seeded_step()
             self._graph = graph  # only a whole one may ever be replayed
             self._graph.replay()  # recording computes nothing

@@ -108,3 +108,15 @@ def test_the_mlp_is_trained_first():
     net.prepare(known)
     after = F.nll_loss(prior(net, known.x).log()[:9], known.train_y)
     assert after < 0.8 * before
+
+
+def test_rounding_does_not_move_the_compatibility():
+    """It starts out centred: which side of zero its rows sum to is chance."""
+    net = build("cpgnn", pretrain_steps=0)
+    graphs = graphs_for("cpgnn", EDGES["directed"])
+    known = known_of(graphs, torch.arange(NUM_NODES) % 3)
+    net.prepare(known)
+    net.compatibility.data += 1e-7
+    net.train()(known.x, graphs)
+    net.take_extra_loss().backward()
+    assert not net.compatibility.grad.any()

@@ -17,6 +17,7 @@ from ecg_gnn.nn.specialised.warm_up import warm_up
 
 _SUMS = {"none": neighbour_sum, "symmetric": normalized_sum}
 _SINKHORN_ROUNDS = 200
+_ROUNDING = 1e-5
 
 
 def doubly_stochastic(counts: Tensor) -> Tensor:
@@ -121,9 +122,10 @@ class CPGNN(SpecialisedNet):
 
     def _regularisers(self, logits: Tensor, index: Tensor, y: Tensor) -> Tensor:
         prior = F.cross_entropy(logits.index_select(0, index), y)
-        centred = self.compatibility.sum(1).abs().sum()
+        # H starts out centred but for rounding, which must not say where it goes.
+        off = F.hardshrink(self.compatibility.sum(1), _ROUNDING).abs().sum()
         weight: float = self.chosen["prior_weight"]
-        return weight * prior + centred
+        return weight * prior + off
 
     def take_extra_loss(self) -> Tensor | None:
         """Loss of the MLP, and how far H is from being centred."""
