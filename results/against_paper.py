@@ -6,6 +6,7 @@ from cached import table
 from wording import NOTHING, cell_name, score, signed
 
 from ecg_gnn.config import RunConfig
+from ecg_gnn.paper import numbers
 from ecg_gnn.study import Cell, Selection, Store
 from ecg_gnn.study.paper_tables.document import Row
 from ecg_gnn.study.settings import flatten
@@ -16,13 +17,20 @@ BAR = 1.0
 
 
 def compared(store: Store) -> list[Row]:
-    """Rows that the paper has a number for: plain models, and every embedding."""
+    """Rows that the paper has a number for: plain models, and every embedding.
+
+    Models that it only quotes have a number of other code: see the leaderboard.
+    """
     results = table("results", store).rows
     rows = [row for row in results if row["variant"] == "baseline"]
     rows += [row for row in table("embeddings", store).rows if row["variant"] == "ecg"]
     order = [(row["dataset"], row["model"]) for row in results]
     return sorted(
-        (row for row in rows if row["paper_mean"] is not None),
+        (
+            row
+            for row in rows
+            if row["paper_mean"] is not None and row["model"] in numbers.MODELS
+        ),
         key=lambda row: order.index((row["dataset"], row["model"])),
     )
 

@@ -93,9 +93,8 @@ def bench_train(
 ) -> Iterator[Row]:
     """Time every cell; rows come as they are measured.
 
-    On a CPU every cell has a process of its own: whether large arrays are mapped and
-    cleared anew or taken from the heap depends on what a process did before, and
-    moves plain PyG's time by a factor of three.
+    On a CPU every cell has a process of its own. When all shared one, a peer that
+    allocates hundreds of megabytes a step was at times three times as fast as alone.
     """
     given = (device, precision, engine, rounds, data_root)
     for cell in cells:
