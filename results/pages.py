@@ -16,6 +16,7 @@ from controls import (
     substitute_block,
 )
 from graphs import statistics_block
+from leaders import leaderboard_block, leaders_block
 from wanted import missing_block
 from wording import cell_name
 
@@ -85,6 +86,8 @@ BLOCKS: dict[str, Callable[[Store], str]] = {
     "substitute": substitute_block,
     "embeddings": embeddings_block,
     "statistics": statistics_block,
+    "leaderboard": leaderboard_block,
+    "leaders": leaders_block,
     "missing": missing_block,
     "made with": made_with_block,
     "results": front_page_block,

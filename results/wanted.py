@@ -4,13 +4,17 @@ from collections.abc import Iterator
 
 from ecg_gnn.study import Only, Selection, Store, load_recipe
 from ecg_gnn.study.expand import Plan, expand
-from ecg_gnn.study.table import row_name
+from ecg_gnn.study.table import model_name, row_name
+from ecg_gnn.study.tags import run_tags
 
 DATASETS = ("minesweeper", "tolokers", "roman-empire-glove")
 RECIPES: dict[str, tuple[str, ...] | None] = {
     "paper-best": None,
     "embeddings": ("gcn", "sage"),
     "statistics": None,
+    "specialised": None,
+    "tuned": None,
+    "beyond": None,
 }
 """Recipes with the models that are wanted of them; None is all."""
 SPLITS = 10
@@ -36,15 +40,24 @@ def missing_block(store: Store) -> str:
 def _key(plan: Plan) -> tuple[str | None, ...]:
     if plan.task == "statistics":
         return plan.dataset, plan.variant.embedding, plan.config.evolve.self_loops
-    return plan.dataset, plan.config.model.name, plan.variant.embedding or "baseline"
+    return plan.dataset, _model(plan), _variant(plan)
+
+
+def _model(plan: Plan) -> str:
+    return model_name(plan.config.model.backbone, plan.config.model.name)
+
+
+def _variant(plan: Plan) -> str:
+    """As tables call it, options past the paper included."""
+    embedding = plan.variant.embedding
+    return row_name(plan.variant.name, embedding, run_tags(plan.config, embedding))
 
 
 def _trained(store: Store) -> Iterator[tuple[str | None, ...]]:
     for cell in Selection.of(store).cells:
-        key = cell.key
-        plain = key.backbone == "benchmark" and not key.tags
-        if plain and len(cell.chosen.records) >= SPLITS:
-            yield key.dataset, key.model, key.embedding or "baseline"
+        if len(cell.chosen.records) >= SPLITS:
+            model = model_name(cell.key.backbone, cell.key.model)
+            yield cell.key.dataset, model, cell.label
 
 
 def _measured(store: Store) -> Iterator[tuple[str | None, ...]]:
@@ -60,12 +73,14 @@ def _named(plans: list[Plan]) -> str:
     """Models, or embeddings, with what is missing of them; those alike together."""
     lacking: dict[str, list[str]] = {}
     for plan in plans:
-        name = row_name(plan.variant.name, plan.variant.embedding)
         if plan.task == "statistics":
+            name = row_name(plan.variant.name, plan.variant.embedding)
             lacking.setdefault(name, []).append(str(plan.config.evolve.self_loops))
         else:
-            lacking.setdefault(plan.config.model.name, []).append(name)
+            # Commas stand between variants here, so not inside of one.
+            name = _variant(plan).replace(", ", " ")
+            lacking.setdefault(_model(plan), []).append(name)
     alike: dict[str, list[str]] = {}
     for name, found in lacking.items():
-        alike.setdefault(", ".join(found), []).append(name)
+        alike.setdefault(", ".join(dict.fromkeys(found)), []).append(name)
     return "; ".join(f"{found} of {', '.join(names)}" for found, names in alike.items())

@@ -1,7 +1,8 @@
 """The command line in one of torchrun's processes, where one is killed half-way.
 
 In every step the gradient that all processes made together is compared with that of
-one process alone on the same batch.
+one process alone on the same batch. Evolved graphs are found by all of them together,
+as those of graphs are that do not fit.
 """
 
 import os
@@ -13,12 +14,14 @@ from pathlib import Path
 import torch
 
 from ecg_gnn import cli
+from ecg_gnn.evolve import joint
 from ecg_gnn.scale import BatchTraining
 from ecg_gnn.train.metrics import supervised_loss
 
 DEADLY_STEP = 5
 folder, rank = Path(sys.argv.pop(1)), int(os.environ["RANK"])
 learn, save_if_due = BatchTraining.learn, BatchTraining.save_if_due
+knn_graph_sharded = joint.knn_graph_sharded
 
 
 def note(line):
@@ -53,6 +56,12 @@ def checked_learn(training, batch):
     return found
 
 
+def noted_search(*arguments, **options):
+    with (folder / f"searches{rank}.txt").open("a") as file:
+        file.write("shared\n")
+    return knn_graph_sharded(*arguments, **options)
+
+
 def save_at_once(training, now):
     training._saved = float("-inf")
     save_if_due(training, now)
@@ -60,4 +69,6 @@ def save_at_once(training, now):
 
 if __name__ == "__main__":
     BatchTraining.learn, BatchTraining.save_if_due = checked_learn, save_at_once
+    joint.JOINT_ROWS, joint.knn_graph_sharded = 0, noted_search
+    joint.fits_in_memory = lambda *_, **__: False
     cli.main()

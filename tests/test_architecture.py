@@ -35,7 +35,8 @@ ALLOWED = {
     "embed": {"train", "nn", "kernels", "reading"},
     "presets": STEPS | {"config", "paper"},
     "embedders": {"config", "embed", "train"},
-    "evolving": STEPS | {"config", "embedders"},
+    "embedding_memory": {"embed", "evolve", "scale", "train"},
+    "evolving": STEPS | {"config", "embedders", "embedding_memory", "scale"},
     "pipeline": STEPS | {"config", "embedders", "evolving", "scale"},
     "study": STEPS
     | {"batch_settings", "config", "embedders", "paper", "pipeline", "presets"}

@@ -10,7 +10,7 @@ from ecg_gnn.config import EvolveConfig
 from ecg_gnn.data import load_dataset
 from ecg_gnn.embed import EmbeddingCache, MLPEmbedder, embed_nodes
 from ecg_gnn.embedders import Workspace, make_embedder
-from ecg_gnn.evolving import _leave_out, embed_together, evolve, evolve_graph
+from ecg_gnn.evolving import embed_together, evolve, evolve_graph, leave_out
 from ecg_gnn.pipeline import classify
 from ecg_gnn.seeds import derive_seed
 from small_runs import resolved
@@ -69,7 +69,7 @@ def test_a_node_finds_its_neighbours_without_its_own_label(board, cache, name):
     config = settings(board, name, weights="similarity")
     split = board.split(0)
     before = evolve_graph(name, board, split, config, cache)
-    folds = _leave_out(split, config)[0]
+    folds = leave_out(split, config)[0]
     moved = 0
     for node in split.train_mask.nonzero()[:3, 0].tolist():
         other = evolve_graph(name, relabelled(board, node), split, config, cache)
@@ -94,14 +94,14 @@ def test_without_cross_fitting_it_does_not(board, cache):
 
 def test_folds_do_not_depend_on_labels(board):
     config, split = settings(board, "mlp"), board.split(0)
-    folds, left_out = _leave_out(split, config)
+    folds, left_out = leave_out(split, config)
     for fold, part in enumerate(left_out):
         hidden = split.train_mask & ~part.train_mask
         assert torch.equal(hidden, split.train_mask & (folds == fold))
         assert torch.equal(part.val_mask, split.val_mask)
     other = dataclasses.replace(config, seed=1)
-    assert not torch.equal(folds, _leave_out(split, other)[0])
-    assert not torch.equal(folds, _leave_out(board.split(1), config)[0])
+    assert not torch.equal(folds, leave_out(split, other)[0])
+    assert not torch.equal(folds, leave_out(board.split(1), config)[0])
 
 
 @pytest.mark.parametrize("name", LABELLED)
@@ -133,7 +133,7 @@ def exact_neighbours(z, node, k=3):
 def test_rows_are_found_in_the_space_of_the_own_fold(board):
     config, split = settings(board, "mlp"), board.split(0)
     graph = evolve_graph("mlp", board, split, config)
-    folds, left_out = _leave_out(split, config)
+    folds, left_out = leave_out(split, config)
     embedder = make_embedder("mlp", config, Workspace())
     seed = derive_seed(config.seed, "embed", split.index)
     spaces = [embed_nodes(embedder, board.data(), s, seed=seed) for s in left_out]
@@ -145,7 +145,7 @@ def test_rows_are_found_in_the_space_of_the_own_fold(board):
 def test_a_chain_of_models_is_trained_for_every_fold(board):
     config, split = settings(board, "mlp-gnn"), board.split(0)
     graph = evolve_graph("mlp-gnn", board, split, config)
-    folds, left_out = _leave_out(split, config)
+    folds, left_out = leave_out(split, config)
     one = settings(board, "mlp-gnn", folds=0)
     for fold, part in enumerate(left_out):
         alone = evolve_graph("mlp-gnn", board, part, one)
@@ -176,7 +176,7 @@ def test_self_loops_are_those_asked_for(board, mode):
 def test_weights_are_cosines_in_the_space_of_the_row(board):
     config, split = settings(board, "mlp", weights="similarity"), board.split(0)
     source, target = (graph := evolve_graph("mlp", board, split, config)).edge_index
-    folds, left_out = _leave_out(split, config)
+    folds, left_out = leave_out(split, config)
     embedder = make_embedder("mlp", config, Workspace())
     seed = derive_seed(config.seed, "embed", split.index)
     spaces = [embed_nodes(embedder, board.data(), s, seed=seed) for s in left_out]

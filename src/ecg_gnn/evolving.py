@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
@@ -15,15 +16,20 @@ from ecg_gnn.embed import (
     EmbeddingCache,
     Fit,
     FitsTogether,
+    PrecomputedEmbedder,
     embed_ahead,
     embed_nodes,
 )
 from ecg_gnn.embed.combine import concatenate
 from ecg_gnn.embed.folds import assign_folds
 from ecg_gnn.embedders import Workspace, make_embedder
-from ecg_gnn.evolve import EvolvedGraph, join_rows, knn_search, similarity_weights
+from ecg_gnn.embedding_memory import explaining_embedding
+from ecg_gnn.evolve import EvolvedGraph, join_rows, similarity_weights
 from ecg_gnn.evolve.choice import EXACT_NODES
+from ecg_gnn.evolve.joint import knn_search_jointly
+from ecg_gnn.evolve.streamed.rows import Embeddings
 from ecg_gnn.kernels import using_engine
+from ecg_gnn.scale import first_goes_first
 from ecg_gnn.seeds import derive_seed
 
 # --- Step 1 ---------------------------------------------------------------------------
@@ -41,7 +47,8 @@ def _embed(
             [_embed(part, data, split, seed, cache) for part in embedder.parts]
         )
     seed = _embedding_seed(embedder, split, seed)
-    return embed_nodes(embedder, data, split, seed=seed, cache=cache)
+    with explaining_embedding(embedder, data):
+        return embed_nodes(embedder, data, split, seed=seed, cache=cache)
 
 
 def embed_together(
@@ -58,7 +65,7 @@ def embed_together(
     if workspace.cache is None:
         return
     if _cross_fits(name, config, workspace):
-        left_out = [_leave_out(split, config)[1] for split in splits]
+        left_out = [leave_out(split, config)[1] for split in splits]
         for same_fold in zip(*left_out, strict=True):
             embed_together(name, dataset, same_fold, _one_model(config), workspace)
         return
@@ -76,7 +83,7 @@ def embed_together(
                 Fit(data[s.index], s, _embedding_seed(part, s, config.seed))
                 for s in splits
             ]
-            with using_engine(config.engine):
+            with using_engine(config.engine), explaining_embedding(part, fits[0].data):
                 embed_ahead(part, fits, workspace.cache)
 
 
@@ -92,7 +99,7 @@ def _one_model(config: RunConfig) -> RunConfig:
     return replace(config, embed=replace(config.embed, cross_fit=0))
 
 
-def _leave_out(split: Split, config: RunConfig) -> tuple[Tensor, list[Split]]:
+def leave_out(split: Split, config: RunConfig) -> tuple[Tensor, list[Split]]:
     """The fold of every node, and for each fold the split without its labels."""
     num_folds, seed = config.embed.cross_fit, derive_seed(config.seed, split.index)
     folds = assign_folds(split.train_mask, num_folds, seed)
@@ -149,7 +156,7 @@ def evolve_graph(
     workspace = workspace or Workspace()
     if not _cross_fits(name, config, workspace):
         return _evolve_alone(name, dataset, split, config, workspace)
-    folds, left_out = _leave_out(split, config)
+    folds, left_out = leave_out(split, config)
     graphs = [
         _evolve_alone(name, dataset, part, _one_model(config), workspace)
         for part in left_out
@@ -164,14 +171,49 @@ def _evolve_alone(
     config: RunConfig,
     workspace: Workspace,
 ) -> EvolvedGraph:
-    data = dataset.data()
+    z = embed(name, dataset, split, config, workspace)
+    return evolve_embedding(z, name, dataset, split, config, workspace)
+
+
+def embed(
+    name: str,
+    dataset: GraphDataset,
+    split: Split,
+    config: RunConfig,
+    workspace: Workspace | None = None,
+) -> Tensor:
+    """One vector per node, as one model of the embedding gives it, ``[N, D]``.
+
+    Args:
+        name: Which embedding or control.
+        dataset: The graph.
+        split: Whose labels may be seen.
+        config: Resolved settings.
+        workspace: Cache, progress and embedders of the caller's own.
+    """
+    workspace, data = workspace or Workspace(), dataset.data()
     if name == "mlp-gnn":  # a model trained on the MLP's evolved graph embeds
         data.ecg_edge_index = evolve("mlp", dataset, split, config, workspace)
     embedder = make_embedder(name, config, workspace)
-    with using_engine(config.engine):
-        z = _embed(embedder, data, split, config.seed, workspace.cache)
-    found = knn_search(
-        z,
+    # Of several processes the first embeds; the others find it in the cache.
+    with using_engine(config.engine), first_goes_first():
+        return _embed(embedder, data, split, config.seed, workspace.cache)
+
+
+def evolve_embedding(
+    z: Tensor,
+    name: str,
+    dataset: GraphDataset,
+    split: Split,
+    config: RunConfig,
+    workspace: Workspace | None = None,
+) -> EvolvedGraph:
+    """The evolved graph of what ``embed`` gave; for arguments see there."""
+    workspace = workspace or Workspace()
+    embedder = make_embedder(name, config, workspace)
+    mapped = _mapped(embedder)
+    found = knn_search_jointly(
+        z if mapped is None else mapped,
         known(config.evolve.k),
         metric=config.evolve.similarity,
         self_loops="only" if name == "identity" else config.evolve.self_loops,
@@ -185,8 +227,16 @@ def _evolve_alone(
     # A control has no similarity to weigh by: its rows are all equal, or labels.
     if config.evolve.weights == "uniform" or is_control(name):
         return EvolvedGraph(edges.cpu(), None, found.recall)
-    weights = similarity_weights(z.to(config.device), edges)
+    where = torch.device("cpu" if mapped is not None else config.device)
+    weights = similarity_weights(z.to(where), edges.to(where))
     return EvolvedGraph(edges.cpu(), weights.cpu(), found.recall)
+
+
+def _mapped(embedder: Embedder) -> Embeddings | None:
+    """Rows that stay in their file, which the search then keeps an eye on."""
+    if isinstance(embedder, PrecomputedEmbedder) and embedder.file is not None:
+        return embedder.file.array()
+    return None
 
 
 def _search_progress(

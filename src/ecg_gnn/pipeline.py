@@ -19,6 +19,7 @@ from ecg_gnn.evolve import EvolvedGraph
 from ecg_gnn.evolving import embed_together as embed_together
 from ecg_gnn.evolving import evolve as evolve
 from ecg_gnn.evolving import evolve_graph as evolve_graph
+from ecg_gnn.evolving import leave_out as leave_out
 from ecg_gnn.kernels import Adjacency, WeightedAdjacency, using_engine
 from ecg_gnn.nn import (
     GraphInput,
@@ -90,34 +91,43 @@ def classify_together(
     """
     workspace = workspace or Workspace()
     with using_engine(config.engine):
-        trainings = [_training(dataset, job, config, workspace) for job in jobs]
-        with _explaining_memory(trainings[0], config):
+        trainings = [make_training(dataset, job, config, workspace) for job in jobs]
+        first = trainings[0]
+        with _explaining_memory(first.network, first.task.graphs, config):
             results = train_together(trainings, progress=workspace.progress("training"))
     networks = [training.network for training in trainings]
     return list(zip(networks, results, strict=True))
 
 
-def _training(
-    dataset: GraphDataset, job: Classification, config: RunConfig, workspace: Workspace
+def make_training(
+    dataset: GraphDataset,
+    job: Classification,
+    config: RunConfig,
+    workspace: Workspace | None = None,
 ) -> Training:
+    """A training before its first step; arguments as in ``classify_together``."""
+    workspace = workspace or Workspace()
     split, device = job.split, torch.device(config.device)
     seed = derive_seed(config.seed, "classify", split.index)
+    # Batches are drawn on the host; full-batch steps want the graphs where they are.
+    home = "cpu" if config.train.batch_size else config.device
     task = Task(
         x=dataset.x,
         y=dataset.y,
-        graphs=prepare_graphs(dataset.data(), job.evolved, config),
+        graphs=prepare_graphs(dataset.data(), job.evolved, config, device=home),
         train_index=split.train_mask.nonzero()[:, 0],
         val_index=split.val_mask.nonzero()[:, 0],
         test_index=split.test_mask.nonzero()[:, 0],
         metric=dataset.metric,
-        labels=_label_input(dataset, config),
+        labels=label_input(config, dataset.num_classes),
     )
     network = _build(dataset, 1 + len(job.evolved), config, seed).to(device)
     how = train_config(config, config.train.steps, config.train.lr)
     if not config.train.batch_size:
-        return Training(
-            network, task.to(device), how, seed=seed, checkpoint=job.checkpoint
-        )
+        with _explaining_memory(network, task.graphs, config):
+            return Training(
+                network, task.to(device), how, seed=seed, checkpoint=job.checkpoint
+            )
     assert isinstance(network, LayeredNetwork)
     return BatchTraining(
         network,
@@ -137,48 +147,53 @@ def _training(
 
 
 def _explaining_memory(
-    training: Training, config: RunConfig
+    network: Network, graphs: Sequence[GraphInput], config: RunConfig
 ) -> AbstractContextManager[None]:
     """Say what to do if a full-batch step does not fit; a batch says it itself."""
     if config.train.batch_size:
         return nullcontext()
-    graphs, network = training.task.graphs, training.network
     step = Step.of_graphs(graphs, known(config.model.layers))
-    return explaining(
-        Advice(step=step, network=network, graphs=graphs, device=training.device)
-    )
+    device = next(network.parameters()).device
+    return explaining(Advice(step=step, network=network, graphs=graphs, device=device))
 
 
-def _label_input(dataset: GraphDataset, config: RunConfig) -> LabelInput | None:
+def label_input(config: RunConfig, num_classes: int) -> LabelInput | None:
+    """How training labels are input, if they are."""
     rate = config.train.label_input
-    return LabelInput(rate=rate, num_classes=dataset.num_classes) if rate else None
+    return LabelInput(rate=rate, num_classes=num_classes) if rate else None
 
 
 def prepare_graphs(
-    data: Data, evolved: Sequence[Tensor | EvolvedGraph], config: RunConfig
+    data: Data,
+    evolved: Sequence[Tensor | EvolvedGraph],
+    config: RunConfig,
+    *,
+    device: str = "cpu",
 ) -> list[GraphInput]:
     """The input graph as the model wants it, then the evolved ones as they are."""
     loops = wants_self_loops(config.model.backbone, config.model.name)
     given = Adjacency.from_edge_index(
-        data.edge_index, data.num_nodes, add_self_loops=loops
+        data.edge_index.to(device), data.num_nodes, add_self_loops=loops
     )
     rate = known(config.model.drop_edge)
     return [GraphInput(given)] + [
-        GraphInput(_adjacency(graph, data.num_nodes), rate) for graph in evolved
+        GraphInput(_adjacency(graph, data.num_nodes, device), rate) for graph in evolved
     ]
 
 
-def _adjacency(graph: Tensor | EvolvedGraph, num_nodes: int) -> Adjacency:
+def _adjacency(graph: Tensor | EvolvedGraph, num_nodes: int, device: str) -> Adjacency:
     edges, weights, _ = EvolvedGraph.of(graph)
     if weights is None:
-        return Adjacency.from_edge_index(edges, num_nodes)
-    return WeightedAdjacency.from_weighted_edges(edges, weights, num_nodes)
+        return Adjacency.from_edge_index(edges.to(device), num_nodes)
+    return WeightedAdjacency.from_weighted_edges(
+        edges.to(device), weights.to(device), num_nodes
+    )
 
 
 def _build(
     dataset: GraphDataset, num_graphs: int, config: RunConfig, seed: int
 ) -> Network:
-    model, labels = config.model, _label_input(dataset, config)
+    model, labels = config.model, label_input(config, dataset.num_classes)
     columns = 0 if labels is None else labels.num_classes
     with seeded(seed, "initialisation"):
         return build_network(

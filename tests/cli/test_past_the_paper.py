@@ -1,4 +1,4 @@
-"""``ecg-gnn run`` with cross-fitting, weights, gate and label input."""
+"""``ecg-gnn run`` and ``fit`` with cross-fitting, weights, gate and label input."""
 
 import json
 
@@ -35,6 +35,21 @@ def test_on_the_tuned_backbone(ecg_gnn, model):
     assert status == 0, err
     rows = [row["variant"] for row in json.loads(out)["results"]]
     assert rows == ["baseline", "ecg", "identity"]
+
+
+def test_a_fit_takes_those_that_new_nodes_can_have(ecg_gnn):
+    fit = ["fit", "--dataset", BOARD, "--steps", 2, "--hidden", 8, "--json"]
+    more = ["--cross-fit", 2, "--gate", "node", "--label-input", 0.5, "--knn", "exact"]
+    status, out, err = ecg_gnn(*fit, *more, "--out", "model")
+    assert status == 0, err
+    used = json.loads(out)["config"]
+    assert (used["embed"]["cross_fit"], used["evolve"]["knn"]) == (2, "exact")
+    assert (used["model"]["gate"], used["train"]["label_input"]) == ("node", 0.5)
+    status, out, err = ecg_gnn("predict", "model", "--all", "--out", "all.csv")
+    assert status == 0, err
+    status, _, err = ecg_gnn(*fit, "--gate", "edge", "--out", "other")
+    assert status == 2
+    assert "'model.gate' must be one of" in err
 
 
 REFUSED = {

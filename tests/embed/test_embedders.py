@@ -7,13 +7,16 @@ import torch
 import torch.nn.functional as F
 
 from ecg_gnn.checks import InputError
+from ecg_gnn.data import load_dataset
 from ecg_gnn.embed import (
     ConcatEmbedder,
     FeaturesEmbedder,
     IdentityControl,
+    MLPEmbedder,
     OracleControl,
     RandomControl,
     embed_nodes,
+    mlp,
 )
 from ecg_gnn.evolve import knn_graph
 from ecg_gnn.nn import build_network
@@ -212,3 +215,20 @@ def test_oracle_gives_neighbours_of_the_same_class():
     assert torch.equal(z, F.one_hot(data.y).float())
     source, target = knn_graph(z, 5, seed=0)
     assert torch.equal(data.y[source], data.y[target])
+
+
+def test_an_mlp_of_many_rows_trains_and_embeds_by_batches(monkeypatch):
+    graph = load_dataset("csbm:nodes=600,features=8,signal=4.0,num_splits=1")
+    data, split = graph.data(), graph.split(0)
+    data.x[7] = data.x[3]
+    monkeypatch.setattr(mlp, "ROWS_AT_ONCE", 100)
+    embedder = MLPEmbedder(16, 1, train=TrainConfig(steps=30, lr=1e-2))
+    fitted = embedder.fit(data, split, seed=0)
+    z = fitted.embed(data)
+    assert torch.equal(z[7], z[3])
+    assert z.unique(dim=0).size(0) == 599
+    monkeypatch.undo()
+    assert torch.allclose(z, fitted.embed(data), atol=1e-5)
+    classes = fitted.network.classify(z)[:, 0] > 0
+    right = classes[split.test_mask] == data.y[split.test_mask].bool()
+    assert right.double().mean() > 0.9

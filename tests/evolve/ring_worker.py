@@ -15,7 +15,7 @@ import numpy as np
 import torch
 import torch.distributed as dist
 
-from ecg_gnn.evolve import knn_graph
+from ecg_gnn.evolve import KnnGraph, joint, knn_graph, knn_search
 from ecg_gnn.evolve.graph_file import write_knn_graph
 from ecg_gnn.evolve.sharded import knn_graph_sharded
 from ecg_gnn.evolve.streamed.layout import Layout
@@ -47,6 +47,43 @@ def check_graphs():
                 patience=_PATIENCE,
             )
             assert torch.equal(got, want), (kind, metric, memory)
+
+
+def check_joint_searches(rank):
+    """Shared out or told by the first, all have the graph of one process."""
+    z, shared = embeddings("ties", 80), []
+    want = knn_search(z, 4, seed=3, self_loops="add")
+    joint.JOINT_ROWS = 50
+
+    def spy(*arguments, **options):
+        shared.append(arguments)
+        return knn_graph_sharded(*arguments, **options)
+
+    joint.knn_graph_sharded = spy
+    for fits in (True, False):
+        # Free memory differs from process to process: the first one's counts.
+        mine = fits if rank == 0 else not fits
+        joint.fits_in_memory = lambda *_, mine=mine, **__: mine
+        got = joint.knn_search_jointly(z, 4, seed=3, self_loops="add")
+        assert torch.equal(got.edge_index, want.edge_index)
+        assert got[1:] == ("exact", None)
+        assert len(shared) == (not fits)
+
+
+def check_told_graph(rank):
+    """What only the first process has found: an approximate graph."""
+    edges = torch.tensor([[1, 2, 0], [0, 1, 2]])
+    searches = []
+
+    def found(*_, **__):
+        searches.append(rank)
+        return KnnGraph(edges, "ivf", 0.75)
+
+    joint.knn_search = found
+    got = joint.knn_search_jointly(embeddings("random", 3), 1, knn="ivf")
+    assert torch.equal(got.edge_index, edges)
+    assert got[1:] == ("ivf", 0.75)
+    assert searches == ([0] if rank == 0 else [])
 
 
 def write_graph(folder):
@@ -86,6 +123,8 @@ def work(folder, rank):
     if rank < 2:
         meet(folder, rank, 2)
         check_graphs()
+        check_joint_searches(rank)
+        check_told_graph(rank)
         lose_one(rank)
 
 

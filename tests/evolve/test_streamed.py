@@ -156,7 +156,8 @@ def test_memory_that_never_suffices_says_what_to_lower(monkeypatch):
 
     monkeypatch.setattr(search, "search_block", fails)
     z = embeddings("random", 50)
-    with pytest.raises(MemoryError, match="lower k or the embedding's width"):
+    said = rf"lower the embedding's width to {z.size(1) // 2} \(now {z.size(1)}\) or k"
+    with pytest.raises(MemoryError, match=rf"{said} to 2 \(now 4\)"):
         streamed(z, 4, memory=least_memory(z, 4))
     monkeypatch.setattr(search, "search_block", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):

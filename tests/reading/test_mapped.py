@@ -39,6 +39,12 @@ def test_a_file_that_is_cut_short(path, size):
         map_array_file(path)
 
 
+def test_a_file_that_goes_on_after_its_end(path):
+    path.write_bytes(path.read_bytes() + b"more")
+    with pytest.raises(InputError, match=r"must have 176 bytes.* \(got 180\)"):
+        map_array_file(path)
+
+
 def test_a_file_that_is_cut_short_later(path):
     file = MappedFile.of("x", map_array_file(path))
     os.truncate(path, 170)
@@ -63,5 +69,5 @@ def test_archives_and_pickles_are_not_mapped(tmp_path):
     with pytest.raises(InputError, match=r"must be an \.npy file \(got an archive\)"):
         map_array_file(tmp_path / "a.npz")
     np.save(tmp_path / "o.npy", np.array([{}]), allow_pickle=True)
-    with pytest.raises(InputError, match=r"o\.npy: must be a whole \.npy file"):
+    with pytest.raises(InputError, match=r"o\.npy must be .*pickled Python objects"):
         map_array_file(tmp_path / "o.npy")

@@ -216,12 +216,53 @@ def test_gains_stand_beside_identity_and_the_papers_gain(project):
     assert cells[8].startswith("−10.50 [")
 
 
+def on_both(made):
+    on_the_substitute(made)
+    tuned = {"model.backbone": "tuned", "train.label_input": 0.5}
+    made.add([0.99, 0.98], embedding="mlp", **tuned)
+    made.add([0.8, 0.9], model="gpr-gnn")
+
+
+def test_our_best_stands_beside_the_best_published(project):
+    keep_only(project, on_both)
+    official, substitute = block(project, "leaders").splitlines()[2:]
+    assert official.startswith("| minesweeper | tuned gcn, ECG (mlp) + labels | 98.50")
+    assert official.endswith("| 2 of 10 | CSNN | 99.07 ± 0.25 | −0.57 |")
+    assert substitute.startswith(f"| {GLOVE.name} | gcn, ECG (mlp) | 65.50 ± 7.78 |")
+    assert substitute.endswith("| none with these features | — | — |")
+    lines = block(project, "leaderboard").splitlines()[2:7]
+    assert [line.split(" | ")[1] for line in lines] == [
+        "best published: CSNN",
+        "tuned gcn, ECG (mlp) + labels *",
+        "gpr-gnn",
+        "gcn, ECG (mlp)",
+        "gcn",
+    ]
+
+
+def test_other_models_are_no_cells_of_the_papers(project):
+    keep_only(project, on_both)
+    assert "tuned" not in block(project, "substitute")
+    assert "gpr-gnn" not in block(project, "paper")  # a bar is for its own models
+    assert "tuned" not in block(project, "results")
+
+
 def test_what_is_missing_is_named(project):
     keep_only(project, lambda made: made.add([0.5] * 10))
     said = block(project, "missing")
     assert "- `paper-best` on tolokers: everything" in said
     assert "baseline of resnet; ECG (mlp), random, identity of gcn" in said
     assert "- `statistics` on minesweeper: everything" in said
+    assert "- `beyond` on tolokers: everything" in said
+    tuned = {"model.backbone": "tuned", "train.label_input": 0.5}
+    keep_only(project, lambda made: made.add([0.5] * 10, **tuned))
+    (line,) = [
+        each for each in block(project, "missing").split("\n") if "eyond` on m" in each
+    ]
+    assert line.startswith(
+        "- `beyond` on minesweeper: baseline, ECG (mlp) cross-fitted gated"
+    )
+    assert "identity gated + labels of tuned gcn; baseline, baseline + labels" in line
 
 
 def test_statistics_that_are_not_the_papers_are_named(project):

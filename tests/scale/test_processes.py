@@ -52,6 +52,8 @@ def test_two_processes_one_killed_equal_one(tmp_path):
     assert steps == [*range(6), *range(5, 8), *range(8), *range(8)]
     assert lines.count("equal") == len(steps) - 1
     assert done.stdout.count("test ROC AUC (%)") == 1  # only the first one prints
+    for rank in (0, 1):  # one graph has neighbours to be found, and all look for them
+        assert (notes / f"searches{rank}.txt").read_text().split() == ["shared"]
     train = FitConfig(steps=8, batch_size=10, fanout=(2, 3), eval_every=2)
     config = json.loads((both / "config.json").read_text())
     assert RunConfig.from_dict(config).train.fanout == train.fanout
@@ -60,6 +62,7 @@ def test_two_processes_one_killed_equal_one(tmp_path):
     for shared, single in zip(records(both), records(alone), strict=True):
         assert shared["provenance"]["processes"] == 2
         assert shared["losses"] == pytest.approx(single["losses"], abs=1e-6)
+        assert shared["evolved_statistics"] == single["evolved_statistics"]
         for key in ("val", "test", "best_step", "val_scores", "test_scores"):
             assert shared[key] == pytest.approx(single[key], abs=1e-9), key
     assert not list(both.rglob("*.safetensors"))
@@ -79,6 +82,8 @@ def test_one_process_is_alone(monkeypatch):
     assert tensor.tolist() == [1, 1]
     assert processes.gather_rows(tensor[:, None], [2])[0].tolist() == [[1], [1]]
     processes.agree("steps", 3)
+    assert processes.all_have(True)
+    assert not processes.all_have(False)
     with processes.first_goes_first():
         processes.wait_for_all()
 

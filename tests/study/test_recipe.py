@@ -136,7 +136,7 @@ def test_specialised_has_every_model_with_a_grid_of_its_own():
         points.setdefault(plan.config.model.name, []).append(plan)
     assert set(points) == set(SPECIALISED)
     for name, found in points.items():
-        assert 1 <= len(found) <= 40
+        assert 1 <= len(found) <= 4
         assert (len(found) == 1) == (name == "polynormer")
         (group,) = bind(found[-1], graph)
         assert group.config.model.options == dict(
@@ -173,7 +173,7 @@ def test_tuned_has_eighteen_settings():
     assert first == {"roman-empire", "roman-empire-glove", "questions"}
 
 
-def test_beyond_crosses_the_options_past_the_paper():
+def test_beyond_has_the_options_past_the_paper():
     found = {}
     for plan in plans_of("beyond"):
         config = plan.config
@@ -186,12 +186,11 @@ def test_beyond_crosses_the_options_past_the_paper():
         "tolokers",
         "roman-empire-glove",
     }
-    every = [(r, g, c) for r in (0, 0.5) for g in ("none", "node") for c in (0, 5)]
+    both = [(rate, "node", 5) for rate in (0, 0.5)]
     tuned = {(p.dataset, p.config.model.name): p for p in plans_of("tuned")}
     for dataset, model in cells:
-        assert found[dataset, model, "mlp"] == every
-        assert found[dataset, model, "identity"] == [p for p in every if not p[2]]
-        assert found[dataset, model, None] == [(0, "none", 0), (0.5, "none", 0)]
+        for embedding in ("mlp", "identity", None):
+            assert found[dataset, model, embedding] == both
     for plan in plans_of("beyond"):  # the tuned settings, whatever else is added
         like = tuned[plan.dataset, plan.config.model.name].config
         ours = dataclasses.replace(plan.config.model, gate="none")

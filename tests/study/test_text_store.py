@@ -242,6 +242,28 @@ def test_damage_is_named(text, number, changed, said):
     assert "t.jsonl" in str(caught.value)
 
 
+def test_a_file_cut_at_the_end_of_a_line_is_refused(text):
+    lines = text.read_text().splitlines(keepends=True)
+    assert json.loads(lines[0]) == {"ecg_gnn_records": 1, "units": 2}
+    for kept in range(1, len(lines)):
+        text.write_text("".join(lines[:kept]))
+        with pytest.raises(InputError, match=r"must be 2 units.*not whole"):
+            Store.open(text)
+    # A file of an older version does not say how many there are.
+    text.write_text("".join(['{"ecg_gnn_records": 1}\n', *lines[1:-1]]))
+    with Store.open(text) as store:
+        assert len(store.records()) == 1
+
+
+@pytest.mark.parametrize("count", ['"two"', "-1", "2.0", "true"])
+def test_a_count_that_is_none_is_refused(text, count):
+    _, *rest = text.read_text().splitlines(keepends=True)
+    first = f'{{"ecg_gnn_records": 1, "units": {count}}}\n'
+    text.write_text("".join([first, *rest]))
+    with pytest.raises(InputError, match=r"'units' must be a whole number"):
+        Store.open(text)
+
+
 def test_other_files_are_refused(text, tmp_path):
     for content, said in {
         "": "the file is empty",

@@ -26,14 +26,31 @@ def peak_mb(
         before = torch.cuda.memory_allocated(device)
         result = work()
         return result, (torch.cuda.max_memory_allocated(device) - before) / 2**20
-    _give_back_free_memory()
-    try:
-        _CLEAR.write_text("5")  # sets the kernel's high-water mark to the present
-        before_kb = _read_kb("VmRSS")
-    except OSError:
+    before_kb = _start_counting()
+    if before_kb is None:
         return work(), None
     result = work()
     return result, (_read_kb("VmHWM") - before_kb) / 2**10
+
+
+def most_held_mb(work: Callable[[], Result]) -> tuple[Result, float | None]:
+    """What work gives, and the most memory that the process holds meanwhile.
+
+    In MiB of the host; None where nobody counts.
+    """
+    counting = _start_counting() is not None
+    result = work()
+    return result, _read_kb("VmHWM") / 2**10 if counting else None
+
+
+def _start_counting() -> int | None:
+    """Set the kernel's high-water mark to the present, in KiB; None if it has none."""
+    _give_back_free_memory()
+    try:
+        _CLEAR.write_text("5")
+        return _read_kb("VmRSS")
+    except OSError:
+        return None
 
 
 def _give_back_free_memory() -> None:

@@ -36,6 +36,8 @@ def fit(
             "--k", help="Neighbours per node (by size).", rich_help_panel=opt.STEP_2
         ),
     ] = None,
+    knn: opt.Knn = None,
+    cross_fit: opt.CrossFit = None,
     model: Annotated[
         str | None,
         typer.Option(
@@ -58,6 +60,8 @@ def fit(
         float | None,
         typer.Option(help="Learning rate (0.003).", rich_help_panel=opt.STEP_3),
     ] = None,
+    gate: opt.Gate = None,
+    label_input: opt.LabelInput = None,
     balance: Annotated[
         bool | None,
         typer.Option(
@@ -77,7 +81,14 @@ def fit(
     What is not given is chosen by the graph's size and homophily. The step of the best
     validation score is kept and probabilities are calibrated. An interrupted fit goes
     on with the same command.
+
+    Of the options past the paper, edge weights are not kept with a model: new nodes
+    would change what others weigh. Labels of training nodes that are input stay in the
+    model folder's graph; new nodes have none.
     """
+    past_the_paper = opt.given(
+        knn=knn, cross_fit=cross_fit, gate=gate, label_input=label_input
+    )
     options = FitOptions(
         embedding=embedding,
         model=model,
@@ -90,6 +101,7 @@ def fit(
         split=split,
         seed=seed,
         device=device,
+        **past_the_paper,
     )
     graph = load_own_graph(dataset, data_root)
     with ProgressDisplay() as display:

@@ -21,8 +21,9 @@ def report(
     """Write one HTML file that shows a study: open it in a browser, offline.
 
     Where ECG helps, by how much, and whether it is more than identity; all tables to
-    sort and filter; effects, training curves and homophily; behind every number its
-    records, tests and the command that computes it again.
+    sort and filter; a leaderboard beside the best published results; effects, training
+    curves and homophily; behind every number its records, tests and the command that
+    computes it again.
     """
     opt.check_apart(out, store)
     with Store.open(store) as opened:

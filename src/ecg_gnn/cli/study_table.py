@@ -1,4 +1,4 @@
-"""``ecg-gnn study table``: the paper's tables, ours beside them."""
+"""``ecg-gnn study table``: the paper's tables and a leaderboard, ours beside them."""
 
 from pathlib import Path
 from typing import Annotated
@@ -32,11 +32,12 @@ def table(
         Path | None, typer.Option(help="File to write instead of printing.")
     ] = None,
 ) -> None:
-    """Make one of the paper's tables from a store, the paper's numbers beside ours.
+    """Make a table from a store, published numbers beside ours.
 
     results: every model plain, with ECG and with its controls. statistics: homophily
     before and after. hyperparameters: what validation chose. embeddings: every
-    embedding. CSV and JSON have every number raw.
+    embedding. leaderboard: every model by its score, beside its published number and
+    the best published result. CSV and JSON have every number raw.
     """
     check_choice("table", name, TABLES)
     if form is None:

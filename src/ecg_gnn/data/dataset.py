@@ -245,13 +245,18 @@ def canonical_edge_index(
     pairs: NDArray[np.int64], num_nodes: int, directed: bool
 ) -> Tensor:
     """Pairs [E, 2] as a sorted ``edge_index`` [2, E'] without repeats or self-loops."""
-    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
-    keys = pairs[:, 0] * num_nodes + pairs[:, 1]
-    if not directed:
-        keys = np.concatenate([keys, pairs[:, 1] * num_nodes + pairs[:, 0]])
+    source, target = pairs.T
+    ways = [(source, target)] if directed else [(source, target), (target, source)]
+    both = np.empty((len(ways), len(pairs)), dtype=np.int64)  # and no second array
+    for row, (begin, end) in zip(both, ways, strict=True):
+        np.multiply(begin, num_nodes, out=row)
+        row += end
+    loops = source == target
+    keys = (both[:, ~loops] if loops.any() else both).reshape(-1)
     keys.sort()
-    if len(keys):
-        keys = keys[np.r_[True, keys[1:] != keys[:-1]]]
+    repeated = keys[1:] == keys[:-1]
+    if repeated.any():
+        keys = keys[np.r_[True, ~repeated]]
     edge_index = np.empty((2, len(keys)), dtype=np.int64)
     np.divmod(keys, num_nodes, out=(edge_index[0], edge_index[1]))
     return torch.from_numpy(edge_index)

@@ -14,6 +14,7 @@ from ecg_gnn.seeds import derive_seed
 _MAX_NODES = 50_000_000
 _MAX_EDGES = 2_000_000_000
 _MAX_SPLITS = 1000
+_PIECE = 1 << 20
 
 # The fewest nodes of a class that reach train, validation and test.
 _MIN_PER_CLASS = 3
@@ -143,7 +144,8 @@ def csbm(
     means = rng.standard_normal((classes, features), dtype=np.float32)
     means *= np.float32(signal) / np.linalg.norm(means, axis=1, keepdims=True)
     x = rng.standard_normal((nodes, features), dtype=np.float32)
-    x += means[y]
+    for rows in _pieces(nodes):  # without a second array of that size
+        x[rows] += means[y[rows]]
     return make_dataset(
         name=_spec("csbm", csbm, given),
         x=x,
@@ -165,15 +167,23 @@ def _block_edges(
     # Positions in class order: a class is a block, and partners are found by
     # stepping around the block (never back to the start) or around all else.
     start = rng.integers(num_nodes, size=num_edges)
-    block = y[by_class[start]]
     inside = rng.random(num_edges) < homophily
-    room = np.where(inside, size[block] - 1, num_nodes - size[block])
-    step = rng.integers(room)
-    around = first[block] + (start - first[block] + 1 + step) % size[block]
-    outside = (first[block] + size[block] + step) % num_nodes
-    ends = np.stack([start, np.where(inside, around, outside)], axis=1)
-    pairs: NDArray[np.int64] = by_class[ends]
+    pairs = np.empty((num_edges, 2), dtype=np.int64)
+    for piece in _pieces(num_edges):
+        own, is_inside = start[piece], inside[piece]
+        block = y[by_class[own]]
+        room = np.where(is_inside, size[block] - 1, num_nodes - size[block])
+        step = rng.integers(room)
+        around = first[block] + (own - first[block] + 1 + step) % size[block]
+        outside = (first[block] + size[block] + step) % num_nodes
+        pairs[piece, 0] = by_class[own]
+        pairs[piece, 1] = by_class[np.where(is_inside, around, outside)]
     return pairs
+
+
+def _pieces(count: int) -> list[slice]:
+    """Pieces small enough for what is computed from them to be no matter."""
+    return [slice(i, i + _PIECE) for i in range(0, count, _PIECE)]
 
 
 def _check_int(name: str, value: Any, low: int, high: int) -> None:

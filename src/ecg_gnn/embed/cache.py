@@ -16,10 +16,13 @@ from torch_geometric.data import Data
 from ecg_gnn._version import NUMERICS
 from ecg_gnn.checks import InputError
 from ecg_gnn.embed.combine import ConcatEmbedder, concatenate
+from ecg_gnn.embed.plain import PrecomputedEmbedder
 from ecg_gnn.embed.protocol import Embedder, Fit, FitsTogether, SplitMasks, show_to
 from ecg_gnn.files import atomic_path
 from ecg_gnn.kernels import current_engine
 from ecg_gnn.train.checkpoint import content_hash
+
+_CHECKED_ELEMENTS = 1 << 24
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,8 +79,10 @@ def embed_nodes(
                 for p in embedder.parts
             ]
         )
+    if isinstance(embedder, PrecomputedEmbedder):  # it sees nothing, and has its file
+        return _embedding(embedder.fit(data, split, seed=seed), data)
     shown = show_to(embedder, data, split)
-    key = cache_key(embedder, shown, split, seed)
+    key = None if cache is None else cache_key(embedder, shown, split, seed)
     stored = cache.load(key) if cache is not None and key is not None else None
     if stored is not None:
         return stored
@@ -161,9 +166,12 @@ def _check_embedding(embedding: Tensor, embedder: Embedder, data: Data) -> None:
             f"{name}.embed must return [{data.num_nodes}, D], one row per node "
             f"(got {list(embedding.shape)})"
         )
-    bad = (~torch.isfinite(embedding)).any(dim=1).nonzero()
-    if bad.numel():
+    rows = max(1, _CHECKED_ELEMENTS // max(1, embedding.size(1)))
+    # In pieces: embeddings may lie in a file that is larger than memory.
+    bad = torch.cat([(~part.isfinite()).any(dim=1) for part in embedding.split(rows)])
+    if bad.any():
+        first = int(bad.nonzero()[0])
         raise InputError(
             f"{name}.embed must return finite numbers "
-            f"(got NaN or infinity in {len(bad)} rows, first in row {int(bad[0])})"
+            f"(got NaN or infinity in {int(bad.sum())} rows, first in row {first})"
         )

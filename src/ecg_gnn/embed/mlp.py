@@ -10,9 +10,18 @@ from torch_geometric.data import Data
 
 from ecg_gnn.embed.protocol import Fit, SplitMasks
 from ecg_gnn.embed.supervised import network_training, represent
-from ecg_gnn.kernels import Adjacency
-from ecg_gnn.nn import GraphInput, Network
-from ecg_gnn.train import Progress, TrainConfig, Training, train_together
+from ecg_gnn.kernels.rows import distinct_rows, first_of_group
+from ecg_gnn.nn import Network
+from ecg_gnn.train import (
+    ROWS_AT_ONCE,
+    Progress,
+    RowTraining,
+    TrainConfig,
+    Training,
+    no_graph,
+    represent_rows,
+    train_together,
+)
 
 
 @dataclass(frozen=True)
@@ -20,7 +29,8 @@ class MLPEmbedder:
     """The benchmark's ResNet, one training per split.
 
     Embeddings are the last hidden representation (after the output LayerNorm) at the
-    step of the best validation score.
+    step of the best validation score. With more than ``ROWS_AT_ONCE`` training and
+    validation nodes a step is a batch of them.
 
     Args:
         hidden_channels: Width of the network and of the embeddings.
@@ -62,10 +72,17 @@ class MLPEmbedder:
 
     def _training(self, data: Data, split: SplitMasks, seed: int) -> Training:
         used = split.train_mask | split.val_mask
+        num_used = int(used.sum())
+        kind: type[Training] = RowTraining
+        graph = no_graph(0)  # batches bring their own
+        if num_used <= ROWS_AT_ONCE:
+            data = Data(x=data.x[used], y=data.y[used])
+            split = _Masks(split.train_mask[used], split.val_mask[used])
+            graph, kind = no_graph(num_used), Training
         return network_training(
-            Data(x=data.x[used], y=data.y[used]),
-            _Masks(split.train_mask[used], split.val_mask[used]),
-            [_no_graph(int(used.sum()))],
+            data,
+            split,
+            [graph],
             self.train,
             backbone="benchmark",
             model="resnet",
@@ -74,6 +91,7 @@ class MLPEmbedder:
             dropout=self.dropout,
             seed=seed,
             device=self.device,
+            kind=kind,
         )
 
     def embed(self, data: Data) -> Tensor:
@@ -81,15 +99,25 @@ class MLPEmbedder:
         assert self.network is not None, "embed before fit"
         # Each distinct row once: a matrix product may round equal rows differently at
         # its edges, and then nodes that are the same would not tie in step 2.
-        rows, inverse = torch.unique(data.x, dim=0, return_inverse=True)
-        return represent(self.network, rows, [_no_graph(rows.size(0))])[inverse]
+        if data.num_nodes <= ROWS_AT_ONCE:
+            rows, inverse = torch.unique(data.x, dim=0, return_inverse=True)
+            return represent(self.network, rows, [no_graph(rows.size(0))])[inverse]
+        groups = distinct_rows(data.x)
+        num_distinct = int(groups.max()) + 1
+        if num_distinct == data.num_nodes:
+            return self._in_blocks(data.x, torch.arange(data.num_nodes))
+        return self._in_blocks(data.x, first_of_group(groups))[groups]
+
+    def _in_blocks(self, x: Tensor, rows: Tensor) -> Tensor:
+        assert self.network is not None
+        states = torch.empty(rows.numel(), self.hidden_channels)
+        begin = 0
+        for block in represent_rows(self.network, x, rows):
+            states[begin : begin + block.size(0)] = block
+            begin += block.size(0)
+        return states
 
 
 class _Masks(NamedTuple):
     train_mask: Tensor
     val_mask: Tensor
-
-
-def _no_graph(num_nodes: int) -> GraphInput:
-    none = torch.empty(2, 0, dtype=torch.long)
-    return GraphInput(Adjacency.from_edge_index(none, num_nodes))

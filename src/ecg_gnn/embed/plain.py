@@ -1,10 +1,12 @@
 """Embeddings that need no training: the raw features, or a tensor the user brings."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
@@ -12,7 +14,13 @@ from torch_geometric.data import Data
 from ecg_gnn.checks import InputError
 from ecg_gnn.embed.protocol import SplitMasks
 from ecg_gnn.files import sha256_of_file
-from ecg_gnn.reading import read_archive, read_array_file, refusing
+from ecg_gnn.reading import (
+    MappedFile,
+    map_array_file,
+    read_archive,
+    read_array_file,
+    refusing,
+)
 from ecg_gnn.reading.tensors import read_safetensors
 
 _T = TypeVar("_T")
@@ -41,17 +49,22 @@ class PrecomputedEmbedder:
 
     Args:
         tensor: One row per node.
-        name: Where they came from; with the content, it makes the cache key.
+        name: Where they came from; with the content, it says which they are.
+        file: What they are mapped from, where they were left in their file.
     """
 
     tensor: Tensor
     name: str = "tensor"
+    file: MappedFile | None = field(default=None, compare=False, repr=False)
     uses_labels = False
     leaks = False
 
     @classmethod
     def from_file(cls, path: str | Path) -> "PrecomputedEmbedder":
-        """Read ``.npy``, or a ``.npz`` or ``.safetensors`` file with one array."""
+        """Read ``.npy``, or a ``.npz`` or ``.safetensors`` file with one array.
+
+        An .npy file of float32 rows is mapped: its rows are read when they are needed.
+        """
         path = Path(path)
         if not path.is_file():
             raise InputError(f"'embedding' file {str(path)!r} does not exist")
@@ -60,10 +73,12 @@ class PrecomputedEmbedder:
                 f"'embedding' file must end in one of {sorted(_READERS)} "
                 f"(got {path.name!r})"
             )
+        if path.suffix == ".npy" and (file := _mappable(path)) is not None:
+            return cls(torch.from_numpy(file.array()), _checksum(path), file)
         # Also what arrays of text, of dates or of records would raise.
         with refusing(str(path), "embeddings, one row of numbers per node"):
             tensor = torch.as_tensor(_READERS[path.suffix](path))
-        return cls(tensor, name=sha256_of_file(path))
+        return cls(tensor, _checksum(path))
 
     def fit(self, data: Data, split: SplitMasks, *, seed: int) -> "PrecomputedEmbedder":
         """Nothing to learn; the number of rows must be the graph's."""
@@ -77,8 +92,29 @@ class PrecomputedEmbedder:
         return self
 
     def embed(self, data: Data) -> Tensor:
-        """The given rows."""
-        return self.tensor.float().clone()
+        """The given rows; who writes to mapped ones writes to memory, not to a file."""
+        if self.file is None:
+            return self.tensor.float().clone()
+        return torch.from_numpy(self.file.array())
+
+
+def _mappable(path: Path) -> MappedFile | None:
+    """The file if torch could read its rows in place; None: they must be converted."""
+    array: np.memmap[Any, Any] = map_array_file(path)
+    if array.dtype != np.float32 or array.ndim != 2 or not array.flags.c_contiguous:
+        return None
+    return MappedFile.of(str(path), array)
+
+
+def _checksum(path: Path) -> str:
+    """Of a file that is asked for once per split: it is read once as long as it is."""
+    status = path.stat()
+    return _checksum_of(path, status.st_size, status.st_mtime_ns)
+
+
+@lru_cache(maxsize=64)
+def _checksum_of(path: Path, size: int, changed: int) -> str:
+    return sha256_of_file(path)
 
 
 def _only_value(arrays: Mapping[str, _T]) -> _T:

@@ -1,5 +1,6 @@
 """What an embedder is, and what it may see."""
 
+import copy
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -87,7 +88,7 @@ def hide_labels(data: Data, split: SplitMasks) -> Data:
     What an embedder is not given it cannot leak, its author's mistakes included.
     """
     shown = split.train_mask | split.val_mask
-    visible = data.clone()
+    visible = copy.copy(data)  # features and edges are not worth a second copy
     visible.y = data.y.masked_fill(~shown, HIDDEN)
     return visible
 
@@ -96,6 +97,6 @@ def show_to(embedder: Embedder, data: Data, split: SplitMasks) -> Data:
     """What this embedder may see of ``data``: no labels if it says it uses none."""
     shown = data if embedder.leaks else hide_labels(data, split)
     if not embedder.uses_labels:
-        shown = shown.clone()
+        shown = copy.copy(shown)
         shown.y = torch.full_like(data.y, HIDDEN)
     return shown

@@ -36,6 +36,7 @@ def network_training(
     device: str,
     norm: str = "batch",
     options: Mapping[str, Any] | None = None,
+    kind: type[Training] = Training,
 ) -> Training:
     """A classifier to be trained on training labels, stopped on validation labels."""
     num_classes = num_shown_classes(data, split)
@@ -63,7 +64,7 @@ def network_training(
         metric="roc_auc" if num_classes == 2 else "accuracy",
     )
     place = torch.device(device)
-    return Training(network.to(place), task.to(place), config, seed=seed)
+    return kind(network.to(place), task.to(place), config, seed=seed)
 
 
 @torch.no_grad()

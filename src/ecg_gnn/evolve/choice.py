@@ -8,6 +8,7 @@ import torch
 from ecg_gnn.checks import InputError, MissingExtraError, check_choice
 from ecg_gnn.evolve.approximate.index import faiss_installed, index_bytes
 from ecg_gnn.evolve.memory import available_bytes, fits_in_memory
+from ecg_gnn.evolve.rates import exact_seconds
 
 Knn = Literal["auto", "exact", "ivf", "hnsw"]
 """What a caller may ask for."""
@@ -18,18 +19,7 @@ EXACT_NODES = 100_000
 """Up to so many nodes ``auto`` is exact everywhere, however wide they are."""
 EXACT_SECONDS = 600
 """Beyond that, as long as an exact search is estimated to take no longer."""
-# Multiplications N x N x D per second, so that a choice does not depend on the machine:
-# 22,662 x 512 in 2.2 s on two CPU cores and 48,921 x 512 in 9.6 ms on an H200 (see
-# docs/performance.md); streamed, see docs/scale.md.
-_IN_MEMORY_RATE = {"cpu": 1.2e11, "cuda": 1.2e14}
-_STREAMED_RATE = {"cpu": 3e10, "cuda": 1e13}
 _HOST = torch.device("cpu")  # where an index is
-
-
-def exact_seconds(num_nodes: int, dim: int, device: str, *, in_memory: bool) -> float:
-    """How long an exact search takes, roughly, on two CPU cores or one H200."""
-    rates = _IN_MEMORY_RATE if in_memory else _STREAMED_RATE
-    return float(num_nodes) ** 2 * dim / rates.get(device, rates["cpu"])
 
 
 def choose_method(

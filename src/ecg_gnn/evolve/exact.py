@@ -4,42 +4,15 @@ import torch
 from torch import Tensor
 
 from ecg_gnn.evolve.task import Task
-from ecg_gnn.evolve.ties import Boundary, mix
+from ecg_gnn.evolve.ties import Boundary
+from ecg_gnn.kernels.rows import distinct_rows as distinct_rows
+from ecg_gnn.kernels.rows import first_of_group as first_of_group
 
-_HASH_ELEMENTS = 1 << 20
-_CUDA_HASH_ELEMENTS = 1 << 26  # a GPU pays per launch instead
 _SCORE_BYTES = 32  # per score: the float64, two masks, and the places of the ties
 _MAX_ROWS = 1024
 _BOUNDS_AT_A_TIME = 64
 _NODES_PER_PIVOT, _MAX_PIVOTS = 64, 512
 _CUDA_NODES_PER_PIVOT = 2048  # a GPU multiplies more readily than it launches
-
-
-def distinct_rows(grid: Tensor) -> Tensor:
-    """A group number per row [N], equal exactly for equal rows."""
-    weights = mix(torch.arange(grid.size(1), device=grid.device))
-    elements = _CUDA_HASH_ELEMENTS if grid.is_cuda else _HASH_ELEMENTS
-    size = max(1, elements // grid.size(1))
-    hashes = torch.cat([(g.long() * weights).sum(1) for g in grid.split(size)])
-    groups: Tensor
-    distinct, groups = torch.unique(hashes, return_inverse=True)
-    if distinct.numel() == hashes.numel():
-        return groups  # unlike hashes, unlike rows
-    leader = first_of_group(groups)[groups]
-    pieces = zip(grid.split(size), leader.split(size), strict=True)
-    if all(torch.equal(piece, grid[lead]) for piece, lead in pieces):
-        return groups
-    # Two different rows with one hash: practically never, yet never wrong.
-    groups = torch.unique(grid, dim=0, return_inverse=True)[1]
-    return groups
-
-
-def first_of_group(groups: Tensor) -> Tensor:
-    """The first row of each group: [g]."""
-    size = groups.numel()
-    nodes = torch.arange(size, device=groups.device)
-    first = nodes.new_full((int(groups.max()) + 1,), size)
-    return first.scatter_reduce_(0, groups, nodes, "amin")
 
 
 def search_groups(task: Task, groups: Tensor, nodes: Tensor) -> Tensor:

@@ -47,10 +47,14 @@ def similarity_weights(z: Tensor, edge_index: Tensor) -> Tensor:
         ``[E]``, between ``LEAST_WEIGHT`` and one.
     """
     source, target = edge_index
-    z = F.normalize(z.double(), dim=1)
     size = max(1, _CHUNK_ELEMENTS // z.size(1))
+
+    def unit(nodes: Tensor) -> Tensor:
+        return F.normalize(z[nodes].double(), dim=1)
+
+    # Piece by piece: rows may lie in a file that is larger than memory.
     pieces = zip(source.split(size), target.split(size), strict=True)
-    cosine = torch.cat([(z[a] * z[b]).sum(1) for a, b in pieces])
+    cosine = torch.cat([(unit(a) * unit(b)).sum(1) for a, b in pieces])
     return cosine.masked_fill(source == target, 1).clamp(LEAST_WEIGHT, 1).float()
 
 

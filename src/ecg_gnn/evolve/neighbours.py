@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from ecg_gnn.checks import check_choice
+from ecg_gnn.evolve.approximate.index import Kind, index_bytes
 from ecg_gnn.evolve.approximate.search import search_approximately
 from ecg_gnn.evolve.canonical import GridRule, canonicalise
 from ecg_gnn.evolve.choice import Knn, Method, choose_method
@@ -80,10 +81,7 @@ class Search:
         budget = memory_budget(self.memory, where)
         method = choose_method(self.knn, num_nodes, dim, where.type, budget)
         if method != "exact":
-            z = rows.read(0, num_nodes, torch.device("cpu"))
-            task = self._task(z, self._counter(num_nodes))
-            found, recall = search_approximately(task, method, self.seed)
-            return Found(found.to(where), method, recall)
+            return self._approximately(rows, method)
         fits = fits_in_memory(num_nodes, dim, budget, on_gpu=where.type == "cuda")
         if self.block_size is not None or fits:
             neighbours = self._in_memory(rows)
@@ -93,6 +91,23 @@ class Search:
         finished = finished or InMemory(num_nodes, self.k)
         self._stream(rows, budget, finished)
         return Found(finished.collect().to(where), "exact")
+
+    def _approximately(self, rows: Rows, method: Kind) -> Found:
+        try:
+            z = rows.read(0, rows.num_nodes, torch.device("cpu"))
+            task = self._task(z, self._counter(rows.num_nodes))
+            found, recall = search_approximately(task, method, self.seed)
+            return Found(found.to(self.device), method, recall)
+        except (MemoryError, RuntimeError) as error:
+            if not out_of_memory(error):
+                raise
+        needed = index_bytes(rows.num_nodes, rows.dim)
+        raise MemoryError(
+            f"an approximate kNN search ({method}) among {rows.num_nodes:,} × "
+            f"{rows.dim} embeddings takes about {needed >> 20} MiB: 'knn' exact goes "
+            "over them in blocks, or lower the embedding's width to "
+            f"{max(1, rows.dim // 2)} (now {rows.dim})"
+        )
 
     def _stream(self, rows: Rows, budget: int, finished: Finished) -> None:
         rule, tell = GridRule.of(rows.z, self.metric), self._counter(rows.num_nodes).add

@@ -10,29 +10,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from ecg_gnn.kernels.rows import mix as mix
+from ecg_gnn.kernels.rows import shift_right
 
-def _signed(constant: int) -> int:
-    return constant - (1 << 64) if constant >= 1 << 63 else constant
-
-
-_GOLDEN = _signed(0x9E3779B97F4A7C15)
-_MIX_1 = _signed(0xBF58476D1CE4E5B9)
-_MIX_2 = _signed(0x94D049BB133111EB)
 NOBODY = (1 << 63) - 1
 """Sorts after every node."""
-
-
-def mix(x: Tensor) -> Tensor:
-    """SplitMix64's finaliser (Steele et al. 2014) on int64, wrapping around."""
-    x = x + _GOLDEN
-    x = (x ^ _shift_right(x, 30)) * _MIX_1
-    x = (x ^ _shift_right(x, 27)) * _MIX_2
-    return x ^ _shift_right(x, 31)
-
-
-def _shift_right(x: Tensor, bits: int) -> Tensor:
-    # `>>` keeps the sign of an int64; the hash needs zeros shifted in.
-    return (x >> bits) & ((1 << (64 - bits)) - 1)
 
 
 def random_ranks(key: int, nodes: Tensor, pool: Tensor, picks: Tensor) -> Tensor:
@@ -46,7 +28,7 @@ def random_ranks(key: int, nodes: Tensor, pool: Tensor, picks: Tensor) -> Tensor
     for step in range(width):
         last = pool - picks + step
         # The upper 32 bits times (last + 1), over 2^32: uniform up to 2^-32 * pool.
-        draw = (_shift_right(mix(stream + last), 32) * (last + 1)) >> 32
+        draw = (shift_right(mix(stream + last), 32) * (last + 1)) >> 32
         taken = (chosen[:, :step] == draw.unsqueeze(1)).any(1)
         draw = torch.where(taken, last, draw)
         chosen[:, step] = torch.where(step < picks, draw, -1)

@@ -2,93 +2,18 @@
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from ecg_gnn.checks import InputError, check_in_range
 from ecg_gnn.kernels import gpu
+from ecg_gnn.kernels.order import Bucket as Bucket
+from ecg_gnn.kernels.order import EdgeWeight as EdgeWeight
+from ecg_gnn.kernels.order import Order as Order
+from ecg_gnn.kernels.order import OtherWay, offsets_of
 from ecg_gnn.kernels.randomness import keep_mask
-
-_DEGREE_LIMITS = (256, 32)
-
-
-class Bucket(NamedTuple):
-    """Nodes of similar degree: so many from a place in ``heavy_first`` on."""
-
-    first: int
-    nodes: int
-    highest: int
-    """No degree among them is higher."""
-
-
-@dataclass(frozen=True, eq=False)
-class Order:
-    """Edges grouped by one end point: a CSR (by target) or CSC (by source) pattern.
-
-    Attributes:
-        offsets: Where each node's group begins; the last entry is E. ``[N + 1]``
-        other: The opposite end point of every edge, in group order. ``[E]``
-    """
-
-    offsets: Tensor
-    other: Tensor
-    # What only some kernels ask for, made once: 32-bit copies.
-    _compact: dict[str, Tensor] = field(default_factory=dict, repr=False)
-
-    def compact(self, name: str, values: Tensor) -> Tensor:
-        """A 32-bit copy of an index array, made once and kept under its name."""
-        if name not in self._compact:
-            if values.numel() >= 2**31:
-                raise InputError(
-                    "'engine' must be 'reference' for a graph of 2^31 edges or more "
-                    f"(got {values.numel()})"
-                )
-            self._compact[name] = values.int()
-        return self._compact[name]
-
-    @cached_property
-    def heavy_first(self) -> Tensor:
-        """Nodes by falling number of edges, as 32-bit numbers, ``[N]``."""
-        return self.offsets.diff().argsort(descending=True, stable=True).int()
-
-    @cached_property
-    def buckets(self) -> tuple[Bucket, ...]:
-        """``heavy_first`` cut where degrees pass certain limits; waits for a device."""
-        degree = self.offsets.diff()
-        limits = torch.tensor(_DEGREE_LIMITS, device=degree.device)
-        above = (degree > limits[:, None]).sum(1).tolist()
-        edges = [0, *above, degree.numel()]
-        highest = [int(degree.max()) if degree.numel() else 0, *_DEGREE_LIMITS]
-        pieces = zip(edges, edges[1:], highest, strict=False)
-        return tuple(Bucket(a, b - a, most) for a, b, most in pieces if b > a)
-
-    def counts(self, kept: Tensor | None) -> Tensor:
-        """How many (kept) edges each node's group has, ``[N]``."""
-        if kept is None:
-            return self.offsets.diff()
-        # Sums of integers are exact, so a running total cannot lose anything.
-        total = torch.nn.functional.pad(kept.long().cumsum(0), (1, 0))
-        return total[self.offsets].diff()
-
-
-@dataclass(frozen=True, eq=False)
-class EdgeWeight:
-    """A constant per edge, in both orders: the second for the backward pass.
-
-    Attributes:
-        by_target: In target order. ``[E]``
-        order: Maps target order to source order. ``[E]``
-    """
-
-    by_target: Tensor
-    order: Tensor
-
-    @cached_property
-    def by_source(self) -> Tensor:
-        """In source order, gathered once and not in every step, ``[E]``."""
-        return self.by_target[self.order]
+from ecg_gnn.kernels.sorting import lexicographic_order
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,12 +29,10 @@ class Adjacency:
     """
 
     num_nodes: int
-    target: Tensor
     by_target: Order
-    by_source: Order
-    by_source_order: Tensor
-    kept: Tensor | None = None
     # Shared by the copies that DropEdge makes: the sorted orders are theirs too.
+    _other_way: OtherWay = field(repr=False)
+    kept: Tensor | None = None
     _head_orders: dict[int, tuple[Order, Order]] = field(
         default_factory=dict, repr=False
     )
@@ -135,16 +58,32 @@ class Adjacency:
             without[source[source == target]] = False
             source = torch.cat([source, nodes[without]])
             target = torch.cat([target, nodes[without]])
-        order = torch.argsort(target * num_nodes + source, stable=True)
-        source, target = source[order], target[order]
-        by_source_order = torch.argsort(source, stable=True)
-        return cls(
-            num_nodes=num_nodes,
-            target=target,
-            by_target=Order(_offsets(target, num_nodes), source),
-            by_source=Order(_offsets(source, num_nodes), target[by_source_order]),
-            by_source_order=by_source_order,
-        )
+        order = lexicographic_order(source, target, num_nodes)
+        if order is not None:
+            source, target = source[order], target[order]
+        return cls._of_order(Order(offsets_of(target, num_nodes), source), num_nodes)
+
+    @classmethod
+    def _of_order(cls, by_target: Order, num_nodes: int) -> "Adjacency":
+        made = Adjacency(num_nodes, by_target, OtherWay(by_target))
+        if made.device.type != "cpu":  # a recorded step must find all in its place
+            _ = made.by_source
+        return made
+
+    @property
+    def target(self) -> Tensor:
+        """The target of every edge, in target order, ``[E]``."""
+        return self._other_way.target
+
+    @property
+    def by_source(self) -> Order:
+        """The edges by source: what the backward passes walk."""
+        return self._other_way.by_source
+
+    @property
+    def by_source_order(self) -> Tensor:
+        """Maps target order to source order, ``[E]``."""
+        return self._other_way.order
 
     @property
     def source(self) -> Tensor:
@@ -154,12 +93,12 @@ class Adjacency:
     @property
     def num_edges(self) -> int:
         """Number of edges before DropEdge."""
-        return self.target.numel()
+        return self.source.numel()
 
     @property
     def device(self) -> torch.device:
         """Where the graph lies."""
-        return self.target.device
+        return self.source.device
 
     def edge_index(self) -> Tensor:
         """The edges as PyG writes them, without those that DropEdge took."""
@@ -195,8 +134,9 @@ class Adjacency:
             functions = gpu.kernels()
             counted: Tensor = functions.kept_degree(functions.by_source(self))
             return counted
-        kept = None if self.kept is None else self.kept[self.by_source_order]
-        return self.by_source.counts(kept)
+        if self.kept is None:  # without the order by source, which may not be there
+            return self._other_way.offsets.diff()
+        return self.by_source.counts(self.kept[self.by_source_order])
 
     @cached_property
     def in_scale(self) -> Tensor:
@@ -250,12 +190,14 @@ class Adjacency:
 
     def to(self, device: torch.device | str) -> "Adjacency":
         """The same graph on another device."""
+        order = _move(self.by_target, device)
+        if order.offsets is self.by_target.offsets:  # it is there already
+            return self
+        moved = self._of_order(order, self.num_nodes)
         return replace(
             self,
-            target=self.target.to(device),
-            by_target=_move(self.by_target, device),
-            by_source=_move(self.by_source, device),
-            by_source_order=self.by_source_order.to(device),
+            by_target=moved.by_target,
+            _other_way=moved._other_way,
             kept=None if self.kept is None else self.kept.to(device),
             _head_orders={},
         )
@@ -274,11 +216,6 @@ def _checked(edge_index: Tensor, num_nodes: int) -> Tensor:
         check_in_range("edge_index", int(low), 0, num_nodes - 1)
         check_in_range("edge_index", int(high), 0, num_nodes - 1)
     return edge_index.long()
-
-
-def _offsets(sorted_ids: Tensor, num_nodes: int) -> Tensor:
-    counts = torch.bincount(sorted_ids, minlength=num_nodes)
-    return torch.nn.functional.pad(counts.cumsum(0), (1, 0))
 
 
 def _repeat(order: Order, num_heads: int) -> Order:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from ecg_gnn._version import __version__
+from ecg_gnn.config import RunConfig
 from ecg_gnn.own.defaults import FitOptions
 from ecg_gnn.own.model_folder import Model
 
@@ -116,7 +117,22 @@ def _settings(model: Model, options: FitOptions) -> str:
         f"Split {options.split}, seed {config.seed}, {config.train.steps} steps at "
         f"{config.train.lr}, the best by validation score kept; classes weighed in "
         f"training: {'no' if weights is None else 'yes, and taken back afterwards'}."
+        f"{_past_the_paper(config)}"
     )
+
+
+def _past_the_paper(config: RunConfig) -> str:
+    """Options that go past the paper, each with what it means for predictions."""
+    told = {
+        "The weak classifier is cross-fitted: a node's neighbours are found by a model "
+        "that never saw its class.": config.embed.cross_fit,
+        f"Neighbours were found by an approximate index ({config.evolve.knn}); those "
+        "of new nodes are found exactly.": config.evolve.knn in ("ivf", "hnsw"),
+        "A gate weighs the graphs node by node.": config.model.gate != "none",
+        "Classes of the training nodes are input, so predictions are transductive: a "
+        "training node knows its own.": config.train.label_input,
+    }
+    return "".join(f" {sentence}" for sentence, holds in told.items() if holds)
 
 
 def _plain(value: Any) -> str:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
@@ -13,17 +14,15 @@ from ecg_gnn.checks import check_choice
 from ecg_gnn.config import RunConfig, known
 from ecg_gnn.data import GraphDataset, Split
 from ecg_gnn.embedders import Workspace, train_config
-from ecg_gnn.evolve import knn_graph
 from ecg_gnn.kernels import Adjacency, using_engine
 from ecg_gnn.nn import Network, build_network, model_names
 from ecg_gnn.own.calibration import Calibration, fit_temperature
-from ecg_gnn.own.embedding import EMBEDDINGS, StoredEmbedder, fit_embedder
+from ecg_gnn.own.embedding import EMBEDDINGS, StoredEmbedder
+from ecg_gnn.own.evolved import fit_evolved
 from ecg_gnn.own.neighbours import edges_to_new
-from ecg_gnn.pipeline import prepare_graphs
+from ecg_gnn.pipeline import label_input, prepare_graphs
 from ecg_gnn.seeds import derive_seed, seeded
 from ecg_gnn.train import Task, Training, TrainResult, train_together
-
-CONTROLS = ("none", "identity")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -39,6 +38,7 @@ class GraphClassifier:
         z: Their embeddings, the index in which new nodes find neighbours.
         evolved: The evolved graph; None without one.
         embedder: Embeds new nodes.
+        labels: Labels of training nodes, where they are input. ``[N, C]``
         network: On the CPU in float64.
         calibration: Makes probabilities of logits.
     """
@@ -52,6 +52,7 @@ class GraphClassifier:
     evolved: Tensor | None
     embedder: StoredEmbedder | None
     network: Network
+    labels: Tensor | None = None
     calibration: Calibration = field(default_factory=Calibration)
 
     @torch.no_grad()
@@ -76,8 +77,15 @@ class GraphClassifier:
         if self.evolved is not None:
             _keep_out_degrees(graphs[1].adjacency, self.evolved, self.x.size(0))
         with using_engine(self.config.engine):
-            found: Tensor = self.network(x, graphs)
+            found: Tensor = self.network(self._with_labels(x), graphs)
         return found
+
+    def _with_labels(self, x: Tensor) -> Tensor:
+        """Features, and labels of training nodes where these are input, too."""
+        if self.labels is None:
+            return x
+        num_new = x.size(0) - self.labels.size(0)
+        return torch.cat([x, F.pad(self.labels.to(x), (0, 0, 0, num_new))], dim=1)
 
     def probabilities(
         self, new_x: Tensor | None = None, new_edges: Tensor | None = None
@@ -130,10 +138,7 @@ def fit_classifier(
     check_choice("embedding", embedding, [*EMBEDDINGS, "identity"])
     check_choice("model", config.model.name, model_names(config.model.backbone))
     workspace = workspace or Workspace()
-    embedder, z = None, None
-    if embedding not in CONTROLS:
-        embedder, z = fit_embedder(embedding, dataset.data(), split, config, workspace)
-    evolved = _evolved(dataset.num_nodes, z, config, embedding, split)
+    embedder, z, evolved = fit_evolved(dataset, split, config, embedding, workspace)
     training = _training(dataset, split, evolved, config, class_weights, checkpoint)
     with using_engine(config.engine):
         (result,) = train_together([training], progress=workspace.progress("training"))
@@ -146,6 +151,7 @@ def fit_classifier(
         z=z,
         evolved=evolved,
         embedder=embedder,
+        labels=label_columns(config, dataset, split),
         network=training.network.cpu().double().eval(),
     )
     return calibrate(fitted, dataset, split, class_weights), result
@@ -170,25 +176,6 @@ def balanced_weights(y: Tensor, num_classes: int) -> Tensor:
     return (y.numel() / (num_classes * counts)).float()
 
 
-def _evolved(
-    num_nodes: int, z: Tensor | None, config: RunConfig, embedding: str, split: Split
-) -> Tensor | None:
-    if embedding == "none":
-        return None
-    numbers = torch.arange(num_nodes)
-    if z is None:
-        return torch.stack([numbers, numbers])
-    own_split = () if embedding in ("bgrl", "features") else (split.index,)
-    return knn_graph(
-        z.to(config.device),
-        known(config.evolve.k),
-        metric=config.evolve.similarity,
-        self_loops=config.evolve.self_loops,
-        symmetric=config.evolve.symmetric,
-        seed=derive_seed(config.seed, "ties", embedding, *own_split),
-    ).cpu()
-
-
 def _training(
     dataset: GraphDataset,
     split: Split,
@@ -210,6 +197,7 @@ def _training(
         test_index=test if test.numel() else None,
         metric=dataset.metric,
         class_weights=class_weights,
+        labels=label_input(config, dataset.num_classes),
     )
     with seeded(seed, "initialisation"):
         network = make_network(
@@ -224,19 +212,32 @@ def _training(
     )
 
 
+def label_columns(
+    config: RunConfig, dataset: GraphDataset, split: Split
+) -> Tensor | None:
+    """A column per class with the labels of the training nodes, if they are input."""
+    if not config.train.label_input:
+        return None
+    known_labels = dataset.y.masked_fill(~split.train_mask, -1)
+    classes = torch.arange(dataset.num_classes)
+    return (known_labels[:, None] == classes).float()
+
+
 def make_network(
     config: RunConfig, in_channels: int, num_classes: int, num_graphs: int
 ) -> Network:
     """The network that settings name, untrained."""
     model = config.model
+    columns = num_classes if config.train.label_input else 0
     return build_network(
         backbone=model.backbone,
         model=model.name,
-        in_channels=in_channels,
+        in_channels=in_channels + columns,
         hidden_channels=known(model.hidden),
         num_classes=num_classes,
         num_layers=known(model.layers),
         num_graphs=num_graphs,
         dropout=model.dropout,
         norm=model.norm,
+        gate=model.gate,
     )

@@ -18,7 +18,7 @@ from ecg_gnn.files import sha256_of_file
 from ecg_gnn.kernels import using_engine
 from ecg_gnn.nn import model_names
 from ecg_gnn.own.calibration import Calibration
-from ecg_gnn.own.classifier import GraphClassifier, make_network
+from ecg_gnn.own.classifier import GraphClassifier, label_columns, make_network
 from ecg_gnn.own.embedding import (
     EMBEDDINGS,
     StoredEmbedder,
@@ -96,6 +96,7 @@ def read_classifier(
         z=z,
         evolved=_evolved(path, arrays, dataset),
         embedder=embedder,
+        labels=label_columns(config, dataset, dataset.split(0)),
         network=network.double().eval(),
         calibration=_calibration(path, described, dataset.num_classes),
     )

@@ -6,6 +6,8 @@ from ecg_gnn.config import (
     EmbedConfig,
     EvolveConfig,
     FitConfig,
+    Gate,
+    Knn,
     ModelConfig,
     RunConfig,
 )
@@ -29,10 +31,14 @@ class FitOptions:
         embedding: Weak classifier: mlp, bgrl, mlp+bgrl, features, or none.
         model: Message-passing module.
         k: Neighbours per node in the evolved graph.
+        knn: How they are found: auto, exact, ivf or hnsw.
+        cross_fit: Folds of cross-fitting the weak classifier; 0 is none.
         layers: Number of layers.
         hidden: Width.
         steps: Training steps.
         lr: Learning rate.
+        gate: none, or node: every node learns how much it takes of each graph.
+        label_input: Share of training labels that are input in a step; 0 is none.
         balance: Whether rare classes are weighed up in training.
         split: Which of the graph's splits.
         seed: Determines everything random.
@@ -46,10 +52,14 @@ class FitOptions:
     embedding: str = "mlp"
     model: str | None = None
     k: int | None = None
+    knn: Knn = "auto"
+    cross_fit: int = 0
     layers: int | None = None
     hidden: int | None = None
     steps: int | None = None
     lr: float | None = None
+    gate: Gate = "none"
+    label_input: float = 0.0
     balance: bool | None = None
     split: int = 0
     seed: int = 0
@@ -66,14 +76,19 @@ def choose_settings(dataset: GraphDataset, options: FitOptions) -> RunConfig:
         seed=options.seed,
         splits=(options.split,),
         device=options.device,
-        embed=EmbedConfig(names=(options.embedding,)),
-        evolve=EvolveConfig(k=options.k or k),
+        embed=EmbedConfig(names=(options.embedding,), cross_fit=options.cross_fit),
+        evolve=EvolveConfig(k=options.k or k, knn=options.knn),
         model=ModelConfig(
             name=options.model or _model(dataset),
             layers=options.layers or 2,
             hidden=options.hidden or hidden,
+            gate=options.gate,
         ),
-        train=FitConfig(steps=options.steps or steps, lr=options.lr or 3e-3),
+        train=FitConfig(
+            steps=options.steps or steps,
+            lr=options.lr or 3e-3,
+            label_input=options.label_input,
+        ),
     )
 
 

@@ -16,6 +16,8 @@ from ecg_gnn.config import (
     EmbedConfig,
     EvolveConfig,
     FitConfig,
+    Gate,
+    Knn,
     ModelConfig,
     RunConfig,
     SelfLoops,
@@ -62,12 +64,18 @@ class ECGClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no
         k: Neighbours per node in the evolved graph; fewer where there are fewer nodes.
         self_loops: Whether a node is its own neighbour: exclude, within_k, add, only.
         similarity: cosine, dot or euclidean.
+        knn: How neighbours are found: auto, exact, ivf or hnsw; those of new nodes are
+            always found exactly.
+        cross_fit: Folds of cross-fitting the weak classifier; 0 is none.
         layers: Number of layers.
         hidden: Width.
         dropout: Dropout rate.
         drop_edge: Share of evolved edges dropped in every training step.
+        gate: none, or node: every node learns how much it takes of each graph.
         steps: Training steps.
         lr: Learning rate.
+        label_input: Share of training labels that are input in a step, the others being
+            learned; all of them are input where nodes are predicted. 0 is none.
         balance_classes: Weigh rare classes up in training. Probabilities are corrected
             for it, so they are still those of the population.
         validation_fraction: Share of the training nodes that is set aside.
@@ -101,12 +109,16 @@ class ECGClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no
         k: int = 10,
         self_loops: SelfLoops = "exclude",
         similarity: Similarity = "cosine",
+        knn: Knn = "auto",
+        cross_fit: int = 0,
         layers: int = 2,
         hidden: int = 64,
         dropout: float = 0.2,
         drop_edge: float = 0.5,
+        gate: Gate = "none",
         steps: int = 200,
         lr: float = 3e-3,
+        label_input: float = 0.0,
         balance_classes: bool = False,
         validation_fraction: float = 0.2,
         directed: bool = False,
@@ -119,12 +131,16 @@ class ECGClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no
         self.k = k
         self.self_loops = self_loops
         self.similarity = similarity
+        self.knn = knn
+        self.cross_fit = cross_fit
         self.layers = layers
         self.hidden = hidden
         self.dropout = dropout
         self.drop_edge = drop_edge
+        self.gate = gate
         self.steps = steps
         self.lr = lr
+        self.label_input = label_input
         self.balance_classes = balance_classes
         self.validation_fraction = validation_fraction
         self.directed = directed
@@ -223,9 +239,12 @@ class ECGClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no
             seed=seed,
             splits=(0,),
             device=self.device,
-            embed=EmbedConfig(names=(self.embedding,)),
+            embed=EmbedConfig(names=(self.embedding,), cross_fit=self.cross_fit),
             evolve=EvolveConfig(
-                k=k, self_loops=self.self_loops, similarity=self.similarity
+                k=k,
+                self_loops=self.self_loops,
+                similarity=self.similarity,
+                knn=self.knn,
             ),
             model=ModelConfig(
                 name=self.model,
@@ -233,8 +252,9 @@ class ECGClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no
                 hidden=self.hidden,
                 dropout=self.dropout,
                 drop_edge=self.drop_edge,
+                gate=self.gate,
             ),
-            train=FitConfig(steps=self.steps, lr=self.lr),
+            train=FitConfig(steps=self.steps, lr=self.lr, label_input=self.label_input),
         )
 
     @staticmethod

@@ -121,13 +121,7 @@ def _read_member(
 
 def _check_header(source: str, file: IO[bytes], size: int, most: int | None) -> None:
     """Refuse an array by what it says of itself, before memory is taken for it."""
-    version = np.lib.format.read_magic(file)
-    shape, _, dtype = _HEADERS[version](file)
-    if dtype.hasobject:
-        raise InputError(
-            f"{source} must be an array of plain numbers (got pickled Python objects, "
-            "which are never loaded)"
-        )
+    shape, dtype = read_header(source, file)
     if min(shape, default=0) < 0:
         raise InputError(f"{source} must not have a negative shape (got {list(shape)})")
     check_cells(source, shape, most, itemsize=dtype.itemsize)
@@ -137,6 +131,18 @@ def _check_header(source: str, file: IO[bytes], size: int, most: int | None) -> 
             f"{source} must have the {claimed} bytes of its shape {list(shape)} (got "
             f"{size - file.tell()})"
         )
+
+
+def read_header(source: str, file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Shape and type of an .npy array, which must not be pickled."""
+    version = np.lib.format.read_magic(file)
+    shape, _, dtype = _HEADERS[version](file)
+    if dtype.hasobject:
+        raise InputError(
+            f"{source} must be an array of plain numbers (got pickled Python objects, "
+            "which are never loaded)"
+        )
+    return shape, dtype
 
 
 def _read_array(source: str, file: IO[bytes]) -> AnyArray:

@@ -8,7 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecg_gnn.checks import InputError
+from ecg_gnn.reading.arrays import read_header
 from ecg_gnn.reading.refusal import refusing
+
+_ARCHIVE = b"PK"
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,16 @@ def map_array_file(path: Path) -> np.memmap[Any, Any]:
         InputError: If the file is cut short, or is no .npy file.
     """
     with refusing(str(path), "a whole .npy file"):
+        with path.open("rb") as file:
+            if file.read(len(_ARCHIVE)) == _ARCHIVE:
+                raise InputError(f"{path}: must be an .npy file (got an archive)")
+            file.seek(0)
+            read_header(str(path), file)
         array = np.load(path, mmap_mode="c", allow_pickle=False)
-    if not isinstance(array, np.memmap):
-        raise InputError(f"{path}: must be an .npy file (got an archive)")
+    assert isinstance(array, np.memmap)
+    needed, size = array.offset + array.nbytes, path.stat().st_size
+    if size != needed:
+        raise InputError(
+            f"{path}: must have {needed} bytes, as its header says (got {size})"
+        )
     return array

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 
@@ -12,6 +13,7 @@ from ecg_gnn.scale.room import Step
 
 _USABLE = 0.7  # of what is free: allocators lose some
 _FANOUTS = (10, 5, 2)
+_LEAST_WIDTH = 8
 _SIZES = tuple(2**power for power in range(12, 3, -1))
 
 
@@ -38,15 +40,14 @@ class Advice:
     def sentence(self) -> str:
         """One line: what was needed, what there is, and what would fit."""
         needed, free = self.step.bytes(self.network), available_bytes(self.device)
-        # Where the estimate sees room and was wrong, half is the next thing to try.
-        room = min(_USABLE * free, needed / 2)
+        room = room_for(needed, free)
         change = self._lower
         if self.batch_size is None:
             layered = isinstance(self.network, LayeredNetwork)
             change = self._start_batches if layered else self._narrow
         return (
             f"a step of {self.step.nodes[0]} nodes and {self.step.edges} edges takes "
-            f"about {_size(needed)}, and {_size(free)} are left on {self.device}: "
+            f"about {size_of(needed)}, and {size_of(free)} are left on {self.device}: "
             f"{change(room)}"
         )
 
@@ -61,9 +62,8 @@ class Advice:
         )
 
     def _narrow(self, room: float) -> str:
-        width = next(p for p in self.network.parameters() if p.dim() > 1).size(0)
-        smaller = int(width * room / self.step.bytes(self.network))
-        return f"lower --hidden to {max(8, smaller // 8 * 8)} (now {width})"
+        share = room / self.step.bytes(self.network)
+        return narrower("--hidden", network_width(self.network), share)
 
     def _lower(self, room: float) -> str:
         size, fanouts = self.batch_size, list(self.fanouts)
@@ -89,8 +89,15 @@ class Advice:
         return step.bytes(self.network)
 
 
+class Sentence(Protocol):
+    """What there is to say where memory runs out; it is asked only then."""
+
+    def sentence(self) -> str:
+        """One line."""
+
+
 @contextmanager
-def explaining(advice: Advice) -> Iterator[None]:
+def explaining(advice: Sentence) -> Iterator[None]:
     """Say what to lower where memory runs out inside the block."""
     try:
         yield
@@ -119,5 +126,25 @@ def _listed(values: Sequence[int]) -> str:
     return ",".join(map(str, values))
 
 
-def _size(count: int) -> str:
+def room_for(needed: float, free: int) -> float:
+    """What the next try may take, where so much did not fit."""
+    # Where the estimate sees room and was wrong, half is the next thing to try.
+    return min(_USABLE * free, needed / 2)
+
+
+def narrower(option: str, width: int, share: float) -> str:
+    """What to do about a width of which only a share fits."""
+    smaller = max(_LEAST_WIDTH, int(width * share) // 8 * 8)
+    if smaller >= width:
+        return f"free memory ({option} is {width} already)"
+    return f"lower {option} to {smaller} (now {width})"
+
+
+def network_width(network: Network) -> int:
+    """The width of a network's states."""
+    return next(p for p in network.parameters() if p.dim() > 1).size(0)
+
+
+def size_of(count: int) -> str:
+    """Bytes as people say them."""
     return f"{count / 2**30:.1f} GiB" if count >= 2**28 else f"{count / 2**20:.0f} MiB"

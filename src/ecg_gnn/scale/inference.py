@@ -6,13 +6,16 @@ import torch
 from torch import Tensor
 from torch_geometric.sampler import NodeSamplerInput
 
+from ecg_gnn.evolve.memory import available_bytes
 from ecg_gnn.nn import GraphInput, LayeredNetwork
 from ecg_gnn.scale import blocks, processes
+from ecg_gnn.scale.advice import narrower, room_for, size_of
 from ecg_gnn.scale.batch import Neighbourhood, WholeGraph
 from ecg_gnn.scale.inputs import NodeInputs
 from ecg_gnn.scale.sampler import NODE, GraphSampler
 
 Near = tuple[Neighbourhood, list[GraphInput]]
+_FLOAT, _BYTES_PER_EDGE = 4, 96
 
 
 class LayerwiseInference:
@@ -52,6 +55,7 @@ class LayerwiseInference:
         if limit is None and blocks.fits_at_once(every.numel(), num_edges, width):
             limit = int(rows.sum())
         limit, parts = limit or blocks.rows_at_once(width), processes.world().size
+        self._rows_per_block = min(limit, int(rows.sum()))
         self._blocks = {
             False: blocks.cut_into_blocks(every, rows, limit=limit, at_least=parts),
             True: blocks.cut_into_blocks(wanted, rows, limit=limit, at_least=parts),
@@ -67,6 +71,24 @@ class LayerwiseInference:
         assert states is not None
         return states.to(self._device)
 
+    def sentence(self) -> str:
+        """What to say where memory runs out here."""
+        width, features = next(
+            p for p in self._network.parameters() if p.dim() > 1
+        ).shape
+        num_nodes, device = self._sampler.num_nodes, self._device
+        # A block's inputs, messages and states; of all nodes, two layers' states.
+        block = min(num_nodes, self._rows_per_block) * (features + 4 * width)
+        edges = _BYTES_PER_EDGE * self._rows_per_block
+        needed = _FLOAT * (block + 2 * num_nodes * width) + edges
+        free = available_bytes(device)
+        share = room_for(needed, free) / needed
+        return (
+            f"evaluating {num_nodes} nodes layer by layer takes about "
+            f"{size_of(needed)}, and {size_of(free)} are left on {device}: "
+            f"{narrower('--hidden', width, share)}"
+        )
+
     @property
     def _device(self) -> torch.device:
         return next(self._network.parameters()).device
@@ -79,17 +101,24 @@ class LayerwiseInference:
         """One layer's states of all nodes; of the last layer, the wanted logits."""
         is_last = layer == self._network.num_layers - 1
         todo, (rank, size) = self._blocks[is_last], processes.world()
-        done: list[Tensor] = []
+        whole: Tensor | None = None
+        begin = 0
         for first in range(0, len(todo), size):
             group = todo[first : first + size]
             # Who has no block left computes the last one again: all must take part.
             dealt = [group[min(place, len(group) - 1)] for place in range(size)]
             own = self._compute(layer, dealt[rank], states, is_last)
             found = processes.gather_rows(own, [part.numel() for part in dealt])
-            done += [
-                rows if self._at_once else rows.cpu() for rows in found[: len(group)]
-            ]
-        return torch.cat(done) if len(done) > 1 else done[0]
+            if self._at_once:
+                return found[0]
+            for rows in found[: len(group)]:
+                if whole is None:  # joined at the end, states would be there twice
+                    total = sum(block.numel() for block in todo)
+                    whole = torch.empty(total, rows.size(1), dtype=rows.dtype)
+                whole[begin : begin + rows.size(0)] = rows
+                begin += rows.size(0)
+        assert whole is not None
+        return whole
 
     def _compute(
         self, layer: int, block: Tensor, states: Tensor | None, is_last: bool

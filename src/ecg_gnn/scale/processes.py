@@ -109,6 +109,12 @@ def wait_for_all() -> None:
         dist.barrier()
 
 
+def all_have(it: bool) -> bool:
+    """Whether every process has something: what one lacks, all must make together."""
+    lacking = torch.tensor([float(not it)])
+    return not bool(add_up(lacking))
+
+
 def add_up(tensor: Tensor) -> Tensor:
     """The sum over all processes, in place."""
     if world().size > 1:

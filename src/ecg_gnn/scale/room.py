@@ -68,9 +68,13 @@ class Step:
         """About how much memory the step takes, give or take a factor of two."""
         matrices = [p for p in network.parameters() if p.dim() > 1]
         width, features = matrices[0].shape
+        weights = sum(p.numel() for p in network.parameters())
+        return self.bytes_at(width, features, weights)
+
+    def bytes_at(self, width: int, features: int, weights: int = 0) -> int:
+        """The same for a network of which only sizes are known."""
         read = sum(self.nodes[:-1]) * (2 + 2 * self.num_graphs)
         made = sum(self.nodes[1:]) * (3 + 4 * self.num_graphs)
         rows = self.nodes[0] * (features + 3 * width) + (read + made) * width
-        weights = sum(p.numel() for p in network.parameters())
         numbers = rows + _COPIES_OF_WEIGHTS * weights
         return _FLOAT * numbers + _PER_EDGE * self.edges

@@ -1,6 +1,6 @@
 """Training by batches: the same loop, another step."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from ecg_gnn.seeds import derive_seed
 from ecg_gnn.train import METRICS, Task, TrainConfig, Training, TrainResult
 from ecg_gnn.train.labels import learned_loss
 from ecg_gnn.train.metrics import supervised_loss
-from ecg_gnn.train.program import Program
+from ecg_gnn.train.program import PlainProgram, Program
 
 _EVALUATIONS = 20  # at least so many in a training
 
@@ -135,7 +135,7 @@ class BatchTraining(Training):
         self._inference = LayerwiseInference(
             self.network, inputs, task.graphs, torch.cat(scored)
         )
-        return _Program(self._run_step, self.device)
+        return PlainProgram(self._run_step, self.device)
 
     def _run_step(self) -> None:
         batch = self._stream.next()
@@ -144,6 +144,7 @@ class BatchTraining(Training):
             own = (rank,) if rank else ()  # masks of other rows, drawn apart
             torch.manual_seed(derive_seed(self.seed, "step", self.state.done, *own))
             loss = self.learn(batch.to(self.device))
+        with explaining(self._inference):
             val, test = self._evaluate_if_due()
         self.state.record(loss, val, test)
 
@@ -212,15 +213,3 @@ class BatchTraining(Training):
         self._stream.stop()
         processes.wait_for_all()  # nobody removes what others may still have to read
         return super().finish()
-
-
-class _Program:
-    """Runs steps as they stand: their shapes change, so none can be recorded."""
-
-    def __init__(self, step: Callable[[], None], device: torch.device) -> None:
-        self.run, self._device = step, device
-
-    def wait(self) -> None:
-        """Until every step so far has been computed."""
-        if self._device.type == "cuda":
-            torch.cuda.synchronize(self._device)

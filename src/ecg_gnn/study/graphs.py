@@ -13,6 +13,7 @@ from ecg_gnn.embed.protocol import hide_labels
 from ecg_gnn.embedders import Workspace, make_embedder
 from ecg_gnn.evolve import EvolvedGraph
 from ecg_gnn.pipeline import evolve_graph
+from ecg_gnn.scale import all_have
 from ecg_gnn.study.identity import canonical
 from ecg_gnn.study.variants import variant_of
 from ecg_gnn.train.checkpoint import content_hash
@@ -33,7 +34,8 @@ def shared_graph(
     weighted = config.evolve.weights != "uniform" and not is_control(name)
     stored = kept.load(key)
     weights = kept.load(f"{key}-weights") if weighted else None
-    if stored is not None and (weights is not None or not weighted):
+    is_here = stored is not None and (weights is not None or not weighted)
+    if all_have(is_here) and stored is not None:
         recall = kept.load(f"{key}-recall")
         found = None if recall is None else float(recall)
         return EvolvedGraph(stored.long(), weights, found)

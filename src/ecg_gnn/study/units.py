@@ -23,7 +23,7 @@ from ecg_gnn.pipeline import (
     embed_together,
     evolve,
 )
-from ecg_gnn.scale import first_goes_first, sampler_name, world
+from ecg_gnn.scale import sampler_name, world
 from ecg_gnn.study.graphs import shared_graph
 from ecg_gnn.study.records import Record, RunFolder
 from ecg_gnn.study.statistics import Statistics, of_evolved
@@ -74,11 +74,10 @@ class UnitRunner:
         for part in variant.embeddings if len(splits) > 1 else ():
             chosen = [self.dataset.split(index) for index in splits]
             embed_together(part, self.dataset, chosen, self.config, workspace)
-        with first_goes_first():  # the others find its graphs in the cache
-            jobs = [
-                self._job(variant, index, name, workspace)
-                for index, name in zip(splits, names, strict=True)
-            ]
+        jobs = [
+            self._job(variant, index, name, workspace)
+            for index, name in zip(splits, names, strict=True)
+        ]
         trained = classify_together(self.dataset, jobs, self.config, workspace)
         peak = torch.cuda.max_memory_reserved(self.config.device) if on_gpu else None
         records = [

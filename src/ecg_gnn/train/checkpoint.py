@@ -21,7 +21,7 @@ def content_hash(tensors: Iterable[Tensor]) -> str:
         digest.update(f"{tensor.dtype}{list(tensor.shape)}".encode())
         flat = tensor.detach().cpu().contiguous().flatten()
         if flat.numel():  # nothing cannot be viewed as bytes
-            digest.update(flat.view(torch.uint8).numpy().tobytes())  # for bfloat16 too
+            digest.update(flat.view(torch.uint8).numpy().data)  # for bfloat16, too
     return digest.hexdigest()
 
 

@@ -105,3 +105,15 @@ class StepProgram:
     def _seeded_step(self) -> None:
         with self._seeds.step():
             self._step()
+
+
+class PlainProgram:
+    """Runs steps as they stand: their shapes change, so none can be recorded."""
+
+    def __init__(self, step: Callable[[], None], device: torch.device) -> None:
+        self.run, self._device = step, device
+
+    def wait(self) -> None:
+        """Until every step so far has been computed."""
+        if self._device.type == "cuda":
+            torch.cuda.synchronize(self._device)

@@ -131,6 +131,31 @@ def test_plots(page):
     assert "baseline" in page.run("document.getElementById('tip').textContent")
 
 
+def test_leaderboard(page):
+    side = "document.querySelectorAll('#leaderboard .side')"
+    assert page.run(f"{side}.length") == 3  # ours twice, one published
+    page.run(f"{side}[1].click()")
+    assert page.run("document.getElementById('drawer').open")
+    assert "CSNN paper" in page.run("document.getElementById('drawer').textContent")
+    page.press("Escape", 27)
+    rows = "[...document.querySelectorAll('#leaderboard-table tbody tr')]"
+    scores = f"{rows}.map(row => parseFloat(row.cells[2].textContent))"
+    before = [score for score in page.run(scores) if score is not None]
+    page.run("document.querySelectorAll('#leaderboard-table .sort')[2].click()")
+    after = [score for score in page.run(scores) if score is not None]
+    assert after == sorted(before, reverse=True)
+    marks = "document.querySelectorAll('#leaderboard-plot [role=button]')"
+    assert page.run(f"{marks}.length") == 5
+    page.run(f"{marks}[1].dispatchEvent(new MouseEvent('click'))")
+    assert page.run("document.getElementById('drawer-h').textContent") == "ECG (mlp)"
+    page.press("Escape", 27)
+    page.run(
+        "{const choice = document.querySelector('#leaderboard-controls select');"
+        "choice.value = '1'; choice.dispatchEvent(new Event('change'))}"
+    )
+    assert page.run(f"{marks}.length") == 4  # nothing is published on it
+
+
 def test_theme(page):
     colour = "getComputedStyle(document.body).backgroundColor"
     light = page.run(colour)

@@ -77,8 +77,10 @@ def _half(memory: int, layout: Layout, rows: Rows, k: int) -> int:
     size = f"{rows.num_nodes:,} × {rows.dim} embeddings in blocks of {layout.block:,}"
     if half < least:
         raise MemoryError(
-            f"the kNN search of {size} rows, the smallest there are ({least >> 20} "
-            "MiB), does not fit: free memory, or lower k or the embedding's width"
+            f"the kNN search of {size} rows, the smallest there are "
+            f"({least / 2**20:.1f} MiB), does not fit: free memory, or lower the "
+            f"embedding's width to {max(1, rows.dim // 2)} (now {rows.dim}) or k to "
+            f"{max(1, k // 2)} (now {k})"
         )
     warnings.warn(
         f"memory ran out in the kNN search of {size} rows: it goes on with "

@@ -1,7 +1,8 @@
-"""The paper's four tables from our records, its numbers and the difference beside."""
+"""The paper's four tables from our records, its numbers beside; and a leaderboard."""
 
 from ecg_gnn.study.paper_tables.document import FORMATS, TableDocument, render
 from ecg_gnn.study.paper_tables.hyperparameters import hyperparameters_table
+from ecg_gnn.study.paper_tables.leaderboard import leaderboard_table
 from ecg_gnn.study.paper_tables.scores import embeddings_table, results_table
 from ecg_gnn.study.paper_tables.statistics import statistics_table
 from ecg_gnn.study.store import Store
@@ -11,6 +12,7 @@ TABLES = {
     "statistics": statistics_table,
     "hyperparameters": hyperparameters_table,
     "embeddings": embeddings_table,
+    "leaderboard": leaderboard_table,
 }
 
 __all__ = ["FORMATS", "TABLES", "TableDocument", "make_table", "render"]

@@ -9,7 +9,7 @@ RIVALS = ("baseline", "identity")
 
 
 def score_columns(mark_best: bool) -> list[Column]:
-    """Scores, the paper's, and paired differences with what chance allows."""
+    """Scores, published ones, and paired differences with what chance allows."""
 
     def label(row: Row) -> str:
         best = mark_best and row["best_on_validation"]
@@ -20,9 +20,9 @@ def score_columns(mark_best: bool) -> list[Column]:
         Column("model", text("model")),
         Column("variant", label),
         Column("n", text("units")),
-        Column("test (%)", lambda row: _score(row, "test")),
-        Column("paper (%)", lambda row: _score(row, "paper")),
-        Column("ours − paper", lambda row: _signed(row["paper_difference"])),
+        Column("ours (%)", lambda row: score_text(row, "test")),
+        Column("published (%)", lambda row: score_text(row, "published")),
+        Column("ours − published", lambda r: signed_text(r["published_difference"])),
     ]
     for other in RIVALS:
         columns += [
@@ -32,22 +32,24 @@ def score_columns(mark_best: bool) -> list[Column]:
     return columns
 
 
-def _score(row: Row, kind: str) -> str:
+def score_text(row: Row, kind: str) -> str:
+    """Mean and standard deviation of one kind, ``test`` or ``published``."""
     mean, std = row[f"{kind}_mean"], row[f"{kind}_std"]
     if mean is None:
         return "—"
     return f"{mean:.2f}" if std is None else f"{mean:.2f} ± {std:.2f}"
 
 
-def _signed(value: float | None) -> str:
+def signed_text(value: float | None) -> str:
+    """A difference in points; nothing where there is none."""
     return "" if value is None else minus(f"{value:+.2f}")
 
 
 def _difference(key: str) -> Callable[[Row], str]:
     def show(row: Row) -> str:
         low, high = row[f"{key}_ci_low"], row[f"{key}_ci_high"]
-        interval = "" if low is None else f" [{_signed(low)}, {_signed(high)}]"
-        return _signed(row[key]) + interval
+        interval = "" if low is None else f" [{signed_text(low)}, {signed_text(high)}]"
+        return signed_text(row[key]) + interval
 
     return show
 

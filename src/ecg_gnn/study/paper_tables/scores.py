@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ecg_gnn.paper import numbers
-from ecg_gnn.study.datasets import is_official
+from ecg_gnn.paper.published import Published
 from ecg_gnn.study.paired import PairedTest, corrected
 from ecg_gnn.study.paper_tables.document import (
     Row,
@@ -15,6 +15,13 @@ from ecg_gnn.study.paper_tables.notes import (
     SCORES_EXPLAINED,
     common_notes,
     head_to_head,
+)
+from ecg_gnn.study.paper_tables.published import (
+    DETAILED,
+    headline_score,
+    official,
+    published_score,
+    published_values,
 )
 from ecg_gnn.study.paper_tables.score_columns import RIVALS, score_columns
 from ecg_gnn.study.selection import Cell, Selection, best_ecg
@@ -29,7 +36,7 @@ def results_table(store: Store, recipe: str | None = None) -> TableDocument:
     selection = Selection.of(store, recipe=recipe)
     groups = [_headline_cells(cells) for cells in selection.models()]
     title = "Results: the embedding of every ECG row was chosen on validation"
-    return _document("results", title, selection, groups, _headline_score)
+    return _document("results", title, selection, groups, headline_score)
 
 
 def embeddings_table(store: Store, recipe: str | None = None) -> TableDocument:
@@ -37,17 +44,6 @@ def embeddings_table(store: Store, recipe: str | None = None) -> TableDocument:
     selection = Selection.of(store, recipe=recipe)
     title = "Every embedding; * marks the one that validation chooses"
     return _document("embeddings", title, selection, selection.models(), _cell_score)
-
-
-def official(cell: Cell) -> bool:
-    """Whether a cell is on the paper's very graph, splits and backbone, as plain."""
-    key = cell.key
-    return (
-        is_official(key.dataset, key.dataset_sha256)
-        and not key.random_splits
-        and key.backbone == "benchmark"
-        and not key.tags
-    )
 
 
 def _headline_cells(cells: Sequence[Cell]) -> list[Cell]:
@@ -66,13 +62,6 @@ def _headline_cells(cells: Sequence[Cell]) -> list[Cell]:
             and cell.key == like.of_variant(cell.key.variant, cell.key.embedding)
         )
     ]
-
-
-def _headline_score(cell: Cell) -> numbers.Score | None:
-    if not official(cell) or cell.key.variant not in ("baseline", "ecg"):
-        return None
-    ecg = cell.key.variant == "ecg"
-    return numbers.headline(cell.key.dataset, cell.key.model, ecg=ecg)
 
 
 def _cell_score(cell: Cell) -> numbers.Score | None:
@@ -151,10 +140,18 @@ def _row(selection: Selection, line: _Line, paper: numbers.Score | None) -> Row:
         "paper_mean": None if paper is None else paper.mean,
         "paper_std": None if paper is None else paper.std,
         "paper_difference": None if paper is None else mean - paper.mean,
+        **published_values(_published(cell, paper), mean),
     }
     for other, test in line.tests.items():
         row |= _test_values(f"minus_{other}", test)
     return row | {"configuration": chosen.configuration.id}
+
+
+def _published(cell: Cell, paper: numbers.Score | None) -> Published | None:
+    """What is published on a cell: in the paper's table that is shown, if it is."""
+    if paper is None or paper == headline_score(cell):
+        return published_score(cell)
+    return Published(cell.key.model, paper.mean, paper.std, DETAILED)
 
 
 def _test_values(prefix: str, test: PairedTest | None) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Everything that the page shows, from a store."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,12 @@ from ecg_gnn.study.paper_tables import TABLES, TableDocument, make_table
 from ecg_gnn.study.paper_tables.document import Row
 from ecg_gnn.study.report.details import Detail, cell_detail, failure_detail
 from ecg_gnn.study.report.graphs import dataset_detail, find_graph, graph_detail
+from ecg_gnn.study.report.leaderboard import (
+    Leader,
+    leaders,
+    published_detail,
+    ranking,
+)
 from ecg_gnn.study.report.sheets import Sheet, failures_sheet, sheet_of
 from ecg_gnn.study.report.summary import Answer, Verdict, answers, lede, verdict
 from ecg_gnn.study.selection import Cell, Selection, best_ecg
@@ -21,6 +27,7 @@ from ecg_gnn.study.table import STATISTICS
 
 _HEADINGS = {
     "results": "Results",
+    "leaderboard": "Leaderboard",
     "embeddings": "Every embedding",
     "hyperparameters": "Hyper-parameters",
     "statistics": "Graph statistics",
@@ -48,6 +55,7 @@ class Content:
     """By dataset and model"""
     notes: Mapping[str, str]
     """What must be said of a dataset wherever a number on it is shown"""
+    leaders: Sequence[Leader]
     facts: Sequence[tuple[str, str]]
     sheets: Sequence[Sheet]
     data: Mapping[str, Any]
@@ -81,6 +89,7 @@ def gather(store: Store, recipe: str | None = None) -> Content:
             for info in book.selection.datasets
             if info.note and info.name in {row["dataset"] for row in ecg}
         },
+        leaders=leaders(book.documents["leaderboard"].rows, book.ranked_id),
         facts=book.facts(),
         sheets=book.sheets(),
         data=book.data(),
@@ -100,6 +109,10 @@ class _Book:
         }
         self.graphs: list[MeasuredGraph] = measured_graphs(store, recipe)
         self.steps: list[list[int]] = []
+        self._details_of: dict[str, Callable[[Row], str | None]] = {
+            "statistics": self.graph_id,
+            "leaderboard": self.ranked_id,
+        }
         self.cells = {
             cell.chosen.configuration.id: f"c{place}"
             for place, cell in enumerate(self.selection.cells)
@@ -108,6 +121,12 @@ class _Book:
     def cell_id(self, row: Row) -> str:
         """The details of a row of scores."""
         return self.cells[row["configuration"]]
+
+    def ranked_id(self, row: Row) -> str:
+        """The details of a row of the leaderboard: a cell's, or a source."""
+        if row["kind"] == "ours":
+            return self.cell_id(row)
+        return f"p{self.documents['leaderboard'].rows.index(row)}"
 
     def graph_id(self, row: Row) -> str | None:
         """The details of a row of statistics."""
@@ -138,7 +157,7 @@ class _Book:
         """All tables that have rows."""
         found = []
         for name, heading in _HEADINGS.items():
-            detail = self.graph_id if name == "statistics" else self.cell_id
+            detail = self._details_of.get(name, self.cell_id)
             found.append(sheet_of(self.documents[name], heading, detail))
         ids = [f"f{place}" for place in range(len(self.failures))]
         found.append(failures_sheet(self.failures, ids))
@@ -159,6 +178,7 @@ class _Book:
             "curves": self._curves(),
             "steps": self.steps,
             "homophily": self._homophily(),
+            "leaderboard": ranking(self.documents["leaderboard"].rows, self.ranked_id),
         }
 
     def details(self) -> dict[str, Detail]:
@@ -172,6 +192,9 @@ class _Book:
             found[f"d{place}"] = dataset_detail(info)
         for place, failure in enumerate(self.failures):
             found[f"f{place}"] = failure_detail(failure)
+        for row in self.documents["leaderboard"].rows:
+            if row["kind"] == "published":
+                found[self.ranked_id(row)] = published_detail(row)
         return found
 
     def _cell(self, cell: Cell) -> Detail:

@@ -35,6 +35,7 @@ def cell_detail(selection: Selection, cell: Cell, rows: Mapping[str, Row]) -> De
         "variant": cell.key.variant,
         "note": info.note,
         "facts": _facts(row),
+        "source": _source(row),
         "records": {
             "titles": [*_RECORD_TITLES, *(["MB"] if _has_memory(records) else [])],
             "rows": [_record(r, _has_memory(records)) for r in records],
@@ -122,11 +123,18 @@ def _joined(key: str, found: Sequence[str]) -> str:
     return f"{text} and {rest} more" if rest > 0 else text
 
 
+def _source(row: Row) -> Pairs:
+    """Where the published number is from, and how it was got, if not as ours."""
+    named = [("source", row["published_source"]), ("unlike", row["published_unlike"])]
+    titles = {"source": "published in", "unlike": "another protocol"}
+    return [(titles[name], found) for name, found in named if found is not None]
+
+
 def _facts(row: Row) -> Pairs:
     facts = [("test", _score(row, "test")), ("validation", f"{row['val_mean']:.2f}")]
-    if row["paper_mean"] is not None:
-        facts.append(("paper", _score(row, "paper")))
-        facts.append(("ours − paper", signed(row["paper_difference"])))
+    if row["published_mean"] is not None:
+        facts.append(("published", _score(row, "published")))
+        facts.append(("ours − published", signed(row["published_difference"])))
     return [*facts, ("trainings", str(row["units"]))]
 
 

@@ -19,6 +19,7 @@ function detailParts(id, detail) {
   return [
     detail.note ? el("p", { class: "note" }, detail.note) : null,
     detail.facts ? pairs(detail.facts, "numbers") : null,
+    ...listPart("source", "Where it is published", detail.source),
     detail.error !== undefined ? el("pre", { class: "error" }, detail.error) : null,
     ...recordsPart(detail),
     ...testsPart(detail.tests),

@@ -17,7 +17,7 @@ function setUpDrawer() {
   drawer.addEventListener("click", (event) => {
     if (event.target === drawer) drawer.close();
   });
-  for (const button of document.querySelectorAll("button.tile")) {
+  for (const button of document.querySelectorAll("button.tile, button.side")) {
     button.addEventListener("click", () => openDetail(button.dataset.detail, button.dataset.part));
   }
 }
@@ -28,6 +28,7 @@ for (const table of document.querySelectorAll("table.data")) setUpTable(table);
 setUpEffects();
 setUpCurves();
 setUpHomophily();
+setUpLeaderboard();
 addEventListener("scroll", hideTip, { passive: true });
 // Notes are folded on a screen and open on paper.
 addEventListener("beforeprint", () => {

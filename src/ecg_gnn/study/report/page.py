@@ -13,7 +13,10 @@ from ecg_gnn.study.report.content import Content, gather
 from ecg_gnn.study.report.summary import VERDICTS
 from ecg_gnn.study.store import Store
 
-_SCRIPTS = ("dom", "tables", "plot", "effects", "curves", "homophily", "drawer", "main")
+_SCRIPTS = (
+    *("dom", "tables", "plot", "effects", "curves", "homophily", "leaderboard"),
+    *("drawer", "main"),
+)
 
 
 def write_report(store: Store, path: Path, recipe: str | None = None) -> None:
@@ -45,12 +48,19 @@ def render_report(content: Content) -> str:
         verdicts=VERDICTS,
         kinds={tile.verdict.kind for tile in content.tiles.values()},
         rows=list(dict.fromkeys(dataset for dataset, _ in content.tiles)),
+        plots_after=_last_of_main_tables(content),
         columns=list(dict.fromkeys(model for _, model in content.tiles)),
         style=_read("style.css"),
         script=script,
         script_hash=_hash(script),
         data=_embedded(content.data),
     )
+
+
+def _last_of_main_tables(content: Content) -> str | None:
+    """The table that plots of trainings and graphs follow."""
+    names = [sheet.name for sheet in content.sheets]
+    return "leaderboard" if "leaderboard" in names else next(iter(names), None)
 
 
 def _script() -> str:

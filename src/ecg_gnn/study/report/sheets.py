@@ -175,4 +175,4 @@ def _part(title: str) -> str:
         return "tests"
     if title in ("layers", "width", "embedding", "k", "DropEdge", "self-loops"):
         return "settings"
-    return "tried" if title == "tried" else "records"
+    return title if title in ("tried", "source") else "records"

@@ -18,6 +18,8 @@ from ecg_gnn.study.store.rows import Configuration, DatasetInfo, Result
 from ecg_gnn.study.store.schema import insert_row, open_in_memory, transaction
 
 FORMAT = "ecg_gnn_records"
+COUNT = "units"
+"""Beside the format: how many units follow. Older files do not say."""
 VERSION = 1
 SERIES = {
     "loss": ("losses", 1e3),
@@ -49,6 +51,7 @@ def read_records(path: Path) -> sqlite3.Connection:
                 loader.add(_parsed(line), first=number == 1)
         if number == 0:
             raise InputError("the file is empty")
+        loader.check_whole()
     except _DAMAGES as error:
         loader.connection.close()
         said = f"{error} is not there" if isinstance(error, KeyError) else error
@@ -74,6 +77,12 @@ def _check_version(kind: str, version: Any) -> None:
             f"the format must be version {VERSION} (got {version!r}, from another "
             "version of ecg-gnn)"
         )
+
+
+def _checked_count(count: Any) -> int | None:
+    if count is not None and (type(count) is not int or count < 0):
+        raise InputError(f"{COUNT!r} must be a whole number (got {count!r})")
+    return count
 
 
 def _refused(constant: str) -> None:
@@ -104,6 +113,8 @@ class _Loader:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
         self.at: Configuration | None = None
+        self.promised: int | None = None
+        self.units = 0
         self.datasets: set[tuple[str, str]] = set()
         self.shared: dict[str, dict[str, Any]] = {
             kind: {} for kind in ("provenance", "statistics", "steps")
@@ -113,12 +124,21 @@ class _Loader:
         kind, value = next(iter(row.items()))
         if first:
             _check_version(kind, value)
+            self.promised = _checked_count(row.get(COUNT))
             return
         check_choice("a line", kind, [*self.shared, *self._kinds()])
         if kind in self.shared:
             self.shared[kind][row["key"]] = value
         else:
             self._kinds()[kind](value)
+
+    def check_whole(self) -> None:
+        """Refuse a file that was cut between two lines."""
+        if self.promised is not None and self.units != self.promised:
+            raise InputError(
+                f"must be {self.promised} units, as the first line says (got "
+                f"{self.units}): the file is not whole"
+            )
 
     def _kinds(self) -> dict[str, Callable[[Any], None]]:
         return {
@@ -152,6 +172,7 @@ class _Loader:
         row = {"id": unit.id, "configuration": self.at.id, "split": unit.split}
         row |= {"seed": unit.seed, "state": "failed" if failure else "done"}
         self._insert("units", row)
+        self.units += 1
         for recipe in unit.recipes:
             self._insert("members", {"recipe": recipe, "unit": unit.id})
         made_with = self.shared["provenance"][unit.made_with]

@@ -1,10 +1,11 @@
 """A store as lines of text: small, read in a diff, kept by git for years.
 
-One JSON object per line. The first names the format, then come the graphs, then the
-configurations, each followed by its finished and failed units. What many units share
-stands once, before its first use, under a key made from its content:
+One JSON object per line. The first names the format and says how many units there are,
+so that a file cut short is noticed; then come the graphs, then the configurations, each
+followed by its finished and failed units. What many units share stands once, before its
+first use, under a key made from its content:
 
-    {"ecg_gnn_records": 1}
+    {"ecg_gnn_records": 1, "units": 150}
     {"dataset": {"name": "minesweeper", "sha256": "e664…", …}}
     {"configuration": {"id": "9d20635a0f376bf0", "variant": "baseline", …}}
     {"provenance": {"commit": "5c3e8c2b1d00", "device_name": …}, "key": "7c9e21d0"}
@@ -31,7 +32,7 @@ from ecg_gnn.study.store.curves import Curve, Curves, known_steps, thinned
 from ecg_gnn.study.store.reader import Store
 from ecg_gnn.study.store.rows import Configuration, Failure, UnitRecord
 from ecg_gnn.study.store.schema import TEXT_ENDING
-from ecg_gnn.study.store.text_reader import FORMAT, SERIES, VERSION
+from ecg_gnn.study.store.text_reader import COUNT, FORMAT, SERIES, VERSION
 
 
 def write_records(store: Store, path: Path, *, curve_points: int = 25) -> int:
@@ -48,11 +49,12 @@ def write_records(store: Store, path: Path, *, curve_points: int = 25) -> int:
     check_in_range("curve_points", curve_points, 0, None)
     if path.suffix != TEXT_ENDING:
         raise InputError(f"'out' must end in {TEXT_ENDING!r} (got {str(path)!r})")
+    units = _by_configuration([*store.records(), *store.failures()])
+    count = sum(map(len, units))
     lines = _Lines()
-    lines.add({FORMAT: VERSION})
+    lines.add({FORMAT: VERSION, COUNT: count})
     for dataset in sorted(store.datasets(), key=lambda each: (each.name, each.sha256)):
         lines.add({"dataset": asdict(dataset)})
-    units = _by_configuration([*store.records(), *store.failures()])
     recipes = store.recipes_of_units()
     for found in units:
         lines.add({"configuration": asdict(found[0].configuration)})
@@ -70,7 +72,7 @@ def write_records(store: Store, path: Path, *, curve_points: int = 25) -> int:
             row |= {"made_with": lines.share("provenance", dict(made_with))}
             lines.add({"unit": row | {"finished": unit.finished}})
     write_text(path, "\n".join([*lines.written, ""]))
-    return sum(map(len, units))
+    return count
 
 
 class _Lines:

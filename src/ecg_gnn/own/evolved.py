@@ -1,0 +1,81 @@
+"""Steps 1 and 2 of a model that is kept: its embedder, its index, its evolved graph."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from ecg_gnn.config import RunConfig, known
+from ecg_gnn.data import GraphDataset, Split
+from ecg_gnn.embedders import Workspace
+from ecg_gnn.evolve import EvolvedGraph, join_rows, knn_graph
+from ecg_gnn.own.embedding import StoredEmbedder, fit_embedder
+from ecg_gnn.pipeline import leave_out
+from ecg_gnn.seeds import derive_seed
+
+CONTROLS = ("none", "identity")
+
+
+class FittedGraph(NamedTuple):
+    """What new nodes are embedded with and compared to, and the graph itself.
+
+    Attributes:
+        embedder: Embeds new nodes; None for the controls.
+        z: The embeddings among which new nodes find neighbours. ``[N, D]``
+        edges: The evolved graph; None without one. ``[2, E]``
+    """
+
+    embedder: StoredEmbedder | None
+    z: Tensor | None
+    edges: Tensor | None
+
+
+def fit_evolved(
+    dataset: GraphDataset,
+    split: Split,
+    config: RunConfig,
+    embedding: str,
+    workspace: Workspace,
+) -> FittedGraph:
+    """Embed and evolve as a run would.
+
+    Cross-fitted, each fold's model finds the neighbours of its own nodes. New nodes
+    have no label that a model could have seen, so any of the models will do for them:
+    the first one is kept.
+    """
+    if embedding in CONTROLS:
+        return FittedGraph(None, None, _loops(dataset.num_nodes, embedding))
+    if not (config.embed.cross_fit and _reads_labels(embedding)):
+        embedder, z = fit_embedder(embedding, dataset.data(), split, config, workspace)
+        return FittedGraph(embedder, z, _neighbours(z, config, embedding, split))
+    folds, parts = leave_out(split, config)
+    fitted = [
+        fit_embedder(embedding, dataset.data(), part, config, workspace)
+        for part in parts
+    ]
+    graphs = [EvolvedGraph(_neighbours(z, config, embedding, split)) for _, z in fitted]
+    return FittedGraph(*fitted[0], join_rows(graphs, folds).edge_index)
+
+
+def _reads_labels(embedding: str) -> bool:
+    return embedding not in ("bgrl", "features")
+
+
+def _loops(num_nodes: int, embedding: str) -> Tensor | None:
+    if embedding == "none":
+        return None
+    numbers = torch.arange(num_nodes)
+    return torch.stack([numbers, numbers])
+
+
+def _neighbours(z: Tensor, config: RunConfig, embedding: str, split: Split) -> Tensor:
+    own_split = (split.index,) if _reads_labels(embedding) else ()
+    return knn_graph(
+        z.to(config.device),
+        known(config.evolve.k),
+        metric=config.evolve.similarity,
+        self_loops=config.evolve.self_loops,
+        symmetric=config.evolve.symmetric,
+        seed=derive_seed(config.seed, "ties", embedding, *own_split),
+        knn=config.evolve.knn,
+    ).cpu()

@@ -1,0 +1,121 @@
+"""Options past the paper in a model that is kept and asked about new nodes."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from ecg_gnn import ECGClassifier, InputError
+from ecg_gnn.data import csbm
+from ecg_gnn.own import evolved
+from ecg_gnn.own.classifier import fit_classifier
+from ecg_gnn.own.defaults import FitOptions, choose_settings
+from ecg_gnn.own.fitting import fit_model
+from ecg_gnn.own.importing import ImportOptions, import_files
+from ecg_gnn.own.model_folder import read_model
+from ecg_gnn.own.predicting import predict_nodes, predict_stored
+from ecg_gnn.own.tables import read_table
+from ecg_gnn.pipeline import evolve
+from ecg_gnn.presets import resolve
+from own_graphs import write_stranger
+
+QUICK = FitOptions(steps=6, hidden=8, layers=1, k=4, device="cpu")
+OPTIONS = {"cross_fit": 3, "gate": "node", "label_input": 0.5}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("files")
+    write_stranger(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def graph(folder):
+    options = ImportOptions(label="kind")
+    return import_files(folder / "nodes.csv", folder / "edges.csv", options)
+
+
+@pytest.fixture(scope="module")
+def board():
+    return csbm(nodes=80, classes=3, seed=1)
+
+
+def fitted(board, embedding="mlp", **options):
+    asked = dataclasses.replace(QUICK, **options)
+    config = resolve(choose_settings(board, asked), board)
+    model, _ = fit_classifier(board, board.split(0), config, embedding)
+    return model, config
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_a_model_is_kept_and_read_again(graph, folder, tmp_path, name):
+    options = dataclasses.replace(QUICK, **{name: OPTIONS[name]})
+    model = fit_model(graph, options, tmp_path / "m")
+    again = read_model(tmp_path / "m")
+    tables = [read_table(folder / name) for name in ("new_nodes.csv", "new_edges.csv")]
+    for ours, theirs in (
+        (predict_stored(model, every=True), predict_stored(again, every=True)),
+        (predict_nodes(model, *tables), predict_nodes(again, *tables)),
+    ):
+        assert np.array_equal(ours.probabilities, theirs.probabilities)
+    card = (tmp_path / "m" / "MODEL_CARD.md").read_text()
+    words = {"cross_fit": "cross-fitted", "gate": "gate", "label_input": "transductive"}
+    assert words[name] in card
+    assert not any(word in card for key, word in words.items() if key != name)
+
+
+def test_cross_fitted_neighbours_are_those_of_a_run(board):
+    model, config = fitted(board, cross_fit=3)
+    assert torch.equal(model.evolved, evolve("mlp", board, board.split(0), config))
+    plain, _ = fitted(board)
+    assert not torch.equal(model.evolved, plain.evolved)
+    alike, _ = fitted(board, "features", cross_fit=3)  # reads no labels: nothing to fit
+    assert torch.equal(alike.evolved, fitted(board, "features")[0].evolved)
+
+
+@pytest.mark.parametrize("knn", ["exact", "hnsw"])
+def test_the_search_is_the_one_asked_for(board, monkeypatch, knn):
+    asked = []
+
+    def search(z, k, **how):
+        asked.append(how.pop("knn"))
+        return real(z, k, **how)
+
+    real = evolved.knn_graph
+    monkeypatch.setattr(evolved, "knn_graph", search)
+    fitted(board, knn=knn)
+    ECGClassifier(knn=knn, steps=2, hidden=8).fit(board.data())
+    assert asked == [knn, knn]
+
+
+def test_labels_are_input_of_training_nodes_alone(board):
+    model, _ = fitted(board, label_input=0.5)
+    train = board.train_masks[0]
+    assert torch.equal(model.labels.sum(1) == 1, train)
+    assert torch.equal(model.labels[train].argmax(1), board.y[train])
+    blind = dataclasses.replace(model, labels=torch.zeros_like(model.labels))
+    assert not torch.allclose(model.logits(), blind.logits())
+    new = model.logits(board.x[:2], torch.empty(2, 0, dtype=torch.long))
+    assert torch.allclose(new[:-2], model.logits())
+
+
+def test_test_labels_are_never_read(board):
+    other = dataclasses.replace(board, y=board.y.clone())
+    test = board.test_masks[0]
+    other.y[test] = (other.y[test] + 1) % 3
+    first, again = (fitted(each, **OPTIONS)[0] for each in (board, other))
+    assert torch.equal(first.logits(), again.logits())
+
+
+def test_the_estimator_has_them_too(board):
+    data = board.data()
+    data.train_mask, data.val_mask = board.train_masks[0], board.val_masks[0]
+    small = {"steps": 4, "hidden": 8, "k": 4, "device": "cpu"}
+    plain = ECGClassifier(**small).fit(data).predict_proba(data)
+    for name, value in OPTIONS.items():
+        changed = ECGClassifier(**small, **{name: value}).fit(data)
+        assert not np.allclose(changed.predict_proba(data), plain), name
+    with pytest.raises(InputError, match=r"'model\.gate' must be one of"):
+        ECGClassifier(**small, gate="edge").fit(data)

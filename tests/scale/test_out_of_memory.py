@@ -1,0 +1,56 @@
+"""Memory that really runs out: every stage says what to lower, and by how much."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+import starved
+from batch_trainings import plain_task, training_of
+from ecg_gnn.scale import LayerwiseInference, inference
+from ecg_gnn.train import train_together
+
+TAKES = r"takes about [\d.]+ [MG]iB, and [\d.]+ [MG]iB are left on cpu: "
+SAYS = {
+    "mlp": rf"the MLP embedding of 8000 nodes {TAKES}lower --embed-hidden to (\d+) ",
+    "bgrl": rf"the BGRL embedding of 8000 nodes {TAKES}lower --embed-hidden to (\d+) ",
+    "full batch": rf"a step of 8000 nodes and \d+ edges {TAKES}train by batches "
+    r"\(--batch-size (\d+) --fanout",
+    "batches": rf"a step of \d+ nodes and \d+ edges {TAKES}lower --batch-size to (\d+)",
+    "inference": rf"evaluating 8000 nodes .* {TAKES}lower --hidden to (\d+)",
+}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of memory differ elsewhere")
+def test_every_stage_says_what_to_lower():
+    done = subprocess.run(
+        [sys.executable, starved.__file__],
+        # What is freed goes back at once: else later stages would find room there.
+        env=os.environ | {"OMP_NUM_THREADS": "1", "MALLOC_MMAP_THRESHOLD_": "65536"},
+        capture_output=True,
+        text=True,
+        timeout=200,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "it goes on in blocks" in done.stderr
+    said = [line.split("\t") for line in done.stdout.splitlines()]
+    assert [name for name, *_ in said] == list(SAYS)
+    for name, kind, message in said:
+        assert kind == "MemoryError", message
+        found = re.match(SAYS[name], message)
+        assert found, message
+        assert 8 <= int(found[1]) < 4000
+
+
+def test_an_evaluation_is_not_blamed_on_the_batch(monkeypatch):
+    def run_out(_):
+        raise MemoryError
+
+    monkeypatch.setattr(LayerwiseInference, "logits", run_out)
+    monkeypatch.setattr(inference, "available_bytes", lambda _: 2**40)
+    training = training_of(plain_task())
+    message = r"^evaluating 40 nodes .*1024.0 GiB are left .*--hidden to 8 \(now 16\)$"
+    with pytest.raises(MemoryError, match=message):
+        train_together([training])

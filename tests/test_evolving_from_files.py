@@ -1,0 +1,58 @@
+"""Evolved graphs of embeddings that stay in their file."""
+
+import numpy as np
+import pytest
+import torch
+
+from ecg_gnn.checks import InputError
+from ecg_gnn.config import EvolveConfig
+from ecg_gnn.evolve import joint, neighbours
+from ecg_gnn.evolving import evolve_graph
+from small_runs import resolved, small_board
+from toy_graphs import random
+
+
+@pytest.fixture
+def files(tmp_path):
+    """The same rows, to be mapped and to be read."""
+    z = random(64, 6, dtype=torch.float32).numpy()
+    np.save(tmp_path / "z.npy", z)
+    np.savez(tmp_path / "z.npz", z=z)
+    return tmp_path
+
+
+def graph_of(path, **evolve):
+    board, name = small_board(), f"precomputed:{path}"
+    config = resolved(board, name, evolve=EvolveConfig(k=3, **evolve))
+    return evolve_graph(name, board, board.split(0), config)
+
+
+@pytest.mark.parametrize("weights", ["uniform", "similarity"])
+def test_rows_in_a_file_are_searched_in_blocks(files, weights, monkeypatch):
+    want = graph_of(files / "z.npz", weights=weights)
+    searched, search = [], joint.knn_search
+
+    def spy(z, *arguments, **options):
+        searched.append(type(z))
+        return search(z, *arguments, **options)
+
+    monkeypatch.setattr(joint, "knn_search", spy)
+    monkeypatch.setattr(neighbours, "fits_in_memory", lambda *_, **__: False)
+    got = graph_of(files / "z.npy", weights=weights)
+    assert searched == [np.memmap]
+    assert torch.equal(got.edge_index, want.edge_index)
+    if weights == "similarity":
+        assert torch.equal(got.edge_weight, want.edge_weight)
+
+
+def test_a_file_that_is_cut_short_while_it_is_searched(files, monkeypatch):
+    search = joint.knn_search
+
+    def cut(z, *arguments, **options):
+        with (files / "z.npy").open("r+b") as file:
+            file.truncate(700)
+        return search(z, *arguments, **options)
+
+    monkeypatch.setattr(joint, "knn_search", cut)
+    with pytest.raises(InputError, match="it was cut off while it was read"):
+        graph_of(files / "z.npy")
