@@ -16,7 +16,6 @@ from torch import Tensor
 
 from ecg_gnn.evolve import knn_graph
 from ecg_gnn.evolve.canonical import canonicalise
-from ecg_gnn.evolve.exact import distinct_rows
 from ecg_gnn.evolve.gpu.halves import Halves
 from ecg_gnn.evolve.gpu.maxima import Tiling, group_maxima
 from ecg_gnn.evolve.gpu.members import decide, member_scores
@@ -25,6 +24,7 @@ from ecg_gnn.evolve.gpu.select import top
 from ecg_gnn.evolve.gpu.usable import list_size
 from ecg_gnn.evolve.task import Task
 from ecg_gnn.kernels import using_engine
+from ecg_gnn.kernels.rows import distinct_rows
 
 Work = Callable[[], object]
 SHAPES = [

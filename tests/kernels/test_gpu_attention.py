@@ -10,7 +10,7 @@ from ecg_gnn.kernels import (
     dot_product_attention,
     using_engine,
 )
-from ecg_gnn.kernels import adjacency as adjacency_module
+from ecg_gnn.kernels import order as order_module
 from kernels.gpu_cases import (
     GRAPHS,
     assert_matches,
@@ -77,7 +77,7 @@ def test_other_types(kernel, name, dtype, heads, place):
 def test_rows_longer_than_tiles(kernel, name, heads, place, monkeypatch):
     """Also long and short rows apart, as many-degreed graphs have them."""
     small_tiles(monkeypatch)
-    monkeypatch.setattr(adjacency_module, "_DEGREE_LIMITS", (9, 3))
+    monkeypatch.setattr(order_module, "_DEGREE_LIMITS", (9, 3))
     check(kernel, name, 5, heads, place)
 
 

@@ -5,7 +5,7 @@ import torch
 from torch.autograd import gradcheck
 
 from ecg_gnn.kernels import Adjacency, gpu, neighbour_mean, normalized_sum, using_engine
-from ecg_gnn.kernels import adjacency as adjacency_module
+from ecg_gnn.kernels import order as order_module
 from kernels.gpu_cases import (
     GRAPHS,
     assert_matches,
@@ -63,7 +63,7 @@ def test_other_types(kernel, name, dtype, place):
 def test_rows_longer_than_tiles(kernel, name, place, monkeypatch):
     """Also long and short rows apart, as many-degreed graphs have them."""
     small_tiles(monkeypatch)
-    monkeypatch.setattr(adjacency_module, "_DEGREE_LIMITS", (9, 3))
+    monkeypatch.setattr(order_module, "_DEGREE_LIMITS", (9, 3))
     function, formula = kernel
     adjacency = make_graph(name).to(place)
     assert adjacency.by_target.offsets.diff().max() > 4
@@ -179,7 +179,7 @@ def test_patterns_describe_the_edges(name, place):
 @pytest.mark.parametrize("limits", [(), (3,), (256, 32), (9, 3, 1)])
 @pytest.mark.parametrize("name", GRAPHS)
 def test_buckets_hold_every_node_once(name, limits, monkeypatch):
-    monkeypatch.setattr(adjacency_module, "_DEGREE_LIMITS", limits)
+    monkeypatch.setattr(order_module, "_DEGREE_LIMITS", limits)
     order = make_graph(name).by_source
     degree = order.offsets.diff()[order.heavy_first.long()].tolist()
     bounds = [*limits, -1]

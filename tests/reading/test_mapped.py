@@ -32,10 +32,18 @@ def test_whoever_writes_to_it_does_not_write_to_the_file(path):
     assert np.array_equal(np.load(path), VALUES)
 
 
-@pytest.mark.parametrize("size", [0, 60, 128, 150])
-def test_a_file_that_is_cut_short(path, size):
+@pytest.mark.parametrize(
+    ("size", "message"),
+    [
+        (0, r"must be a whole \.npy file \(got"),
+        (60, r"must be a whole \.npy file \(got"),
+        (128, r"must have 176 bytes, as its header says \(got 128\)"),
+        (150, r"must have 176 bytes, as its header says \(got 150\)"),
+    ],
+)
+def test_a_file_that_is_cut_short(path, size, message):
     os.truncate(path, size)
-    with pytest.raises(InputError, match=r"x\.npy: must be a whole \.npy file \(got"):
+    with pytest.raises(InputError, match=r"x\.npy: " + message):
         map_array_file(path)
 
 

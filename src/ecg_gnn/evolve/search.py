@@ -20,11 +20,12 @@ from torch import Tensor
 from ecg_gnn.evolve.approximation import Approximation
 from ecg_gnn.evolve.closer import search_closer
 from ecg_gnn.evolve.compiled import search as compiled
-from ecg_gnn.evolve.exact import distinct_rows, search_groups, search_pruned
+from ecg_gnn.evolve.exact import search_groups, search_pruned
 from ecg_gnn.evolve.gpu import usable as gpu
 from ecg_gnn.evolve.precision import full_precision
 from ecg_gnn.evolve.task import Task, num_candidates
 from ecg_gnn.evolve.ties import Boundary
+from ecg_gnn.kernels.rows import distinct_rows
 
 _MAX_ROWS = 2048
 _COLUMN_CHUNK = 1024

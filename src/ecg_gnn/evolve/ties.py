@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ecg_gnn.kernels.rows import mix as mix
-from ecg_gnn.kernels.rows import shift_right
+from ecg_gnn.kernels.rows import mix, shift_right
 
 NOBODY = (1 << 63) - 1
 """Sorts after every node."""

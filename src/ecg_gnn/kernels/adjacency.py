@@ -8,10 +8,7 @@ from torch import Tensor
 
 from ecg_gnn.checks import InputError, check_in_range
 from ecg_gnn.kernels import gpu
-from ecg_gnn.kernels.order import Bucket as Bucket
-from ecg_gnn.kernels.order import EdgeWeight as EdgeWeight
-from ecg_gnn.kernels.order import Order as Order
-from ecg_gnn.kernels.order import OtherWay, offsets_of
+from ecg_gnn.kernels.order import EdgeWeight, Order, OtherWay, offsets_of
 from ecg_gnn.kernels.randomness import keep_mask
 from ecg_gnn.kernels.sorting import lexicographic_order
 

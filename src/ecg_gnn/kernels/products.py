@@ -13,7 +13,8 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from ecg_gnn.kernels.adjacency import Adjacency, Order
+from ecg_gnn.kernels.adjacency import Adjacency
+from ecg_gnn.kernels.order import Order
 
 # Values that one piece of edges may gather: on a CPU what a cache holds, on a GPU what
 # fills it; far below [E, d] either way once a graph is large.

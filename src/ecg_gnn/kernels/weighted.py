@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from ecg_gnn.checks import InputError
-from ecg_gnn.kernels.adjacency import Adjacency, EdgeWeight
+from ecg_gnn.kernels.adjacency import Adjacency
+from ecg_gnn.kernels.order import EdgeWeight
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,5 +1,6 @@
 """Arrays that stay in their files: only what is asked for is read."""
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -79,12 +80,13 @@ def map_array_file(path: Path) -> np.memmap[Any, Any]:
             if file.read(len(_ARCHIVE)) == _ARCHIVE:
                 raise InputError(f"{path}: must be an .npy file (got an archive)")
             file.seek(0)
-            read_header(str(path), file)
+            shape, dtype = read_header(str(path), file)
+            needed = file.tell() + math.prod(shape) * dtype.itemsize
+        # NumPy would multiply in 64 bits, and map what a header merely claims.
+        if (size := path.stat().st_size) != needed:
+            raise InputError(
+                f"{path}: must have {needed} bytes, as its header says (got {size})"
+            )
         array = np.load(path, mmap_mode="c", allow_pickle=False)
     assert isinstance(array, np.memmap)
-    needed, size = array.offset + array.nbytes, path.stat().st_size
-    if size != needed:
-        raise InputError(
-            f"{path}: must have {needed} bytes, as its header says (got {size})"
-        )
     return array

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ecg_gnn.evolve.exact import distinct_rows, first_of_group
 from ecg_gnn.evolve.ties import NOBODY, Boundary
+from ecg_gnn.kernels.rows import distinct_rows, first_of_group
 
 _TABLE_CELLS = 1 << 22
 

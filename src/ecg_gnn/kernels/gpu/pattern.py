@@ -7,7 +7,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from ecg_gnn.kernels.adjacency import Adjacency, Bucket, Order
+from ecg_gnn.kernels.adjacency import Adjacency
+from ecg_gnn.kernels.order import Bucket, Order
 
 
 class Pattern(NamedTuple):
