@@ -37,8 +37,8 @@ def test_whoever_writes_to_it_does_not_write_to_the_file(path):
     [
         (0, r"must be a whole \.npy file \(got"),
         (60, r"must be a whole \.npy file \(got"),
-        (128, r"must have 176 bytes, as its header says \(got 128\)"),
-        (150, r"must have 176 bytes, as its header says \(got 150\)"),
+        (128, r"must be a whole \.npy file of 176 bytes, .* \(got 128\)"),
+        (150, r"must be a whole \.npy file of 176 bytes, .* \(got 150\)"),
     ],
 )
 def test_a_file_that_is_cut_short(path, size, message):
@@ -49,7 +49,7 @@ def test_a_file_that_is_cut_short(path, size, message):
 
 def test_a_file_that_goes_on_after_its_end(path):
     path.write_bytes(path.read_bytes() + b"more")
-    with pytest.raises(InputError, match=r"must have 176 bytes.* \(got 180\)"):
+    with pytest.raises(InputError, match=r"file of 176 bytes, .* \(got 180\)"):
         map_array_file(path)
 
 

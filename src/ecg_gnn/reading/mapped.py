@@ -85,7 +85,8 @@ def map_array_file(path: Path) -> np.memmap[Any, Any]:
         # NumPy would multiply in 64 bits, and map what a header merely claims.
         if (size := path.stat().st_size) != needed:
             raise InputError(
-                f"{path}: must have {needed} bytes, as its header says (got {size})"
+                f"{path}: must be a whole .npy file of {needed} bytes, as its header "
+                f"says (got {size})"
             )
         array = np.load(path, mmap_mode="c", allow_pickle=False)
     assert isinstance(array, np.memmap)
