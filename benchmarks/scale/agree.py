@@ -111,10 +111,10 @@ def scores(trained: Sequence[dict[str, Any]], key: str = "test") -> list[float]:
 def verdict(
     full: Sequence[float], batches: Sequence[float], reseeded: Sequence[float]
 ) -> dict[str, Any]:
-    """How far batches are from full batches, and how far seeds are from each other."""
+    """How far batches are from full batches, and how far other seeds could be."""
     difference, noise = np.subtract(batches, full), np.subtract(reseeded, full)
     error = difference.std(ddof=1) / len(full) ** 0.5
-    by_seed = max(abs(noise.mean()), noise.std(ddof=1))
+    by_seed = abs(noise.mean()) + 2 * noise.std(ddof=1) / len(full) ** 0.5
     return {
         "difference": difference.mean(),
         "standard_error": error,

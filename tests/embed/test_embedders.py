@@ -16,7 +16,6 @@ from ecg_gnn.embed import (
     OracleControl,
     RandomControl,
     embed_nodes,
-    mlp,
 )
 from ecg_gnn.evolve import knn_graph
 from ecg_gnn.nn import build_network
@@ -217,18 +216,18 @@ def test_oracle_gives_neighbours_of_the_same_class():
     assert torch.equal(data.y[source], data.y[target])
 
 
-def test_an_mlp_of_many_rows_trains_and_embeds_by_batches(monkeypatch):
+def test_an_mlp_of_many_rows_trains_and_embeds_by_batches():
     graph = load_dataset("csbm:nodes=600,features=8,signal=4.0,num_splits=1")
     data, split = graph.data(), graph.split(0)
     data.x[7] = data.x[3]
-    monkeypatch.setattr(mlp, "ROWS_AT_ONCE", 100)
-    embedder = MLPEmbedder(16, 1, train=TrainConfig(steps=30, lr=1e-2))
+    how = TrainConfig(steps=30, lr=1e-2)
+    embedder = MLPEmbedder(16, 1, train=how, rows_at_once=100)
     fitted = embedder.fit(data, split, seed=0)
     z = fitted.embed(data)
     assert torch.equal(z[7], z[3])
     assert z.unique(dim=0).size(0) == 599
-    monkeypatch.undo()
-    assert torch.allclose(z, fitted.embed(data), atol=1e-5)
+    at_once = replace(fitted, rows_at_once=1000)
+    assert torch.allclose(z, at_once.embed(data), atol=1e-5)
     classes = fitted.network.classify(z)[:, 0] > 0
     right = classes[split.test_mask] == data.y[split.test_mask].bool()
     assert right.double().mean() > 0.9

@@ -5,7 +5,14 @@ from dataclasses import replace
 import pytest
 import torch
 
-from ecg_gnn.embed import FeaturesEmbedder, embed_nodes, hide_labels
+from ecg_gnn.checks import InputError
+from ecg_gnn.embed import (
+    FeaturesEmbedder,
+    PrecomputedEmbedder,
+    embed_nodes,
+    hide_labels,
+)
+from ecg_gnn.embed.protocol import HIDDEN
 from ecg_gnn.evolve import knn_graph
 from ecg_gnn.train import TrainConfig
 from embed.small_embedders import (
@@ -32,6 +39,32 @@ def test_test_labels_change_no_embedding_and_no_graph(name):
     assert torch.equal(z, other_z)
     graphs = [knn_graph(rows, 3, seed=0) for rows in (z, other_z)]
     assert torch.equal(*graphs)
+
+
+def test_an_embedder_that_writes_into_the_graph_is_refused():
+    """All splits share features and edges."""
+
+    class Scribbler(FeaturesEmbedder):
+        def fit(self, data, split, *, seed):
+            data.x.mul_(2)
+            return self
+
+    data, split = labelled_graph()
+    with pytest.raises(InputError, match=r"leave data\.x .* \(got Scribbler, which"):
+        embed_nodes(Scribbler(), data, split, seed=0)
+
+
+def test_whatever_derives_from_precomputed_is_shown_no_test_labels():
+    seen = []
+
+    class Curious(PrecomputedEmbedder):
+        def fit(self, data, split, *, seed):
+            seen.append(data.y)
+            return super().fit(data, split, seed=seed)
+
+    data, split = labelled_graph()
+    embed_nodes(Curious(data.x), data, split, seed=0)
+    assert (seen[0][split.test_mask] == HIDDEN).all()
 
 
 @pytest.mark.parametrize("name", HONEST)

@@ -12,6 +12,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 import torch.distributed as dist
 
@@ -86,6 +87,19 @@ def check_told_graph(rank):
     assert searches == ([0] if rank == 0 else [])
 
 
+def check_told_failure(rank):
+    """An error of the first process ends the others' waiting at once."""
+
+    def fails(*_, **__):
+        raise ValueError("no such luck")
+
+    joint.knn_search, before = fails, joint.knn_search
+    expected = ValueError if rank == 0 else RuntimeError
+    with pytest.raises(expected, match=r"no such luck|failed in the first process"):
+        joint.knn_search_jointly(embeddings("random", 3), 1, knn="ivf")
+    joint.knn_search = before
+
+
 def write_graph(folder):
     z = np.load(folder / "z.npy", mmap_mode="r")
     memory = 2 * Layout.least_bytes(z.shape[1], 4)
@@ -125,6 +139,7 @@ def work(folder, rank):
         check_graphs()
         check_joint_searches(rank)
         check_told_graph(rank)
+        check_told_failure(rank)
         lose_one(rank)
 
 

@@ -314,3 +314,17 @@ def test_slope_may_be_an_integer():
         for slope in (0, 0.0)
     ]
     assert torch.equal(*found)
+
+
+@pytest.mark.parametrize("loops", [False, True])
+def test_sorted_edges_are_copied_whatever_their_strides(loops):
+    """Pairs as rows, transposed, are not one after another in memory."""
+    pairs = torch.tensor([[1, 0], [2, 0], [0, 1], [3, 1], [1, 2], [0, 3]])
+    given = pairs.t()
+    assert not given.is_contiguous()
+    lazy = Adjacency.from_edge_index(given, 4, add_self_loops=loops)
+    plain = Adjacency.from_edge_index(given.contiguous(), 4, add_self_loops=loops)
+    pairs.zero_()  # what the caller does later is not our business
+    assert lazy.by_target.other.is_contiguous()
+    assert torch.equal(lazy.edge_index(), plain.edge_index())
+    assert torch.equal(lazy.by_source.other, plain.by_source.other)

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from ecg_gnn.kernels import Adjacency
-from ecg_gnn.kernels.rows import distinct_rows
+from ecg_gnn.kernels.rows import _whole, distinct_rows, mix
 from ecg_gnn.kernels.sorting import lexicographic_order, stable_argsort
 
 
@@ -50,3 +50,17 @@ def test_distinct_rows_of_floats():
     groups = distinct_rows(rows)
     assert groups[0] == groups[1] == groups[3] != groups[2]
     assert groups.max() == 1
+
+
+@pytest.mark.parametrize("values", [(0.0, 1.0), (0.0, 2.0), (0.0, 1.0, 2.0)])
+def test_round_numbers_hash_as_well_as_others(values):
+    """Most bits of such floats are zero: hashes must not be."""
+    weights = mix(torch.arange(12))
+    rows = torch.cartesian_prod(*[torch.tensor(values)] * 12)[:100_000]
+    hashes = (_whole(rows) * weights).sum(1)
+    assert hashes.unique().numel() == rows.size(0)
+    assert (hashes % 256).unique().numel() > 1
+
+
+def test_rows_without_columns_are_all_equal():
+    assert distinct_rows(torch.empty(3, 0)).tolist() == [0, 0, 0]

@@ -87,3 +87,17 @@ def test_one_batch_of_all_rows_is_a_full_batch_step(monkeypatch):
     loss = torch.nn.functional.cross_entropy(logits[chosen], task.y[chosen])
     result = train_together([training])[0]
     assert result.losses[0] == pytest.approx(loss.item(), rel=1e-5)
+
+
+def test_scores_keep_no_gradients():
+    training, kept = make_training(), []
+
+    def score(logits, y):
+        kept.append(logits)
+        return logits.sum()
+
+    training._eval_every = 1
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(rows_module.METRICS, "accuracy", score)
+        training._score_if_due()
+    assert kept[0].grad_fn is None

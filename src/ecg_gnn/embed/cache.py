@@ -17,7 +17,14 @@ from ecg_gnn._version import NUMERICS
 from ecg_gnn.checks import InputError
 from ecg_gnn.embed.combine import ConcatEmbedder, concatenate
 from ecg_gnn.embed.plain import PrecomputedEmbedder
-from ecg_gnn.embed.protocol import Embedder, Fit, FitsTogether, SplitMasks, show_to
+from ecg_gnn.embed.protocol import (
+    Embedder,
+    Fit,
+    FitsTogether,
+    SplitMasks,
+    show_to,
+    unchanged,
+)
 from ecg_gnn.files import atomic_path
 from ecg_gnn.kernels import current_engine
 from ecg_gnn.train.checkpoint import content_hash
@@ -79,14 +86,15 @@ def embed_nodes(
                 for p in embedder.parts
             ]
         )
-    if isinstance(embedder, PrecomputedEmbedder):  # it sees nothing, and has its file
+    if type(embedder) is PrecomputedEmbedder:  # it sees nothing, and has its file
         return _embedding(embedder.fit(data, split, seed=seed), data)
     shown = show_to(embedder, data, split)
     key = None if cache is None else cache_key(embedder, shown, split, seed)
     stored = cache.load(key) if cache is not None and key is not None else None
     if stored is not None:
         return stored
-    embedding = _embedding(embedder.fit(shown, split, seed=seed), shown)
+    with unchanged(shown, embedder):
+        embedding = _embedding(embedder.fit(shown, split, seed=seed), shown)
     if cache is not None and key is not None:
         cache.store(key, embedding)
     return embedding

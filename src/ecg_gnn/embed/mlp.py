@@ -38,6 +38,7 @@ class MLPEmbedder:
         dropout: Dropout rate.
         train: Steps, learning rate and precision.
         device: Where to train.
+        rows_at_once: With more rows than that, training goes by batches of rows.
         progress: Told how training goes.
 
     Examples:
@@ -54,6 +55,7 @@ class MLPEmbedder:
     dropout: float = 0.2
     train: TrainConfig = field(default_factory=TrainConfig)
     device: str = "cpu"
+    rows_at_once: int = ROWS_AT_ONCE
     progress: Progress | None = field(default=None, compare=False, repr=False)
     network: Network | None = field(default=None, compare=False, repr=False)
 
@@ -66,19 +68,27 @@ class MLPEmbedder:
 
     def fit_together(self, fits: Sequence[Fit]) -> list["MLPEmbedder"]:
         """One network for each, trained at the same time where a GPU has room."""
-        trainings = [self._training(*fit) for fit in fits]
+        moved: dict[int, Tensor] = {}  # features of many rows, once for all splits
+        trainings = [self._training(*fit, moved) for fit in fits]
         train_together(trainings, progress=self.progress)
         return [replace(self, network=training.network) for training in trainings]
 
-    def _training(self, data: Data, split: SplitMasks, seed: int) -> Training:
+    def _training(
+        self, data: Data, split: SplitMasks, seed: int, moved: dict[int, Tensor]
+    ) -> Training:
         used = split.train_mask | split.val_mask
         num_used = int(used.sum())
         kind: type[Training] = RowTraining
         graph = no_graph(0)  # batches bring their own
-        if num_used <= ROWS_AT_ONCE:
+        if num_used <= self.rows_at_once:
             data = Data(x=data.x[used], y=data.y[used])
             split = _Masks(split.train_mask[used], split.val_mask[used])
             graph, kind = no_graph(num_used), Training
+        else:
+            place = data.x.data_ptr()
+            if place not in moved:
+                moved[place] = data.x.to(self.device)
+            data = Data(x=moved[place], y=data.y)
         return network_training(
             data,
             split,
@@ -99,7 +109,7 @@ class MLPEmbedder:
         assert self.network is not None, "embed before fit"
         # Each distinct row once: a matrix product may round equal rows differently at
         # its edges, and then nodes that are the same would not tie in step 2.
-        if data.num_nodes <= ROWS_AT_ONCE:
+        if data.num_nodes <= self.rows_at_once:
             rows, inverse = torch.unique(data.x, dim=0, return_inverse=True)
             return represent(self.network, rows, [no_graph(rows.size(0))])[inverse]
         groups = distinct_rows(data.x)

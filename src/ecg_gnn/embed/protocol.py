@@ -1,12 +1,15 @@
 """What an embedder is, and what it may see."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
+
+from ecg_gnn.checks import InputError
 
 HIDDEN = -1
 """The label of a node whose class an embedder must not know."""
@@ -91,6 +94,18 @@ def hide_labels(data: Data, split: SplitMasks) -> Data:
     visible = copy.copy(data)  # features and edges are not worth a second copy
     visible.y = data.y.masked_fill(~shown, HIDDEN)
     return visible
+
+
+@contextmanager
+def unchanged(data: Data, embedder: Embedder) -> Iterator[None]:
+    """Refuse an embedder that writes into the features or edges, which all share."""
+    before = [tensor._version for tensor in (data.x, data.edge_index)]
+    yield
+    if [tensor._version for tensor in (data.x, data.edge_index)] != before:
+        raise InputError(
+            f"'embedder' must leave data.x and data.edge_index as they are (got "
+            f"{type(embedder).__name__}, which writes into them)"
+        )
 
 
 def show_to(embedder: Embedder, data: Data, split: SplitMasks) -> Data:

@@ -25,6 +25,7 @@ from ecg_gnn.evolve.streamed.rows import Embeddings
 
 JOINT_ROWS = 20_000
 """Up to so many rows one process searches alone: it has done before others would."""
+_FAILED = -2.0
 _METHODS: tuple[Method, ...] = get_args(Method)
 
 
@@ -129,15 +130,20 @@ def _share_out(
 
 
 def _told_by_first(search: Callable[[], KnnGraph], device: torch.device) -> KnnGraph:
-    """The first process's graph; the others wait for it as long as it takes."""
-    found = search() if dist.get_rank() == 0 else None
-    said = torch.zeros(3, dtype=torch.float64, device=device)
-    if found is not None:
-        recall = -1.0 if found.recall is None else found.recall
-        numbers = (found.edge_index.size(1), _METHODS.index(found.method), recall)
-        said = said.new_tensor(numbers)
-    dist.broadcast(said, 0)
+    """The first process's graph; the others wait as long as their group lets them."""
+    said = torch.full((3,), _FAILED, dtype=torch.float64, device=device)
+    found = None
+    try:
+        if dist.get_rank() == 0:
+            found = search()
+            recall = -1.0 if found.recall is None else found.recall
+            numbers = (found.edge_index.size(1), _METHODS.index(found.method), recall)
+            said = said.new_tensor(numbers)
+    finally:  # an error is told, too: nobody shall wait for a graph that never comes
+        dist.broadcast(said, 0)
     num_edges, method, recall = said.tolist()
+    if num_edges == _FAILED:
+        raise RuntimeError("the kNN search failed in the first process, which says why")
     edges = torch.empty((2, int(num_edges)), dtype=torch.long, device=device)
     if found is not None:
         edges = found.edge_index.contiguous()

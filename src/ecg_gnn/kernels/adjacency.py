@@ -56,7 +56,9 @@ class Adjacency:
             source = torch.cat([source, nodes[without]])
             target = torch.cat([target, nodes[without]])
         order = lexicographic_order(source, target, num_nodes)
-        if order is not None:
+        if order is None:  # a copy all the same: the caller's tensor may change
+            source = source.clone(memory_format=torch.contiguous_format)
+        else:
             source, target = source[order], target[order]
         return cls._of_order(Order(offsets_of(target, num_nodes), source), num_nodes)
 

@@ -37,7 +37,7 @@ def distinct_rows(grid: Tensor) -> Tensor:
     """
     weights = mix(torch.arange(grid.size(1), device=grid.device))
     elements = _CUDA_HASH_ELEMENTS if grid.is_cuda else _HASH_ELEMENTS
-    size = max(1, elements // grid.size(1))
+    size = max(1, elements // max(1, grid.size(1)))
     hashes = torch.cat([(_whole(g) * weights).sum(1) for g in grid.split(size)])
     groups: Tensor
     distinct, groups = torch.unique(hashes, return_inverse=True)
@@ -63,5 +63,6 @@ def first_of_group(groups: Tensor) -> Tensor:
 def _whole(rows: Tensor) -> Tensor:
     """Whole numbers, equal for equal numbers: 0.0 is -0.0."""
     if rows.dtype == torch.float32:
-        return (rows + 0.0).view(torch.int32).long()
+        bits = (rows + 0.0).view(torch.int32).long()
+        return bits ^ (bits >> 23)  # the low ones of round numbers are all zero
     return rows.long()

@@ -125,7 +125,7 @@ def _past_the_paper(config: RunConfig) -> str:
     """Options that go past the paper, each with what it means for predictions."""
     told = {
         "The weak classifier is cross-fitted: a node's neighbours are found by a model "
-        "that never saw its class.": config.embed.cross_fit,
+        "that was not trained on its class.": config.embed.cross_fit,
         f"Neighbours were found by an approximate index ({config.evolve.knn}); those "
         "of new nodes are found exactly.": config.evolve.knn in ("ivf", "hnsw"),
         "A gate weighs the graphs node by node.": config.model.gate != "none",

@@ -64,6 +64,7 @@ class RowTraining(Training):
         state.optimizer.step()
         return loss.detach()
 
+    @torch.no_grad()
     def _score_if_due(self) -> Tensor:
         task, step = self.task, self.state.done + 1
         if step % self._eval_every and step != self.config.steps:

@@ -76,6 +76,8 @@ def _pattern(
     adjacency: Adjacency, offsets: Tensor, other: Tensor, place: Tensor | None
 ) -> _Pattern:
     kept = adjacency.kept
+    for ids in (offsets, other, place):
+        assert ids is None or ids.is_contiguous(), "kernels read one after another"
     return _Pattern(
         adjacency.num_nodes,
         offsets.data_ptr(),

@@ -44,7 +44,8 @@ class CPGNN(SpecialisedNet):
     is trained first.
 
     The loss gains ``prior_weight`` times the cross-entropy of p on training nodes, and
-    ``sum_i |sum_j H_ij|``, which is zero while H is the centred doubly stochastic one.
+    ``sum_i |sum_j H_ij|``, which is zero while H is the centred doubly stochastic one
+    (sums below 1e-5 count as zero).
 
     Args:
         sizes: ``num_layers`` is K.
