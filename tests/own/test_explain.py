@@ -5,8 +5,10 @@ from dataclasses import replace
 
 import pytest
 import torch
+from matplotlib.figure import Figure
 
 from ecg_gnn.checks import InputError
+from ecg_gnn.own import picture
 from ecg_gnn.own.defaults import FitOptions
 from ecg_gnn.own.explaining import explain_node
 from ecg_gnn.own.fitting import fit_model
@@ -67,3 +69,17 @@ def test_picture(model, tmp_path):
     alone = replace(found, neighbours=(), degrees={"input": 0})
     draw_explanation(alone, model.classes, tmp_path / "alone.svg")
     assert [path.name for path in sorted(tmp_path.iterdir())] == ["alone.svg", "p.png"]
+
+
+def test_lines_of_all_graphs_have_one_scale(model):
+    """A graph that does next to nothing must not look as if it did."""
+    found = explain_node(model, "n030", most=3)
+    strong, weak = found.neighbours[0], found.neighbours[-1]
+    rows = (
+        replace(strong, graph="input", effect=0.5),
+        replace(weak, graph="evolved", effect=0.001),
+    )
+    found = replace(found, neighbours=rows, degrees={"input": 1, "evolved": 1})
+    figure = picture._figure(Figure, found, model.classes)
+    thick, thin = (axis.lines[0].get_linewidth() for axis in figure.axes)
+    assert thick > 8 * thin

@@ -59,7 +59,8 @@ def _figure(kind: Any, found: Explanation, classes: tuple[str, ...]) -> Any:
 def _panel(
     axis: Any, found: Explanation, rows: list[Neighbour], colours: dict[str, str]
 ) -> None:
-    strongest = max((abs(row.effect) for row in rows), default=0.0) or 1.0
+    # One scale for all panels: a graph that does nothing must not look as if it did.
+    strongest = max((abs(row.effect) for row in found.neighbours), default=0.0) or 1.0
     for place, row in enumerate(rows):
         angle = math.pi / 2 - 2 * math.pi * place / len(rows)
         x, y = math.cos(angle), math.sin(angle)
@@ -90,5 +91,12 @@ def _legend(figure: Any, colours: dict[str, str], found: Explanation) -> None:
         Line2D([], [], marker="o", linestyle="", color=colour, label=name)
         for name, colour in colours.items()
         if name in present
+    ]
+    hollow = Line2D([], [], marker="o", linestyle="", color="0.5", mfc="white")
+    hollow.set_label("class predicted, not known")
+    marks += [
+        hollow,
+        Line2D([], [], color="0.5", linewidth=3, label="speaks for it (thick: much)"),
+        Line2D([], [], color="0.5", linestyle="--", label="speaks against it"),
     ]
     figure.legend(handles=marks, loc="outside lower center", ncols=min(len(marks), 6))
