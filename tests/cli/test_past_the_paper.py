@@ -1,6 +1,7 @@
 """``ecg-gnn run`` and ``fit`` with cross-fitting, weights, gate and label input."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -44,6 +45,10 @@ def test_a_fit_takes_those_that_new_nodes_can_have(ecg_gnn):
     assert status == 0, err
     used = json.loads(out)["config"]
     assert (used["embed"]["cross_fit"], used["evolve"]["knn"]) == (2, "exact")
+    card = Path("model", "MODEL_CARD.md").read_text(encoding="utf-8")
+    assert "| ECG (mlp), cross-fitted, gated + labels |" in card
+    assert "| plain GNN (baseline) + labels |" in card
+    assert "| identity control (self-loops), gated + labels |" in card
     assert (used["model"]["gate"], used["train"]["label_input"]) == ("node", 0.5)
     status, out, err = ecg_gnn("predict", "model", "--all", "--out", "all.csv")
     assert status == 0, err

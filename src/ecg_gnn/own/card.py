@@ -78,13 +78,23 @@ def score_rows(model: Model) -> tuple[list[str], list[list[str]]]:
         del shown["accuracy"]
     rows = [
         [
-            NAMES.get(name, f"ECG ({name})"),
+            _row_name(model, name),
             *(f"{found['test'][key]:.4f}" for key in shown),
             f"{found['val']['score']:.4f}",
         ]
         for name, found in model.metrics.items()
     ]
     return ["variant", *shown.values(), f"validation {metric}"], rows
+
+
+def _row_name(model: Model, variant: str) -> str:
+    """A variant with those options past the paper that it reads."""
+    config, name = model.classifier.config, NAMES.get(variant, f"ECG ({variant})")
+    if variant not in NAMES and config.embed.cross_fit:
+        name += ", cross-fitted"
+    if variant != "none" and config.model.gate != "none":
+        name += ", gated"
+    return name + (" + labels" if config.train.label_input else "")
 
 
 def _scores(model: Model) -> str:
