@@ -11,10 +11,9 @@ from torch_geometric.data import Data
 from ecg_gnn.embed import BGRLEmbedder, Embedder, MLPEmbedder, TrainedModelEmbedder
 from ecg_gnn.evolve.memory import available_bytes
 from ecg_gnn.scale.advice import explaining, narrower, room_for, size_of
-from ecg_gnn.scale.room import Step
+from ecg_gnn.scale.room import FLOAT, PER_EDGE, Step
 from ecg_gnn.train import ROWS_AT_ONCE
 
-_FLOAT, _PER_EDGE = 4, 96
 _STATES_PER_LAYER = 5  # product, sum over neighbours, two of the norm, activation
 
 
@@ -84,7 +83,7 @@ class EmbeddingAdvice:
         if isinstance(embedder, MLPEmbedder):
             rows = min(num_nodes, ROWS_AT_ONCE)
             step = Step(nodes=[rows] * (num_layers + 1), edges=0, num_graphs=1)
-            size = step.bytes_at(width, features) + _FLOAT * num_nodes * width
+            size = step.bytes_at(width, features) + FLOAT * num_nodes * width
             return Need("MLP", size, width, "--embed-hidden")
         num_graphs = 2 if "ecg_edge_index" in self.data else 1
         if num_graphs == 2:
@@ -102,4 +101,4 @@ def _bgrl_bytes(
     online = _STATES_PER_LAYER * sum(embedder.widths)
     predictor = 2 * embedder.predictor_channels + 2 * out
     per_view = features + online + out + predictor
-    return _FLOAT * num_nodes * (features + 2 * per_view) + 2 * _PER_EDGE * edges
+    return FLOAT * num_nodes * (features + 2 * per_view) + 2 * PER_EDGE * edges

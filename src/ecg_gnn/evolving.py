@@ -146,6 +146,9 @@ def evolve_graph(
     Spaces of different models are not comparable, and here nothing is compared across
     them: the edges into a node come from one space alone.
 
+    Where torch.distributed runs, all processes must call this: one embeds first, and
+    they search together.
+
     Args:
         name: Which embedding or control.
         dataset: The graph.

@@ -10,6 +10,7 @@ from torch import Tensor
 from ecg_gnn.checks import InputError
 from ecg_gnn.kernels.adjacency import Adjacency
 from ecg_gnn.kernels.order import EdgeWeight
+from ecg_gnn.kernels.sorting import lexicographic_order
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,9 +49,10 @@ class WeightedAdjacency(Adjacency):
                 f"{edge_weight.min() if edge_weight.numel() else 'none'})"
             )
         source, target = edge_index.long()
-        order = torch.argsort(target * num_nodes + source, stable=True)
+        order = lexicographic_order(source, target, num_nodes)
+        weight = edge_weight.float()
         shared = {each.name: getattr(plain, each.name) for each in fields(plain)}
-        return cls(**shared, edge_weight=edge_weight.float()[order])
+        return cls(**shared, edge_weight=weight if order is None else weight[order])
 
     @cached_property
     def _kept_weight(self) -> EdgeWeight:

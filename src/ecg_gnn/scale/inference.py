@@ -12,10 +12,10 @@ from ecg_gnn.scale import blocks, processes
 from ecg_gnn.scale.advice import narrower, room_for, size_of
 from ecg_gnn.scale.batch import Neighbourhood, WholeGraph
 from ecg_gnn.scale.inputs import NodeInputs
+from ecg_gnn.scale.room import FLOAT, PER_EDGE
 from ecg_gnn.scale.sampler import NODE, GraphSampler
 
 Near = tuple[Neighbourhood, list[GraphInput]]
-_FLOAT, _BYTES_PER_EDGE = 4, 96
 
 
 class LayerwiseInference:
@@ -79,8 +79,8 @@ class LayerwiseInference:
         num_nodes, device = self._sampler.num_nodes, self._device
         # A block's inputs, messages and states; of all nodes, two layers' states.
         block = min(num_nodes, self._rows_per_block) * (features + 4 * width)
-        edges = _BYTES_PER_EDGE * self._rows_per_block
-        needed = _FLOAT * (block + 2 * num_nodes * width) + edges
+        edges = PER_EDGE * self._rows_per_block
+        needed = FLOAT * (block + 2 * num_nodes * width) + edges
         free = available_bytes(device)
         share = room_for(needed, free) / needed
         return (

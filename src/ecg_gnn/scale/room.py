@@ -7,9 +7,11 @@ from itertools import accumulate
 from ecg_gnn.nn import GraphInput, Network
 from ecg_gnn.scale.batch import Neighbourhood
 
-_FLOAT = 4
+FLOAT = 4
+"""Bytes of a number."""
 _COPIES_OF_WEIGHTS = 6  # themselves, gradient, two moments, the best, a cast
-_PER_EDGE = 96  # both orders, weights, scores of heads
+PER_EDGE = 96
+"""Bytes: both orders, weights, scores of heads."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,4 +79,4 @@ class Step:
         made = sum(self.nodes[1:]) * (3 + 4 * self.num_graphs)
         rows = self.nodes[0] * (features + 3 * width) + (read + made) * width
         numbers = rows + _COPIES_OF_WEIGHTS * weights
-        return _FLOAT * numbers + _PER_EDGE * self.edges
+        return FLOAT * numbers + PER_EDGE * self.edges

@@ -20,7 +20,7 @@ _RUNS_BEFORE_RECORDING = 1  # in it kernels are compiled, workspaces and moments
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """Garbage waits: freeing an older recording would spoil the one being made."""
+    """Garbage waits: freeing an older recording may spoil the one being made."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
