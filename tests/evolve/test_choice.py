@@ -26,8 +26,9 @@ def _faiss(monkeypatch):
         (300_000, 512, "cpu", "exact"),
         (500_000, 512, "cpu", "ivf"),
         (500_000, 16, "cpu", "exact"),
-        (10_000_000, 512, "cuda", "exact"),
-        (30_000_000, 512, "cuda", "ivf"),
+        (1_000_000, 512, "cuda", "exact"),
+        (3_000_000, 64, "cuda", "exact"),
+        (10_000_000, 16, "cuda", "ivf"),
     ],
 )
 def test_auto_is_exact_while_that_takes_minutes(num_nodes, dim, device, want):
@@ -41,7 +42,18 @@ def test_auto_counts_on_streaming_where_memory_is_short():
 
 def test_an_h200_has_room_for_ten_million_rows():
     budget = int(0.8 * 139 * 2**30)
-    assert choose_method("auto", 10_000_000, 512, "cuda", budget) == "exact"
+    assert choose_method("ivf", 10_000_000, 512, "cuda", budget) == "ivf"
+    with pytest.raises(InputError, match=r"which needs 162.1 GiB where 111.2 GiB are"):
+        choose_method("ivf", 20_000_000, 512, "cuda", budget)
+    with pytest.warns(UserWarning, match=r"needs 162.1 GiB, 111.2 GiB are free"):
+        assert choose_method("auto", 20_000_000, 512, "cuda", budget) == "exact"
+
+
+def test_a_gpu_needs_faiss_for_a_small_world_only(monkeypatch):
+    monkeypatch.setattr(choice, "faiss_installed", lambda: False)
+    assert choose_method("auto", 10_000_000, 32, "cuda", PLENTY) == "ivf"
+    with pytest.raises(InputError, match="'knn' 'hnsw' needs the package 'faiss'"):
+        choose_method("hnsw", 1000, 32, "cuda", PLENTY)
 
 
 def test_auto_without_faiss_says_how_long_it_takes(monkeypatch):

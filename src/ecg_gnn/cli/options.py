@@ -113,9 +113,9 @@ EdgeWeights = Annotated[
 Knn = Annotated[
     str | None,
     typer.Option(
-        help="How neighbours are found: exact; ivf or hnsw (approximate, by faiss; the "
-        "recall is measured and recorded); auto (exact up to 100,000 nodes, and beyond "
-        "while that takes minutes).",
+        help="How neighbours are found: exact; ivf or hnsw (approximate, by an index; "
+        "the recall is measured and recorded); auto (exact up to 100,000 nodes, and "
+        "beyond while that takes minutes).",
         rich_help_panel=STEP_2,
     ),
 ]

@@ -6,7 +6,9 @@ from typing import Literal, get_args
 import torch
 
 from ecg_gnn.checks import InputError, MissingExtraError, check_choice
-from ecg_gnn.evolve.approximate.index import faiss_installed, index_bytes
+from ecg_gnn.evolve.approximate.index import Kind, faiss_installed
+from ecg_gnn.evolve.approximate.search import runs_on_gpu
+from ecg_gnn.evolve.approximate.sizes import index_bytes
 from ecg_gnn.evolve.memory import available_bytes, fits_in_memory
 from ecg_gnn.evolve.rates import exact_seconds
 
@@ -17,9 +19,12 @@ Method = Literal["exact", "ivf", "hnsw"]
 
 EXACT_NODES = 100_000
 """Up to so many nodes ``auto`` is exact everywhere, however wide they are."""
-EXACT_SECONDS = 600
-"""Beyond that, as long as an exact search is estimated to take no longer."""
-_HOST = torch.device("cpu")  # where an index is
+EXACT_SECONDS = {"cpu": 600, "cuda": 10}
+"""Beyond that, as long as an exact search is estimated to take no longer. On a GPU it
+takes many times as long where embeddings are so dense that half precision cannot tell
+them apart (10,000,000 x 16 of a trained MLP: not done after 470 s on an H200, where
+random rows would take a minute)."""
+_HOST = torch.device("cpu")
 
 
 def choose_method(
@@ -39,17 +44,19 @@ def choose_method(
     """
     check_choice("knn", knn, get_args(Knn))
     if knn in ("ivf", "hnsw"):
-        _check_index(knn, num_nodes, dim)
+        _check_index(knn, num_nodes, dim, device, budget)
         return knn
     in_memory = fits_in_memory(num_nodes, dim, budget, on_gpu=device == "cuda")
     seconds = exact_seconds(num_nodes, dim, device, in_memory=in_memory)
-    if knn == "exact" or num_nodes <= EXACT_NODES or seconds <= EXACT_SECONDS:
+    limit = EXACT_SECONDS.get(device, EXACT_SECONDS["cpu"])
+    if knn == "exact" or num_nodes <= EXACT_NODES or seconds <= limit:
         return "exact"
-    needed, free = index_bytes(num_nodes, dim), available_bytes(_HOST)
-    if faiss_installed() and needed <= free:
+    installed = _installed("ivf", device)
+    needed, free = _needed_and_free("ivf", num_nodes, dim, device, budget)
+    if installed and needed <= free:
         return "ivf"
     reason = "pip install 'ecg-gnn[ann]' for an approximate search"
-    if faiss_installed():
+    if installed:
         reason = f"an approximate search needs {_gib(needed)}, {_gib(free)} are free"
     warnings.warn(
         f"exact kNN among {num_nodes:,} × {dim} embeddings takes about "
@@ -59,16 +66,30 @@ def choose_method(
     return "exact"
 
 
-def _check_index(knn: str, num_nodes: int, dim: int) -> None:
-    if not faiss_installed():
-        raise MissingExtraError("faiss", "ann", f"'knn' {knn!r}")
-    needed, free = index_bytes(num_nodes, dim), available_bytes(_HOST)
+def _check_index(
+    kind: Kind, num_nodes: int, dim: int, device: str, budget: int
+) -> None:
+    if not _installed(kind, device):
+        raise MissingExtraError("faiss", "ann", f"'knn' {kind!r}")
+    needed, free = _needed_and_free(kind, num_nodes, dim, device, budget)
     if needed > free:
         raise InputError(
             f"'knn' must be exact, which needs less memory, or the embeddings narrower "
-            f"by a factor of {needed / max(1, free):.1f} (got {knn!r}, which needs "
+            f"by a factor of {needed / max(1, free):.1f} (got {kind!r}, which needs "
             f"{_gib(needed)} where {_gib(free)} are free)"
         )
+
+
+def _installed(kind: Kind, device: str) -> bool:
+    return runs_on_gpu(kind, device) or faiss_installed()
+
+
+def _needed_and_free(
+    kind: Kind, num_nodes: int, dim: int, device: str, budget: int
+) -> tuple[int, int]:
+    if runs_on_gpu(kind, device):
+        return index_bytes(num_nodes, dim, on_gpu=True), budget
+    return index_bytes(num_nodes, dim), available_bytes(_HOST)
 
 
 def duration(seconds: float) -> str:

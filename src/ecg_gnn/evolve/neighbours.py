@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from ecg_gnn.checks import check_choice
-from ecg_gnn.evolve.approximate.index import Kind, index_bytes
-from ecg_gnn.evolve.approximate.search import search_approximately
+from ecg_gnn.evolve.approximate.index import Kind
+from ecg_gnn.evolve.approximate.search import runs_on_gpu, search_approximately
+from ecg_gnn.evolve.approximate.sizes import index_bytes
 from ecg_gnn.evolve.canonical import GridRule, canonicalise
 from ecg_gnn.evolve.choice import Knn, Method, choose_method
 from ecg_gnn.evolve.memory import fits_in_memory, memory_budget, out_of_memory
@@ -93,15 +94,17 @@ class Search:
         return Found(finished.collect().to(where), "exact")
 
     def _approximately(self, rows: Rows, method: Kind) -> Found:
+        on_gpu = runs_on_gpu(method, self.device.type)
         try:
-            z = rows.read(0, rows.num_nodes, torch.device("cpu"))
+            where = self.device if on_gpu else torch.device("cpu")
+            z = rows.read(0, rows.num_nodes, where)
             task = self._task(z, self._counter(rows.num_nodes))
             found, recall = search_approximately(task, method, self.seed)
             return Found(found.to(self.device), method, recall)
         except (MemoryError, RuntimeError) as error:
             if not out_of_memory(error):
                 raise
-        needed = index_bytes(rows.num_nodes, rows.dim)
+        needed = index_bytes(rows.num_nodes, rows.dim, on_gpu=on_gpu)
         raise MemoryError(
             f"an approximate kNN search ({method}) among {rows.num_nodes:,} × "
             f"{rows.dim} embeddings takes about {needed >> 20} MiB: 'knn' exact goes "

@@ -1,1 +1,1 @@
-"""Approximate search by faiss, with its recall measured."""
+"""Approximate search, on CPUs by faiss, with its recall measured."""

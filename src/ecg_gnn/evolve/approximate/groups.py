@@ -25,8 +25,10 @@ class Groups:
     def nodes_of(self, groups: Tensor) -> tuple[Tensor, Tensor]:
         """All members of some groups, and the place of each one's group: [n], [n]."""
         sizes = self.sizes[groups]
-        place = torch.arange(groups.numel()).repeat_interleave(sizes)
-        within = torch.arange(place.numel()) - (sizes.cumsum(0) - sizes)[place]
+        place = torch.arange(groups.numel(), device=groups.device)
+        place = place.repeat_interleave(sizes)
+        within = torch.arange(place.numel(), device=groups.device)
+        within -= (sizes.cumsum(0) - sizes)[place]
         return self.members[self.first[groups][place] + within], place
 
 
@@ -77,7 +79,7 @@ def choose_nodes(
         order = (row * groups.of_node.numel() + nodes).argsort()
         row, place, nodes = row[order], place[order], nodes[order]
         start = widths[some].cumsum(0) - widths[some]
-        column = torch.arange(row.numel()) - start[row]
+        column = torch.arange(row.numel(), device=row.device) - start[row]
         shape = (some.numel(), int(widths[some].max()))
         ids = nodes.new_full(shape, NOBODY)
         ids[row, column] = nodes
@@ -96,7 +98,8 @@ def _tables(widths: Tensor) -> Iterator[Tensor]:
     """Rows of similar widths, as many at a time as a table may have cells for."""
     order = widths.argsort(stable=True)
     while order.numel():
-        cells = torch.arange(1, order.numel() + 1) * widths[order]
+        place = torch.arange(1, order.numel() + 1, device=order.device)
+        cells = place * widths[order]
         count = max(1, int((cells <= _TABLE_CELLS).sum()))
         yield order[:count]
         order = order[count:]

@@ -1,6 +1,5 @@
 """Indexes of faiss, sized by how many rows they hold."""
 
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -10,16 +9,12 @@ import torch
 from torch import Tensor
 
 from ecg_gnn.checks import MissingExtraError
+from ecg_gnn.evolve.approximate.sizes import LINKS, TRAINED_PER_CELL, num_cells
 from ecg_gnn.evolve.canonical import Canonical
 
 Kind = Literal["ivf", "hnsw"]
-_CELLS_PER_ROOT = 4
-_ROWS_PER_CELL = 39
-"""Fewer, and faiss finds that too few to place a cell by."""
-_TRAINED_PER_CELL = 64
-_LINKS, _BUILD_EFFORT = 32, 100
+_BUILD_EFFORT = 100
 _FIRST_EFFORT, _MOST_EFFORT = 64, 4096
-_BYTES_PER_LINK = 10
 _ROWS_AT_A_TIME = 16_384
 
 
@@ -28,23 +23,20 @@ def faiss_installed() -> bool:
     return find_spec("faiss") is not None
 
 
-def index_bytes(num_nodes: int, dim: int) -> int:
-    """What an approximate search holds, roughly: rows on the grid and in the index."""
-    return num_nodes * (8 * dim + 2 * _LINKS * _BYTES_PER_LINK)
-
-
 class Index:
     """Rows that can be searched, with more or less effort.
 
     Attributes:
         effort: How many cells are looked into, or how long the list of candidates is.
         most: What it cannot usefully exceed.
+        order: All rows, in the order in which to search.
     """
 
     def __init__(self, kind: Kind, canonical: Canonical, seed: int) -> None:
         if not faiss_installed():
             raise MissingExtraError("faiss", "ann", f"'knn' {kind!r}")
         self.kind, self.canonical = kind, canonical
+        self.order = torch.arange(canonical.num_nodes)
         seed %= 1 << 31  # as wide as its seeds are
         if kind == "ivf":
             self.effort, self.most = 1, num_cells(canonical.num_nodes)
@@ -54,7 +46,7 @@ class Index:
             self._index = self._small_world(seed)
         # Several threads would link rows in an order of their own.
         with _threads(1 if kind == "hnsw" else torch.get_num_threads()):
-            for rows in torch.arange(canonical.num_nodes).split(_ROWS_AT_A_TIME):
+            for rows in self.order.split(_ROWS_AT_A_TIME):
                 self._index.add(self._rows(rows))
 
     def _inverted_file(self, seed: int) -> Any:
@@ -68,10 +60,10 @@ class Index:
         metric = self._centres.metric_type
         index = faiss.IndexIVFFlat(self._centres, dim, self.most, metric)
         index.cp.seed = seed
-        index.cp.max_points_per_centroid = _TRAINED_PER_CELL
+        index.cp.max_points_per_centroid = TRAINED_PER_CELL
         generator = torch.Generator().manual_seed(seed)
         some = torch.randperm(self.canonical.num_nodes, generator=generator)
-        some = some[: _TRAINED_PER_CELL * self.most].sort().values
+        some = some[: TRAINED_PER_CELL * self.most].sort().values
         with _threads(torch.get_num_threads()):
             index.train(self._rows(some))
         return index
@@ -81,7 +73,7 @@ class Index:
 
         euclidean = self.canonical.euclidean
         metric = faiss.METRIC_L2 if euclidean else faiss.METRIC_INNER_PRODUCT
-        index = faiss.IndexHNSWFlat(self.canonical.grid.size(1), _LINKS, metric)
+        index = faiss.IndexHNSWFlat(self.canonical.grid.size(1), LINKS, metric)
         index.hnsw.efConstruction = _BUILD_EFFORT
         index.hnsw.rng = faiss.RandomGenerator(seed)  # type: ignore[attr-defined]
         return index
@@ -98,12 +90,6 @@ class Index:
 
     def _rows(self, rows: Tensor) -> Any:
         return self.canonical.rows(rows).float().numpy()
-
-
-def num_cells(num_nodes: int) -> int:
-    """Cells of an inverted file: some roots of the number of rows."""
-    most = num_nodes // _ROWS_PER_CELL
-    return max(1, min(_CELLS_PER_ROOT * math.isqrt(num_nodes), most))
 
 
 @contextmanager

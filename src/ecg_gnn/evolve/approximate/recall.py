@@ -6,7 +6,7 @@ from ecg_gnn.evolve.canonical import Canonical
 from ecg_gnn.evolve.streamed.best import Best
 from ecg_gnn.evolve.streamed.pieces import Piece
 
-_TILE = 1024
+_TILE, _CUDA_TILE = 1024, 1 << 17
 
 
 class Truth:
@@ -14,7 +14,8 @@ class Truth:
 
     def __init__(self, canonical: Canonical, nodes: Tensor, k: int) -> None:
         self.canonical, self.nodes, self.k = canonical, nodes, k
-        best = Best(nodes, canonical.take(nodes), k, _TILE)
+        tile = _CUDA_TILE if nodes.is_cuda else _TILE
+        best = Best(nodes, canonical.take(nodes), k, tile)
         best.offer(Piece(0, canonical))
         self.kth = best.kth.clone()
 

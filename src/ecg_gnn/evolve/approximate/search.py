@@ -1,4 +1,4 @@
-"""k nearest neighbours by an index: candidates from faiss, order and ties from us."""
+"""k nearest neighbours by an index: candidates from it, order and ties from us."""
 
 import math
 import warnings
@@ -7,6 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from ecg_gnn.evolve.approximate.cells import Cells
 from ecg_gnn.evolve.approximate.groups import Candidates, Groups, choose_nodes
 from ecg_gnn.evolve.approximate.index import Index, Kind
 from ecg_gnn.evolve.approximate.recall import Truth
@@ -24,7 +25,7 @@ SAMPLE = 1_000
 _TUNED_ON = 256
 _GROWTH = 1.4
 """Of the effort, until enough is found."""
-_GROUPS_AT_A_TIME = 8192
+_GROUPS_AT_A_TIME, _CUDA_GROUPS_AT_A_TIME = 8192, 1 << 18
 _TILE = 1024
 
 
@@ -41,6 +42,7 @@ def search_approximately(task: Task, kind: Kind, seed: int) -> Approximate:
     search = _Search(task, Groups(canonical.grid), kind, seed)
     generator = torch.Generator().manual_seed(derive_seed(seed, "recall"))
     order = torch.randperm(canonical.num_nodes, generator=generator)
+    order = order.to(canonical.grid.device)
     search.tune(Truth(canonical, order[-_TUNED_ON:], k))
     neighbours = search.all_neighbours()
     measured = order[:SAMPLE].sort().values
@@ -54,11 +56,21 @@ def search_approximately(task: Task, kind: Kind, seed: int) -> Approximate:
     return Approximate(neighbours, recall)
 
 
+def runs_on_gpu(kind: Kind, device: str) -> bool:
+    """Whether rows on a device are searched there; else faiss has them in memory."""
+    return kind == "ivf" and device == "cuda"
+
+
 class _Search:
     def __init__(self, task: Task, groups: Groups, kind: Kind, seed: int) -> None:
         self.task, self.groups, self.k = task, groups, task.k
         self.rows: Canonical = task.canonical.take(groups.leaders)
-        self.index = Index(kind, self.rows, derive_seed(seed, "index"))
+        own = derive_seed(seed, "index")
+        self.index: Index | Cells
+        if runs_on_gpu(kind, task.canonical.grid.device.type):
+            self.index = Cells(self.rows, own)
+        else:
+            self.index = Index(kind, self.rows, own)
 
     def tune(self, truth: Truth) -> None:
         """Raise the effort until enough of the true neighbours are candidates."""
@@ -79,9 +91,10 @@ class _Search:
     def all_neighbours(self) -> Tensor:
         """Neighbours of all nodes [N, k]; where there are too few candidates, exact."""
         num_nodes = self.task.canonical.num_nodes
-        found = torch.empty((num_nodes, self.k), dtype=torch.long)
+        found = self.index.order.new_empty((num_nodes, self.k))
+        size = _CUDA_GROUPS_AT_A_TIME if found.is_cuda else _GROUPS_AT_A_TIME
         lacking = []
-        for own in torch.arange(self.rows.num_nodes).split(_GROUPS_AT_A_TIME):
+        for own in self.index.order.split(size):
             candidates = self._candidates(own)
             kth = candidates.kth(self.k, self.groups.sizes)
             enough = kth > -torch.inf
