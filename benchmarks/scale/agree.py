@@ -6,10 +6,11 @@
 
 Every cell is trained three times on each split: by full-batch steps, by batches, and by
 full-batch steps from another seed. They agree where batches differ from full batches by
-no more than two standard errors, or by no more than seeds do. All have as many epochs:
-a full-batch step is one, batches take one step for each part of the training nodes.
-What is compared is where trainings end, so they must be long enough: the page also has
-the scores after half of the steps.
+no more than two standard errors, or by no more than seeds do. ``--epochs`` are those of
+batches, one step for each part of the training nodes; full batches take as many steps.
+(With as many epochs they would be far from their end when batches are there.) What is
+compared is where trainings end, so they must be long enough: the page also has the
+scores after half of the steps.
 
 On a GPU batches are limited by the processes that draw them (``--workers``), not by the
 GPU; a cell that would begin after ``--minutes`` is left out, and named.
@@ -67,19 +68,16 @@ class Cell:
             found += [summary(result) for _, result in trained]
         return found
 
-    def compare(self, batch_size: int, **batches: Any) -> dict[str, Any]:
+    def compare(self, epochs: int, batch_size: int, **batches: Any) -> dict[str, Any]:
         """Train three times, and see."""
-        full = self.train(self.config)
         num_seeds = int(self.dataset.split(0).train_mask.sum())
-        epochs, per_epoch = known(self.config.train.steps), -(-num_seeds // batch_size)
-        train = replace(
-            self.config.train,
-            steps=epochs * per_epoch,
-            batch_size=batch_size,
-            **batches,
-        )
-        by_batches = self.train(replace(self.config, train=train))
-        reseeded = self.train(replace(self.config, seed=self.config.seed + 1))
+        steps = epochs * -(-num_seeds // batch_size)
+        full_batches = replace(self.config.train, steps=steps)
+        config = replace(self.config, train=full_batches)
+        full = self.train(config)
+        train = replace(full_batches, batch_size=batch_size, **batches)
+        by_batches = self.train(replace(config, train=train))
+        reseeded = self.train(replace(config, seed=config.seed + 1))
         return {
             "dataset": self.dataset.name,
             "model": self.config.model.name,
@@ -178,7 +176,7 @@ def cells(args: argparse.Namespace, dataset: GraphDataset) -> list[Cell]:
                 splits=tuple(range(args.splits)),
                 device=args.device,
                 model=ModelConfig(name=model, hidden=args.hidden),
-                train=FitConfig(steps=args.epochs, lr=args.lr),
+                train=FitConfig(lr=args.lr),
             ),
             dataset,
         )
@@ -202,7 +200,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--datasets", default=",".join(DATASETS))
     parser.add_argument("--models", default=",".join(MODELS))
     parser.add_argument("--splits", type=int, default=5, help="how many")
-    parser.add_argument("--epochs", type=int, default=200)
+    parser.add_argument("--epochs", type=int, default=200, help="of batches")
     parser.add_argument("--lr", type=float, default=1e-2)
     parser.add_argument("--hidden", type=int, default=32)
     parser.add_argument("--batch-size", type=int, default=4096)
@@ -240,7 +238,7 @@ def main() -> None:
             name = f"{cell.dataset.name} {cell.config.model.name} {cell.variant}"
             left_out.append(name)
             continue
-        rows.append(cell.compare(**batches))
+        rows.append(cell.compare(args.epochs, **batches))
         print(table(rows).splitlines()[-1], flush=True)
         if args.json is not None:
             made_with = provenance(cell.config.device)

@@ -22,7 +22,7 @@ from ecg_gnn.train import METRICS, ROWS_AT_ONCE, Training, computing_in
 from ecg_gnn.train.rows import BATCH
 
 FEATURES, EDGES_PER_NODE, CLASSES, HOMOPHILY, SIGNAL = 64, 10, 5, 0.2, 3.0
-EMBED_EPOCHS, K = 5, 10
+K = 10
 HIDDEN, LAYERS, LR = 64, 2, 1e-2
 WARM_UP_NODES = 2_000
 
@@ -40,6 +40,7 @@ class Settings:
         batch_size: Training nodes of a batch; a GPU takes full-batch steps if they fit.
         fanout: Neighbours that a node draws in each of the two graphs.
         embed_width: Of the MLP and its embeddings.
+        embed_epochs: For which the MLP is trained.
     """
 
     nodes: int
@@ -48,6 +49,7 @@ class Settings:
     batch_size: int = 8192
     fanout: int = 4
     embed_width: int = 16
+    embed_epochs: int = 5
 
 
 def run_config(settings: Settings) -> RunConfig:
@@ -72,7 +74,7 @@ def run_config(settings: Settings) -> RunConfig:
             names=("mlp",),
             layers=1,
             hidden=settings.embed_width,
-            steps=EMBED_EPOCHS * -(-num_train // rows),
+            steps=settings.embed_epochs * -(-num_train // rows),
             lr=LR,
         ),
         evolve=EvolveConfig(k=K, knn=settings.knn),
@@ -126,7 +128,8 @@ def measure_size(settings: Settings) -> dict[str, Any]:
     return {
         **asdict(settings),
         **found,
-        "embedding": f"MLP of width {settings.embed_width}, {EMBED_EPOCHS} epochs",
+        "embedding": f"MLP of width {settings.embed_width}, "
+        f"{settings.embed_epochs} epochs",
         "model": f"ECG-SAGE of width {HIDDEN}, {LAYERS} layers",
         "warm_up_s": warm_up,
         "total_s": sum(stage["seconds"] or 0.0 for stage in clock.stages.values()),

@@ -42,6 +42,7 @@ def main() -> None:
     parser.add_argument("--batch-size", type=int, default=Settings.batch_size)
     parser.add_argument("--fanout", type=int, default=Settings.fanout)
     parser.add_argument("--embed-width", type=int, default=Settings.embed_width)
+    parser.add_argument("--embed-epochs", type=int, default=Settings.embed_epochs)
     parser.add_argument("--within", type=float, help="seconds for all sizes together")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -53,6 +54,7 @@ def main() -> None:
             batch_size=given.batch_size,
             fanout=given.fanout,
             embed_width=given.embed_width,
+            embed_epochs=given.embed_epochs,
         )
         write_json(given.json, measure_size(settings))
         return
@@ -94,6 +96,7 @@ def measure_apart(
             "--batch-size": given.batch_size,
             "--fanout": given.fanout,
             "--embed-width": given.embed_width,
+            "--embed-epochs": given.embed_epochs,
         }
         words = [str(word) for pair in options.items() for word in pair]
         subprocess.run(
