@@ -95,11 +95,11 @@ REFUSED = {
     "--out z.npy": "'out' must be another file than 'z.npy'",
     "--embeddings nowhere.npy": "nowhere.npy: must be a whole .npy file",
     "--k 200": "'k' must be in [1, 199] (got 200)",
-    "--knn fast": "must be one of ['auto', 'exact', 'ivf', 'hnsw'] (got 'fast')",
+    "--knn=fast": "'knn' must be one of ['auto', 'exact', 'ivf', 'hnsw'] (got",
     "--memory 0": "'memory' must be in [",
     "--memory 0.00001": "'memory' must be at least",
     "--patience 0": "'patience' must be in [1, 604800.0] (got 0.0)",
-    "--similarity same": "'evolve.similarity' must be one of",
+    "--similarity same": "error: 'similarity' must be one of",
 }
 
 

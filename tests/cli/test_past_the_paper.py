@@ -54,15 +54,15 @@ def test_a_fit_takes_those_that_new_nodes_can_have(ecg_gnn):
     assert status == 0, err
     status, _, err = ecg_gnn(*fit, "--gate", "edge", "--out", "other")
     assert status == 2
-    assert "'model.gate' must be one of" in err
+    assert "error: 'gate' must be one of" in err
 
 
 REFUSED = {
-    "--cross-fit 1": r"'embed.cross_fit' must be in [2, 100] (got 1)",
+    "--cross-fit 1": r"'cross_fit' must be in [2, 100] (got 1)",
     "--cross-fit 2 --symmetric": "'symmetric' must be off with 'cross_fit'",
     "--cross-fit 90": "'cross_fit' must be in [2, 32], the number of training nodes",
-    "--edge-weights cosine": "must be one of ['uniform', 'similarity'] (got 'cosine')",
-    "--gate edge": "'model.gate' must be one of ['none', 'node'] (got 'edge')",
+    "--edge-weights cosine": "'edge_weights' must be one of ['uniform', 'similarity']",
+    "--gate edge": "'gate' must be one of ['none', 'node'] (got 'edge')",
     "--label-input 1": "'label_input' must be in [0, 0.99] (got 1.0)",
     "--gate node --model h2gcn": "'gate' must be one of ['none'] for the model 'h2gcn'",
     "--gate node --model resnet": "'gate' must be one of ['none'] for the model",

@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import sqlite3
 import sys
 import warnings
@@ -18,6 +19,9 @@ _UsageError: Any = next(
 )
 _INTERRUPTED = 130
 _LONGEST = 2_000
+_SETTING = re.compile(r"^'(?:embed|evolve|model|train)\.(\w+)'")
+_OTHER_NAMES = {"weights": "edge_weights"}
+"""Of settings, where they are options."""
 
 
 def main() -> None:
@@ -46,7 +50,7 @@ def _run() -> int:
 
         status = app(standalone_mode=False)
     except InputError as error:
-        return _fail(str(error), 2)
+        return _fail(_as_typed(str(error)), 2)
     except _UsageError as error:  # without a message it was help that was shown
         return _fail(error.format_message(), 2)
     except (KeyboardInterrupt, typer.Abort):
@@ -63,6 +67,16 @@ def _run() -> int:
         kept = "finished trainings are kept, the same command goes on after them"
         return _fail(f"interrupted: {kept}", status)
     return status if isinstance(status, int) else 0
+
+
+def _as_typed(message: str) -> str:
+    """A setting such as model.gate that was given as an option goes by its name."""
+    found = _SETTING.match(message)
+    name = _OTHER_NAMES.get(found[1], found[1]) if found else ""
+    option = f"--{name.replace('_', '-')}"
+    if found and any(word.split("=")[0] == option for word in sys.argv[1:]):
+        return f"'{name}'{message[found.end() :]}"
+    return message
 
 
 def _show_warning(message: Warning | str, *_: object) -> None:
