@@ -1,7 +1,5 @@
 """What the records are to hold in the end, and what of it is not there yet."""
 
-from collections import Counter
-
 from ecg_gnn.study import Only, Selection, Store, load_recipe
 from ecg_gnn.study.expand import Plan, expand
 from ecg_gnn.study.table import model_name, row_name
@@ -62,19 +60,25 @@ def _variant(plan: Plan) -> str:
     return row_name(plan.variant.name, embedding, run_tags(plan.config, embedding))
 
 
-def _trained(store: Store) -> Counter[Key]:
-    found: Counter[Key] = Counter()
+def _trained(store: Store) -> dict[Key, int]:
+    found: dict[Key, int] = {}
     for cell in Selection.of(store).cells:
-        model = model_name(cell.key.backbone, cell.key.model)
-        found[cell.key.dataset, model, cell.label] += len(cell.chosen.records)
+        key = (
+            cell.key.dataset,
+            model_name(cell.key.backbone, cell.key.model),
+            cell.label,
+        )
+        found[key] = max(found.get(key, 0), len(cell.chosen.records))
     return found
 
 
-def _measured(store: Store) -> Counter[Key]:
-    found = [record.configuration for record in store.records(task="statistics")]
-    return Counter(
-        (at.dataset, at.embedding, at.config["evolve"]["self_loops"]) for at in found
-    )
+def _measured(store: Store) -> dict[Key, int]:
+    splits: dict[Key, set[int]] = {}
+    for record in store.records(task="statistics"):
+        at = record.configuration
+        key = (at.dataset, at.embedding, at.config["evolve"]["self_loops"])
+        splits.setdefault(key, set()).add(record.split)
+    return {key: len(found) for key, found in splits.items()}
 
 
 def _named(plans: list[Plan]) -> str:

@@ -10,7 +10,8 @@ no more than two standard errors, or by no more than seeds do. ``--epochs`` are 
 batches, one step for each part of the training nodes; full batches take as many steps.
 (With as many epochs they would be far from their end when batches are there.) What is
 compared is where trainings end, so they must be long enough: the page also has the
-scores after half of the steps.
+scores after half of the steps. Full batches are scored at every step, batches at every
+``--eval-every``-th, as the command does: full batches choose among more.
 
 On a GPU batches are limited by the processes that draw them (``--workers``), not by the
 GPU; a cell that would begin after ``--minutes`` is left out, and named.
@@ -82,6 +83,7 @@ class Cell:
             "dataset": self.dataset.name,
             "model": self.config.model.name,
             "variant": self.variant,
+            "steps": steps,
             "full": full,
             "batches": by_batches,
             "other_seed": reseeded,

@@ -58,6 +58,7 @@ def test_a_fit_takes_those_that_new_nodes_can_have(ecg_gnn):
 
 
 REFUSED = {
+    "--embed-hidden 1 --hidden 64": "'embed_hidden' must be in [2, 1048576] (got 1)",
     "--cross-fit 1": r"'cross_fit' must be in [2, 100] (got 1)",
     "--cross-fit 2 --symmetric": "'symmetric' must be off with 'cross_fit'",
     "--cross-fit 90": "'cross_fit' must be in [2, 32], the number of training nodes",

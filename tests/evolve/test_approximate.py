@@ -10,6 +10,7 @@ from ecg_gnn.evolve import knn_graph, knn_search
 from ecg_gnn.evolve.approximate import groups as groups_module
 from ecg_gnn.evolve.approximate import index as index_module
 from ecg_gnn.evolve.approximate import search as search_module
+from ecg_gnn.evolve.approximate import sizes as sizes_module
 from ecg_gnn.evolve.approximate.groups import Groups
 from ecg_gnn.evolve.approximate.index import Index, num_cells
 from ecg_gnn.evolve.approximate.recall import Truth
@@ -141,7 +142,7 @@ def test_small_tables_change_nothing(monkeypatch):
     task = task_of(embeddings("half-zero", 500))
     want = search_approximately(task, "ivf", 0)
     monkeypatch.setattr(groups_module, "_TABLE_CELLS", 64)
-    monkeypatch.setattr(search_module, "_GROUPS_AT_A_TIME", 50)
+    monkeypatch.setattr(sizes_module, "_PAIRS_AT_A_TIME", 600)
     got = search_approximately(task, "ivf", 0)
     assert torch.equal(got.neighbours, want.neighbours)
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from ecg_gnn.evolve import choice, knn_graph, knn_search, neighbours
 from ecg_gnn.evolve.approximate import cells as cells_module
 from ecg_gnn.evolve.approximate import search as search_module
+from ecg_gnn.evolve.approximate import sizes as sizes_module
 from ecg_gnn.evolve.approximate.cells import Cells
 from ecg_gnn.evolve.approximate.recall import Truth
 from ecg_gnn.evolve.canonical import canonicalise
@@ -117,15 +118,30 @@ def test_small_pieces_change_nothing(monkeypatch):
     z = clusters(1000, 8, 0.5).to(DEVICE)
     want = knn_search(z, 5, knn="ivf").edge_index
     monkeypatch.setattr(cells_module, "_SCORES_AT_A_TIME", 3000)
-    monkeypatch.setattr(search_module, "_GROUPS_AT_A_TIME", 100)
-    monkeypatch.setattr(search_module, "_CUDA_GROUPS_AT_A_TIME", 100)
+    monkeypatch.setattr(sizes_module, "_PAIRS_AT_A_TIME", 1000)
+    monkeypatch.setattr(sizes_module, "_CUDA_PAIRS_AT_A_TIME", 1000)
     assert torch.equal(knn_search(z, 5, knn="ivf").edge_index, want)
 
 
-def test_very_near_rows_are_told_apart():
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("noise", [1e-4, 1e-6])
+def test_very_near_rows_are_told_apart(metric, noise):
     """Seen from their cell's centre: float32 cannot do it from afar."""
-    z = clusters(2000, 8, 1e-6, count=4).to(DEVICE)
-    assert knn_search(z, 5, metric="euclidean", knn="ivf").recall >= 0.95
+    z = clusters(2000, 8, noise, count=4).to(DEVICE)
+    assert knn_search(z, 5, metric=metric, knn="ivf").recall >= 0.95
+
+
+def test_a_few_cells_are_enough_where_a_row_is_much_longer():
+    z = randn(4000, 4)
+    z[17] *= 1e4
+    cells = Cells(canonicalise(z.to(DEVICE), "dot"), 0)
+    largest = int(cells._cell_of.bincount().max())
+    assert largest < 400
+
+
+def test_a_few_cells_are_enough_far_from_the_origin():
+    rows = canonicalise((randn(4000, 4).double() + 3000).to(DEVICE), "cosine")
+    assert int(Cells(rows, 0)._cell_of.bincount().max()) < 400
 
 
 def test_nothing_else_is_needed(monkeypatch):

@@ -2,7 +2,6 @@
 
 import io
 import os
-import re
 import sqlite3
 import sys
 import warnings
@@ -19,9 +18,19 @@ _UsageError: Any = next(
 )
 _INTERRUPTED = 130
 _LONGEST = 2_000
-_SETTING = re.compile(r"^'(?:embed|evolve|model|train)\.(\w+)'")
-_OTHER_NAMES = {"weights": "edge_weights"}
-"""Of settings, where they are options."""
+_OPTIONS = {
+    "embed.cross_fit": "cross_fit",
+    "embed.hidden": "embed_hidden",
+    "embed.layers": "embed_layers",
+    "embed.lr": "embed_lr",
+    "embed.steps": "embed_steps",
+    "evolve.knn": "knn",
+    "evolve.similarity": "similarity",
+    "evolve.weights": "edge_weights",
+    "model.gate": "gate",
+    "train.precision": "precision",
+}
+"""Settings that are checked by their dotted names, and what they are as options."""
 
 
 def main() -> None:
@@ -71,11 +80,11 @@ def _run() -> int:
 
 def _as_typed(message: str) -> str:
     """A setting such as model.gate that was given as an option goes by its name."""
-    found = _SETTING.match(message)
-    name = _OTHER_NAMES.get(found[1], found[1]) if found else ""
-    option = f"--{name.replace('_', '-')}"
-    if found and any(word.split("=")[0] == option for word in sys.argv[1:]):
-        return f"'{name}'{message[found.end() :]}"
+    typed = {word.split("=")[0] for word in sys.argv[1:]}
+    for setting, name in _OPTIONS.items():
+        start = f"'{setting}'"
+        if message.startswith(start) and f"--{name.replace('_', '-')}" in typed:
+            return f"'{name}'{message.removeprefix(start)}"
     return message
 
 

@@ -115,7 +115,7 @@ Knn = Annotated[
     typer.Option(
         help="How neighbours are found: exact; ivf or hnsw (approximate, by an index; "
         "the recall is measured and recorded); auto (exact up to 100,000 nodes, and "
-        "beyond while that takes minutes).",
+        "beyond while that does not take too long).",
         rich_help_panel=STEP_2,
     ),
 ]

@@ -1,4 +1,4 @@
-"""Which search: exact as long as it is a matter of minutes."""
+"""Which search: exact as long as that does not take too long."""
 
 import warnings
 from typing import Literal, get_args
@@ -24,7 +24,7 @@ EXACT_SECONDS = {"cpu": 600, "cuda": 10}
 takes many times as long where embeddings are so dense that half precision cannot tell
 them apart (10,000,000 x 16 of a trained MLP: not done after 470 s on an H200, where
 random rows would take a minute)."""
-_HOST = torch.device("cpu")
+_HOST = torch.device("cpu")  # where faiss has its indexes
 
 
 def choose_method(
@@ -37,10 +37,11 @@ def choose_method(
         num_nodes: How many rows there are.
         dim: How long they are.
         device: ``cpu`` or ``cuda``.
-        budget: Bytes that an exact search may take there before it has to stream.
+        budget: Bytes that a search may take there: more, and an exact one streams.
 
     Raises:
-        InputError: If an index is asked for, and it does not fit or faiss is not here.
+        InputError: If an index is asked for that does not fit, or that faiss would
+            make and it is not here.
     """
     check_choice("knn", knn, get_args(Knn))
     if knn in ("ivf", "hnsw"):
@@ -57,7 +58,7 @@ def choose_method(
         return "ivf"
     reason = "pip install 'ecg-gnn[ann]' for an approximate search"
     if installed:
-        reason = f"an approximate search needs {_gib(needed)}, {_gib(free)} are free"
+        reason = f"an approximate search needs {_gib(needed)}, {_gib(free)} can be had"
     warnings.warn(
         f"exact kNN among {num_nodes:,} × {dim} embeddings takes about "
         f"{duration(seconds)} ({reason})",
@@ -76,7 +77,7 @@ def _check_index(
         raise InputError(
             f"'knn' must be exact, which needs less memory, or the embeddings narrower "
             f"by a factor of {needed / max(1, free):.1f} (got {kind!r}, which needs "
-            f"{_gib(needed)} where {_gib(free)} are free)"
+            f"{_gib(needed)} where {_gib(free)} can be had)"
         )
 
 

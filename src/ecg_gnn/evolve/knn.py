@@ -64,8 +64,8 @@ def knn_graph(
         symmetric: Also add every edge's reverse, each edge once.
         seed: Of the ties, and of what is random in an approximate search.
         knn: ``"exact"``; ``"ivf"`` or ``"hnsw"``, approximate, by faiss (``"ivf"`` of
-            rows on a GPU: there, without it); ``"auto"``: exact as long as that is a
-            matter of minutes. :func:`knn_search` also tells the recall.
+            rows on a GPU: there, without it); ``"auto"``: exact as long as that does
+            not take too long. :func:`knn_search` also tells the recall.
         memory: Bytes that an exact search may take; None: half of what is free. Where
             not all rows fit, it goes over them in blocks, with the same result.
         block_size: Rows of scores held at a time; None fits the memory.

@@ -97,8 +97,9 @@ class Search:
         on_gpu = runs_on_gpu(method, self.device.type)
         try:
             where = self.device if on_gpu else torch.device("cpu")
-            z = rows.read(0, rows.num_nodes, where)
-            task = self._task(z, self._counter(rows.num_nodes))
+            task = self._task(
+                rows.read(0, rows.num_nodes, where), self._counter(rows.num_nodes)
+            )
             found, recall = search_approximately(task, method, self.seed)
             return Found(found.to(self.device), method, recall)
         except (MemoryError, RuntimeError) as error:

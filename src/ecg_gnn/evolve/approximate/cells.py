@@ -6,7 +6,9 @@ matrix product and one selection per cell. Centres are placed by sums of integer
 the cells are the same in every run.
 
 Products are maximal where distances are minimal once every row has one coordinate more
-that makes all of them equally long (Bachrach et al. 2014); unit rows need none.
+that makes all of them equally long (Bachrach et al. 2014); unit rows need none. Rows
+may be very dense: distances to centres are float64, and a cell's centre is taken off
+its rows on the grid, before anything is rounded.
 """
 
 import torch
@@ -36,13 +38,13 @@ class Cells:
     def __init__(self, canonical: Canonical, seed: int) -> None:
         self.euclidean = canonical.euclidean
         self.effort, self.most = 1, num_cells(canonical.num_nodes)
-        with full_precision(canonical.grid.device):
-            lifted = canonical.grid if self.euclidean else _equally_long(canonical)
-            self._centres = _place_centres(lifted, self.most, seed)
-            self._cell_of = _nearest_centres(lifted, self._centres)
+        lifted = canonical.grid if self.euclidean else _equally_long(canonical)
+        self._centres = _place_centres(lifted, self.most, seed)
+        self._cell_of = _nearest_centres(lifted, self._centres)
+        del lifted
         self.order = self._cell_of.argsort(stable=True)
         self._place = self.order.argsort()
-        self._rows = canonical.grid[self.order].float() * _STEP
+        self._rows = canonical.grid[self.order]
         sizes = torch.bincount(self._cell_of, minlength=self.most)
         self._ends = [0, *sizes.cumsum(0).tolist()]
 
@@ -52,8 +54,8 @@ class Cells:
         cell, place = self._cell_of[rows].sort(stable=True)
         cells, sizes = cell.unique_consecutive(return_counts=True)
         places = place.split(sizes.tolist())
+        around = self._cells_around(cells)
         with full_precision(rows.device):
-            around = self._cells_around(cells)
             for near, some in zip(around, places, strict=True):
                 found[some] = self._search_cells(near, rows[some], count)
         return found
@@ -61,8 +63,11 @@ class Cells:
     def _cells_around(self, cells: Tensor) -> list[list[int]]:
         """The nearest cells of each, itself always the first."""
         asking = self._centres[cells]
-        if not self.euclidean:
-            asking[:, -1] = 0  # rows that ask need not be long
+        if not self.euclidean:  # who asks is as long, too, but in its own direction
+            length = asking.norm(dim=1, keepdim=True)
+            asking[:, -1] = 0
+            own = asking.norm(dim=1, keepdim=True)
+            asking *= length / own.masked_fill(own == 0, 1)
         near = []
         size = max(1, _SCORES_AT_A_TIME // self.most)
         for some, own in zip(asking.split(size), cells.split(size), strict=True):
@@ -75,16 +80,16 @@ class Cells:
         """Candidates of rows of the cell ``near[0]`` in all cells ``near``."""
         parts = [slice(self._ends[cell], self._ends[cell + 1]) for cell in near]
         members = torch.cat([self.order[part] for part in parts])
-        # As seen from the cell's centre rows are small, and so is what is rounded off.
-        centre = self._centres[near[0], : self._rows.size(1)]
-        others = torch.cat([self._rows[part] for part in parts]) - centre
-        squares = others.square().sum(1)
-        shift = -squares / 2 if self.euclidean else others @ centre
+        centre = self._centres[near[0], : self._rows.size(1)].float()
+        on_grid = torch.round(centre / _STEP).to(self._rows.dtype)
+        others = torch.cat([self._rows[part] for part in parts])
+        others = others.sub_(on_grid) * _STEP  # float32 now that they are small
+        shift = -_half_squares(others) if self.euclidean else others @ centre
         found = rows.new_full((rows.numel(), count), -1)
         width = min(count, members.numel())
         start = 0
         for some in rows.split(max(1, _SCORES_AT_A_TIME // members.numel())):
-            asking = self._rows[self._place[some]] - centre
+            asking = (self._rows[self._place[some]] - on_grid) * _STEP
             best = torch.addmm(shift, asking, others.t()).topk(width, sorted=False)
             found[start : start + some.numel(), :width] = members[best.indices]
             start += some.numel()
@@ -104,17 +109,17 @@ def _equally_long(canonical: Canonical) -> Tensor:
 
 
 def _place_centres(grid: Tensor, count: int, seed: int) -> Tensor:
-    """Centres of some of the rows, by k-means: [count, D]."""
+    """Centres of some of the rows, by k-means: [count, D] float64."""
     generator = torch.Generator().manual_seed(seed % (1 << 63))
     some = torch.randperm(grid.size(0), generator=generator)[: TRAINED_PER_CELL * count]
     sample = grid[some.to(grid.device)]
-    centres = sample[:count].float() * _STEP
+    centres = sample[:count].double() * _STEP
     for _ in range(_ROUNDS):
         nearest = _nearest_centres(sample, centres)
         sums = sample.new_zeros(centres.shape, dtype=torch.int64)
         sums.index_add_(0, nearest, sample.long())
         sizes = torch.bincount(nearest, minlength=count).unsqueeze(1)
-        moved = (sums.double() / sizes.clamp(min=1) * _STEP).float()
+        moved = sums.double() / sizes.clamp(min=1) * _STEP
         centres = torch.where(sizes > 0, moved, centres)
     return centres
 
@@ -123,11 +128,16 @@ def _nearest_centres(grid: Tensor, centres: Tensor) -> Tensor:
     """Of every row the nearest centre: [N]."""
     size = max(1, _SCORES_AT_A_TIME // centres.size(0))
     nearest = [
-        _closeness(rows.float() * _STEP, centres).argmax(1) for rows in grid.split(size)
+        _closeness(rows.double() * _STEP, centres).argmax(1)
+        for rows in grid.split(size)
     ]
     return torch.cat(nearest)
 
 
 def _closeness(rows: Tensor, centres: Tensor) -> Tensor:
     """The larger, the smaller the distance, for each of the rows: [n, C]."""
-    return torch.addmm(-centres.square().sum(1) / 2, rows, centres.t())
+    return torch.addmm(-_half_squares(centres), rows, centres.t())
+
+
+def _half_squares(rows: Tensor) -> Tensor:
+    return rows.square().sum(1) / 2

@@ -2,11 +2,10 @@
 
 from torch import Tensor
 
+from ecg_gnn.evolve.approximate.sizes import exact_tile
 from ecg_gnn.evolve.canonical import Canonical
 from ecg_gnn.evolve.streamed.best import Best
 from ecg_gnn.evolve.streamed.pieces import Piece
-
-_TILE, _CUDA_TILE = 1024, 1 << 17
 
 
 class Truth:
@@ -14,7 +13,7 @@ class Truth:
 
     def __init__(self, canonical: Canonical, nodes: Tensor, k: int) -> None:
         self.canonical, self.nodes, self.k = canonical, nodes, k
-        tile = _CUDA_TILE if nodes.is_cuda else _TILE
+        tile = exact_tile(on_gpu=nodes.is_cuda)
         best = Best(nodes, canonical.take(nodes), k, tile)
         best.offer(Piece(0, canonical))
         self.kth = best.kth.clone()

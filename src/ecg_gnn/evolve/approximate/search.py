@@ -11,6 +11,7 @@ from ecg_gnn.evolve.approximate.cells import Cells
 from ecg_gnn.evolve.approximate.groups import Candidates, Groups, choose_nodes
 from ecg_gnn.evolve.approximate.index import Index, Kind
 from ecg_gnn.evolve.approximate.recall import Truth
+from ecg_gnn.evolve.approximate.sizes import exact_tile, rows_at_a_time
 from ecg_gnn.evolve.canonical import Canonical
 from ecg_gnn.evolve.streamed.pieces import HeldPieces
 from ecg_gnn.evolve.streamed.search import search_nodes
@@ -25,8 +26,6 @@ SAMPLE = 1_000
 _TUNED_ON = 256
 _GROWTH = 1.4
 """Of the effort, until enough is found."""
-_GROUPS_AT_A_TIME, _CUDA_GROUPS_AT_A_TIME = 8192, 1 << 18
-_TILE = 1024
 
 
 class Approximate(NamedTuple):
@@ -92,7 +91,7 @@ class _Search:
         """Neighbours of all nodes [N, k]; where there are too few candidates, exact."""
         num_nodes = self.task.canonical.num_nodes
         found = self.index.order.new_empty((num_nodes, self.k))
-        size = _CUDA_GROUPS_AT_A_TIME if found.is_cuda else _GROUPS_AT_A_TIME
+        size = rows_at_a_time(num_candidates(self.k), on_gpu=found.is_cuda)
         lacking = []
         for own in self.index.order.split(size):
             candidates = self._candidates(own)
@@ -106,7 +105,7 @@ class _Search:
                 found[nodes] = neighbours
                 self.task.progress(nodes.numel())
         nodes, _ = self.groups.nodes_of(torch.cat(lacking))
-        for some_nodes in nodes.split(_GROUPS_AT_A_TIME):
+        for some_nodes in nodes.split(size):
             found[some_nodes] = self._exactly(some_nodes)
             self.task.progress(some_nodes.numel())
         return found
@@ -129,5 +128,5 @@ class _Search:
             self.k,
             self.task.key,
             HeldPieces(canonical),
-            _TILE,
+            exact_tile(on_gpu=nodes.is_cuda),
         )
