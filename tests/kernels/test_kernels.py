@@ -142,6 +142,31 @@ def test_dot_product_attention_matches_dense(adjacency, monkeypatch):
     torch.testing.assert_close(got, expected, atol=1e-10, rtol=0)
 
 
+@pytest.mark.parametrize("heads", [1, 3, 4, 16])
+@pytest.mark.parametrize("channels", [1, 9, 40])
+def test_edge_dots_match_dense(adjacency, heads, channels):
+    """Of all edges: what DropEdge leaves out is up to who asks."""
+    a = random(adjacency.num_nodes, channels, heads).requires_grad_()
+    b = random(adjacency.num_nodes, channels, heads, seed=2).requires_grad_()
+    got = products.edge_dot(adjacency, a, b)
+    expected = (a[adjacency.target] * b[adjacency.source]).sum(1)
+    torch.testing.assert_close(got, expected, atol=1e-12, rtol=0)
+    seen = random(*got.shape, seed=3)
+    grads = torch.autograd.grad(got, (a, b), seen)
+    for grad, want in zip(
+        grads, torch.autograd.grad(expected, (a, b), seen), strict=True
+    ):
+        torch.testing.assert_close(grad, want, atol=1e-12, rtol=0)
+
+
+def test_edge_dots_of_any_strides(adjacency):
+    rows = random(2, adjacency.num_nodes, 6).transpose(0, 1)
+    a, b = rows[:, 0, :, None], rows[:, 1, ::1, None].expand(-1, -1, 2)
+    expected = (a.expand_as(b)[adjacency.target] * b[adjacency.source]).sum(1)
+    got = products.edge_dot(adjacency, a.expand_as(b), b)
+    torch.testing.assert_close(got, expected, atol=1e-12, rtol=0)
+
+
 def test_large_scores_stay_finite():
     edges, num_nodes = directed_graph()
     adjacency = Adjacency.from_edge_index(edges, num_nodes)

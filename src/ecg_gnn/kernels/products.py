@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from ecg_gnn.kernels.adjacency import Adjacency
+from ecg_gnn.kernels.compiled import functions as compiled
 from ecg_gnn.kernels.order import Order
 
 # Values that one piece of edges may gather: on a CPU what a cache holds, on a GPU what
@@ -84,6 +85,8 @@ def _bag_per_head(order: Order, weight: Tensor, x: Tensor) -> Tensor:
 
 
 def _edge_dot(adjacency: Adjacency, a: Tensor, b: Tensor) -> Tensor:
+    if compiled.usable(a, a.size(2)) and a.dtype == b.dtype:
+        return compiled.edge_dot(adjacency, a, b)
     piece = max(1, _GATHER_BUDGET[a.device.type] // (a.size(1) * a.size(2)))
     pairs = zip(
         adjacency.target.split(piece), adjacency.source.split(piece), strict=True

@@ -49,6 +49,15 @@ def dropout(x: Tensor, draw: Draw) -> Tensor:
     return out
 
 
+def edge_dot(adjacency: Adjacency, a: Tensor, b: Tensor) -> Tensor:
+    """See ``ecg_gnn.kernels.products.edge_dot``; not differentiable by itself."""
+    _, channels, heads = a.shape
+    out = a.new_empty(adjacency.num_edges, heads)
+    given = (heads, channels * heads, a.contiguous(), b.contiguous())
+    _call("edge_dots", out.dtype, _by_target(adjacency), *given, out)
+    return out
+
+
 class _Pattern(ctypes.Structure):
     """``Pattern`` of ops.cpp."""
 

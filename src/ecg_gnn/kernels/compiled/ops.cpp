@@ -315,6 +315,21 @@ void sum_edges(const Pattern& graph, const T* edge_value, T* total, int threads)
   }
 }
 
+// out[e, h] = <a[target(e)], b[source(e)]> of head h, for all edges, dropped ones too
+template <int heads, class T>
+void edge_dots(const Pattern& graph, int64_t width, const T* a, const T* b, T* out,
+               int threads) {
+#pragma omp parallel for schedule(dynamic, kRowsAtATime) num_threads(threads)
+  for (int64_t u = 0; u < graph.num_nodes; ++u) {
+    const int64_t end = graph.offsets[u + 1];
+    for (int64_t e = graph.offsets[u]; e < end; ++e) {
+      if (e + 2 < end) prefetch(b + graph.other[e + 2] * width, width * sizeof(T));
+      dots<heads>(a + u * width, b + graph.other[e] * width, width,
+                  out + graph.position(e) * heads);
+    }
+  }
+}
+
 // Integer hash with low bias (multiply and xor-shift), on 32 bits to fill the lanes.
 inline uint32_t mix(uint32_t x) {
   x = (x ^ (x >> 16)) * 0x7FEB352Du;
@@ -390,6 +405,10 @@ void with_heads(int64_t heads, const Call& call) {
   void ecg_weighted_sum_##T(const Pattern* g, int64_t h, int64_t w, int64_t r, const T* e,          \
                             const T* x, T* out, int t) {                                 \
     with_heads(h, [=](auto H) { weighted_sum<H>(*g, w, r, e, x, out, t); });                \
+  }                                                                                      \
+  void ecg_edge_dots_##T(const Pattern* g, int64_t h, int64_t w, const T* a, const T* b, \
+                         T* out, int t) {                                                \
+    with_heads(h, [=](auto H) { edge_dots<H>(*g, w, a, b, out, t); });                   \
   }                                                                                      \
   void ecg_sum_edges_##T(const Pattern* g, int64_t h, const T* e, T* out, int t) {       \
     with_heads(h, [=](auto H) { sum_edges<H>(*g, e, out, t); });                         \
