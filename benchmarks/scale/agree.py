@@ -6,9 +6,9 @@
 
 Every cell is trained three times on each split: by full-batch steps, by batches, and by
 full-batch steps from another seed. They agree where batches differ from full batches by
-no more than two standard errors, or by no more than seeds do. ``--epochs`` are those of
-batches, one step for each part of the training nodes; full batches take as many steps.
-(With as many epochs they would be far from their end when batches are there.) What is
+no more than two standard errors, or by no more than seeds do. ``--epochs`` are those
+of batches, one step for each part of the training nodes. Full batches take as many
+steps or, with ``--equal epochs``, as many epochs, which are fewer steps. What is
 compared is where trainings end, so they must be long enough: the page also has the
 scores after half of the steps. Full batches are scored at every step, batches at every
 ``--eval-every``-th, as the command does: full batches choose among more.
@@ -42,6 +42,12 @@ from ecg_gnn.study.units import batched, most_together
 from ecg_gnn.train import TrainResult
 
 HERE = Path(__file__).parent
+_COLUMNS = (
+    "Steps of full batches, and those by batches. Test scores in percent, means over\n"
+    "splits, in brackets after half of the steps. The difference has its standard error\n"
+    "over splits, and (!) where it is more than twice that and more than the last column,\n"
+    "which is what another seed of full batches changes."
+)
 DATASETS, MODELS = ("tolokers", "roman-empire-glove"), ("gcn", "sage", "gat-sep")
 
 
@@ -69,21 +75,24 @@ class Cell:
             found += [summary(result) for _, result in trained]
         return found
 
-    def compare(self, epochs: int, batch_size: int, **batches: Any) -> dict[str, Any]:
+    def compare(
+        self, epochs: int, equal: str, batch_size: int, **batches: Any
+    ) -> dict[str, Any]:
         """Train three times, and see."""
         num_seeds = int(self.dataset.split(0).train_mask.sum())
         steps = epochs * -(-num_seeds // batch_size)
-        full_batches = replace(self.config.train, steps=steps)
-        config = replace(self.config, train=full_batches)
+        full_steps = steps if equal == "steps" else epochs
+        at_once = replace(self.config.train, steps=full_steps)
+        config = replace(self.config, train=at_once)
         full = self.train(config)
-        train = replace(full_batches, batch_size=batch_size, **batches)
+        train = replace(at_once, steps=steps, batch_size=batch_size, **batches)
         by_batches = self.train(replace(config, train=train))
         reseeded = self.train(replace(config, seed=config.seed + 1))
         return {
             "dataset": self.dataset.name,
             "model": self.config.model.name,
             "variant": self.variant,
-            "steps": steps,
+            "steps": {"full": full_steps, "batches": steps},
             "full": full,
             "batches": by_batches,
             "other_seed": reseeded,
@@ -125,8 +134,8 @@ def verdict(
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
     """Markdown: test scores in percent."""
-    header = "| dataset | model | variant | full batch | batches | difference | seeds |"
-    lines = [header, "|---|---|---|---|---|---|---|"]
+    names = "dataset", "model", "variant", "steps", "full batch", "batches"
+    lines = [f"| {' | '.join(names)} | difference | seeds |", "|---" * 8 + "|"]
     for row in rows:
         means = [
             100 * np.mean(scores(row[key], when))
@@ -135,6 +144,7 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
         ]
         lines.append(
             f"| {row['dataset']} | {row['model']} | {row['variant']} "
+            f"| {row['steps']['full']}, {row['steps']['batches']} "
             f"| {means[0]:.2f} ({means[1]:.2f}) | {means[2]:.2f} ({means[3]:.2f}) "
             f"| {100 * row['difference']:+.2f} ± {100 * row['standard_error']:.2f}"
             f"{'' if row['agree'] else ' (!)'} | {100 * row['by_seed']:.2f} |"
@@ -144,18 +154,15 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
 
 def page(records: Sequence[dict[str, Any]]) -> str:
     """All records as a page of Markdown."""
-    parts = ["# Batches against full batches"]
+    parts = ["# Batches against full batches", _COLUMNS]
     for found in records:
         made, rows = found["made_with"], found["rows"]
         agree = sum(row["agree"] for row in rows)
         parts += [
             f"`{found['command']}`",
             f"{made['device_name']}, {made['threads']} threads, torch {made['torch']}, "
-            f"{made['date'][:10]}, {found['seconds'] / 60:.0f} minutes. Test scores in "
-            f"percent, means over {len(rows[0]['full'])} splits, in brackets those "
-            "after half of the steps; the difference has its standard error over "
-            "splits; the last column is what another seed of full batches changes. "
-            f"{agree} of {len(rows)} agree.",
+            f"{made['date'][:10]}, {found['seconds'] / 60:.0f} minutes, "
+            f"{len(rows[0]['full'])} splits: {agree} of {len(rows)} agree.",
             table(rows),
         ]
     return "\n\n".join(parts) + "\n"
@@ -203,6 +210,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--models", default=",".join(MODELS))
     parser.add_argument("--splits", type=int, default=5, help="how many")
     parser.add_argument("--epochs", type=int, default=200, help="of batches")
+    parser.add_argument("--equal", choices=["steps", "epochs"], default="steps")
     parser.add_argument("--lr", type=float, default=1e-2)
     parser.add_argument("--hidden", type=int, default=32)
     parser.add_argument("--batch-size", type=int, default=4096)
@@ -240,7 +248,7 @@ def main() -> None:
             name = f"{cell.dataset.name} {cell.config.model.name} {cell.variant}"
             left_out.append(name)
             continue
-        rows.append(cell.compare(args.epochs, **batches))
+        rows.append(cell.compare(args.epochs, args.equal, **batches))
         print(table(rows).splitlines()[-1], flush=True)
         if args.json is not None:
             made_with = provenance(cell.config.device)
