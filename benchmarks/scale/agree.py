@@ -44,9 +44,9 @@ from ecg_gnn.train import TrainResult
 HERE = Path(__file__).parent
 _COLUMNS = (
     "Steps of full batches, and those by batches. Test scores in percent, means over\n"
-    "splits, in brackets after half of the steps. The difference has its standard error\n"
-    "over splits, and (!) where it is more than twice that and more than the last column,\n"
-    "which is what another seed of full batches changes."
+    "splits, in brackets after half of the steps. The difference has its standard\n"
+    "error over splits, and (!) where it is more than twice that and more than the\n"
+    "last column, which is what another seed of full batches changes."
 )
 DATASETS, MODELS = ("tolokers", "roman-empire-glove"), ("gcn", "sage", "gat-sep")
 
