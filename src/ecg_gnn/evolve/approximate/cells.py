@@ -66,8 +66,8 @@ class Cells:
         if not self.euclidean:  # who asks is as long, too, but in its own direction
             length = asking.norm(dim=1, keepdim=True)
             asking[:, -1] = 0
-            own = asking.norm(dim=1, keepdim=True)
-            asking *= length / own.masked_fill(own == 0, 1)
+            shorter = asking.norm(dim=1, keepdim=True)
+            asking *= length / shorter.masked_fill(shorter == 0, 1)
         near = []
         size = max(1, _SCORES_AT_A_TIME // self.most)
         for some, own in zip(asking.split(size), cells.split(size), strict=True):

@@ -64,12 +64,12 @@ class _Search:
     def __init__(self, task: Task, groups: Groups, kind: Kind, seed: int) -> None:
         self.task, self.groups, self.k = task, groups, task.k
         self.rows: Canonical = task.canonical.take(groups.leaders)
-        own = derive_seed(seed, "index")
+        of_index = derive_seed(seed, "index")
         self.index: Index | Cells
         if runs_on_gpu(kind, task.canonical.grid.device.type):
-            self.index = Cells(self.rows, own)
+            self.index = Cells(self.rows, of_index)
         else:
-            self.index = Index(kind, self.rows, own)
+            self.index = Index(kind, self.rows, of_index)
 
     def tune(self, truth: Truth) -> None:
         """Raise the effort until enough of the true neighbours are candidates."""

@@ -1,4 +1,4 @@
-"""How large an index is."""
+"""How large an index is, and how much of it is looked at together."""
 
 import math
 
