@@ -54,7 +54,9 @@ def reach(record: dict[str, Any], sizes: Sequence[int] = (10**8, 10**9)) -> str:
     """Markdown: what larger graphs would take, by the largest size measured.
 
     A node's share of every stage is bounded (so many draws, so many edges) but in kNN:
-    an exact search compares all pairs, and an index's measured slope goes on.
+    an exact search compares all pairs, and an index's measured slope goes on. Where
+    that is below one, launches and not rows were measured; then its arithmetic counts,
+    as many comparisons per row as there are cells: some roots of the number of rows.
     """
     rows, key = record["rows"], effort_key(record)
     lines = [["", *(f"{size:,} nodes" for size in sizes)]]
@@ -73,8 +75,10 @@ def reach(record: dict[str, Any], sizes: Sequence[int] = (10**8, 10**9)) -> str:
 
 
 def _knn_power(rows: list[Row], key: str) -> float:
-    exact = rows[-1]["knn_recall"] is None
-    return 2.0 if exact else slope(rows, "kNN", key) or 1.0
+    if rows[-1]["knn_recall"] is None:
+        return 2.0
+    measured = slope(rows, "kNN", key)
+    return 1.5 if measured is None or measured < 1 else measured
 
 
 def bytes_per_node(rows: list[Row]) -> float:

@@ -119,7 +119,7 @@ class EvolveConfig(Section):
     knn: Knn = "auto"
     """How neighbours are found: exactly, or by an index (ivf, hnsw), whose recall is
     recorded; auto is exact up to 100,000 nodes, and beyond while that takes no longer
-    than ten minutes on two CPU cores, or ten seconds on a GPU"""
+    than ten minutes on two CPU cores, or a tenth of a second on a GPU"""
 
     prefix: ClassVar[str] = "evolve."
 

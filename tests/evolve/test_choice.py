@@ -26,8 +26,9 @@ def _faiss(monkeypatch):
         (300_000, 512, "cpu", "exact"),
         (500_000, 512, "cpu", "ivf"),
         (500_000, 16, "cpu", "exact"),
-        (1_000_000, 512, "cuda", "exact"),
-        (3_000_000, 64, "cuda", "exact"),
+        (150_000, 512, "cuda", "exact"),
+        (400_000, 16, "cuda", "exact"),
+        (1_000_000, 16, "cuda", "ivf"),
         (10_000_000, 16, "cuda", "ivf"),
     ],
 )
