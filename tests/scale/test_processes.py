@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import torch.distributed as dist
 
 from ecg_gnn.checks import InputError
 from ecg_gnn.config import FitConfig, RunConfig
@@ -86,6 +87,26 @@ def test_one_process_is_alone(monkeypatch):
     assert not processes.all_have(False)
     with processes.first_goes_first():
         processes.wait_for_all()
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_collectives_on_a_gpu_go_through_nccl(monkeypatch, tmp_path):
+    """A group of one is all that one GPU can have: no two of nccl's share a device."""
+    store = dist.FileStore(str(tmp_path / "store"), 1)
+    dist.init_process_group(processes.backend(), store=store, rank=0, world_size=1)
+    # Alone, nothing would be sent.
+    monkeypatch.setattr(processes, "world", lambda: processes.World(0, 2))
+    try:
+        for device in ("cuda", "cpu"):
+            tensor = torch.arange(6.0, device=device).view(3, 2)
+            assert processes.add_up(tensor.clone()).equal(tensor)
+            (rows,) = processes.gather_rows(tensor, [3])
+            assert rows.equal(tensor)
+            assert rows.device == tensor.device
+        processes.wait_for_all()
+        assert "cuda:nccl" in str(dist.get_backend_config())
+    finally:
+        dist.destroy_process_group()
 
 
 def test_processes_that_differ_are_one_line(monkeypatch):

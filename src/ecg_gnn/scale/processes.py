@@ -54,7 +54,6 @@ def joined() -> Iterator[World]:
     if int(os.environ.get("WORLD_SIZE", "1")) == 1 or not dist.is_available():
         yield world()
         return
-    backend = "gloo"
     if torch.cuda.is_available():
         local = int(os.environ.get("LOCAL_RANK", "0"))
         if local >= torch.cuda.device_count():
@@ -63,11 +62,10 @@ def joined() -> Iterator[World]:
                 f"number of GPUs (got {local + 1} processes or more)"
             )
         torch.cuda.set_device(local)
-        backend = "cpu:gloo,cuda:nccl"
     met = dist.rendezvous("env://", timeout=_PATIENCE)  # type: ignore[attr-defined]
     store, rank, size = next(met)
     dist.init_process_group(
-        backend,
+        backend(),
         store=_of_this_life(store, size),
         rank=rank,
         world_size=size,
@@ -77,6 +75,11 @@ def joined() -> Iterator[World]:
         yield world()
     finally:
         dist.destroy_process_group()
+
+
+def backend() -> str:
+    """What tensors travel by: those on GPUs by nccl, others by gloo."""
+    return "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
 
 
 def _of_this_life(store: Any, size: int) -> Any:
