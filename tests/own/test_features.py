@@ -82,6 +82,8 @@ def test_new_values():
     assert row["age is missing"] == 1
     assert all(value == 0 for key, value in row.items() if key.startswith("city="))
     assert all(value == 0 for key, value in row.items() if key.startswith("text:"))
+    assert pipeline.unseen(new) == {"city": ["never seen"]}
+    assert pipeline.unseen(table) == {}
 
 
 def test_rare_categories_go_together():
@@ -93,6 +95,7 @@ def test_rare_categories_go_together():
     assert pipeline.names[-1] == "c=(other)"
     x = rebuilt(pipeline).transform(Table("t", {"c": values}))
     assert (x.sum(1) == 1).all()
+    assert pipeline.unseen(Table("t", {"c": ["new"]})) == {}  # or a rare one
 
 
 @pytest.mark.parametrize(

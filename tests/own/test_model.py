@@ -15,7 +15,7 @@ from ecg_gnn.own.calibration import Calibration, calibration_error, fit_temperat
 from ecg_gnn.own.classifier import balanced_weights, fit_classifier
 from ecg_gnn.own.defaults import FitOptions, choose_settings, wants_balance
 from ecg_gnn.own.fitting import fit_model, load_own_graph
-from ecg_gnn.own.importing import ImportOptions, import_files
+from ecg_gnn.own.importing import ImportOptions, import_files, import_tables
 from ecg_gnn.own.model_folder import read_model
 from ecg_gnn.own.neighbours import nearest_stored
 from ecg_gnn.own.predicting import predict_nodes, predict_stored
@@ -93,6 +93,21 @@ def test_known_nodes_are_predicted_as_they_are(fitted, folder):
     notes = predict_nodes(model, changed, more).notes
     assert "other features" in notes[1]
     assert "1 edges between nodes" in notes[0]
+
+
+def test_categories_never_seen_are_named(tmp_path):
+    names = [f"n{i}" for i in range(40)]
+    columns = {"id": names, "colour": ["red", "blue"] * 20, "kind": list("aabb") * 10}
+    pairs = Table("edges", {"source": names[1:], "target": names[:-1]})
+    nodes = Table("nodes", columns)
+    graph = import_tables(nodes, pairs, ImportOptions(label="kind"))
+    model = fit_model(graph, dataclasses.replace(QUICK, steps=2), tmp_path / "m")
+    new = Table("new", {"id": ["x", "y", "z"], "colour": ["red", "mauve", ""]})
+    (note,) = predict_nodes(model, new, None).notes
+    assert note == (
+        "2 nodes have a 'colour' that the model has never seen, such as 'mauve': they "
+        "are predicted without it"
+    )
 
 
 def test_new_nodes_depend_on_their_edges_and_not_on_company(fitted, folder):

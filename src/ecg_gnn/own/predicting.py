@@ -138,6 +138,11 @@ def predict_nodes(
             f"{changed} nodes have other features than in the model's graph: the old "
             "ones were used (fit again to use the new ones)"
         )
+    for column, cells in model.features.unseen(nodes).items():
+        notes.append(
+            f"{len(cells)} nodes have a {column!r} that the model has never seen, such "
+            f"as {cells[0]!r}: they are predicted without it"
+        )
     return Predictions(
         ids=tuple(named),
         probabilities=proba[[numbers[name] for name in named]],

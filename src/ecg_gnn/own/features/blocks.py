@@ -151,6 +151,19 @@ class CategoryBlock:
         found: Features = encoder.fit(first).transform(np.array(cells, dtype=object).T)
         return found
 
+    def unseen(self, table: Table) -> dict[str, list[str]]:
+        """Cells by column that are like nothing it was fitted on, as far as is known.
+
+        Of a column with more categories than features the rare ones were not kept.
+        """
+        found = {}
+        for name, categories in zip(self.columns, self.categories, strict=True):
+            known = set(categories)
+            cells = texts_of(table.columns[name]) if OTHER not in known else []
+            if new := [_shown(text) for text in cells if text not in known]:
+                found[name] = new
+        return found
+
     def state(self) -> dict[str, Any]:
         """Names only."""
         return {"columns": self.columns, "categories": self.categories}

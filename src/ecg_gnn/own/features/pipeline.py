@@ -63,6 +63,11 @@ class FeaturePipeline:
         found = np.hstack([block.transform(table) for block in self.blocks])
         return np.ascontiguousarray(found, dtype=np.float32)
 
+    def unseen(self, table: Table) -> dict[str, list[str]]:
+        """Categories that no feature stands for: the cells of each such column."""
+        blocks = [block for block in self.blocks if isinstance(block, CategoryBlock)]
+        return {k: v for block in blocks for k, v in block.unseen(table).items()}
+
     def state(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         """Plain values for JSON, and arrays for an .npz file."""
         arrays: dict[str, AnyArray] = {}
