@@ -96,13 +96,15 @@ class Browser:
                 assert "error" not in found, f"{method}: {found['error']}"
                 return found["result"]
 
-    def open(self, path, width=1280, height=900, phone=False, scheme="light"):
+    def open(
+        self, path, width=1280, height=900, phone=False, scheme="light", place=""
+    ):
         """Load a file and wait until it is there."""
         size = {"width": width, "height": height, "deviceScaleFactor": 1}
         self.call("Emulation.setDeviceMetricsOverride", **size, mobile=phone)
         wanted = {"name": "prefers-color-scheme", "value": scheme}
         self.call("Emulation.setEmulatedMedia", features=[wanted])
-        self.call("Page.navigate", url=path.absolute().as_uri())
+        self.call("Page.navigate", url=f"{path.absolute().as_uri()}{place}")
         here = json.dumps(path.name)
         self.wait(
             f"location.pathname.endsWith({here}) && document.readyState === 'complete'"

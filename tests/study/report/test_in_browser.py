@@ -194,3 +194,12 @@ def test_names_that_bite_do_nothing(browser, pages):
     shown = browser.run("document.getElementById('drawer-sub').textContent")
     assert shown.startswith(HOSTILE)
     assert browser.problems == []
+
+
+def test_a_link_into_the_page_arrives_there(page, pages):
+    top = "document.getElementById('homophily').getBoundingClientRect().top"
+    assert page.run(top) > 1000
+    page.call("Page.navigate", url="about:blank")  # else it would only be scrolled
+    page.open(pages / "plain.html", place="#homophily")
+    bar = page.run("document.querySelector('.top').getBoundingClientRect().bottom")
+    assert 0 <= page.run(top) <= 2 * bar

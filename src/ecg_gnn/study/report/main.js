@@ -29,6 +29,8 @@ setUpEffects();
 setUpCurves();
 setUpHomophily();
 setUpLeaderboard();
+// The browser looked for the link's place before the plots above it were drawn.
+if (location.hash) document.getElementById(location.hash.slice(1))?.scrollIntoView({ behavior: "instant" });
 addEventListener("scroll", hideTip, { passive: true });
 // Notes are folded on a screen and open on paper.
 addEventListener("beforeprint", () => {
