@@ -96,9 +96,7 @@ class Browser:
                 assert "error" not in found, f"{method}: {found['error']}"
                 return found["result"]
 
-    def open(
-        self, path, width=1280, height=900, phone=False, scheme="light", place=""
-    ):
+    def open(self, path, width=1280, height=900, phone=False, scheme="light", place=""):
         """Load a file and wait until it is there."""
         size = {"width": width, "height": height, "deviceScaleFactor": 1}
         self.call("Emulation.setDeviceMetricsOverride", **size, mobile=phone)
