@@ -21,10 +21,9 @@ EXACT_NODES = 100_000
 """Up to so many nodes ``auto`` is exact everywhere, however wide they are."""
 EXACT_SECONDS = {"cpu": 600, "cuda": 0.1}
 """Beyond that, as long as an exact search is estimated to take no longer. On a GPU it
-takes hundreds of times as long where embeddings are so dense that half precision cannot
-tell them apart: 1,000,000 x 16 of a trained MLP were not done after 90 s on an H200,
-where 1,000,000 x 32 of one trained for longer took 3 s, and ``ivf`` takes 4 s of
-either."""
+takes many times as long where embeddings are so dense that half precision cannot tell
+them apart: 1,000,000 x 16 of a trained MLP, estimated at half a second, were not done
+after about 10 s on an H200, where ``ivf`` takes 4 s."""
 _HOST = torch.device("cpu")  # where faiss has its indexes
 
 
