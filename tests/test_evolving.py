@@ -11,6 +11,8 @@ from ecg_gnn.data import load_dataset
 from ecg_gnn.embed import EmbeddingCache, MLPEmbedder, embed_nodes
 from ecg_gnn.embedders import Workspace, make_embedder
 from ecg_gnn.evolving import embed_together, evolve, evolve_graph, leave_out
+from ecg_gnn.kernels import Adjacency
+from ecg_gnn.nn import GraphInput, TunedNet
 from ecg_gnn.pipeline import classify
 from ecg_gnn.seeds import derive_seed
 from small_runs import resolved
@@ -102,6 +104,30 @@ def test_folds_do_not_depend_on_labels(board):
     other = dataclasses.replace(config, seed=1)
     assert not torch.equal(folds, leave_out(split, other)[0])
     assert not torch.equal(folds, leave_out(board.split(1), config)[0])
+
+
+def test_no_label_comes_back_where_only_the_last_layer_reads_evolved_graphs(
+    board, cache
+):
+    config, split = settings(board, "mlp"), board.split(0)
+    torch.manual_seed(0)
+    nets = {
+        layers: TunedNet("sage", 4, 8, 2, 2, 2, 0.0, "layer", evolved_layers=layers)
+        for layers in ("all", "last")
+    }
+    given = GraphInput(Adjacency.from_edge_index(board.edge_index, 60))
+
+    def logits(dataset):
+        edges = evolve("mlp", dataset, split, config, cache)
+        graphs = [given, GraphInput(Adjacency.from_edge_index(edges, 60))]
+        return {layers: net(board.x, graphs) for layers, net in nets.items()}
+
+    before, came_back = logits(board), 0
+    for node in split.train_mask.nonzero()[:6, 0].tolist():
+        after = logits(relabelled(board, node))
+        assert torch.equal(after["last"][node], before["last"][node])
+        came_back += not torch.equal(after["all"][node], before["all"][node])
+    assert came_back  # over the edges of its neighbours
 
 
 @pytest.mark.parametrize("name", LABELLED)

@@ -181,6 +181,41 @@ def test_tuned_net_with_a_linear_map_before_the_first_layer():
     assert not torch.equal(net(x.float(), graphs), net(x.float(), graphs))
 
 
+@pytest.mark.parametrize("gate", ["none", "node"])
+@pytest.mark.parametrize("num_layers", [1, 3])
+def test_tuned_net_with_evolved_graphs_in_the_last_layer_alone(gate, num_layers):
+    torch.manual_seed(4)
+    sizes = (FEATURES, CHANNELS, CLASSES, num_layers, 3)
+    net = TunedNet("sage", *sizes, 0.0, "layer", gate, "last").double()
+    for parameter in net.parameters():  # a gate starts as none
+        parameter.data += 0.1 * torch.randn_like(parameter)
+    graphs, x = inputs(3, True), random(NUM_NODES, FEATURES)
+    given, *evolved = net.branches
+    assert [len(branch) for branch in evolved] == [1, 1]
+    assert len(net.gates) == (gate == "node")
+    state = x
+    for layer, (skip, norm) in enumerate(zip(net.skips, net.norms, strict=True)):
+        messages = [given[layer](state, graphs[0].adjacency)]
+        if layer == num_layers - 1:
+            messages += [
+                branch[0](state, graph.adjacency)
+                for branch, graph in zip(evolved, graphs[1:], strict=True)
+            ]
+            messages = net.gates[0](state, messages) if net.gates else messages
+        state = layer_norm(norm, sum(messages, skip(state))).relu()
+    torch.testing.assert_close(net(x, graphs), net.output(state), atol=1e-5, rtol=0)
+
+
+def test_where_evolved_graphs_are_read_is_nothing_to_one_graph():
+    sizes = (FEATURES, CHANNELS, CLASSES, 2, 1)
+    nets = []
+    for layers in ("all", "last"):
+        torch.manual_seed(4)
+        nets.append(TunedNet("gcn", *sizes, 0.0, evolved_layers=layers).state_dict())
+    assert nets[0].keys() == nets[1].keys()
+    assert all(torch.equal(nets[0][name], nets[1][name]) for name in nets[0])
+
+
 def test_tuned_net_drops_after_every_layer():
     net = TunedNet("gcn", FEATURES, 64, CLASSES, 1, 1, 0.5, "layer")
     x, graphs = random(NUM_NODES, FEATURES, dtype=torch.float32), inputs(1, True)

@@ -53,9 +53,11 @@ def test_equals_the_whole_with_weights_and_labels(make_task, limit):
     check(task, network_for(task, model="gat-sep"), limit)
 
 
-def test_equals_the_whole_after_an_input_layer():
+@pytest.mark.parametrize(
+    "options", [{"input_linear": True}, {"evolved_layers": "last"}], ids=str
+)
+def test_equals_the_whole_with_options(options):
     task = plain_task()
-    options = {"input_linear": True}
     check(task, network_for(task, backbone="tuned", options=options), 40)
 
 

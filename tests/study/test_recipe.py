@@ -186,12 +186,15 @@ def test_beyond_has_the_options_past_the_paper():
         "tolokers",
         "roman-empire-glove",
     }
-    both = [(rate, "node", 5) for rate in (0, 0.5)]
     tuned = {(p.dataset, p.config.model.name): p for p in plans_of("tuned")}
-    for embedding in ("mlp-gnn", "identity", None):
-        assert found.pop(("roman-empire-glove", "sage", embedding)) == [(0, "none", 5)]
+    for embedding in ("mlp", "mlp-gnn", "identity", None):
+        gates = ["none", "node"] if embedding else ["none"]
+        points = found.pop(("roman-empire-glove", "sage", embedding))
+        assert points == [(0, gate, 5) for gate in gates]
     assert {embedding for *_, embedding in found} == {"mlp", "identity", None}
-    assert all(points == both for points in found.values())
+    for (*_, embedding), points in found.items():
+        gate = "node" if embedding else "none"
+        assert points == [(rate, gate, 5) for rate in (0, 0.5)]
     for plan in plans_of("beyond"):  # the tuned settings, whatever else is added
         if plan.dataset == "roman-empire-glove":
             continue  # a smaller network, because five more of them are trained

@@ -66,7 +66,13 @@ NORMS: dict[str, type[nn.Module]] = {
 
 
 TUNED_OPTIONS = {
-    "input_linear": Option(False, "a linear map and dropout before the first layer")
+    "evolved_layers": Option(
+        "all",
+        "which layers read evolved graphs; in the last alone no label comes back to "
+        "its node over the evolved edges of others",
+        choices=("all", "last"),
+    ),
+    "input_linear": Option(False, "a linear map and dropout before the first layer"),
 }
 
 
@@ -86,6 +92,7 @@ class TunedNet(LayeredNetwork):
         dropout: Dropout rate.
         norm: ``batch``, ``layer`` or ``none``.
         gate: Between the graphs of a layer; see ``NodeGate``. The skip has none.
+        evolved_layers: ``all``, or ``last``: the others read the first graph alone.
         input_linear: Whether ``Dropout(W_in x)`` goes before the first layer.
     """
 
@@ -100,19 +107,22 @@ class TunedNet(LayeredNetwork):
         dropout: float,
         norm: str = "batch",
         gate: str = "none",
+        evolved_layers: str = "all",
         input_linear: bool = False,
     ) -> None:
         super().__init__()
         self.num_layers = num_layers
+        self.first_evolved = num_layers - 1 if evolved_layers == "last" else 0
         self.input = nn.Linear(in_channels, hidden_channels) if input_linear else None
-        first = hidden_channels if input_linear else in_channels
-        widths = [first] + [hidden_channels] * num_layers
+        entered = hidden_channels if input_linear else in_channels
+        widths = [entered] + [hidden_channels] * num_layers
         self.skips = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(widths))
         self.branches = nn.ModuleList(
-            nn.ModuleList(TUNED_CONVS[model](a, b) for a, b in pairwise(widths))
-            for _ in range(num_graphs)
+            nn.ModuleList(TUNED_CONVS[model](a, b) for a, b in pairwise(widths[first:]))
+            for first in [0] + [self.first_evolved] * (num_graphs - 1)
         )
-        gates = [make_gate(gate, width, num_graphs) for width in widths[:-1]]
+        gated = widths[self.first_evolved : -1]
+        gates = [make_gate(gate, width, num_graphs) for width in gated]
         self.gates = nn.ModuleList(each for each in gates if each is not None)
         self.norms = nn.ModuleList(NORMS[norm](b) for b in widths[1:])
         self.dropout = Dropout(dropout)
@@ -141,11 +151,16 @@ class TunedNet(LayeredNetwork):
     ) -> list[Tensor]:
         """What every graph adds in a layer."""
         at_targets = graphs[0].adjacency.at_targets
+        given, *evolved = self.branches
+        convs, gate = [given[layer]], None  # type: ignore[index]
+        if (among_evolved := layer - self.first_evolved) >= 0:
+            convs += [branch[among_evolved] for branch in evolved]  # type: ignore[index]
+            gate = self.gates[among_evolved] if self.gates else None
         found = [
-            at_targets(branch[layer](x, graph.sample(self.training)))  # type: ignore[index]
-            for branch, graph in zip(self.branches, graphs, strict=True)
+            at_targets(conv(x, graph.sample(self.training)))
+            for conv, graph in zip(convs, graphs, strict=False)
         ]
-        return self.gates[layer](at_targets(x), found) if self.gates else found
+        return gate(at_targets(x), found) if gate is not None else found
 
     def classify(self, states: Tensor) -> Tensor:
         """The last linear map."""
