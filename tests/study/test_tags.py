@@ -65,6 +65,17 @@ def test_a_variant_has_the_tags_of_what_it_reads(embedding, tags):
     assert run_tags(RunConfig(), embedding) == ()
 
 
+def test_so_has_an_option_of_the_backbone():
+    last = {"model.backbone": "tuned", "model.options.evolved_layers": "last"}
+    config = replaced(RunConfig(), last)
+    assert run_tags(config, None) == ()
+    for embedding in ("identity", "mlp"):
+        assert run_tags(config, embedding) == ("in the last layer",)
+    assert run_tags(config, "mlp", "statistics") == ()
+    assert run_tags(config, "mlp-gnn", "statistics") == ("in the last layer",)
+    assert explain(["in the last layer"])
+
+
 def test_graphs_have_the_tags_of_what_made_them():
     config = replaced(RunConfig(), ALL)
     assert run_tags(config, "mlp", "statistics") == ("cross-fitted",)

@@ -45,7 +45,13 @@ DEFAULTS = flatten(RunConfig())
 
 def with_defaults(config: RunConfig, names: Iterable[str]) -> RunConfig:
     """The same config with these settings as if nobody had given them."""
-    flat = flatten(config) | {name: DEFAULTS[name] for name in names}
+    flat, names = flatten(config), set(names)
+    flat["model.options"] = {
+        option: value
+        for option, value in config.model.options.items()
+        if OPTION + option not in names
+    }
+    flat |= {name: DEFAULTS[name] for name in names & DEFAULTS.keys()}
     return RunConfig.from_dict(unflatten(flat))
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from ecg_gnn.config import RunConfig
 from ecg_gnn.study.identity import Task, canonical, ignored_settings
-from ecg_gnn.study.settings import given
+from ecg_gnn.study.settings import OPTION, given
 from ecg_gnn.study.variants import BASELINE, Variant, variant_of
 
 LABELS = "labels"
@@ -14,6 +14,7 @@ _TAGS = {
     "embed.cross_fit": "cross-fitted",
     "evolve.weights": "weighted",
     "evolve.knn": "approximate",
+    "model.options.evolved_layers": "in the last layer",
     "model.gate": "gated",
     "train.label_input": LABELS,
 }
@@ -21,6 +22,7 @@ _MEANINGS = {
     "cross-fitted": "a node's neighbours come from a model that never saw its label",
     "weighted": "evolved edges weigh what their ends are similar",
     "approximate": "neighbours are found by an index, which misses some",
+    "in the last layer": "no other layer reads the evolved graphs",
     "gated": "every node learns how much it takes of each graph",
 }
 Tags = tuple[str, ...]
@@ -67,7 +69,8 @@ def _variant(embedding: str | None) -> Variant:
 
 
 def _tags(config: RunConfig) -> Tags:
-    settings = given(config)
+    options = {OPTION + name: value for name, value in config.model.options.items()}
+    settings = given(config) | options
     if settings.get("evolve.knn") == "exact":
         del settings["evolve.knn"]
     return tuple(tag for name, tag in _TAGS.items() if name in settings)
