@@ -92,6 +92,7 @@ def make_network(
     dropout=0.2,
     seed=0,
     gate="none",
+    evolved_layers="all",
     options=None,
 ):
     with seeded(seed, "initialisation"):
@@ -105,6 +106,7 @@ def make_network(
             num_graphs=len(task.graphs),
             dropout=dropout,
             gate=gate,
+            evolved_layers=evolved_layers,
             options=options,
             num_nodes=task.x.size(0),
         )

@@ -36,6 +36,7 @@ Similarity = Literal["cosine", "dot", "euclidean"]
 EdgeWeights = Literal["uniform", "similarity"]
 Knn = Literal["auto", "exact", "ivf", "hnsw"]
 Gate = Literal["none", "node"]
+EvolvedLayers = Literal["all", "last"]
 Preset = Literal["quick", "paper"]
 Engine = Literal["fast", "reference"]
 _ADDED_LATER = (
@@ -44,6 +45,7 @@ _ADDED_LATER = (
     ("evolve", "weights"),
     ("evolve", "knn"),
     ("model", "gate"),
+    ("model", "evolved_layers"),
     ("train", "label_input"),
     ("train", "batch_size"),
     ("train", "fanout"),
@@ -152,6 +154,9 @@ class ModelConfig(Section):
     """Normalisation of the tuned backbone"""
     gate: Gate = "none"
     """Whether every node learns how much it takes of each of the parallel graphs"""
+    evolved_layers: EvolvedLayers = "all"
+    """Which layers read evolved graphs: all, or the last alone, so that, cross-fitted,
+    no label comes back to its node over the evolved edges of its neighbours"""
     options: dict[str, Any] = field(default_factory=dict, hash=False)
     """What only this model has, by name; see ``ecg_gnn.nn.read_options``"""
 

@@ -96,6 +96,7 @@ def _trained_model(config: RunConfig, workspace: Workspace) -> TrainedModelEmbed
         dropout=model.dropout,
         drop_edge=known(model.drop_edge),
         norm=model.norm,
+        evolved_layers=model.evolved_layers,
         options=tuple(model.options.items()),
         train=train_config(config, config.train.steps, config.train.lr),
         device=config.device,

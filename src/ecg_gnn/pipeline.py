@@ -207,6 +207,7 @@ def _build(
             dropout=model.dropout,
             norm=model.norm,
             gate=model.gate,
+            evolved_layers=model.evolved_layers,
             options=model.options,
             num_nodes=dataset.num_nodes,
         )

@@ -201,6 +201,7 @@ def _check_model(config: RunConfig, dataset: GraphDataset) -> None:
             dropout=model.dropout,
             norm=model.norm,
             gate=model.gate,
+            evolved_layers=model.evolved_layers,
             options=model.options,
             num_nodes=dataset.num_nodes,
         )

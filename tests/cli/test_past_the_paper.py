@@ -8,7 +8,7 @@ import pytest
 from small_runs import BOARD, RUN
 
 OPTIONS = ["--cross-fit", 2, "--edge-weights", "similarity"]
-OPTIONS += ["--gate", "node", "--label-input", 0.5]
+OPTIONS += ["--gate", "node", "--evolved-layers", "last", "--label-input", 0.5]
 ONE = ["--splits", "0", "--embed-steps", 2]
 
 
@@ -16,8 +16,11 @@ def test_everything_at_once_on_three_graphs(ecg_gnn):
     more = [*ONE, *OPTIONS, "--embedding", "mlp,bgrl", "--out", "out"]
     status, out, err = ecg_gnn(*RUN, *more)
     assert status == 0, err
-    assert "ECG (mlp,bgrl), cross-fitted, weighted, gated + labels" in out
-    assert "identity ×2, gated + labels" in out
+    assert (
+        "ECG (mlp,bgrl), cross-fitted, weighted, in the last layer, gated + labels"
+        in out
+    )
+    assert "identity ×2, in the last layer, gated + labels" in out
     assert "transductive" in out
     again = json.loads(
         ecg_gnn("run", "--config", "out/config.json", "--out", "out", "--json")[1]
@@ -26,6 +29,7 @@ def test_everything_at_once_on_three_graphs(ecg_gnn):
     assert used["embed"]["cross_fit"] == 2
     assert used["evolve"]["weights"] == "similarity"
     assert used["model"]["gate"] == "node"
+    assert used["model"]["evolved_layers"] == "last"
     assert used["train"]["label_input"] == 0.5
 
 
@@ -40,15 +44,18 @@ def test_on_the_tuned_backbone(ecg_gnn, model):
 
 def test_a_fit_takes_those_that_new_nodes_can_have(ecg_gnn):
     fit = ["fit", "--dataset", BOARD, "--steps", 2, "--hidden", 8, "--json"]
-    more = ["--cross-fit", 2, "--gate", "node", "--label-input", 0.5, "--knn", "exact"]
+    more = ["--cross-fit", 2, "--gate", "node", "--evolved-layers", "last"]
+    more += ["--label-input", 0.5, "--knn", "exact"]
     status, out, err = ecg_gnn(*fit, *more, "--out", "model")
     assert status == 0, err
     used = json.loads(out)["config"]
     assert (used["embed"]["cross_fit"], used["evolve"]["knn"]) == (2, "exact")
     card = Path("model", "MODEL_CARD.md").read_text(encoding="utf-8")
-    assert "| ECG (mlp), cross-fitted, gated + labels |" in card
+    assert "| ECG (mlp), cross-fitted, in the last layer, gated + labels |" in card
     assert "| plain GNN (baseline) + labels |" in card
-    assert "| identity control (self-loops), gated + labels |" in card
+    assert (
+        "| identity control (self-loops), in the last layer, gated + labels |" in card
+    )
     assert (used["model"]["gate"], used["train"]["label_input"]) == ("node", 0.5)
     status, out, err = ecg_gnn("predict", "model", "--all", "--out", "all.csv")
     assert status == 0, err
@@ -65,6 +72,7 @@ REFUSED = {
     "--edge-weights cosine": "'edge_weights' must be one of ['uniform', 'similarity']",
     "--gate edge": "'gate' must be one of ['none', 'node'] (got 'edge')",
     "--label-input 1": "'label_input' must be in [0, 0.99] (got 1.0)",
+    "--evolved-layers first": "'evolved_layers' must be one of ['all', 'last'] (got",
     "--gate node --model h2gcn": "'gate' must be one of ['none'] for the model 'h2gcn'",
     "--gate node --model resnet": "'gate' must be one of ['none'] for the model",
     "--edge-weights similarity --model h2gcn": "'edge_weights' must be one of ['unif",
@@ -80,7 +88,13 @@ def test_what_makes_no_sense_is_refused(refused, words):
 
 def test_help_teaches(ecg_gnn):
     text = " ".join(ecg_gnn("run", "--help")[1].replace("│", " ").split())
-    for option in ("--cross-fit", "--edge-weights", "--gate", "--label-input"):
+    for option in (
+        "--cross-fit",
+        "--edge-weights",
+        "--gate",
+        "--evolved-layers",
+        "--label-input",
+    ):
         assert option in text
     assert "never saw its label" in text
     assert "Transductive" in text

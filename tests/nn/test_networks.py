@@ -83,6 +83,27 @@ def test_benchmark_net_matches_hand_written_forward(model, num_graphs):
     assert torch.equal(net(x, graphs), net.classify(net.represent(x, graphs)))
 
 
+@pytest.mark.parametrize("model", ["gcn", "gt-sep"])
+def test_benchmark_net_with_evolved_graphs_in_the_last_layer_alone(model):
+    torch.manual_seed(4)
+    net = build(model=model, num_graphs=2, num_layers=3, evolved_layers="last")
+    net = net.double().eval()
+    assert [len(block.branches) for block in net.blocks] == [1, 1, 2]
+    graphs = inputs(2, wants_self_loops("benchmark", model))
+    state = net.enter(x := random(NUM_NODES, FEATURES))
+    for layer in range(3):
+        state = net.layer(layer, state, graphs[:1] if layer < 2 else graphs)
+    expected = net.classify(net.leave(state))
+    torch.testing.assert_close(net(x, graphs), expected, atol=1e-10, rtol=0)
+
+
+@pytest.mark.parametrize("model", ["resnet", "h2gcn", "polynormer"])
+def test_models_without_a_place_for_it_refuse_the_last_layer_alone(model):
+    wanted = rf"'evolved_layers' must be .*\['all'\] for the model '{model}'"
+    with pytest.raises(InputError, match=wanted):
+        build(model=model, num_graphs=1, evolved_layers="last")
+
+
 @pytest.mark.parametrize("model", MODULES)
 @pytest.mark.parametrize("num_graphs", [1, 2])
 def test_only_transformers_have_a_feed_forward_block_of_their_own(model, num_graphs):

@@ -21,7 +21,12 @@ from ecg_gnn.presets import resolve
 from own_graphs import write_stranger
 
 QUICK = FitOptions(steps=6, hidden=8, layers=1, k=4, device="cpu")
-OPTIONS = {"cross_fit": 3, "gate": "node", "label_input": 0.5}
+OPTIONS = {
+    "cross_fit": 3,
+    "gate": "node",
+    "evolved_layers": "last",
+    "label_input": 0.5,
+}
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +66,12 @@ def test_a_model_is_kept_and_read_again(graph, folder, tmp_path, name):
     ):
         assert np.array_equal(ours.probabilities, theirs.probabilities)
     card = (tmp_path / "m" / "MODEL_CARD.md").read_text()
-    words = {"cross_fit": "cross-fitted", "gate": "gate", "label_input": "transductive"}
+    words = {
+        "cross_fit": "cross-fitted",
+        "gate": "gate",
+        "evolved_layers": "last layer alone",
+        "label_input": "transductive",
+    }
     assert words[name] in card
     assert not any(word in card for key, word in words.items() if key != name)
 

@@ -53,11 +53,15 @@ def test_equals_the_whole_with_weights_and_labels(make_task, limit):
     check(task, network_for(task, model="gat-sep"), limit)
 
 
-@pytest.mark.parametrize(
-    "options", [{"input_linear": True}, {"evolved_layers": "last"}], ids=str
-)
-def test_equals_the_whole_with_options(options):
+@pytest.mark.parametrize("backbone", ["benchmark", "tuned"])
+def test_equals_the_whole_with_evolved_graphs_in_the_last_layer(backbone):
     task = plain_task()
+    check(task, network_for(task, backbone=backbone, evolved_layers="last"), 40)
+
+
+def test_equals_the_whole_after_an_input_layer():
+    task = plain_task()
+    options = {"input_linear": True}
     check(task, network_for(task, backbone="tuned", options=options), 40)
 
 

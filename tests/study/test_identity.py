@@ -31,7 +31,7 @@ OTHER = {
     "model.dropout": 0.75,
     "model.drop_edge": 0.125,
     "model.gate": "node",
-    "model.options.evolved_layers": "last",
+    "model.evolved_layers": "last",
     "train.steps": 17,
     "train.lr": 0.7,
     "train.weight_decay": 0.3,
@@ -68,7 +68,7 @@ EVOLVE = {
     f"evolve.{name}" for name in ("k", "self_loops", "similarity", "symmetric", "knn")
 }
 MLP = {f"embed.{name}" for name in ("layers", "hidden", "steps", "lr", "cross_fit")}
-GRAPHS = {"model.drop_edge", "model.gate", "model.options.evolved_layers"}
+GRAPHS = {"model.drop_edge", "model.gate", "model.evolved_layers"}
 WEIGHTS = {"evolve.weights"}
 BGRL = {"embed.hidden", "embed.steps", "embed.bgrl_lr"}
 

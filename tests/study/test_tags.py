@@ -21,9 +21,11 @@ ALL = {
     "embed.cross_fit": 5,
     "evolve.weights": "similarity",
     "model.gate": "node",
+    "model.evolved_layers": "last",
     "train.label_input": 0.5,
 }
-EVERY_TAG = ("cross-fitted", "weighted", "gated", "labels")
+LAST = "in the last layer"
+EVERY_TAG = ("cross-fitted", "weighted", LAST, "gated", "labels")
 
 
 @pytest.fixture
@@ -50,9 +52,9 @@ def table(made, name):
     ("embedding", "tags"),
     [
         (None, ("labels",)),
-        ("identity", ("gated", "labels")),
-        ("random", ("gated", "labels")),
-        ("bgrl", ("weighted", "gated", "labels")),
+        ("identity", (LAST, "gated", "labels")),
+        ("random", (LAST, "gated", "labels")),
+        ("bgrl", ("weighted", LAST, "gated", "labels")),
         ("mlp", EVERY_TAG),
         ("mlp,bgrl", EVERY_TAG),
         ("mlp-gnn", EVERY_TAG),
@@ -65,17 +67,6 @@ def test_a_variant_has_the_tags_of_what_it_reads(embedding, tags):
     assert run_tags(RunConfig(), embedding) == ()
 
 
-def test_so_has_an_option_of_the_backbone():
-    last = {"model.backbone": "tuned", "model.options.evolved_layers": "last"}
-    config = replaced(RunConfig(), last)
-    assert run_tags(config, None) == ()
-    for embedding in ("identity", "mlp"):
-        assert run_tags(config, embedding) == ("in the last layer",)
-    assert run_tags(config, "mlp", "statistics") == ()
-    assert run_tags(config, "mlp-gnn", "statistics") == ("in the last layer",)
-    assert explain(["in the last layer"])
-
-
 def test_graphs_have_the_tags_of_what_made_them():
     config = replaced(RunConfig(), ALL)
     assert run_tags(config, "mlp", "statistics") == ("cross-fitted",)
@@ -85,7 +76,7 @@ def test_graphs_have_the_tags_of_what_made_them():
 def test_names_say_it():
     assert row_name("ecg", "mlp") == "ECG (mlp)"
     assert row_name("ecg", "mlp", EVERY_TAG) == (
-        "ECG (mlp), cross-fitted, weighted, gated + labels"
+        "ECG (mlp), cross-fitted, weighted, in the last layer, gated + labels"
     )
     assert row_name("baseline", None, ("labels",)) == "baseline + labels"
     assert row_name("identity", "identity,identity", ("gated",)) == "identity ×2, gated"
@@ -104,8 +95,8 @@ def test_a_run_names_them_everywhere():
     text = report_markdown(run(config, dataset=small_board()))
     for name in (
         "| baseline + labels |",
-        "| ECG (mlp), cross-fitted, weighted, gated + labels |",
-        "| identity, gated + labels |",
+        "| ECG (mlp), cross-fitted, weighted, in the last layer, gated + labels |",
+        "| identity, in the last layer, gated + labels |",
         "| G_ECG (mlp, cross-fitted) |",
         "transductive",
     ):
@@ -125,7 +116,8 @@ def test_cells_with_options_are_cells_of_their_own(made):
 
 
 def test_rivals_have_the_same_options(made):
-    labels, gate = {"train.label_input": 0.5}, {"model.gate": "node"}
+    labels = {"train.label_input": 0.5}
+    gate = {"model.gate": "node", "model.evolved_layers": "last"}
     scores = iter(range(10, 20))
     for settings in ({}, gate, labels, labels | gate):
         for embedding in (None, "identity", "mlp"):
@@ -141,7 +133,7 @@ def test_rivals_have_the_same_options(made):
     by_label = {c.label: c.chosen.tests for c in selection.cells}
     for other, rival in [
         ("baseline", "baseline + labels"),
-        ("identity", "identity, gated + labels"),
+        ("identity", "identity, in the last layer, gated + labels"),
     ]:
         expected = [0.9 - by_label[rival][0, 0], 0.8 - by_label[rival][1, 0]]
         assert selection.against(cell, other).mean == pytest.approx(sum(expected) / 2)

@@ -27,6 +27,7 @@ _OPTIONS = {
     "evolve.knn": "knn",
     "evolve.similarity": "similarity",
     "evolve.weights": "edge_weights",
+    "model.evolved_layers": "evolved_layers",
     "model.gate": "gate",
     "train.precision": "precision",
 }

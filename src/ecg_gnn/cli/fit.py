@@ -61,6 +61,7 @@ def fit(
         typer.Option(help="Learning rate (0.003).", rich_help_panel=opt.STEP_3),
     ] = None,
     gate: opt.Gate = None,
+    evolved_layers: opt.EvolvedLayers = None,
     label_input: opt.LabelInput = None,
     balance: Annotated[
         bool | None,
@@ -87,7 +88,11 @@ def fit(
     model folder's graph; new nodes have none.
     """
     past_the_paper = opt.given(
-        knn=knn, cross_fit=cross_fit, gate=gate, label_input=label_input
+        knn=knn,
+        cross_fit=cross_fit,
+        gate=gate,
+        evolved_layers=evolved_layers,
+        label_input=label_input,
     )
     options = FitOptions(
         embedding=embedding,

@@ -127,6 +127,15 @@ Gate = Annotated[
         rich_help_panel=STEP_3,
     ),
 ]
+EvolvedLayers = Annotated[
+    str | None,
+    typer.Option(
+        help="The layers that read evolved graphs: all (the paper's), or last (with "
+        "--cross-fit no training label then comes back to its node over the evolved "
+        "edges of its neighbours).",
+        rich_help_panel=STEP_3,
+    ),
+]
 LabelInput = Annotated[
     float | None,
     typer.Option(

@@ -109,6 +109,7 @@ def run(
         ),
     ] = None,
     gate: opt.Gate = None,
+    evolved_layers: opt.EvolvedLayers = None,
     option: Annotated[
         list[str] | None,
         typer.Option(
@@ -198,6 +199,7 @@ def run(
             drop_edge=drop_edge,
             norm=norm,
             gate=gate,
+            evolved_layers=evolved_layers,
             options=opt.parse_options(option),
         ),
         "train": opt.given(

@@ -35,6 +35,7 @@ def network_training(
     seed: int,
     device: str,
     norm: str = "batch",
+    evolved_layers: str = "all",
     options: Mapping[str, Any] | None = None,
     kind: type[Training] = Training,
 ) -> Training:
@@ -51,6 +52,7 @@ def network_training(
             num_graphs=len(graphs),
             dropout=dropout,
             norm=norm,
+            evolved_layers=evolved_layers,
             options=options,
             num_nodes=data.num_nodes,
         )

@@ -30,6 +30,7 @@ class TrainedModelEmbedder:
         dropout: Dropout rate.
         drop_edge: DropEdge rate on the evolved graph.
         norm: Normalisation of the tuned backbone.
+        evolved_layers: ``all``, or ``last``: see ``build_network``.
         options: What only this model has, as pairs.
         train: Steps, learning rate and precision.
         device: Where to train.
@@ -43,6 +44,7 @@ class TrainedModelEmbedder:
     dropout: float = 0.2
     drop_edge: float = 0.0
     norm: str = "batch"
+    evolved_layers: str = "all"
     options: tuple[tuple[str, Any], ...] = ()
     train: TrainConfig = field(default_factory=TrainConfig)
     device: str = "cpu"
@@ -78,6 +80,7 @@ class TrainedModelEmbedder:
             seed=seed,
             device=self.device,
             norm=self.norm,
+            evolved_layers=self.evolved_layers,
             options=dict(self.options),
         )
 

@@ -26,6 +26,7 @@ class BenchmarkNet(LayeredNetwork):
         num_graphs: How many graphs the blocks read in parallel.
         dropout: Dropout rate.
         gate: Between the graphs of a block; see ``NodeGate``.
+        evolved_layers: ``all``, or ``last``: the others read the first graph alone.
     """
 
     def __init__(
@@ -38,9 +39,11 @@ class BenchmarkNet(LayeredNetwork):
         num_graphs: int,
         dropout: float,
         gate: str = "none",
+        evolved_layers: str = "all",
     ) -> None:
         super().__init__()
         self.num_layers = num_layers
+        self.first_evolved = num_layers - 1 if evolved_layers == "last" else 0
         module = MODULES[model]
         self.input = nn.Sequential(
             nn.Linear(in_channels, hidden_channels), Dropout(dropout)
@@ -48,12 +51,12 @@ class BenchmarkNet(LayeredNetwork):
         self.norms = nn.ModuleList()
         self.blocks = nn.ModuleList()
         self.after = nn.ModuleList()
-        for _ in range(num_layers):
+        for index in range(num_layers):
             self.norms.append(nn.LayerNorm(hidden_channels))
             self.blocks.append(
                 ParallelModules(
                     hidden_channels,
-                    num_graphs,
+                    num_graphs if index >= self.first_evolved else 1,
                     lambda: module(hidden_channels, dropout),
                     gate,
                 )
@@ -85,7 +88,8 @@ class BenchmarkNet(LayeredNetwork):
         graphs: Sequence[GraphInput],
     ) -> tuple[Tensor, Tensor]:
         x, normed = add_norm(x, update, self.norms[index])
-        update = self.blocks[index](normed, graphs)
+        read = graphs if index >= self.first_evolved else graphs[:1]
+        update = self.blocks[index](normed, read)
         x = graphs[0].adjacency.at_targets(x)
         if self.after:
             own_norm, feed_forward = self.after[index].children()

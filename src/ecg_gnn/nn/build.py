@@ -9,6 +9,7 @@ from ecg_gnn.nn.gate import GATES
 from ecg_gnn.nn.modules import MODULES, NUM_HEADS
 from ecg_gnn.nn.network import Network
 from ecg_gnn.nn.options import Options, read_all
+from ecg_gnn.nn.parallel import EVOLVED_LAYERS
 from ecg_gnn.nn.specialised import SPECIALISED
 from ecg_gnn.nn.specialised.base import Sizes
 from ecg_gnn.nn.tuned_net import NORMS, TUNED_CONVS, TUNED_OPTIONS, TunedNet
@@ -56,6 +57,11 @@ def takes_gate(backbone: str, model: str) -> bool:
     return takes_evolved_graphs(backbone, model)
 
 
+def chooses_layers(backbone: str, model: str) -> bool:
+    """Whether a model can read evolved graphs in some of its layers alone."""
+    return model not in SPECIALISED and takes_evolved_graphs(backbone, model)
+
+
 def takes_labels(model: str) -> bool:
     """Whether labels of training nodes may be input beside a model's features."""
     return model not in SPECIALISED or SPECIALISED[model].label_input
@@ -92,6 +98,7 @@ def build_network(
     dropout: float,
     norm: str = "batch",
     gate: str = "none",
+    evolved_layers: str = "all",
     options: Mapping[str, Any] | None = None,
     num_nodes: int | None = None,
 ) -> Network:
@@ -108,12 +115,19 @@ def build_network(
         dropout: Dropout rate.
         norm: Normalisation of the tuned backbone.
         gate: ``node`` for a ``NodeGate`` between several graphs.
+        evolved_layers: ``last`` if the layers before it read the first graph alone.
         options: What only this model has; see ``read_options``.
         num_nodes: For models with a weight per node (linkx, glognn).
     """
     check_choice("model", model, selectable(backbone))
     check_choice("norm", norm, NORMS)
     check_choice("gate", gate, GATES)
+    check_choice("evolved_layers", evolved_layers, EVOLVED_LAYERS)
+    if evolved_layers != "all" and not chooses_layers(backbone, model):
+        raise InputError(
+            f"'evolved_layers' must be one of ['all'] for the model {model!r} "
+            f"(got {evolved_layers!r})"
+        )
     if gate != "none" and not takes_gate(backbone, model):
         raise InputError(
             f"'gate' must be one of ['none'] for the model {model!r} (got {gate!r})"
@@ -136,13 +150,13 @@ def build_network(
     out_channels = 1 if num_classes == 2 else num_classes
     sizes = (in_channels, hidden_channels, out_channels, num_layers, num_graphs)
     if backbone == "tuned":
-        return TunedNet(model, *sizes, dropout, norm, gate, **chosen)
+        return TunedNet(model, *sizes, dropout, norm, gate, evolved_layers, **chosen)
     if model.startswith(("gat", "gt")) and hidden_channels % NUM_HEADS:
         raise InputError(
             f"'hidden' must be a multiple of {NUM_HEADS}, the number of attention "
             f"heads (got {hidden_channels})"
         )
-    return BenchmarkNet(model, *sizes, dropout, gate)
+    return BenchmarkNet(model, *sizes, dropout, gate, evolved_layers)
 
 
 def _build_specialised(

@@ -9,6 +9,9 @@ from torch import Tensor, nn
 from ecg_gnn.kernels import Adjacency, joint_linear
 from ecg_gnn.nn.gate import make_gate
 
+EVOLVED_LAYERS = ("all", "last")
+"""Which layers may read the graphs after the first one."""
+
 
 @dataclass(frozen=True, eq=False)
 class GraphInput:

@@ -66,13 +66,7 @@ NORMS: dict[str, type[nn.Module]] = {
 
 
 TUNED_OPTIONS = {
-    "evolved_layers": Option(
-        "all",
-        "which layers read evolved graphs; in the last alone no label comes back to "
-        "its node over the evolved edges of others",
-        choices=("all", "last"),
-    ),
-    "input_linear": Option(False, "a linear map and dropout before the first layer"),
+    "input_linear": Option(False, "a linear map and dropout before the first layer")
 }
 
 

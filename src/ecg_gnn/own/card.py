@@ -92,6 +92,8 @@ def _row_name(model: Model, variant: str) -> str:
     config, name = model.classifier.config, NAMES.get(variant, f"ECG ({variant})")
     if variant not in NAMES and config.embed.cross_fit:
         name += ", cross-fitted"
+    if variant != "none" and config.model.evolved_layers != "all":
+        name += ", in the last layer"
     if variant != "none" and config.model.gate != "none":
         name += ", gated"
     return name + (" + labels" if config.train.label_input else "")
@@ -138,6 +140,9 @@ def _past_the_paper(config: RunConfig) -> str:
         "that was not trained on its class.": config.embed.cross_fit,
         f"Neighbours were found by an approximate index ({config.evolve.knn}); those "
         "of new nodes are found exactly.": config.evolve.knn in ("ivf", "hnsw"),
+        "The last layer alone reads the evolved graph.": (
+            config.model.evolved_layers != "all"
+        ),
         "A gate weighs the graphs node by node.": config.model.gate != "none",
         "Classes of the training nodes are input, so predictions are transductive: a "
         "training node knows its own.": config.train.label_input,

@@ -240,4 +240,5 @@ def make_network(
         dropout=model.dropout,
         norm=model.norm,
         gate=model.gate,
+        evolved_layers=model.evolved_layers,
     )

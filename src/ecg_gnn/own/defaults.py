@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from ecg_gnn.config import (
     EmbedConfig,
     EvolveConfig,
+    EvolvedLayers,
     FitConfig,
     Gate,
     Knn,
@@ -38,6 +39,7 @@ class FitOptions:
         steps: Training steps.
         lr: Learning rate.
         gate: none, or node: every node learns how much it takes of each graph.
+        evolved_layers: all, or last: the others read the graph alone.
         label_input: Share of training labels that are input in a step; 0 is none.
         balance: Whether rare classes are weighed up in training.
         split: Which of the graph's splits.
@@ -59,6 +61,7 @@ class FitOptions:
     steps: int | None = None
     lr: float | None = None
     gate: Gate = "none"
+    evolved_layers: EvolvedLayers = "all"
     label_input: float = 0.0
     balance: bool | None = None
     split: int = 0
@@ -83,6 +86,7 @@ def choose_settings(dataset: GraphDataset, options: FitOptions) -> RunConfig:
             layers=options.layers or 2,
             hidden=options.hidden or hidden,
             gate=options.gate,
+            evolved_layers=options.evolved_layers,
         ),
         train=FitConfig(
             steps=options.steps or steps,

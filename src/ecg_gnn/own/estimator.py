@@ -15,6 +15,7 @@ from ecg_gnn.checks import InputError, check_in_range
 from ecg_gnn.config import (
     EmbedConfig,
     EvolveConfig,
+    EvolvedLayers,
     FitConfig,
     Gate,
     Knn,
@@ -72,6 +73,7 @@ class ECGClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no
         dropout: Dropout rate.
         drop_edge: Share of evolved edges dropped in every training step.
         gate: none, or node: every node learns how much it takes of each graph.
+        evolved_layers: Which layers read the evolved graph: all, or the last alone.
         steps: Training steps.
         lr: Learning rate.
         label_input: Share of training labels that are input in a step, the others being
@@ -116,6 +118,7 @@ class ECGClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no
         dropout: float = 0.2,
         drop_edge: float = 0.5,
         gate: Gate = "none",
+        evolved_layers: EvolvedLayers = "all",
         steps: int = 200,
         lr: float = 3e-3,
         label_input: float = 0.0,
@@ -138,6 +141,7 @@ class ECGClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no
         self.dropout = dropout
         self.drop_edge = drop_edge
         self.gate = gate
+        self.evolved_layers = evolved_layers
         self.steps = steps
         self.lr = lr
         self.label_input = label_input
@@ -253,6 +257,7 @@ class ECGClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no
                 dropout=self.dropout,
                 drop_edge=self.drop_edge,
                 gate=self.gate,
+                evolved_layers=self.evolved_layers,
             ),
             train=FitConfig(steps=self.steps, lr=self.lr, label_input=self.label_input),
         )

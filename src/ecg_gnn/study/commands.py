@@ -30,6 +30,7 @@ _OPTIONS = {
     "model.drop_edge": "--drop-edge",
     "model.norm": "--norm",
     "model.gate": "--gate",
+    "model.evolved_layers": "--evolved-layers",
     "train.steps": "--steps",
     "train.lr": "--lr",
     "train.precision": "--precision",

@@ -33,7 +33,7 @@ _LAST_ONLY = {"model.gate", "train.label_input"} | {
     f"train.{field.name}" for field in dataclasses.fields(BatchSettings)
 }
 _READ_BY["mlp-gnn"] = (_MLP | fields_of("model") | fields_of("train")) - _LAST_ONLY
-_EVOLVED_ONLY = ("model.drop_edge", "model.gate", "model.options.evolved_layers")
+_EVOLVED_ONLY = {"model.drop_edge", "model.gate", "model.evolved_layers"}
 _READ_BY_SOME = {name for name in _MLP | _BGRL if name.startswith("embed.")}
 _NOT_CONTENT = {"preset", "splits", "seed", "device"}
 
@@ -42,7 +42,7 @@ def ignored_settings(variant: Variant, task: Task) -> set[str]:
     """Settings that change no number of this variant."""
     parts = set(variant.embeddings)
     read = set().union(*(_READ_BY.get(part, set()) for part in parts))
-    ignored = set() if parts else set(_EVOLVED_ONLY)
+    ignored = set() if parts else _EVOLVED_ONLY.copy()
     if parts <= set(CONTROLS):  # which have no similarity to weigh by
         ignored.add("evolve.weights")
     if parts <= {"identity"}:  # no graph is found by similarity

@@ -45,13 +45,7 @@ DEFAULTS = flatten(RunConfig())
 
 def with_defaults(config: RunConfig, names: Iterable[str]) -> RunConfig:
     """The same config with these settings as if nobody had given them."""
-    flat, names = flatten(config), set(names)
-    flat["model.options"] = {
-        option: value
-        for option, value in config.model.options.items()
-        if OPTION + option not in names
-    }
-    flat |= {name: DEFAULTS[name] for name in names & DEFAULTS.keys()}
+    flat = flatten(config) | {name: DEFAULTS[name] for name in names}
     return RunConfig.from_dict(unflatten(flat))
 
 

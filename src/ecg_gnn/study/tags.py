@@ -5,7 +5,7 @@ from typing import Any
 
 from ecg_gnn.config import RunConfig
 from ecg_gnn.study.identity import Task, canonical, ignored_settings
-from ecg_gnn.study.settings import OPTION, given
+from ecg_gnn.study.settings import given
 from ecg_gnn.study.variants import BASELINE, Variant, variant_of
 
 LABELS = "labels"
@@ -14,7 +14,7 @@ _TAGS = {
     "embed.cross_fit": "cross-fitted",
     "evolve.weights": "weighted",
     "evolve.knn": "approximate",
-    "model.options.evolved_layers": "in the last layer",
+    "model.evolved_layers": "in the last layer",
     "model.gate": "gated",
     "train.label_input": LABELS,
 }
@@ -69,8 +69,7 @@ def _variant(embedding: str | None) -> Variant:
 
 
 def _tags(config: RunConfig) -> Tags:
-    options = {OPTION + name: value for name, value in config.model.options.items()}
-    settings = given(config) | options
+    settings = given(config)
     if settings.get("evolve.knn") == "exact":
         del settings["evolve.knn"]
     return tuple(tag for name, tag in _TAGS.items() if name in settings)
