@@ -15,6 +15,7 @@ from ecg_gnn.study.bind import bind
 from ecg_gnn.study.commands import run_command
 from ecg_gnn.study.expand import expand
 from ecg_gnn.study.recipe_file import recipe_from_dict
+from ecg_gnn.study.settings import flatten
 from small_runs import BOARD
 from small_studies import SMALL_RECIPE, small_recipe
 
@@ -175,7 +176,8 @@ def test_tuned_has_eighteen_settings():
 
 def test_beyond_has_the_options_past_the_paper():
     found = {}
-    for plan in plans_of("beyond"):
+    plans = [p for p in plans_of("beyond") if p.config.model.backbone == "tuned"]
+    for plan in plans:
         config = plan.config
         cell = plan.dataset, config.model.name, plan.variant.embedding
         point = config.train.label_input, config.model.gate, config.embed.cross_fit
@@ -195,13 +197,37 @@ def test_beyond_has_the_options_past_the_paper():
     for (*_, embedding), points in found.items():
         gate = "node" if embedding else "none"
         assert points == [(rate, gate, 5) for rate in (0, 0.5)]
-    for plan in plans_of("beyond"):  # the tuned settings, whatever else is added
+    for plan in plans:  # the tuned settings, whatever else is added
         if plan.dataset == "roman-empire-glove":
             continue  # a smaller network, because five more of them are trained
         like = tuned[plan.dataset, plan.config.model.name].config
         ours = dataclasses.replace(plan.config.model, gate="none")
         assert ours == like.model
         assert dataclasses.replace(plan.config.train, label_input=0) == like.train
+
+
+def test_beyond_puts_evolved_graphs_under_specialised_models():
+    names = {"model.name", "train.lr", "model.dropout", "model.layers", "model.hidden"}
+
+    def settings(plan):
+        flat = flatten(plan.config)
+        point = {name: flat[name] for name in names} | plan.config.model.options
+        return plan.dataset, *sorted(point.items())
+
+    plain = {settings(plan) for plan in plans_of("specialised")}
+    found = {}
+    for plan in plans_of("beyond"):
+        if plan.config.model.backbone == "benchmark":
+            assert settings(plan) in plain  # a point of the plain model's grid
+            cell = plan.dataset, plan.config.model.name
+            found.setdefault(cell, []).append(plan.variant.embedding)
+    datasets = "minesweeper", "tolokers", "roman-empire-glove"
+    assert {*found} == {(d, m) for d in datasets for m in ("h2gcn", "gpr-gnn", "fagcn")}
+    for variants in found.values():
+        two = ["mlp,bgrl", "identity,identity"]
+        assert sorted(map(str, variants)) == sorted(
+            ["None", "mlp", "bgrl", "identity", *two]
+        )
 
 
 def test_statistics_measures_the_papers_graphs():
