@@ -1,12 +1,12 @@
 """The picture of one run: scores, what the evolved graph adds, and homophily."""
 
-import textwrap
 import warnings
 from pathlib import Path
 from typing import Any
 
 from ecg_gnn.checks import MissingExtraError
 from ecg_gnn.files import atomic_path
+from ecg_gnn.study.figures.canvas import in_lines
 from ecg_gnn.study.run import Report
 from ecg_gnn.study.table import METRIC_NAMES, graph_name, run_name
 
@@ -49,11 +49,6 @@ def _colour(variant: str) -> str:
     return _COLOURS.get(variant, _OTHER_COLOUR)
 
 
-def _in_lines(name: str) -> str:
-    """A name with many options must not leave its plot without room."""
-    return textwrap.fill(name, 30)
-
-
 def _draw_scores(axes: Any, report: Report) -> None:
     rows = report.results
     for split in zip(*(row.per_split for row in rows), strict=True):
@@ -73,7 +68,7 @@ def _draw_scores(axes: Any, report: Report) -> None:
             fontsize=9,
             bbox={"facecolor": "white", "edgecolor": "none", "pad": 1, "alpha": 0.8},
         )
-    names = [_in_lines(run_name(report.config, row)) for row in rows]
+    names = [in_lines(run_name(report.config, row)) for row in rows]
     axes.set_xticks(range(len(rows)), names, rotation=20, ha="right")
     axes.set_xlim(-0.5, len(rows) - 0.15)
     axes.set_ylabel(f"test {METRIC_NAMES[report.metric]} (%)")
@@ -91,7 +86,7 @@ def _draw_differences(axes: Any, report: Report) -> None:
             axes.plot(ends, [place, place], color=colour, lw=2)
         axes.scatter([mean], [place], color=colour, s=28, zorder=3)
         name = f"{run_name(report.config, row)} − {row.against}"
-        labels.append(_in_lines(name))
+        labels.append(in_lines(name))
     axes.axvline(0, color="0.5", lw=0.8, ls="--")
     axes.set_yticks(range(len(shown)), labels)
     axes.set_ylim(-0.6, max(len(shown), 1) - 0.4)
@@ -109,7 +104,7 @@ def _draw_homophily(axes: Any, report: Report) -> None:
         colour = _GRAPH_COLOURS[place % len(_GRAPH_COLOURS)]
         values = [found[key] if found[key] is not None else 0 for key in keys]
         left = [i + (place - (len(graphs) - 1) / 2) * width for i in range(len(keys))]
-        label = "G" if name == "G" else _in_lines(graph_name(report.config, name))
+        label = "G" if name == "G" else in_lines(graph_name(report.config, name))
         bars = axes.bar(left, values, width=width * 0.92, color=colour, label=label)
         axes.bar_label(bars, fmt="%.2f", fontsize=8, padding=2)
     axes.axhline(0, color="0.5", lw=0.8)

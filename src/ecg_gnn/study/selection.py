@@ -191,11 +191,10 @@ class Selection:
             groups.setdefault(cell.key.model_key(), []).append(cell)
         return list(groups.values())
 
-    def against(self, cell: Cell, other: str) -> PairedTest | None:
-        """Test a cell against its ``baseline`` or its ``identity`` control.
+    def rival(self, cell: Cell, other: str) -> Cell | None:
+        """The ``baseline`` or the ``identity`` control of a cell.
 
-        The control has as many evolved graphs as the cell; pairs are the splits and
-        seeds that both have. None where there is no such cell or no common pair.
+        The control has as many evolved graphs as the cell.
         """
         if cell.key.variant == other:
             return None
@@ -205,7 +204,15 @@ class Selection:
                 return None
             size = cell.key.embedding.count(",") + 1
             embedding = identity_control(size).embedding
-        rival = self.find(cell.key, other, embedding)
+        return self.find(cell.key, other, embedding)
+
+    def against(self, cell: Cell, other: str) -> PairedTest | None:
+        """Test a cell against its ``baseline`` or its ``identity`` control.
+
+        Pairs are the splits and seeds that both have. None where there is no such cell
+        or no common pair.
+        """
+        rival = self.rival(cell, other)
         if rival is None:
             return None
         ours, theirs = cell.chosen.tests, rival.chosen.tests

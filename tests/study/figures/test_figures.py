@@ -71,6 +71,23 @@ def test_mean_and_spread_over_splits(store):
     assert bands(store, cell, num_points=1)["test"].steps.tolist() == [1]
 
 
+def test_curves_are_of_models_with_evolved_graphs_and_their_own_rivals(tmp_path):
+    made = HandmadeStore(tmp_path / "s.sqlite")
+    gate = {"model.gate": "node"}
+    made.add([0.5, 0.6])
+    for embedding in ("mlp", "identity"):
+        made.add([0.7, 0.8], embedding=embedding, **gate)
+    made.add([0.1, 0.2], embedding="identity")
+    made.add([0.5, 0.6], model="h2gcn")
+    made.writer.close()
+    with Store.open(tmp_path / "s.sqlite") as store:
+        FIGURES["curves"](store, tmp_path / "f.svg")
+    text = (tmp_path / "f.svg").read_text()
+    assert ("· gcn" in text, "h2gcn" in text) == (True, False)
+    assert text.count("identity, gated") == 1
+    assert "identity</text>" not in text
+
+
 def test_a_store_without_the_matter_is_refused(tmp_path):
     made = HandmadeStore(tmp_path / "s.sqlite")
     made.writer.close()

@@ -1,5 +1,6 @@
 """What all figures share: matplotlib if it is there, colours, and the file."""
 
+import textwrap
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -58,6 +59,11 @@ def draw(path: Path, paint: Callable[[Any], Any], source: str | None = None) -> 
             if source is not None and ending != ".pdf":
                 metadata["Source"] = source
             figure.savefig(temporary, dpi=160, metadata=metadata)
+
+
+def in_lines(name: str, width: int = 30) -> str:
+    """A name with many options must not leave its plot without room."""
+    return textwrap.fill(name, width, break_on_hyphens=False)
 
 
 def check_format(path: Path) -> None:

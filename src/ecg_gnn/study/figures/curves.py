@@ -8,7 +8,7 @@ import numpy as np
 
 from ecg_gnn.checks import InputError
 from ecg_gnn.study.figures.bands import Band, bands
-from ecg_gnn.study.figures.canvas import COLOURS, draw
+from ecg_gnn.study.figures.canvas import COLOURS, draw, in_lines
 from ecg_gnn.study.selection import Cell, Selection, best_ecg
 from ecg_gnn.study.store import Store
 
@@ -18,23 +18,37 @@ Panel = list[tuple[Cell, Band]]
 def draw_curves(
     store: Store, path: Path, recipe: str | None = None, *, source: str | None = None
 ) -> None:
-    """Test score at every step: mean over splits, one standard deviation around it."""
+    """Test score at every step: mean over splits, one standard deviation around it.
+
+    Models that have an evolved graph somewhere, if there are any: many more are only to
+    be compared by their last scores.
+    """
     selection = Selection.of(store, recipe=recipe)
-    panels = [_panel(store, cells) for cells in selection.models()]
+    models = selection.models()
+    compared = {cells[0].key.model_label for cells in models if best_ecg(cells)}
+    panels = [
+        _panel(store, _shown(selection, cells))
+        for cells in models
+        if not compared or cells[0].key.model_label in compared
+    ]
     panels = [panel for panel in panels if panel]
     if not panels:
         raise InputError("the store has no training curves to draw")
     draw(path, lambda kind: _figure(kind, panels), source)
 
 
-def _panel(store: Store, cells: Sequence[Cell]) -> Panel:
+def _shown(selection: Selection, cells: Sequence[Cell]) -> list[Cell]:
+    """The best ECG cell between the two that it is compared with."""
     best = best_ecg(cells)
-    panel = []
-    for cell in cells:
-        if cell is best or cell.key.variant in ("baseline", "identity"):
-            found = bands(store, cell)
-            panel += [(cell, found["test"])] if found else []
-    return panel
+    if best is None:
+        return [cell for cell in cells if cell.key.variant in ("baseline", "identity")]
+    rivals = [selection.rival(best, other) for other in ("baseline", "identity")]
+    return [cell for cell in (rivals[0], best, rivals[1]) if cell is not None]
+
+
+def _panel(store: Store, cells: Sequence[Cell]) -> Panel:
+    found = [(cell, bands(store, cell)) for cell in cells]
+    return [(cell, band["test"]) for cell, band in found if band]
 
 
 def _figure(kind: Any, panels: Sequence[Panel]) -> Any:
@@ -59,7 +73,8 @@ def _draw_panel(axes: Any, panel: Panel) -> None:
     for cell, band in panel:
         colour = COLOURS[cell.key.variant]
         mean, spread = 100 * band.mean, 100 * band.spread
-        axes.plot(band.steps, mean, color=colour, lw=1.2, label=cell.label)
+        label = in_lines(cell.label)
+        axes.plot(band.steps, mean, color=colour, lw=1.2, label=label)
         axes.fill_between(
             band.steps, mean - spread, mean + spread, color=colour, alpha=0.15, lw=0
         )

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from ecg_gnn.checks import InputError
-from ecg_gnn.study.figures.canvas import COLOURS, draw
+from ecg_gnn.study.figures.canvas import COLOURS, draw, in_lines
 from ecg_gnn.study.paper_tables import make_table
 from ecg_gnn.study.paper_tables.document import Row
 from ecg_gnn.study.store import Store
@@ -52,7 +52,7 @@ def _figure(kind: Any, rows: Sequence[Row]) -> Any:
         marker = _MARKERS[other]
         look = {"color": COLOURS[other], "marker": marker, "label": f"ECG − {other}"}
         axes[0].plot([], [], lw=2, ms=5, **look)
-    axes[-1].set_xlabel("paired difference in test score (points), 95% interval")
+    axes[-1].set_xlabel("paired difference in points, 95% interval")
     figure.legend(loc="outside upper center", ncols=2)
     return figure
 
@@ -69,6 +69,7 @@ def _draw_group(axes: Any, rows: Sequence[Row]) -> None:
                 axes.plot([low, high], [at, at], color=colour, lw=2)
             axes.plot([mean], [at], color=colour, marker=marker, ms=5)
     axes.axvline(0, color="0.5", lw=0.8, ls="--", zorder=0)
-    axes.set_yticks(range(len(rows)), [f"{r['model']}, {r['label']}" for r in rows])
+    names = [in_lines(f"{row['model']}, {row['label']}") for row in rows]
+    axes.set_yticks(range(len(rows)), names)
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.set_title(rows[0]["dataset"], loc="left")

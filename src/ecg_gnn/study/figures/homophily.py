@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from ecg_gnn.checks import InputError
-from ecg_gnn.study.figures.canvas import COLOURS, draw
+from ecg_gnn.study.figures.canvas import COLOURS, draw, in_lines
 from ecg_gnn.study.paper_tables import make_table
 from ecg_gnn.study.paper_tables.document import Row
 from ecg_gnn.study.store import Store
@@ -47,7 +47,7 @@ def _figure(kind: Any, rows: Sequence[Row]) -> Any:
     for line, group in zip(axes, groups, strict=True):
         for each, key in zip(line, _MEASURES, strict=True):
             _draw_measure(each, group, key)
-        names = [_name(row) for row in group]
+        names = [in_lines(_name(row), 48) for row in group]
         line[0].set_yticks(range(len(group)), names, fontsize=8)
         line[0].set_ylim(len(group) - 0.4, -0.6)
         line[0].set_title(group[0]["dataset"], loc="left")
