@@ -1,5 +1,8 @@
 """What the records are to hold in the end, and what of it is not there yet."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from ecg_gnn.study import Only, Selection, Store, load_recipe
 from ecg_gnn.study.expand import Plan, expand
 from ecg_gnn.study.table import model_name, row_name
@@ -41,7 +44,16 @@ def missing_block(store: Store) -> str:
 def _key(plan: Plan) -> Key:
     if plan.task == "statistics":
         return plan.dataset, plan.variant.embedding, plan.config.evolve.self_loops
-    return plan.dataset, _model(plan), _variant(plan)
+    size = _size(plan.config.to_dict())
+    return plan.dataset, _model(plan), _variant(plan), size
+
+
+def _size(config: Mapping[str, Any]) -> str | None:
+    """Of the tuned networks, whose sizes recipes differ in; others have a preset's."""
+    model, train = config["model"], config["train"]
+    if model["backbone"] != "tuned":
+        return None
+    return f"{model['layers']} x {model['hidden']}, {train['steps']} steps"
 
 
 def _runs(plan: Plan) -> int:
@@ -63,12 +75,11 @@ def _variant(plan: Plan) -> str:
 def _trained(store: Store) -> dict[Key, int]:
     found: dict[Key, int] = {}
     for cell in Selection.of(store).cells:
-        key = (
-            cell.key.dataset,
-            model_name(cell.key.backbone, cell.key.model),
-            cell.label,
-        )
-        found[key] = max(found.get(key, 0), len(cell.chosen.records))
+        model = model_name(cell.key.backbone, cell.key.model)
+        for each in (*cell.candidates, *cell.incomplete):
+            size = _size(each.configuration.config)
+            key = cell.key.dataset, model, cell.label, size
+            found[key] = max(found.get(key, 0), len(each.records))
     return found
 
 

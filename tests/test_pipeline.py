@@ -236,6 +236,21 @@ def test_three_graphs_in_parallel(board, backbone):
     assert sizes == sorted(set(sizes))
 
 
+@pytest.mark.parametrize("backbone", ["benchmark", "tuned"])
+def test_the_last_layer_alone_reads_evolved_graphs_where_asked_to(board, backbone):
+    config = resolved(board, "mlp", backbone=backbone)
+    split = board.split(0)
+    edges = [evolve("mlp", board, split, config)]
+    losses = []
+    for layers in ("all", "last"):
+        model = dataclasses.replace(config.model, layers=2, evolved_layers=layers)
+        asked = dataclasses.replace(config, model=model)
+        network, result = classify(board, split, edges, asked)
+        assert network.first_evolved == (layers == "last")
+        losses.append(result.losses)
+    assert losses[0] != losses[1]
+
+
 def test_trained_model_embeds_with_the_network_asked_for(board):
     """mlp-gnn follows the backbone, the model and the norm of step 3."""
     base = resolved(board, "mlp-gnn").model
@@ -244,6 +259,8 @@ def test_trained_model_embeds_with_the_network_asked_for(board):
         dataclasses.replace(base, name="sage"),
         dataclasses.replace(base, backbone="tuned"),
         dataclasses.replace(base, backbone="tuned", norm="layer"),
+        dataclasses.replace(base, layers=2),
+        dataclasses.replace(base, layers=2, evolved_layers="last"),
     ]
     config = resolved(board, "mlp-gnn")
     graphs = {

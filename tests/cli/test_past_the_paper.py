@@ -73,6 +73,7 @@ REFUSED = {
     "--gate edge": "'gate' must be one of ['none', 'node'] (got 'edge')",
     "--label-input 1": "'label_input' must be in [0, 0.99] (got 1.0)",
     "--evolved-layers first": "'evolved_layers' must be one of ['all', 'last'] (got",
+    "--evolved-layers last --model h2gcn": "'evolved_layers' must be one of ['all'] f",
     "--gate node --model h2gcn": "'gate' must be one of ['none'] for the model 'h2gcn'",
     "--gate node --model resnet": "'gate' must be one of ['none'] for the model",
     "--edge-weights similarity --model h2gcn": "'edge_weights' must be one of ['unif",

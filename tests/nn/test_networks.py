@@ -207,7 +207,7 @@ def test_tuned_net_with_a_linear_map_before_the_first_layer():
 def test_tuned_net_with_evolved_graphs_in_the_last_layer_alone(gate, num_layers):
     torch.manual_seed(4)
     sizes = (FEATURES, CHANNELS, CLASSES, num_layers, 3)
-    net = TunedNet("sage", *sizes, 0.0, "layer", gate, "last").double()
+    net = TunedNet("sage", *sizes, 0.0, "layer", gate, evolved_layers="last").double()
     for parameter in net.parameters():  # a gate starts as none
         parameter.data += 0.1 * torch.randn_like(parameter)
     graphs, x = inputs(3, True), random(NUM_NODES, FEATURES)
@@ -225,6 +225,19 @@ def test_tuned_net_with_evolved_graphs_in_the_last_layer_alone(gate, num_layers)
             messages = net.gates[0](state, messages) if net.gates else messages
         state = layer_norm(norm, sum(messages, skip(state))).relu()
     torch.testing.assert_close(net(x, graphs), net.output(state), atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("given", [1, 2, 4])
+def test_tuned_net_refuses_other_graphs_than_it_was_built_for(given):
+    net = TunedNet("sage", FEATURES, CHANNELS, CLASSES, 2, 3, 0.0).double()
+    with pytest.raises(ValueError, match="zip"):
+        net(random(NUM_NODES, FEATURES), inputs(given, True))
+
+
+@pytest.mark.parametrize("kind", [BenchmarkNet, TunedNet])
+def test_only_all_layers_or_the_last_can_be_asked_for(kind):
+    with pytest.raises(InputError, match=r"'evolved_layers' must be one of"):
+        kind("gcn", FEATURES, CHANNELS, CLASSES, 2, 2, 0.0, evolved_layers="first")
 
 
 def test_where_evolved_graphs_are_read_is_nothing_to_one_graph():

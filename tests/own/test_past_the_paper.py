@@ -20,7 +20,7 @@ from ecg_gnn.pipeline import evolve
 from ecg_gnn.presets import resolve
 from own_graphs import write_stranger
 
-QUICK = FitOptions(steps=6, hidden=8, layers=1, k=4, device="cpu")
+QUICK = FitOptions(steps=6, hidden=8, layers=2, k=4, device="cpu")
 OPTIONS = {
     "cross_fit": 3,
     "gate": "node",
@@ -65,6 +65,9 @@ def test_a_model_is_kept_and_read_again(graph, folder, tmp_path, name):
         (predict_nodes(model, *tables), predict_nodes(again, *tables)),
     ):
         assert np.array_equal(ours.probabilities, theirs.probabilities)
+    for each in (model, again):
+        last = each.classifier.network.first_evolved
+        assert last == (name == "evolved_layers")
     card = (tmp_path / "m" / "MODEL_CARD.md").read_text()
     words = {
         "cross_fit": "cross-fitted",

@@ -257,10 +257,18 @@ def test_what_is_missing_is_named(project):
     assert "- `statistics` on minesweeper: everything" in said
     assert "- `beyond` on tolokers: everything" in said
     tuned = {"model.backbone": "tuned", "train.label_input": 0.5}
+    tuned |= {"model.layers": 12, "model.hidden": 64, "train.steps": 2000}
+
+    def beyond_on_minesweeper():
+        lines = block(project, "missing").split("\n")
+        (line,) = [line for line in lines if "eyond` on m" in line]
+        return line
+
+    smaller = tuned | {"model.layers": 4}
+    keep_only(project, lambda made: made.add([0.5] * 10, **smaller))
+    assert beyond_on_minesweeper().endswith("everything")  # another network
     keep_only(project, lambda made: made.add([0.5] * 10, **tuned))
-    (line,) = [
-        each for each in block(project, "missing").split("\n") if "eyond` on m" in each
-    ]
+    line = beyond_on_minesweeper()
     assert line.startswith(
         "- `beyond` on minesweeper: baseline, ECG (mlp) cross-fitted gated"
     )

@@ -36,6 +36,12 @@ def test_graphs_are_edge_types_with_fanouts_of_their_own(sampler):
         assert (edges[1].diff() >= 0).all()  # as it was promised
 
 
+def test_evolved_graphs_may_be_drawn_from_in_the_first_hops_alone(monkeypatch):
+    monkeypatch.setattr(library, "NeighborSampler", StandIn)
+    made = LibrarySampler(two_graphs(), [4, 2], 3, evolved_hops=1)._sampler
+    assert made.num_neighbors == {edge_type(0): [4, 4, 4], edge_type(1): [2, 0, 0]}
+
+
 def test_draws_follow_seed_and_step(sampler):
     before = torch.get_rng_state()
     seeds, number = sample(sampler.at(2), [5, 9])

@@ -69,5 +69,8 @@ def test_a_batch_is_expected_to_grow_until_it_is_the_graph():
     step = Step.expected(graphs, 2, 3, [1, 2])
     assert step.nodes == [40, 12, 3]
     assert step.edges == 3 * 3 + 12 * 3
+    last = Step.expected(graphs, 2, 3, [1, 2], evolved_hops=1)
+    assert last.nodes == [24, 12, 3]
+    assert last.edges == 3 * 3 + 12 * 1
     every = Step.expected(graphs, 1, 3, [-1, -1])
     assert every.edges == int(3 * sum(degrees))

@@ -47,6 +47,17 @@ def test_edges_are_real_distinct_and_as_many_as_asked_for(make, fanouts):
         assert torch.equal(got, wanted)
 
 
+def test_evolved_graphs_are_drawn_from_in_the_hops_asked_for(make):
+    found = sample(make(two_graphs(), [-1, 2], 3, evolved_hops=1).at(0), SEEDS)
+    assert all(found.num_sampled_edges[edge_type(0)])
+    assert found.num_sampled_edges[edge_type(1)] == [2 * len(SEEDS), 0, 0]
+    whole = sample(make(two_graphs(), [-1, 2], 3).at(0), SEEDS)
+    first = whole.num_sampled_edges[edge_type(1)][0]
+    assert torch.equal(
+        whole.edge[edge_type(1)][:first], found.edge[edge_type(1)]
+    )  # the same draws
+
+
 def test_a_hop_adds_the_edges_of_the_hop_before(make):
     found = sample(make(two_graphs(), [2, 2], 3).at(1), SEEDS)
     ends = torch.tensor(found.num_sampled_nodes[NODE]).cumsum(0).tolist()

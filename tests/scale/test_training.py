@@ -44,9 +44,15 @@ def without_batch_norm(network):
 # --- A batch that is everything -------------------------------------------------------
 
 
-@pytest.mark.parametrize(("backbone", "model"), MODELS)
-def test_losses_of_one_whole_batch_are_those_of_the_full_batch_loop(backbone, model):
+@pytest.mark.parametrize("evolved_layers", ["all", "last"])
+@pytest.mark.parametrize(
+    ("backbone", "model"), [pair for pair in MODELS if pair[1] != "resnet"]
+)
+def test_losses_of_one_whole_batch_are_those_of_the_full_batch_loop(
+    backbone, model, evolved_layers
+):
     task, options = plain_task(), {"backbone": backbone, "model": model}
+    options["evolved_layers"] = evolved_layers
     networks = [without_batch_norm(network_for(task, **options)) for _ in range(2)]
     expected = train(networks[0], task, SHORT, seed=0)
     training = BatchTraining(networks[1], task, SHORT, ALL_AT_ONCE, seed=0)

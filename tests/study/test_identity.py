@@ -113,6 +113,7 @@ def test_what_was_added_later_changes_no_earlier_name():
     plain = RunConfig()
     added = {"embed.cross_fit": 5, "evolve.weights": "similarity"}
     added |= {"model.gate": "node", "train.label_input": 0.5}
+    added |= {"model.evolved_layers": "last"}
     values = plain.to_dict()
     for name, value in added.items():
         section, key = name.split(".")

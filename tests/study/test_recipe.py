@@ -181,6 +181,7 @@ def test_beyond_has_the_options_past_the_paper():
         config = plan.config
         cell = plan.dataset, config.model.name, plan.variant.embedding
         point = config.train.label_input, config.model.gate, config.embed.cross_fit
+        point += (config.model.evolved_layers,)
         found.setdefault(cell, []).append(point)
     cells = {cell[:2] for cell in found}
     assert {dataset for dataset, _ in cells} == {
@@ -191,12 +192,13 @@ def test_beyond_has_the_options_past_the_paper():
     tuned = {(p.dataset, p.config.model.name): p for p in plans_of("tuned")}
     for embedding in ("mlp", "mlp-gnn", "identity", None):
         gates = ["none", "node"] if embedding else ["none"]
+        layers = ["last", "all"] if embedding else ["all"]
         points = found.pop(("roman-empire-glove", "sage", embedding))
-        assert points == [(0, gate, 5) for gate in gates]
+        assert points == [(0, gate, 5, read) for gate in gates for read in layers]
     assert {embedding for *_, embedding in found} == {"mlp", "identity", None}
     for (*_, embedding), points in found.items():
         gate = "node" if embedding else "none"
-        assert points == [(rate, gate, 5) for rate in (0, 0.5)]
+        assert points == [(rate, gate, 5, "all") for rate in (0, 0.5)]
     for plan in plans:  # the tuned settings, whatever else is added
         if plan.dataset == "roman-empire-glove":
             continue  # a smaller network, because five more of them are trained

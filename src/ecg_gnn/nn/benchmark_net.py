@@ -8,7 +8,7 @@ from ecg_gnn.kernels import add_norm
 from ecg_gnn.nn.dropout import Dropout
 from ecg_gnn.nn.modules import MODULES, FeedForward
 from ecg_gnn.nn.network import LayeredNetwork
-from ecg_gnn.nn.parallel import GraphInput, ParallelModules
+from ecg_gnn.nn.parallel import GraphInput, ParallelModules, first_evolved_layer
 
 
 class BenchmarkNet(LayeredNetwork):
@@ -39,11 +39,12 @@ class BenchmarkNet(LayeredNetwork):
         num_graphs: int,
         dropout: float,
         gate: str = "none",
+        *,
         evolved_layers: str = "all",
     ) -> None:
         super().__init__()
         self.num_layers = num_layers
-        self.first_evolved = num_layers - 1 if evolved_layers == "last" else 0
+        self.first_evolved = first_evolved_layer(evolved_layers, num_layers)
         module = MODULES[model]
         self.input = nn.Sequential(
             nn.Linear(in_channels, hidden_channels), Dropout(dropout)

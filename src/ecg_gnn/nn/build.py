@@ -150,13 +150,15 @@ def build_network(
     out_channels = 1 if num_classes == 2 else num_classes
     sizes = (in_channels, hidden_channels, out_channels, num_layers, num_graphs)
     if backbone == "tuned":
-        return TunedNet(model, *sizes, dropout, norm, gate, evolved_layers, **chosen)
+        return TunedNet(
+            model, *sizes, dropout, norm, gate, **chosen, evolved_layers=evolved_layers
+        )
     if model.startswith(("gat", "gt")) and hidden_channels % NUM_HEADS:
         raise InputError(
             f"'hidden' must be a multiple of {NUM_HEADS}, the number of attention "
             f"heads (got {hidden_channels})"
         )
-    return BenchmarkNet(model, *sizes, dropout, gate, evolved_layers)
+    return BenchmarkNet(model, *sizes, dropout, gate, evolved_layers=evolved_layers)
 
 
 def _build_specialised(

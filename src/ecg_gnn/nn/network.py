@@ -59,9 +59,11 @@ class LayeredNetwork(Network):
 
     Attributes:
         num_layers: Number of layers L.
+        first_evolved: The first layer that reads more than the first graph.
     """
 
     num_layers: int
+    first_evolved: int = 0
 
     def enter(self, x: Tensor) -> Tensor:
         """The first states, each node for itself. ``[n, F]`` to ``[n, d]``."""

@@ -6,11 +6,18 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from ecg_gnn.checks import check_choice
 from ecg_gnn.kernels import Adjacency, joint_linear
 from ecg_gnn.nn.gate import make_gate
 
 EVOLVED_LAYERS = ("all", "last")
 """Which layers may read the graphs after the first one."""
+
+
+def first_evolved_layer(evolved_layers: str, num_layers: int) -> int:
+    """The first layer that reads evolved graphs; so do all after it."""
+    check_choice("evolved_layers", evolved_layers, EVOLVED_LAYERS)
+    return num_layers - 1 if evolved_layers == "last" else 0
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from ecg_gnn.nn.dropout import Dropout
 from ecg_gnn.nn.gate import make_gate
 from ecg_gnn.nn.network import LayeredNetwork
 from ecg_gnn.nn.options import Option
-from ecg_gnn.nn.parallel import GraphInput
+from ecg_gnn.nn.parallel import GraphInput, first_evolved_layer
 
 
 class _TunedConv(nn.Module):
@@ -86,8 +86,8 @@ class TunedNet(LayeredNetwork):
         dropout: Dropout rate.
         norm: ``batch``, ``layer`` or ``none``.
         gate: Between the graphs of a layer; see ``NodeGate``. The skip has none.
-        evolved_layers: ``all``, or ``last``: the others read the first graph alone.
         input_linear: Whether ``Dropout(W_in x)`` goes before the first layer.
+        evolved_layers: ``all``, or ``last``: the others read the first graph alone.
     """
 
     def __init__(
@@ -101,12 +101,13 @@ class TunedNet(LayeredNetwork):
         dropout: float,
         norm: str = "batch",
         gate: str = "none",
-        evolved_layers: str = "all",
         input_linear: bool = False,
+        *,
+        evolved_layers: str = "all",
     ) -> None:
         super().__init__()
         self.num_layers = num_layers
-        self.first_evolved = num_layers - 1 if evolved_layers == "last" else 0
+        self.first_evolved = first_evolved_layer(evolved_layers, num_layers)
         self.input = nn.Linear(in_channels, hidden_channels) if input_linear else None
         entered = hidden_channels if input_linear else in_channels
         widths = [entered] + [hidden_channels] * num_layers
@@ -150,9 +151,11 @@ class TunedNet(LayeredNetwork):
         if (among_evolved := layer - self.first_evolved) >= 0:
             convs += [branch[among_evolved] for branch in evolved]  # type: ignore[index]
             gate = self.gates[among_evolved] if self.gates else None
+        else:
+            graphs = graphs[:1]
         found = [
             at_targets(conv(x, graph.sample(self.training)))
-            for conv, graph in zip(convs, graphs, strict=False)
+            for conv, graph in zip(convs, graphs, strict=True)
         ]
         return gate(at_targets(x), found) if gate is not None else found
 

@@ -85,7 +85,9 @@ class Advice:
 
     def _expected(self, size: int, fanouts: Sequence[int]) -> int:
         num_layers = len(self.step.nodes) - 1
-        step = Step.expected(self.graphs, num_layers, size, fanouts)
+        assert isinstance(self.network, LayeredNetwork)  # no others read batches
+        hops = num_layers - self.network.first_evolved
+        step = Step.expected(self.graphs, num_layers, size, fanouts, hops)
         return step.bytes(self.network)
 
 

@@ -45,7 +45,11 @@ class LayerwiseInference:
     ) -> None:
         self._network, self._inputs = network, inputs
         adjacencies = [graph.adjacency for graph in graphs]
-        self._sampler = GraphSampler(adjacencies, [-1] * len(graphs), num_hops=1)
+        every_edge, in_all = [-1] * len(graphs), int(network.first_evolved == 0)
+        self._samplers = {  # for the last layer, which reads all graphs, and the others
+            True: GraphSampler(adjacencies, every_edge, 1),
+            False: GraphSampler(adjacencies, every_edge, 1, evolved_hops=in_all),
+        }
         self._wholes = [WholeGraph.of(graph) for graph in graphs]
         every = torch.arange(adjacencies[0].num_nodes)
         rows = 1 + sum(each.by_target.offsets.diff() for each in adjacencies)
@@ -76,7 +80,7 @@ class LayerwiseInference:
         width, features = next(
             p for p in self._network.parameters() if p.dim() > 1
         ).shape
-        num_nodes, device = self._sampler.num_nodes, self._device
+        num_nodes, device = self._samplers[True].num_nodes, self._device
         # A block's inputs, messages and states; of all nodes, two layers' states.
         block = min(num_nodes, self._rows_per_block) * (features + 4 * width)
         edges = PER_EDGE * self._rows_per_block
@@ -138,7 +142,7 @@ class LayerwiseInference:
         if is_last in self._kept:
             return self._kept[is_last]
         asked = NodeSamplerInput(input_id=None, node=block, input_type=NODE)
-        found = self._sampler.sample_from_nodes(asked)
+        found = self._samplers[is_last].sample_from_nodes(asked)
         near = Neighbourhood.of(found, self._wholes).to(self._device)
         both = near, near.graphs()
         if self._at_once:

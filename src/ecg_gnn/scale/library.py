@@ -33,6 +33,7 @@ class LibrarySampler(BaseSampler):  # type: ignore[misc]  # PyG has no usable ty
         fanouts: Sequence[int],
         num_hops: int,
         *,
+        evolved_hops: int | None = None,
         seed: int = 0,
     ) -> None:
         check_fanouts(fanouts, len(graphs))
@@ -41,7 +42,12 @@ class LibrarySampler(BaseSampler):  # type: ignore[misc]  # PyG has no usable ty
         for index, graph in enumerate(graphs):
             edges = torch.stack([graph.source, graph.target])
             data[edge_type(index)].edge_index = edges
-        drawn = {edge_type(index): [f] * num_hops for index, f in enumerate(fanouts)}
+        hops = num_hops if evolved_hops is None else evolved_hops
+        none = [0] * (num_hops - hops)
+        drawn = {
+            edge_type(index): [fanout] * hops + none if index else [fanout] * num_hops
+            for index, fanout in enumerate(fanouts)
+        }
         # Sorted by target, so that edges keep their numbers.
         self._sampler = NeighborSampler(data, drawn, is_sorted=True)
         self._seed, self._step = seed, 0

@@ -49,6 +49,7 @@ class Step:
         num_layers: int,
         seeds: int,
         fanouts: Sequence[int],
+        evolved_hops: int | None = None,
     ) -> "Step":
         """The step of a batch that nobody has drawn, if no two seeds share a node.
 
@@ -56,14 +57,16 @@ class Step:
         """
         whole = graphs[0].adjacency.num_nodes
         degrees = [graph.adjacency.num_edges / whole for graph in graphs]
-        drawn = sum(
+        drawn = [
             degree if fanout < 0 else min(fanout, degree)
             for fanout, degree in zip(fanouts, degrees, strict=True)
-        )
-        nodes = [min(whole, seeds)]
-        for _ in range(num_layers):
-            nodes.append(min(whole, int(nodes[-1] * (1 + drawn))))
-        edges = sum(int(count * drawn) for count in nodes[:-1])
+        ]
+        nodes, edges = [min(whole, seeds)], 0
+        for hop in range(num_layers):
+            of_all = evolved_hops is None or hop < evolved_hops
+            per_node = sum(drawn) if of_all else drawn[0]
+            edges += int(nodes[-1] * per_node)
+            nodes.append(min(whole, int(nodes[-1] * (1 + per_node))))
         return cls(nodes=nodes[::-1], edges=edges, num_graphs=len(graphs))
 
     def bytes(self, network: Network) -> int:

@@ -41,6 +41,8 @@ class GraphSampler(BaseSampler):  # type: ignore[misc]  # PyG has no usable type
         fanouts: How many edges a node draws in each graph, without replacement; -1:
             all of them.
         num_hops: How many hops; a network of L layers needs L.
+        evolved_hops: In how many of them, from the seeds on, more than the first graph
+            is drawn from; None: in all.
         seed: Decides all draws, together with the step that ``at`` says. Without one
             every call draws anew, from torch's generator.
     """
@@ -51,9 +53,11 @@ class GraphSampler(BaseSampler):  # type: ignore[misc]  # PyG has no usable type
         fanouts: Sequence[int],
         num_hops: int,
         *,
+        evolved_hops: int | None = None,
         seed: int = 0,
     ) -> None:
         check_fanouts(fanouts, len(graphs))
+        self.evolved_hops = num_hops if evolved_hops is None else evolved_hops
         self.num_nodes, self.num_hops = graphs[0].num_nodes, num_hops
         self.fanouts, self.seed = tuple(fanouts), seed
         self._step: int | None = None
@@ -79,8 +83,8 @@ class GraphSampler(BaseSampler):  # type: ignore[misc]  # PyG has no usable type
             self._numbers = np.full(self.num_nodes, -1, dtype=np.int32)
         walk = _Walk(seeds, self._numbers, len(self.fanouts))
         try:
-            for _hop in range(self.num_hops):
-                walk.go(self._draw(walk.frontier), self._sources)
+            for hop in range(self.num_hops):
+                walk.go(self._draw(walk.frontier, hop), self._sources)
         finally:
             walk.forget()
         return walk.output(index)
@@ -89,11 +93,13 @@ class GraphSampler(BaseSampler):  # type: ignore[misc]  # PyG has no usable type
         """Not there: nodes are classified, not edges."""
         raise NotImplementedError("GraphSampler samples around nodes only")
 
-    def _draw(self, nodes: Ints) -> list[Drawn]:
+    def _draw(self, nodes: Ints, hop: int) -> list[Drawn]:
+        evolved = nodes if hop < self.evolved_hops else nodes[:0]
+        drawing = [nodes] + [evolved] * (len(self.fanouts) - 1)
         return [
-            draw_edges(offsets, nodes, fanout, key)
-            for offsets, fanout, key in zip(
-                self._offsets, self.fanouts, self._keys(), strict=True
+            draw_edges(*drawn)
+            for drawn in zip(
+                self._offsets, drawing, self.fanouts, self._keys(), strict=True
             )
         ]
 

@@ -119,6 +119,7 @@ class BatchTraining(Training):
             [graph.adjacency for graph in task.graphs],
             batching.fanouts,
             self.network.num_layers,
+            evolved_hops=self.network.num_layers - self.network.first_evolved,
             seed=self.seed,
         )
         inputs = NodeInputs(task, self._file)

@@ -43,8 +43,9 @@ def hyperparameters_table(store: Store, recipe: str | None = None) -> TableDocum
         columns=_columns(),
         rows=rows,
         notes=[
-            "Tried: configurations of the row that could be chosen. A row with one was "
-            "not searched: its settings were given.",
+            "Tried: configurations of the row, also those that were not trained as "
+            "often as the others and so could not be chosen. A row with one was not "
+            "searched: its settings were given.",
             "The paper lists one setting per model, that of its ECG variant.",
             *common_notes(selection, groups),
         ],
@@ -68,7 +69,7 @@ def _row(cell: Cell) -> Row:
     row |= {f"paper_{name}": paper.get(name) for name in _TITLES}
     return row | {
         "val_mean": 100 * chosen.val_mean,
-        "tried": len(cell.candidates),
+        "tried": len(cell.candidates) + len(cell.incomplete),
         "configuration": chosen.configuration.id,
     }
 
