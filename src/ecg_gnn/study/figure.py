@@ -68,8 +68,13 @@ def _draw_scores(axes: Any, report: Report) -> None:
             fontsize=9,
             bbox={"facecolor": "white", "edgecolor": "none", "pad": 1, "alpha": 0.8},
         )
-    names = [in_lines(run_name(report.config, row)) for row in rows]
-    axes.set_xticks(range(len(rows)), names, rotation=20, ha="right")
+    names = [run_name(report.config, row) for row in rows]
+    if len(rows) <= 4:  # side by side there is room for a few
+        names = [in_lines(name, 15) for name in names]
+        axes.set_xticks(range(len(rows)), names, fontsize=8)
+    else:
+        names = [in_lines(name) for name in names]
+        axes.set_xticks(range(len(rows)), names, rotation=20, ha="right")
     axes.set_xlim(-0.5, len(rows) - 0.15)
     axes.set_ylabel(f"test {METRIC_NAMES[report.metric]} (%)")
     axes.set_title("Scores, one line per split", fontsize=10)
