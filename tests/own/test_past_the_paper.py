@@ -8,6 +8,7 @@ import torch
 
 from ecg_gnn import ECGClassifier, InputError
 from ecg_gnn.data import csbm
+from ecg_gnn.embed import BGRLEmbedder, MLPEmbedder
 from ecg_gnn.own import evolved
 from ecg_gnn.own.classifier import fit_classifier
 from ecg_gnn.own.defaults import FitOptions, choose_settings
@@ -86,6 +87,22 @@ def test_cross_fitted_neighbours_are_those_of_a_run(board):
     assert not torch.equal(model.evolved, plain.evolved)
     alike, _ = fitted(board, "features", cross_fit=3)  # reads no labels: nothing to fit
     assert torch.equal(alike.evolved, fitted(board, "features")[0].evolved)
+
+
+def test_what_reads_no_labels_is_fitted_once_for_all_folds(board, monkeypatch):
+    fits = []
+
+    def count(self, *given, **rest):
+        fits.append(type(self).__name__)
+        return reals[type(self)](self, *given, **rest)
+
+    reals = {kind: kind.fit for kind in (MLPEmbedder, BGRLEmbedder)}
+    for kind in reals:
+        monkeypatch.setattr(kind, "fit", count)
+    model, config = fitted(board, "mlp+bgrl", cross_fit=3)
+    assert sorted(fits) == ["BGRLEmbedder"] + 3 * ["MLPEmbedder"]
+    expected = evolve("mlp+bgrl", board, board.split(0), config)
+    assert torch.equal(model.evolved, expected)
 
 
 @pytest.mark.parametrize("knn", ["exact", "hnsw"])

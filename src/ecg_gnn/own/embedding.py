@@ -114,13 +114,34 @@ class StoredPair:
         }
 
 
+FittedEmbedder = tuple[StoredEmbedder, Tensor]
+"""With the embedding of every node."""
+
+
 def fit_embedder(
-    name: str, data: Data, split: Split, config: RunConfig, workspace: Workspace
-) -> tuple[StoredEmbedder, Tensor]:
-    """Fit as a run would, and give the embedding of every node, too."""
+    name: str,
+    data: Data,
+    split: Split,
+    config: RunConfig,
+    workspace: Workspace,
+    label_free: dict[str, FittedEmbedder] | None = None,
+) -> FittedEmbedder:
+    """Fit as a run would, and give the embedding of every node, too.
+
+    Args:
+        name: Which embedding.
+        data: The graph.
+        split: Whose labels may be seen.
+        config: Resolved settings.
+        workspace: Progress.
+        label_free: What was fitted without labels before, for any split; filled.
+    """
+    label_free = {} if label_free is None else label_free
+    if name in label_free:
+        return label_free[name]
     if "+" in name:
         found = {
-            part: fit_embedder(part, data, split, config, workspace)
+            part: fit_embedder(part, data, split, config, workspace, label_free)
             for part in name.split("+")
         }
         stored = StoredPair({part: kept for part, (kept, _) in found.items()})
@@ -132,7 +153,10 @@ def fit_embedder(
     with using_engine(config.engine):
         fitted = embedder.fit(shown, split, seed=seed)
         z = fitted.embed(shown).detach()
-    return _store(fitted, data.x), z
+    made = _store(fitted, data.x), z
+    if not embedder.uses_labels:
+        label_free[name] = made
+    return made
 
 
 def _store(fitted: Embedder, x: Tensor) -> StoredEmbedder:

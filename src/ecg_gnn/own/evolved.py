@@ -9,7 +9,7 @@ from ecg_gnn.config import RunConfig, known
 from ecg_gnn.data import GraphDataset, Split
 from ecg_gnn.embedders import Workspace
 from ecg_gnn.evolve import EvolvedGraph, join_rows, knn_graph
-from ecg_gnn.own.embedding import StoredEmbedder, fit_embedder
+from ecg_gnn.own.embedding import FittedEmbedder, StoredEmbedder, fit_embedder
 from ecg_gnn.pipeline import leave_out
 from ecg_gnn.seeds import derive_seed
 
@@ -49,8 +49,9 @@ def fit_evolved(
         embedder, z = fit_embedder(embedding, dataset.data(), split, config, workspace)
         return FittedGraph(embedder, z, _neighbours(z, config, embedding, split))
     folds, parts = leave_out(split, config)
+    label_free: dict[str, FittedEmbedder] = {}  # one fit serves all folds
     fitted = [
-        fit_embedder(embedding, dataset.data(), part, config, workspace)
+        fit_embedder(embedding, dataset.data(), part, config, workspace, label_free)
         for part in parts
     ]
     graphs = [EvolvedGraph(_neighbours(z, config, embedding, split)) for _, z in fitted]
