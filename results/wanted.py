@@ -19,6 +19,7 @@ RECIPES: dict[str, tuple[str, ...] | None] = {
 }
 """Recipes with the models that are wanted of them; None is all."""
 SPLITS = 10
+_USUAL_DROP_EDGE = 0.5  # of every preset
 
 Key = tuple[str | None, ...]
 """Names that tell what was run."""
@@ -53,7 +54,9 @@ def _size(config: Mapping[str, Any]) -> str | None:
     model, train = config["model"], config["train"]
     if model["backbone"] != "tuned":
         return None
-    return f"{model['layers']} x {model['hidden']}, {train['steps']} steps"
+    dropped = model.get("drop_edge") or _USUAL_DROP_EDGE
+    size = f"{model['layers']} x {model['hidden']}"
+    return f"{size}, {train['steps']} steps, {dropped} dropped"
 
 
 def _runs(plan: Plan) -> int:

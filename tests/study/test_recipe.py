@@ -181,7 +181,7 @@ def test_beyond_has_the_options_past_the_paper():
         config = plan.config
         cell = plan.dataset, config.model.name, plan.variant.embedding
         point = config.train.label_input, config.model.gate, config.embed.cross_fit
-        point += (config.model.evolved_layers,)
+        point += (config.model.evolved_layers, config.model.drop_edge)
         found.setdefault(cell, []).append(point)
     cells = {cell[:2] for cell in found}
     assert {dataset for dataset, _ in cells} == {
@@ -191,14 +191,14 @@ def test_beyond_has_the_options_past_the_paper():
     }
     tuned = {(p.dataset, p.config.model.name): p for p in plans_of("tuned")}
     for embedding in ("mlp", "mlp-gnn", "identity", None):
-        gates = ["none", "node"] if embedding else ["none"]
         layers = ["last", "all"] if embedding else ["all"]
+        rates = [0.5, 0.97] if embedding else [None]
         points = found.pop(("roman-empire-glove", "sage", embedding))
-        assert points == [(0, gate, 5, read) for gate in gates for read in layers]
+        assert points == [(0, "none", 5, at, rate) for at in layers for rate in rates]
     assert {embedding for *_, embedding in found} == {"mlp", "identity", None}
     for (*_, embedding), points in found.items():
         gate = "node" if embedding else "none"
-        assert points == [(rate, gate, 5, "all") for rate in (0, 0.5)]
+        assert points == [(rate, gate, 5, "all", None) for rate in (0, 0.5)]
     for plan in plans:  # the tuned settings, whatever else is added
         if plan.dataset == "roman-empire-glove":
             continue  # a smaller network, because five more of them are trained
