@@ -44,9 +44,10 @@ def without_batch_norm(network):
 # --- A batch that is everything -------------------------------------------------------
 
 
-@pytest.mark.parametrize("evolved_layers", ["all", "last"])
 @pytest.mark.parametrize(
-    ("backbone", "model"), [pair for pair in MODELS if pair[1] != "resnet"]
+    ("backbone", "model", "evolved_layers"),
+    [(*pair, "all") for pair in MODELS]
+    + [(*pair, "last") for pair in MODELS if pair[1] != "resnet"],
 )
 def test_losses_of_one_whole_batch_are_those_of_the_full_batch_loop(
     backbone, model, evolved_layers

@@ -9,7 +9,6 @@ from ecg_gnn.nn.gate import GATES
 from ecg_gnn.nn.modules import MODULES, NUM_HEADS
 from ecg_gnn.nn.network import Network
 from ecg_gnn.nn.options import Options, read_all
-from ecg_gnn.nn.parallel import EVOLVED_LAYERS
 from ecg_gnn.nn.specialised import SPECIALISED
 from ecg_gnn.nn.specialised.base import Sizes
 from ecg_gnn.nn.tuned_net import NORMS, TUNED_CONVS, TUNED_OPTIONS, TunedNet
@@ -122,7 +121,6 @@ def build_network(
     check_choice("model", model, selectable(backbone))
     check_choice("norm", norm, NORMS)
     check_choice("gate", gate, GATES)
-    check_choice("evolved_layers", evolved_layers, EVOLVED_LAYERS)
     if evolved_layers != "all" and not chooses_layers(backbone, model):
         raise InputError(
             f"'evolved_layers' must be one of ['all'] for the model {model!r} "
