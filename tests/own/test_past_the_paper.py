@@ -80,6 +80,16 @@ def test_a_model_is_kept_and_read_again(graph, folder, tmp_path, name):
     assert not any(word in card for key, word in words.items() if key != name)
 
 
+def test_without_an_evolved_graph_a_card_is_silent_about_how_it_is_read(
+    graph, tmp_path
+):
+    asked = {name: value for name, value in OPTIONS.items() if name != "label_input"}
+    fit_model(graph, dataclasses.replace(QUICK, embedding="none", **asked), tmp_path)
+    card = (tmp_path / "MODEL_CARD.md").read_text()
+    for word in ("is cross-fitted", "A gate", "last layer alone"):
+        assert word not in card
+
+
 def test_cross_fitted_neighbours_are_those_of_a_run(board):
     model, config = fitted(board, cross_fit=3)
     assert torch.equal(model.evolved, evolve("mlp", board, board.split(0), config))

@@ -135,20 +135,20 @@ def _settings(model: Model, options: FitOptions) -> str:
 
 def _past_the_paper(config: RunConfig) -> str:
     """Options that go past the paper, each with what it means for predictions."""
-    evolved = config.embed.names != ("none",)
-    told = {
+    of_evolved_graphs = {
         "The weak classifier is cross-fitted: a node's neighbours are found by a model "
-        "that was not trained on its class.": config.embed.cross_fit,
+        "that was not trained on its class.": config.embed.cross_fit > 0,
         f"Neighbours were found by an approximate index ({config.evolve.knn}); those "
         "of new nodes are found exactly.": config.evolve.knn in ("ivf", "hnsw"),
         "The last layer alone reads the evolved graph.": (
-            evolved and config.model.evolved_layers != "all"
+            config.model.evolved_layers != "all"
         ),
-        "A gate weighs the graphs node by node.": (
-            evolved and config.model.gate != "none"
-        ),
+        "A gate weighs the graphs node by node.": config.model.gate != "none",
+    }
+    told = of_evolved_graphs if config.embed.names != ("none",) else {}
+    told |= {
         "Classes of the training nodes are input, so predictions are transductive: a "
-        "training node knows its own.": config.train.label_input,
+        "training node knows its own.": config.train.label_input > 0,
     }
     return "".join(f" {sentence}" for sentence, holds in told.items() if holds)
 
