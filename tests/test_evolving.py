@@ -33,10 +33,11 @@ def cache(tmp_path_factory):
     return Workspace(cache=EmbeddingCache(tmp_path_factory.mktemp("embeddings")))
 
 
-def settings(board, name, *, folds=FOLDS, weights="uniform", **rest):
+def settings(board, name, *, folds=FOLDS, models="own", weights="uniform", **rest):
     config = resolved(board, name, evolve=EvolveConfig(k=3, weights=weights), **rest)
+    crossed = {"cross_fit": folds, "cross_fit_models": models}
     return dataclasses.replace(
-        config, embed=dataclasses.replace(config.embed, cross_fit=folds)
+        config, embed=dataclasses.replace(config.embed, **crossed)
     )
 
 
@@ -66,17 +67,19 @@ def with_everything(config, **options):
 # --- No leakage -----------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("models", ["own", "all"])
 @pytest.mark.parametrize("name", LABELLED)
-def test_a_node_finds_its_neighbours_without_its_own_label(board, cache, name):
-    config = settings(board, name, weights="similarity")
+def test_a_node_finds_its_neighbours_without_its_own_label(board, cache, name, models):
+    config = settings(board, name, models=models, weights="similarity")
     split = board.split(0)
     before = evolve_graph(name, board, split, config, cache)
     folds = leave_out(split, config)[0]
+    searched_alone = split.train_mask if models == "all" else torch.ones(60)
     moved = 0
     for node in split.train_mask.nonzero()[:3, 0].tolist():
         other = evolve_graph(name, relabelled(board, node), split, config, cache)
         for each in range(60):
-            if folds[each] == folds[node]:
+            if folds[each] == folds[node] and searched_alone[each]:
                 assert row(other, each) == row(before, each)
             else:
                 moved += row(other, each) != row(before, each)
@@ -130,9 +133,11 @@ def test_no_label_comes_back_where_only_the_last_layer_reads_evolved_graphs(
     assert came_back  # over the edges of its neighbours
 
 
+@pytest.mark.parametrize("models", ["own", "all"])
 @pytest.mark.parametrize("name", LABELLED)
-def test_test_labels_change_nothing_but_test_scores(board, name):
-    config = with_everything(settings(board, name, weights="similarity"))
+def test_test_labels_change_nothing_but_test_scores(board, name, models):
+    given = {"models": models, "weights": "similarity"}
+    config = with_everything(settings(board, name, **given))
     split = board.split(0)
     other = relabelled(board, split.test_mask)
     graphs = [evolve_graph(name, each, split, config) for each in (board, other)]
@@ -166,6 +171,69 @@ def test_rows_are_found_in_the_space_of_the_own_fold(board):
     for node in range(60):
         expected = exact_neighbours(spaces[folds[node]], node)
         assert row(graph, node)[0] == expected
+
+
+@pytest.mark.parametrize(
+    ("mode", "k", "share"), [("exclude", 4, 2), ("within_k", 7, 2)]
+)
+def test_nodes_that_train_no_model_may_ask_all_of_them(board, cache, mode, k, share):
+    """Each of three models gives its share of the k, rounded up; loops stay as one."""
+    split = board.split(0)
+    own, shared = (
+        dataclasses.replace(
+            settings(board, "mlp", models=models),
+            evolve=EvolveConfig(k=k, self_loops=mode, weights="similarity"),
+        )
+        for models in ("own", "all")
+    )
+    alone = evolve_graph("mlp", board, split, own, cache)
+    graph = evolve_graph("mlp", board, split, shared, cache)
+    embedder = make_embedder("mlp", own, Workspace())
+    seed = derive_seed(own.seed, "embed", split.index)
+    parts = leave_out(split, own)[1]
+    spaces = [embed_nodes(embedder, board.data(), part, seed=seed) for part in parts]
+    for node in range(60):
+        found, weights = row(graph, node)
+        if split.train_mask[node]:
+            assert (found, weights) == row(alone, node)
+            continue
+        expected = [node] if mode == "within_k" else []
+        for z in spaces:
+            expected += exact_neighbours(z, node, share)
+        assert sorted(found) == sorted(expected)
+        if mode == "within_k":
+            assert weights[found.index(node)] == 1
+
+
+def test_where_there_is_nothing_to_share_out_all_is_own(board, cache):
+    split = board.split(0)
+    for evolve_settings in (
+        EvolveConfig(k=1, self_loops="within_k"),
+        EvolveConfig(k=3, self_loops="only"),
+    ):
+        graphs = [
+            evolve(
+                "mlp",
+                board,
+                split,
+                dataclasses.replace(
+                    settings(board, "mlp", models=models), evolve=evolve_settings
+                ),
+                cache,
+            )
+            for models in ("own", "all")
+        ]
+        assert torch.equal(*graphs)
+
+
+def test_models_are_trained_once_for_both_searches(board, monkeypatch):
+    fits = []
+    fit = MLPEmbedder.fit
+    monkeypatch.setattr(
+        MLPEmbedder, "fit", lambda *a, **b: (fits.append(1), fit(*a, **b))[1]
+    )
+    evolve("mlp", board, board.split(0), settings(board, "mlp", models="all"))
+    assert len(fits) == FOLDS
 
 
 def test_a_chain_of_models_is_trained_for_every_fold(board):

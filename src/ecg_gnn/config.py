@@ -37,11 +37,13 @@ EdgeWeights = Literal["uniform", "similarity"]
 Knn = Literal["auto", "exact", "ivf", "hnsw"]
 Gate = Literal["none", "node"]
 EvolvedLayers = Literal["all", "last"]
+CrossFitModels = Literal["own", "all"]
 Preset = Literal["quick", "paper"]
 Engine = Literal["fast", "reference"]
 _ADDED_LATER = (
     ("model", "options"),
     ("embed", "cross_fit"),
+    ("embed", "cross_fit_models"),
     ("evolve", "weights"),
     ("evolve", "knn"),
     ("model", "gate"),
@@ -80,6 +82,9 @@ class EmbedConfig(Section):
     cross_fit: int = 0
     """Folds of cross-fitting: a training node's neighbours are found by a model that
     never saw its label; 0 trains one model on all of them"""
+    cross_fit_models: CrossFitModels = "own"
+    """Cross-fitted, who finds the neighbours of nodes that train no model: the model of
+    their own fold alone, as for training nodes, or all models, each its share of k"""
 
     prefix: ClassVar[str] = "embed."
 
@@ -97,6 +102,11 @@ class EmbedConfig(Section):
         check_in_range("embed.bgrl_lr", self.bgrl_lr, 0, None)
         if self.cross_fit:
             check_in_range("embed.cross_fit", self.cross_fit, 2, 100)
+        elif self.cross_fit_models != "own":
+            raise InputError(
+                "'embed.cross_fit_models' must be 'own' without 'cross_fit': there is "
+                f"one model alone (got {self.cross_fit_models!r})"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,9 +24,10 @@ from ecg_gnn.embed.combine import concatenate
 from ecg_gnn.embed.folds import assign_folds
 from ecg_gnn.embedders import Workspace, make_embedder
 from ecg_gnn.embedding_memory import explaining_embedding
-from ecg_gnn.evolve import EvolvedGraph, join_rows, similarity_weights
+from ecg_gnn.evolve import EvolvedGraph, join_rows, share_rows, similarity_weights
 from ecg_gnn.evolve.choice import EXACT_NODES
 from ecg_gnn.evolve.joint import knn_search_jointly
+from ecg_gnn.evolve.knn import num_others
 from ecg_gnn.evolve.streamed.rows import Embeddings
 from ecg_gnn.kernels import using_engine
 from ecg_gnn.scale import first_goes_first
@@ -96,7 +97,8 @@ def _cross_fits(name: str, config: RunConfig, workspace: Workspace) -> bool:
 
 
 def _one_model(config: RunConfig) -> RunConfig:
-    return replace(config, embed=replace(config.embed, cross_fit=0))
+    embed = replace(config.embed, cross_fit=0, cross_fit_models="own")
+    return replace(config, embed=embed)
 
 
 def leave_out(split: Split, config: RunConfig) -> tuple[Tensor, list[Split]]:
@@ -144,7 +146,9 @@ def evolve_graph(
     Cross-fitted, every fold of nodes finds its neighbours among all nodes in the space
     of a model (for ``mlp-gnn``: of a chain of models) that saw no label of the fold.
     Spaces of different models are not comparable, and here nothing is compared across
-    them: the edges into a node come from one space alone.
+    them: the edges into a node come from one space alone. Nodes that train no model
+    may have theirs from all spaces (``cross_fit_models``): no model saw their labels,
+    so every one is as good a judge of them, and each finds its share of the k.
 
     Where torch.distributed runs, all processes must call this: one embeds first, and
     they search together.
@@ -158,24 +162,35 @@ def evolve_graph(
     """
     workspace = workspace or Workspace()
     if not _cross_fits(name, config, workspace):
-        return _evolve_alone(name, dataset, split, config, workspace)
+        z = embed(name, dataset, split, config, workspace)
+        return evolve_embedding(z, name, dataset, split, config, workspace)
     folds, left_out = leave_out(split, config)
-    graphs = [
-        _evolve_alone(name, dataset, part, _one_model(config), workspace)
-        for part in left_out
-    ]
-    return join_rows(graphs, folds)
+
+    def search(z: Tensor, part: Split, settings: RunConfig) -> EvolvedGraph:
+        return evolve_embedding(z, name, dataset, part, settings, workspace)
+
+    alone, share = _one_model(config), share_of_each(config, dataset.num_nodes)
+    own, shares = [], []
+    for part in left_out:
+        z = embed(name, dataset, part, alone, workspace)
+        own.append(search(z, part, alone))
+        if share is not None:
+            shares.append(search(z, part, share))
+    graph = join_rows(own, folds)
+    return graph if share is None else share_rows(graph, shares, ~split.train_mask)
 
 
-def _evolve_alone(
-    name: str,
-    dataset: GraphDataset,
-    split: Split,
-    config: RunConfig,
-    workspace: Workspace,
-) -> EvolvedGraph:
-    z = embed(name, dataset, split, config, workspace)
-    return evolve_embedding(z, name, dataset, split, config, workspace)
+def share_of_each(config: RunConfig, num_nodes: int) -> RunConfig | None:
+    """Settings to find one model's share of a node's neighbours, without self-loops.
+
+    None where no neighbours are shared out. Shares are rounded up: none is empty.
+    """
+    others = num_others(known(config.evolve.k), num_nodes, config.evolve.self_loops)
+    if config.embed.cross_fit_models == "own" or others == 0:
+        return None
+    k = math.ceil(others / config.embed.cross_fit)
+    evolve = replace(config.evolve, k=k, self_loops="exclude")
+    return replace(_one_model(config), evolve=evolve)
 
 
 def embed(

@@ -7,7 +7,8 @@ import pytest
 
 from small_runs import BOARD, RUN
 
-OPTIONS = ["--cross-fit", 2, "--edge-weights", "similarity"]
+OPTIONS = ["--cross-fit", 2, "--cross-fit-models", "all"]
+OPTIONS += ["--edge-weights", "similarity"]
 OPTIONS += ["--gate", "node", "--evolved-layers", "last", "--label-input", 0.5]
 ONE = ["--splits", "0", "--embed-steps", 2]
 
@@ -17,8 +18,8 @@ def test_everything_at_once_on_three_graphs(ecg_gnn):
     status, out, err = ecg_gnn(*RUN, *more)
     assert status == 0, err
     assert (
-        "ECG (mlp,bgrl), cross-fitted, weighted, in the last layer, gated + labels"
-        in out
+        "ECG (mlp,bgrl), cross-fitted, by all models, weighted, in the last layer, "
+        "gated + labels" in out
     )
     assert "identity ×2, in the last layer, gated + labels" in out
     assert "transductive" in out
@@ -27,6 +28,7 @@ def test_everything_at_once_on_three_graphs(ecg_gnn):
     )
     used = again["config"]
     assert used["embed"]["cross_fit"] == 2
+    assert used["embed"]["cross_fit_models"] == "all"
     assert used["evolve"]["weights"] == "similarity"
     assert used["model"]["gate"] == "node"
     assert used["model"]["evolved_layers"] == "last"
@@ -44,14 +46,18 @@ def test_on_the_tuned_backbone(ecg_gnn, model):
 
 def test_a_fit_takes_those_that_new_nodes_can_have(ecg_gnn):
     fit = ["fit", "--dataset", BOARD, "--steps", 2, "--hidden", 8, "--json"]
-    more = ["--cross-fit", 2, "--gate", "node", "--evolved-layers", "last"]
+    more = ["--cross-fit", 2, "--cross-fit-models", "all"]
+    more += ["--gate", "node", "--evolved-layers", "last"]
     more += ["--label-input", 0.5, "--knn", "exact"]
     status, out, err = ecg_gnn(*fit, *more, "--out", "model")
     assert status == 0, err
     used = json.loads(out)["config"]
     assert (used["embed"]["cross_fit"], used["evolve"]["knn"]) == (2, "exact")
     card = Path("model", "MODEL_CARD.md").read_text(encoding="utf-8")
-    assert "| ECG (mlp), cross-fitted, in the last layer, gated + labels |" in card
+    assert (
+        "| ECG (mlp), cross-fitted, by all models, in the last layer, gated + labels |"
+        in card
+    )
     assert "| plain GNN (baseline) + labels |" in card
     assert (
         "| identity control (self-loops), in the last layer, gated + labels |" in card
@@ -69,6 +75,8 @@ REFUSED = {
     "--cross-fit 1": r"'cross_fit' must be in [2, 100] (got 1)",
     "--cross-fit 2 --symmetric": "'symmetric' must be off with 'cross_fit'",
     "--cross-fit 90": "'cross_fit' must be in [2, 32], the number of training nodes",
+    "--cross-fit 2 --cross-fit-models one": "'cross_fit_models' must be one of ['own'",
+    "--cross-fit-models all": "'cross_fit_models' must be 'own' without 'cross_fit'",
     "--edge-weights cosine": "'edge_weights' must be one of ['uniform', 'similarity']",
     "--gate edge": "'gate' must be one of ['none', 'node'] (got 'edge')",
     "--label-input 1": "'label_input' must be in [0, 0.99] (got 1.0)",
@@ -91,6 +99,7 @@ def test_help_teaches(ecg_gnn):
     text = " ".join(ecg_gnn("run", "--help")[1].replace("│", " ").split())
     for option in (
         "--cross-fit",
+        "--cross-fit-models",
         "--edge-weights",
         "--gate",
         "--evolved-layers",
@@ -102,7 +111,8 @@ def test_help_teaches(ecg_gnn):
 
 
 def test_homophily_of_a_cross_fitted_graph(ecg_gnn):
-    more = ["--embedding", "mlp", "--cross-fit", 2, "--k", 3, "--embed-steps", 2]
+    more = ["--embedding", "mlp", "--cross-fit", 2, "--cross-fit-models", "all"]
+    more += ["--k", 3, "--embed-steps", 2]
     status, out, err = ecg_gnn("homophily", "--dataset", BOARD, *more)
     assert status == 0, err
-    assert "G_ECG (mlp, cross-fitted)" in out
+    assert "G_ECG (mlp, cross-fitted, by all models)" in out

@@ -91,8 +91,9 @@ def test_without_an_evolved_graph_a_card_is_silent_about_how_it_is_read(
 
 
 def test_cross_fitted_neighbours_are_those_of_a_run(board):
-    model, config = fitted(board, cross_fit=3)
-    assert torch.equal(model.evolved, evolve("mlp", board, board.split(0), config))
+    for models in ("own", "all"):
+        model, config = fitted(board, cross_fit=3, cross_fit_models=models)
+        assert torch.equal(model.evolved, evolve("mlp", board, board.split(0), config))
     plain, _ = fitted(board)
     assert not torch.equal(model.evolved, plain.evolved)
     alike, _ = fitted(board, "features", cross_fit=3)  # reads no labels: nothing to fit

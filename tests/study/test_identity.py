@@ -20,6 +20,7 @@ OTHER = {
     "embed.lr": 0.5,
     "embed.bgrl_lr": 0.25,
     "embed.cross_fit": 5,
+    "embed.cross_fit_models": "all",
     "evolve.k": 11,
     "evolve.self_loops": "add",
     "evolve.similarity": "dot",
@@ -39,6 +40,7 @@ OTHER = {
     "train.label_input": 0.5,
     "train.batch_size": 64,
 }
+ONLY_WITH = {"embed.cross_fit_models": {"embed.cross_fit": 5}}
 
 
 def moved_by(embedding, task="train"):
@@ -46,11 +48,15 @@ def moved_by(embedding, task="train"):
     variant = BASELINE if embedding is None else variant_of(embedding)
     board = small_board()
 
-    def name(**settings):
+    def name(settings):
         config = canonical(replaced(RunConfig(), settings), variant, task)
         return configuration_id(config, task, board, [])
 
-    return {key for key, value in OTHER.items() if name() != name(**{key: value})}
+    def moves(key, value):
+        around = ONLY_WITH.get(key, {})
+        return name(around) != name(around | {key: value})
+
+    return {key for key, value in OTHER.items() if moves(key, value)}
 
 
 ALWAYS = {"engine", "model.layers", "model.hidden", "model.dropout"} | {
@@ -67,7 +73,8 @@ ALWAYS = {"engine", "model.layers", "model.hidden", "model.dropout"} | {
 EVOLVE = {
     f"evolve.{name}" for name in ("k", "self_loops", "similarity", "symmetric", "knn")
 }
-MLP = {f"embed.{name}" for name in ("layers", "hidden", "steps", "lr", "cross_fit")}
+MLP = {f"embed.{name}" for name in ("layers", "hidden", "steps", "lr")}
+MLP |= {"embed.cross_fit", "embed.cross_fit_models"}
 GRAPHS = {"model.drop_edge", "model.gate", "model.evolved_layers"}
 WEIGHTS = {"evolve.weights"}
 BGRL = {"embed.hidden", "embed.steps", "embed.bgrl_lr"}

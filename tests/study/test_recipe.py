@@ -181,7 +181,7 @@ def test_beyond_has_the_options_past_the_paper():
         config = plan.config
         cell = plan.dataset, config.model.name, plan.variant.embedding
         point = config.train.label_input, config.model.gate, config.embed.cross_fit
-        point += (config.model.evolved_layers, config.model.drop_edge)
+        point += (config.embed.cross_fit_models, config.model.drop_edge)
         found.setdefault(cell, []).append(point)
     cells = {cell[:2] for cell in found}
     assert {dataset for dataset, _ in cells} == {
@@ -191,14 +191,16 @@ def test_beyond_has_the_options_past_the_paper():
     }
     tuned = {(p.dataset, p.config.model.name): p for p in plans_of("tuned")}
     for embedding in ("mlp", "mlp-gnn", "identity", None):
-        layers = ["last", "all"] if embedding else ["all"]
-        rates = [0.5, 0.97] if embedding else [None]
+        reads_labels = embedding not in ("identity", None)
+        gates = ["none", "node"] if embedding else ["none"]
+        rate = 0.5 if embedding == "identity" else 0.97  # which a baseline ignores
+        models = ["own", "all"] if reads_labels else ["own"]
         points = found.pop(("roman-empire-glove", "sage", embedding))
-        assert points == [(0, "none", 5, at, rate) for at in layers for rate in rates]
+        assert points == [(0, g, 5, each, rate) for g in gates for each in models]
     assert {embedding for *_, embedding in found} == {"mlp", "identity", None}
     for (*_, embedding), points in found.items():
         gate = "node" if embedding else "none"
-        assert points == [(rate, gate, 5, "all", None) for rate in (0, 0.5)]
+        assert points == [(rate, gate, 5, "own", None) for rate in (0, 0.5)]
     for plan in plans:  # the tuned settings, whatever else is added
         if plan.dataset == "roman-empire-glove":
             continue  # a smaller network, because five more of them are trained

@@ -19,13 +19,14 @@ from small_studies import HandmadeStore
 
 ALL = {
     "embed.cross_fit": 5,
+    "embed.cross_fit_models": "all",
     "evolve.weights": "similarity",
     "model.gate": "node",
     "model.evolved_layers": "last",
     "train.label_input": 0.5,
 }
 LAST = "in the last layer"
-EVERY_TAG = ("cross-fitted", "weighted", LAST, "gated", "labels")
+EVERY_TAG = ("cross-fitted", "by all models", "weighted", LAST, "gated", "labels")
 
 
 @pytest.fixture
@@ -69,14 +70,15 @@ def test_a_variant_has_the_tags_of_what_it_reads(embedding, tags):
 
 def test_graphs_have_the_tags_of_what_made_them():
     config = replaced(RunConfig(), ALL)
-    assert run_tags(config, "mlp", "statistics") == ("cross-fitted",)
+    assert run_tags(config, "mlp", "statistics") == EVERY_TAG[:2]
     assert run_tags(config, "bgrl", "statistics") == ()
 
 
 def test_names_say_it():
     assert row_name("ecg", "mlp") == "ECG (mlp)"
     assert row_name("ecg", "mlp", EVERY_TAG) == (
-        "ECG (mlp), cross-fitted, weighted, in the last layer, gated + labels"
+        "ECG (mlp), cross-fitted, by all models, weighted, in the last layer, gated "
+        "+ labels"
     )
     assert row_name("baseline", None, ("labels",)) == "baseline + labels"
     assert row_name("identity", "identity,identity", ("gated",)) == "identity ×2, gated"
@@ -95,9 +97,10 @@ def test_a_run_names_them_everywhere():
     text = report_markdown(run(config, dataset=small_board()))
     for name in (
         "| baseline + labels |",
-        "| ECG (mlp), cross-fitted, weighted, in the last layer, gated + labels |",
+        "| ECG (mlp), cross-fitted, by all models, weighted, in the last layer, gated "
+        "+ labels |",
         "| identity, in the last layer, gated + labels |",
-        "| G_ECG (mlp, cross-fitted) |",
+        "| G_ECG (mlp, cross-fitted, by all models) |",
         "transductive",
     ):
         assert name in text

@@ -20,6 +20,7 @@ _INTERRUPTED = 130
 _LONGEST = 2_000
 _OPTIONS = {
     "embed.cross_fit": "cross_fit",
+    "embed.cross_fit_models": "cross_fit_models",
     "embed.hidden": "embed_hidden",
     "embed.layers": "embed_layers",
     "embed.lr": "embed_lr",

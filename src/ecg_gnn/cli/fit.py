@@ -38,6 +38,7 @@ def fit(
     ] = None,
     knn: opt.Knn = None,
     cross_fit: opt.CrossFit = None,
+    cross_fit_models: opt.CrossFitModels = None,
     model: Annotated[
         str | None,
         typer.Option(
@@ -90,6 +91,7 @@ def fit(
     past_the_paper = opt.given(
         knn=knn,
         cross_fit=cross_fit,
+        cross_fit_models=cross_fit_models,
         gate=gate,
         evolved_layers=evolved_layers,
         label_input=label_input,

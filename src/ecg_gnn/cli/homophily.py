@@ -29,6 +29,7 @@ def homophily(
     embed_steps: opt.EmbedSteps = None,
     embed_lr: opt.EmbedLr = None,
     cross_fit: opt.CrossFit = None,
+    cross_fit_models: opt.CrossFitModels = None,
     k: opt.K = None,
     self_loops: opt.SelfLoops = None,
     similarity: opt.Similarity = None,
@@ -59,6 +60,7 @@ def homophily(
             steps=embed_steps,
             lr=embed_lr,
             cross_fit=cross_fit,
+            cross_fit_models=cross_fit_models,
         ),
         "evolve": opt.given(
             k=k,

@@ -102,6 +102,15 @@ CrossFit = Annotated[
         rich_help_panel=STEP_1,
     ),
 ]
+CrossFitModels = Annotated[
+    str | None,
+    typer.Option(
+        help="With --cross-fit, who finds the neighbours of nodes that train no model: "
+        "own (the model of their fold alone, as for training nodes), or all (every "
+        "model its share of the k: several opinions on validation and test nodes).",
+        rich_help_panel=STEP_1,
+    ),
+]
 EdgeWeights = Annotated[
     str | None,
     typer.Option(

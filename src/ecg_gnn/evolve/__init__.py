@@ -2,6 +2,7 @@
 
 from ecg_gnn.evolve.graph import EvolvedGraph as EvolvedGraph
 from ecg_gnn.evolve.graph import join_rows as join_rows
+from ecg_gnn.evolve.graph import share_rows as share_rows
 from ecg_gnn.evolve.graph import similarity_weights as similarity_weights
 from ecg_gnn.evolve.homophily import adjusted_homophily as adjusted_homophily
 from ecg_gnn.evolve.homophily import class_homophily as class_homophily

@@ -65,20 +65,40 @@ def join_rows(graphs: Sequence[EvolvedGraph], home: Tensor) -> EvolvedGraph:
         graphs: Over the same nodes; all with weights, or none.
         home: The place among ``graphs`` of each node's home. ``[N]``
     """
-    own = [home[g.edge_index[1]] == place for place, g in enumerate(graphs)]
-    edges = torch.cat(
-        [g.edge_index[:, mask] for g, mask in zip(graphs, own, strict=True)], dim=1
-    )
+    places = enumerate(graphs)
+    return _joined([(g, home[g.edge_index[1]] == place) for place, g in places])
+
+
+def share_rows(
+    own: EvolvedGraph, shares: Sequence[EvolvedGraph], open_to_all: Tensor
+) -> EvolvedGraph:
+    """Put in the place of some nodes' own neighbours those that several graphs give.
+
+    A neighbour that several give counts as often; self-loops stay as they are.
+
+    Args:
+        own: The graph that all other nodes keep.
+        shares: Without self-loops; with weights if ``own`` has some.
+        open_to_all: The nodes. ``[N]``
+    """
+    source, target = own.edge_index
+    kept = (own, ~open_to_all[target] | (source == target))
+    return _joined([kept, *((g, open_to_all[g.edge_index[1]]) for g in shares)])
+
+
+def _joined(parts: Sequence[tuple[EvolvedGraph, Tensor]]) -> EvolvedGraph:
+    """The chosen edges of several graphs, by their targets."""
+    edges = torch.cat([graph.edge_index[:, chosen] for graph, chosen in parts], dim=1)
     order = edges[1].argsort(stable=True)
     weights = [
-        graph.edge_weight[mask]
-        for graph, mask in zip(graphs, own, strict=True)
+        graph.edge_weight[chosen]
+        for graph, chosen in parts
         if graph.edge_weight is not None
     ]
     return EvolvedGraph(
         edges[:, order],
         torch.cat(weights)[order] if weights else None,
-        mean_recall([graph.recall for graph in graphs]),
+        mean_recall([graph.recall for graph, _ in parts]),
     )
 
 

@@ -92,6 +92,8 @@ def _row_name(model: Model, variant: str) -> str:
     config, name = model.classifier.config, NAMES.get(variant, f"ECG ({variant})")
     if variant not in NAMES and config.embed.cross_fit:
         name += ", cross-fitted"
+        if config.embed.cross_fit_models != "own":
+            name += ", by all models"
     if variant != "none" and config.model.evolved_layers != "all":
         name += ", in the last layer"
     if variant != "none" and config.model.gate != "none":
@@ -138,6 +140,9 @@ def _past_the_paper(config: RunConfig) -> str:
     of_evolved_graphs = {
         "The weak classifier is cross-fitted: a node's neighbours are found by a model "
         "that was not trained on its class.": config.embed.cross_fit > 0,
+        "Those of nodes that train no model are found by all of them.": (
+            config.embed.cross_fit_models != "own"
+        ),
         f"Neighbours were found by an approximate index ({config.evolve.knn}); those "
         "of new nodes are found exactly.": config.evolve.knn in ("ivf", "hnsw"),
         "The last layer alone reads the evolved graph.": (

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from ecg_gnn.config import (
+    CrossFitModels,
     EmbedConfig,
     EvolveConfig,
     EvolvedLayers,
@@ -34,6 +35,7 @@ class FitOptions:
         k: Neighbours per node in the evolved graph.
         knn: How they are found: auto, exact, ivf or hnsw.
         cross_fit: Folds of cross-fitting the weak classifier; 0 is none.
+        cross_fit_models: Who finds neighbours of nodes that train none: own, or all.
         layers: Number of layers.
         hidden: Width.
         steps: Training steps.
@@ -56,6 +58,7 @@ class FitOptions:
     k: int | None = None
     knn: Knn = "auto"
     cross_fit: int = 0
+    cross_fit_models: CrossFitModels = "own"
     layers: int | None = None
     hidden: int | None = None
     steps: int | None = None
@@ -79,7 +82,11 @@ def choose_settings(dataset: GraphDataset, options: FitOptions) -> RunConfig:
         seed=options.seed,
         splits=(options.split,),
         device=options.device,
-        embed=EmbedConfig(names=(options.embedding,), cross_fit=options.cross_fit),
+        embed=EmbedConfig(
+            names=(options.embedding,),
+            cross_fit=options.cross_fit,
+            cross_fit_models=options.cross_fit_models,
+        ),
         evolve=EvolveConfig(k=options.k or k, knn=options.knn),
         model=ModelConfig(
             name=options.model or _model(dataset),

@@ -13,6 +13,7 @@ from torch_geometric.data import Data
 
 from ecg_gnn.checks import InputError, check_in_range
 from ecg_gnn.config import (
+    CrossFitModels,
     EmbedConfig,
     EvolveConfig,
     EvolvedLayers,
@@ -68,6 +69,8 @@ class ECGClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no
         knn: How neighbours are found: auto, exact, ivf or hnsw; those of new nodes are
             always found exactly.
         cross_fit: Folds of cross-fitting the weak classifier; 0 is none.
+        cross_fit_models: Which of its models find neighbours for nodes that train none:
+            own (that of the node's fold), or all, each a share of k.
         layers: Number of layers.
         hidden: Width.
         dropout: Dropout rate.
@@ -113,6 +116,7 @@ class ECGClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no
         similarity: Similarity = "cosine",
         knn: Knn = "auto",
         cross_fit: int = 0,
+        cross_fit_models: CrossFitModels = "own",
         layers: int = 2,
         hidden: int = 64,
         dropout: float = 0.2,
@@ -136,6 +140,7 @@ class ECGClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no
         self.similarity = similarity
         self.knn = knn
         self.cross_fit = cross_fit
+        self.cross_fit_models = cross_fit_models
         self.layers = layers
         self.hidden = hidden
         self.dropout = dropout
@@ -243,7 +248,11 @@ class ECGClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no
             seed=seed,
             splits=(0,),
             device=self.device,
-            embed=EmbedConfig(names=(self.embedding,), cross_fit=self.cross_fit),
+            embed=EmbedConfig(
+                names=(self.embedding,),
+                cross_fit=self.cross_fit,
+                cross_fit_models=self.cross_fit_models,
+            ),
             evolve=EvolveConfig(
                 k=k,
                 self_loops=self.self_loops,

@@ -8,9 +8,9 @@ from torch import Tensor
 from ecg_gnn.config import RunConfig, known
 from ecg_gnn.data import GraphDataset, Split
 from ecg_gnn.embedders import Workspace
-from ecg_gnn.evolve import EvolvedGraph, join_rows, knn_graph
+from ecg_gnn.evolve import EvolvedGraph, join_rows, knn_graph, share_rows
+from ecg_gnn.evolving import leave_out, share_of_each
 from ecg_gnn.own.embedding import FittedEmbedder, StoredEmbedder, fit_embedder
-from ecg_gnn.pipeline import leave_out
 from ecg_gnn.seeds import derive_seed
 
 CONTROLS = ("none", "identity")
@@ -54,8 +54,15 @@ def fit_evolved(
         fit_embedder(embedding, dataset.data(), part, config, workspace, label_free)
         for part in parts
     ]
-    graphs = [EvolvedGraph(_neighbours(z, config, embedding, split)) for _, z in fitted]
-    return FittedGraph(*fitted[0], join_rows(graphs, folds).edge_index)
+
+    def search(settings: RunConfig) -> list[EvolvedGraph]:
+        found = [_neighbours(z, settings, embedding, split) for _, z in fitted]
+        return [EvolvedGraph(edges) for edges in found]
+
+    graph = join_rows(search(config), folds)
+    if (share := share_of_each(config, dataset.num_nodes)) is not None:
+        graph = share_rows(graph, search(share), ~split.train_mask)
+    return FittedGraph(*fitted[0], graph.edge_index)
 
 
 def _reads_labels(embedding: str) -> bool:

@@ -16,6 +16,7 @@ _OPTIONS = {
     "embed.steps": "--embed-steps",
     "embed.lr": "--embed-lr",
     "embed.cross_fit": "--cross-fit",
+    "embed.cross_fit_models": "--cross-fit-models",
     "evolve.k": "--k",
     "evolve.self_loops": "--self-loops",
     "evolve.similarity": "--similarity",

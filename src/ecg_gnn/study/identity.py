@@ -21,7 +21,9 @@ from ecg_gnn.study.variants import Variant
 Task = Literal["train", "statistics"]
 """Train a classifier, or only measure the evolved graph."""
 
-_MLP = {f"embed.{n}" for n in ("layers", "hidden", "steps", "lr", "cross_fit")} | {
+_MLP = {f"embed.{n}" for n in ("layers", "hidden", "steps", "lr")} | {
+    "embed.cross_fit",
+    "embed.cross_fit_models",
     "model.dropout",
     "train.weight_decay",
     "train.precision",

@@ -12,6 +12,7 @@ LABELS = "labels"
 """Training labels were input: predictions are transductive."""
 _TAGS = {
     "embed.cross_fit": "cross-fitted",
+    "embed.cross_fit_models": "by all models",
     "evolve.weights": "weighted",
     "evolve.knn": "approximate",
     "model.evolved_layers": "in the last layer",
@@ -20,6 +21,7 @@ _TAGS = {
 }
 _MEANINGS = {
     "cross-fitted": "a node's neighbours come from a model that never saw its label",
+    "by all models": "those of a node that trains no model come from all of them",
     "weighted": "evolved edges weigh what their ends are similar",
     "approximate": "neighbours are found by an index, which misses some",
     "in the last layer": "no other layer reads the evolved graphs",
