@@ -45,18 +45,19 @@ def missing_block(store: Store) -> str:
 def _key(plan: Plan) -> Key:
     if plan.task == "statistics":
         return plan.dataset, plan.variant.embedding, plan.config.evolve.self_loops
-    size = _size(plan.config.to_dict())
+    size = _size(plan.config.to_dict(), plan.variant.embedding)
     return plan.dataset, _model(plan), _variant(plan), size
 
 
-def _size(config: Mapping[str, Any]) -> str | None:
+def _size(config: Mapping[str, Any], embedding: str | None) -> str | None:
     """Of the tuned networks, whose sizes recipes differ in; others have a preset's."""
     model, train = config["model"], config["train"]
     if model["backbone"] != "tuned":
         return None
-    dropped = model.get("drop_edge") or _USUAL_DROP_EDGE
-    size = f"{model['layers']} x {model['hidden']}"
-    return f"{size}, {train['steps']} steps, {dropped} dropped"
+    size = f"{model['layers']} x {model['hidden']}, {train['steps']} steps"
+    if embedding is None:  # no evolved edges to drop
+        return size
+    return f"{size}, {model.get('drop_edge') or _USUAL_DROP_EDGE} dropped"
 
 
 def _runs(plan: Plan) -> int:
@@ -67,6 +68,13 @@ def _runs(plan: Plan) -> int:
 
 def _model(plan: Plan) -> str:
     return model_name(plan.config.model.backbone, plan.config.model.name)
+
+
+def _sized(plan: Plan) -> str:
+    """With the size where recipes have networks of several sizes."""
+    model = plan.config.model
+    size = f" ({model.layers} × {model.hidden})" if model.backbone == "tuned" else ""
+    return _model(plan) + size
 
 
 def _variant(plan: Plan) -> str:
@@ -80,7 +88,7 @@ def _trained(store: Store) -> dict[Key, int]:
     for cell in Selection.of(store).cells:
         model = model_name(cell.key.backbone, cell.key.model)
         for each in (*cell.candidates, *cell.incomplete):
-            size = _size(each.configuration.config)
+            size = _size(each.configuration.config, cell.key.embedding)
             key = cell.key.dataset, model, cell.label, size
             found[key] = max(found.get(key, 0), len(each.records))
     return found
@@ -105,7 +113,7 @@ def _named(plans: list[Plan]) -> str:
         else:
             # Commas stand between variants here, so not inside of one.
             name = _variant(plan).replace(", ", " ")
-            lacking.setdefault(_model(plan), []).append(name)
+            lacking.setdefault(_sized(plan), []).append(name)
     alike: dict[str, list[str]] = {}
     for name, found in lacking.items():
         alike.setdefault(", ".join(dict.fromkeys(found)), []).append(name)

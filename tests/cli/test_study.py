@@ -48,6 +48,29 @@ def test_recipes(ecg_gnn):
     assert "paper-grid" in ecg_gnn("study", "recipes")[1]
 
 
+def test_variants_with_commas_are_several_unless_the_recipe_has_them_as_one(
+    ecg_gnn, recipe
+):
+    values = yaml.safe_load(recipe.read_text())
+    values |= {"variants": ["baseline", "mlp", "bgrl", "mlp,bgrl", "identity"]}
+    recipe.write_text(yaml.safe_dump(values))
+
+    def run(*names):
+        chosen = [word for name in names for word in ("--variants", name)]
+        command = ["study", "run", recipe, "--store", "s.sqlite", "--splits", "0"]
+        status, _, err = ecg_gnn(*command, *chosen)
+        with Store.open("s.sqlite") as store:
+            found = {record.configuration.embedding for record in store.records()}
+        return status, found, err
+
+    assert run("baseline, identity")[:2] == (0, {None, "identity"})
+    assert run("mlp,bgrl")[:2] == (0, {None, "identity", "mlp,bgrl"})
+    assert run("bgrl,mlp")[:2] == (0, {None, "identity", "mlp,bgrl", "bgrl", "mlp"})
+    status, _, err = run("mlp,magic")
+    assert status == 2
+    assert "(got 'magic')" in err
+
+
 def test_settings_on_the_command_line_win(ecg_gnn, recipe):
     command = ["study", "run", recipe, "--store", "s.sqlite", "--splits", "0"]
     assert ecg_gnn(*command, "--set", "train.steps=2", "--variants", "baseline")[0] == 0

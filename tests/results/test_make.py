@@ -272,7 +272,32 @@ def test_what_is_missing_is_named(project):
     assert line.startswith(
         "- `beyond` on minesweeper: baseline, ECG (mlp) cross-fitted gated"
     )
-    assert "identity gated + labels of tuned gcn; baseline, baseline + labels" in line
+    assert "identity gated + labels of tuned gcn (12 × 64); baseline, baseline" in line
+
+
+def test_one_network_is_compared_with_itself_alone(project):
+    small = {"model.backbone": "tuned", "model.layers": 4, "model.hidden": 128}
+    on_glove = {"model": "sage", "dataset": GLOVE}
+
+    def fill(made):
+        def add(mean, size, **rest):
+            made.add([mean, mean + 0.01, mean - 0.01], **on_glove, **size, **rest)
+
+        add(0.5, small)
+        add(0.9, small | {"model.layers": 9})
+        add(0.6, small | {"model.gate": "node"}, embedding="identity")
+        add(0.55, small, embedding="identity")
+        add(0.7, small | {"model.drop_edge": 0.97}, embedding="mlp-gnn")
+
+    keep_only(project, fill)
+    lines = block(project, "same network").splitlines()
+    assert lines[2:] == [
+        "| ECG (mlp-gnn) * | 97% | 70.00 | 70.00 ± 1.00 "
+        "| **+20.00 [+20.00, +20.00]** | **+10.00 [+10.00, +10.00]** |",
+        "| identity, gated * | — | 60.00 | 60.00 ± 1.00 | — | — |",
+        "| identity | — | 55.00 | 55.00 ± 1.00 | — | — |",
+        "| baseline | — | 50.00 | 50.00 ± 1.00 | — | — |",
+    ]
 
 
 def test_statistics_that_are_not_the_papers_are_named(project):
@@ -290,7 +315,7 @@ def test_places_of_a_machine_are_not_shown(project):
 
 def test_nothing_run_is_said(project):
     keep_only(project, lambda made: made.add([0.5], dataset=GLOVE))
-    for name in ("paper", "controls", "substitute", "embeddings"):
+    for name in ("paper", "controls", "substitute", "embeddings", "same network"):
         assert block(project, name) == project.wording.NOTHING
 
 

@@ -17,6 +17,7 @@ from ecg_gnn.cli.study_progress import StudyLines, settings_text
 from ecg_gnn.study.execute import Listeners, StudyReport, run_study
 from ecg_gnn.study.executors import Executor, LocalExecutor, RayExecutor
 from ecg_gnn.study.expand import Only
+from ecg_gnn.study.recipe import Recipe
 from ecg_gnn.study.recipe_file import load_recipe, shipped_recipes
 from ecg_gnn.study.search import Search
 
@@ -59,7 +60,10 @@ def run(
     ] = None,
     variants: Annotated[
         list[str] | None,
-        typer.Option(help="Only these variants: baseline, an embedding, a control."),
+        typer.Option(
+            help="Only these variants: baseline, an embedding, a control. Repeat it, "
+            "or write a,b; where the recipe has a variant a,b of two graphs, that one."
+        ),
     ] = None,
     splits: Annotated[
         str | None, typer.Option(help="Such as 0-9 or 0,3,5, instead of the recipe's.")
@@ -117,13 +121,13 @@ def run(
     on different machines can be merged. Failures are kept with their errors and do not
     stop the rest.
     """
+    asked = load_recipe(recipe).with_settings(opt.parse_options(settings) or {})
     only = Only(
         datasets=_names(datasets),
         models=_names(models),
-        variants=variants or None,
+        variants=_variants(variants, asked),
         splits=opt.parse_splits(splits),
     )
-    asked = load_recipe(recipe).with_settings(opt.parse_options(settings) or {})
     search = _search(sampler, trials, prune, at_once, search_seed)
     # Ray prints its troubles on stdout, which is for results.
     with ProgressDisplay() as display, redirect_stdout(sys.stderr):
@@ -190,6 +194,15 @@ def _names(values: Sequence[str] | None) -> list[str] | None:
     for value in values or ():
         found += [value] if ":" in value or "/" in value else value.split(",")
     return [name.strip() for name in found] or None
+
+
+def _variants(values: Sequence[str] | None, recipe: Recipe) -> list[str] | None:
+    """Names as above, except that commas also join evolved graphs in one variant."""
+    known = {name for part in recipe.parts for name in part.variants}
+    found: list[str] = []
+    for value in values or ():
+        found += [value] if value in known else _names([value]) or []
+    return found or None
 
 
 def _print_report(report: StudyReport, store: Path) -> None:

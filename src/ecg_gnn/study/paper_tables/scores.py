@@ -143,7 +143,7 @@ def _row(selection: Selection, line: _Line, paper: numbers.Score | None) -> Row:
         **published_values(_published(cell, paper), mean),
     }
     for other, test in line.tests.items():
-        row |= _test_values(f"minus_{other}", test)
+        row |= columns_of_test(f"minus_{other}", test)
     return row | {"configuration": chosen.configuration.id}
 
 
@@ -154,7 +154,8 @@ def _published(cell: Cell, paper: numbers.Score | None) -> Published | None:
     return Published(cell.key.model, paper.mean, paper.std, DETAILED)
 
 
-def _test_values(prefix: str, test: PairedTest | None) -> dict[str, Any]:
+def columns_of_test(prefix: str, test: PairedTest | None) -> dict[str, Any]:
+    """A test as columns of a row, differences in points."""
     percent = {"": "mean", "_ci_low": "ci_low", "_ci_high": "ci_high"}
     found: dict[str, Any] = {}
     for suffix, name in percent.items():
