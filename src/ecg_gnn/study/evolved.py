@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
 
 from ecg_gnn.config import RunConfig
 from ecg_gnn.study.datasets import is_official
 from ecg_gnn.study.identity import canonical
-from ecg_gnn.study.settings import given
+from ecg_gnn.study.settings import flatten, given
 from ecg_gnn.study.statistics import Statistics, mean
 from ecg_gnn.study.store import Configuration, DatasetInfo, Store, UnitRecord
 from ecg_gnn.study.table import model_name
@@ -33,13 +34,15 @@ class EvolvedStatistics:
     statistics: Statistics
     official: bool
     """Whether the paper's statistics, if any, are of this very graph"""
+    apart: tuple[str, ...] = ()
+    """Settings that tell it from graphs that would have the same name"""
 
     @property
     def label(self) -> str:
         """The graph as tables and figures call it."""
         source = f"{self.embedding}: {self.model}" if self.model else self.embedding
         name = f"{source}, k = {self.k}, self-loops {self.self_loops}"
-        return f"G_ECG ({tagged(name, self.tags)})"
+        return f"G_ECG ({', '.join([tagged(name, self.tags), *self.apart])})"
 
 
 @dataclass(frozen=True)
@@ -81,10 +84,19 @@ def measured_graphs(store: Store, recipe: str | None = None) -> list[MeasuredGra
                 graphs.setdefault(graph.key, graph)
                 gathered.setdefault(graph.key, {})[record.pair] = record, found
     datasets = {(info.name, info.sha256): info for info in store.datasets()}
-    return [
-        _measured(graphs[key], datasets, list(found.values()))
+    measured = {
+        key: _measured(graphs[key], datasets, list(found.values()))
         for key, found in gathered.items()
-    ]
+    }
+    namesakes: dict[tuple[str, str], list[str]] = {}
+    for key, graph in graphs.items():
+        names = graph.at.dataset_sha256, measured[key].evolved.label
+        namesakes.setdefault(names, []).append(key)
+    for keys in namesakes.values():
+        for key, apart in zip(keys, _apart([graphs[k] for k in keys]), strict=True):
+            evolved = replace(measured[key].evolved, apart=apart)
+            measured[key] = replace(measured[key], evolved=evolved)
+    return list(measured.values())
 
 
 @dataclass(frozen=True)
@@ -97,9 +109,13 @@ class _Graph:
     @cached_property
     def key(self) -> str:
         """Everything that tells evolved graphs apart."""
-        read = canonical(self.config, variant_of(self.part), "statistics")
         graph = [self.at.dataset, self.at.dataset_sha256]
-        return json.dumps([graph, sorted(given(read).items())])
+        return json.dumps([graph, sorted(given(self.read).items())])
+
+    @cached_property
+    def read(self) -> RunConfig:
+        """The settings that decide it, and no others."""
+        return canonical(self.config, variant_of(self.part), "statistics")
 
     @cached_property
     def config(self) -> RunConfig:
@@ -114,6 +130,24 @@ class _Graph:
         model = self.at.config["model"]
         name = model_name(self.at.backbone, self.at.model)
         return f"{name}, {model['layers']} × {model['hidden']}"
+
+
+def _apart(graphs: Sequence[_Graph]) -> list[tuple[str, ...]]:
+    """For each of several graphs, as few settings as tell them all from each other."""
+    if len(graphs) == 1:
+        return [()]
+    settings = [flatten(graph.read) for graph in graphs]
+    differing = [
+        name
+        for name in settings[0]
+        if any(each[name] != settings[0][name] for each in settings)
+    ]
+    for size in range(1, len(differing) + 1):
+        for names in combinations(differing, size):
+            told = [tuple(f"{name}={s[name]}" for name in names) for s in settings]
+            if len(set(told)) == len(told):
+                return told
+    return [()] * len(graphs)  # of one name and settings on graphs of other names
 
 
 def _measured(
