@@ -32,9 +32,11 @@ def draw_homophily(
 def _figure(kind: Any, rows: Sequence[Row]) -> Any:
     datasets = list(dict.fromkeys(row["dataset"] for row in rows))
     groups = [[row for row in rows if row["dataset"] == name] for name in datasets]
+    names = [[in_lines(_name(row), 48) for row in group] for group in groups]
+    wrapped = any("\n" in name for of_group in names for name in of_group)
+    height = (0.31 if wrapped else 0.24) * len(rows)
     figure = kind(
-        figsize=(10.5, 0.8 + 0.24 * len(rows) + 0.55 * len(groups)),
-        layout="constrained",
+        figsize=(10.5, 0.8 + height + 0.55 * len(groups)), layout="constrained"
     )
     axes = figure.subplots(
         len(groups),
@@ -44,11 +46,10 @@ def _figure(kind: Any, rows: Sequence[Row]) -> Any:
         squeeze=False,
         height_ratios=[len(group) + 1 for group in groups],
     )
-    for line, group in zip(axes, groups, strict=True):
+    for line, group, of_group in zip(axes, groups, names, strict=True):
         for each, key in zip(line, _MEASURES, strict=True):
             _draw_measure(each, group, key)
-        names = [in_lines(_name(row), 48) for row in group]
-        line[0].set_yticks(range(len(group)), names, fontsize=8)
+        line[0].set_yticks(range(len(group)), of_group, fontsize=8)
         line[0].set_ylim(len(group) - 0.4, -0.6)
         line[0].set_title(group[0]["dataset"], loc="left")
     for each, title in zip(axes[-1], _MEASURES.values(), strict=True):
