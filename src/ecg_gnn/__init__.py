@@ -1,19 +1,24 @@
 """Evolving Computation Graphs: graph learning where neighbours disagree."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from ecg_gnn._version import __version__
 from ecg_gnn.checks import InputError
-from ecg_gnn.config import (
-    EmbedConfig,
-    EvolveConfig,
-    FitConfig,
-    ModelConfig,
-    RunConfig,
-)
-from ecg_gnn.data import GraphDataset, load_dataset, make_dataset
-from ecg_gnn.evolve import EvolveGraph, graph_statistics, knn_graph
-from ecg_gnn.nn import ECGConv
-from ecg_gnn.own.estimator import ECGClassifier
-from ecg_gnn.study import Report, run
+
+if TYPE_CHECKING:
+    from ecg_gnn.config import (
+        EmbedConfig,
+        EvolveConfig,
+        FitConfig,
+        ModelConfig,
+        RunConfig,
+    )
+    from ecg_gnn.data import GraphDataset, load_dataset, make_dataset
+    from ecg_gnn.evolve import EvolveGraph, graph_statistics, knn_graph
+    from ecg_gnn.nn import ECGConv
+    from ecg_gnn.own.estimator import ECGClassifier
+    from ecg_gnn.study.run import Report, run
 
 __all__ = [
     "ECGClassifier",
@@ -34,3 +39,27 @@ __all__ = [
     "make_dataset",
     "run",
 ]
+_HOMES = {
+    "config": ("EmbedConfig", "EvolveConfig", "FitConfig", "ModelConfig", "RunConfig"),
+    "data": ("GraphDataset", "load_dataset", "make_dataset"),
+    "evolve": ("EvolveGraph", "graph_statistics", "knn_graph"),
+    "nn": ("ECGConv",),
+    "own.estimator": ("ECGClassifier",),
+    "study": ("Report", "run"),
+}
+"""Imported when first asked for: a list of commands should not wait for torch."""
+
+
+def __getattr__(name: str) -> Any:
+    for home, names in _HOMES.items():
+        if name in names:
+            found = getattr(import_module(f"{__name__}.{home}"), name)
+            globals()[name] = found
+            return found
+        if name == home:  # after `import ecg_gnn` alone
+            return import_module(f"{__name__}.{home}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -19,15 +19,8 @@ from ecg_gnn.sections import Section, from_mapping
 
 _T = TypeVar("_T")
 
-EMBEDDINGS = (
-    "mlp",
-    "bgrl",
-    "mlp+bgrl",
-    "mlp-gnn",
-    "features",
-    "precomputed:FILE",
-    "none",
-)
+_WEAK_CLASSIFIERS = ("mlp", "bgrl", "mlp+bgrl", "mlp-gnn")
+EMBEDDINGS = (*_WEAK_CLASSIFIERS, "features", "precomputed:FILE", "none")
 OWN_PREFIX = "own:"
 """Marks an embedder that the caller brings as an object."""
 CONTROLS = ("identity", "random", "oracle")
@@ -40,19 +33,12 @@ EvolvedLayers = Literal["all", "last"]
 CrossFitModels = Literal["own", "all"]
 Preset = Literal["quick", "paper"]
 Engine = Literal["fast", "reference"]
-_ADDED_LATER = (
-    ("model", "options"),
-    ("embed", "cross_fit"),
-    ("embed", "cross_fit_models"),
-    ("evolve", "weights"),
-    ("evolve", "knn"),
-    ("model", "gate"),
-    ("model", "evolved_layers"),
-    ("train", "label_input"),
-    ("train", "batch_size"),
-    ("train", "fanout"),
-    ("train", "eval_every"),
-)
+_ADDED_LATER = {
+    "embed": ("cross_fit", "cross_fit_models"),
+    "evolve": ("weights", "knn"),
+    "model": ("options", "gate", "evolved_layers"),
+    "train": ("label_input", "batch_size", "fanout", "eval_every"),
+}
 Precision = Literal["auto", "fp32", "tf32", "bf16"]
 # A slip of the finger ends here, before memory is taken for it.
 _WIDEST, _DEEPEST, _LONGEST = 2**20, 10_000, 10_000_000
@@ -261,9 +247,11 @@ class RunConfig(Section):
         values = dataclasses.asdict(self)
         # At their defaults they have no place: what settings named before there were
         # any of these keeps its name.
-        for section, name in _ADDED_LATER:
-            if values[section][name] == getattr(type(getattr(self, section))(), name):
-                del values[section][name]
+        for section, names in _ADDED_LATER.items():
+            defaults = type(getattr(self, section))()
+            for name in names:
+                if values[section][name] == getattr(defaults, name):
+                    del values[section][name]
         return values
 
     @classmethod

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from ecg_gnn.cli import options as opt
+from ecg_gnn.cli.own_data import import_
 from ecg_gnn.cli.show import ProgressDisplay, print_json, print_table
 from ecg_gnn.data import (
     GraphDataset,
@@ -17,6 +18,7 @@ from ecg_gnn.data import (
 )
 
 app = typer.Typer(no_args_is_help=True, help="Find, inspect, check and fetch graphs.")
+app.command("import")(import_)
 
 Name = Annotated[
     str,

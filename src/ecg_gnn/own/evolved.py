@@ -9,8 +9,8 @@ from ecg_gnn.config import RunConfig, known
 from ecg_gnn.data import GraphDataset, Split
 from ecg_gnn.embedders import Workspace
 from ecg_gnn.evolve import EvolvedGraph, join_rows, knn_graph, share_rows
-from ecg_gnn.evolving import leave_out, share_of_each
 from ecg_gnn.own.embedding import FittedEmbedder, StoredEmbedder, fit_embedder
+from ecg_gnn.pipeline import leave_out, share_of_each
 from ecg_gnn.seeds import derive_seed
 
 CONTROLS = ("none", "identity")

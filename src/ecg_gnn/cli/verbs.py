@@ -1,0 +1,90 @@
+"""The verbs of ``ecg-gnn``: listed at once, imported when one of them is called.
+
+Torch and PyG take seconds to import; whoever asks what there is should not wait.
+"""
+
+from functools import cache
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+
+class Verb(NamedTuple):
+    """Where a verb is, ``module:name``, and what the list of verbs says of it."""
+
+    place: str
+    summary: str
+
+
+VERBS = {
+    "run": Verb(
+        "run:run",
+        "Train baseline, ECG and the identity control on the same splits, and compare.",
+    ),
+    "homophily": Verb(
+        "homophily:homophily",
+        "Measure homophily of a graph and, with --embedding, of its evolved graph.",
+    ),
+    "knn": Verb(
+        "knn:knn",
+        "Find every row's nearest neighbours in a file, and write the edges to "
+        "another.",
+    ),
+    "advise": Verb(
+        "advise:advise",
+        "Say whether an evolved graph helps on a graph, which one, and why.",
+    ),
+    "fit": Verb(
+        "fit:fit",
+        "Fit a model, its baseline and its identity control, and keep the model.",
+    ),
+    "predict": Verb(
+        "predict:predict",
+        "Write the class and the probabilities of nodes, known or new.",
+    ),
+    "explain": Verb(
+        "explain:explain",
+        "Show a node's neighbours in both graphs: classes, similarity, effect.",
+    ),
+    "study": Verb(
+        "study:app",
+        "Run a recipe of many configurations into one store, and make its tables.",
+    ),
+    "data": Verb("data:app", "Find, inspect, check and fetch graphs."),
+    "bench": Verb("bench:app", "Measure speed and memory here and now."),
+}
+
+
+@cache
+def load(name: str) -> Any:
+    """Import a verb and build its command, or its group of commands."""
+    module, attribute = VERBS[name].place.split(":")
+    found = getattr(import_module(f"ecg_gnn.cli.{module}"), attribute)
+    if not isinstance(found, typer.Typer):
+        function, found = found, typer.Typer(add_completion=False)
+        found.command(name)(function)
+    command = typer.main.get_command(found)
+    command.name = name
+    return command
+
+
+class Verbs(TyperGroup):
+    """A group that imports the verb it is asked to run, and no other."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """All verbs, in the order in which one meets them."""
+        return list(VERBS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """What the list of verbs shows of one."""
+        verb = VERBS.get(cmd_name)
+        return verb and TyperCommand(cmd_name, help=verb.summary)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[Any, Any, list[str]]:
+        """The verb itself, where it is to run."""
+        name, *rest = args
+        if name in VERBS:
+            return name, load(name), rest
+        return super().resolve_command(ctx, args)  # which says what there is
