@@ -57,7 +57,8 @@ def _size(config: Mapping[str, Any], embedding: str | None) -> str | None:
     size = f"{model['layers']} x {model['hidden']}, {train['steps']} steps"
     if embedding is None:  # no evolved edges to drop
         return size
-    return f"{size}, {model.get('drop_edge') or _USUAL_DROP_EDGE} dropped"
+    dropped = model.get("drop_edge")
+    return f"{size}, {_USUAL_DROP_EDGE if dropped is None else dropped} dropped"
 
 
 def _runs(plan: Plan) -> int:

@@ -35,13 +35,16 @@ ALLOWED = {
     "embed": {"train", "nn", "kernels", "reading"},
     "presets": STEPS | {"config", "paper"},
     "embedders": {"config", "embed", "train"},
+    "cross_fitting": {"config", "data", "embed", "evolve"},
     "embedding_memory": {"embed", "evolve", "scale", "train"},
-    "evolving": STEPS | {"config", "embedders", "embedding_memory", "scale"},
+    "evolving": STEPS
+    | {"config", "cross_fitting", "embedders", "embedding_memory", "scale"},
     "pipeline": STEPS | {"config", "embedders", "evolving", "scale"},
     "study": STEPS
     | {"batch_settings", "config", "embedders", "paper", "pipeline", "presets"}
     | {"reading", "scale"},
-    "own": STEPS | {"config", "embedders", "pipeline", "presets", "reading"},
+    "own": STEPS
+    | {"config", "cross_fitting", "embedders", "pipeline", "presets", "reading"},
     "advise": STEPS | {"config", "embedders", "own", "presets", "study"},
     "bench": STEPS | {"config", "embedders", "pipeline", "presets", "study"},
     "cli": STEPS

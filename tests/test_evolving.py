@@ -7,10 +7,11 @@ import torch
 import torch.nn.functional as F
 
 from ecg_gnn.config import EvolveConfig
+from ecg_gnn.cross_fitting import leave_out
 from ecg_gnn.data import load_dataset
 from ecg_gnn.embed import EmbeddingCache, MLPEmbedder, embed_nodes
 from ecg_gnn.embedders import Workspace, make_embedder
-from ecg_gnn.evolving import embed_together, evolve, evolve_graph, leave_out
+from ecg_gnn.evolving import embed, embed_together, evolve, evolve_graph
 from ecg_gnn.kernels import Adjacency
 from ecg_gnn.nn import GraphInput, TunedNet
 from ecg_gnn.pipeline import classify
@@ -173,36 +174,49 @@ def test_rows_are_found_in_the_space_of_the_own_fold(board):
         assert row(graph, node)[0] == expected
 
 
+@pytest.mark.parametrize("name", ["mlp", "mlp-gnn"])
 @pytest.mark.parametrize(
-    ("mode", "k", "share"), [("exclude", 4, 2), ("within_k", 7, 2)]
+    ("mode", "k", "shares"),
+    [
+        ("exclude", 6, [2, 2, 2]),
+        ("exclude", 4, [2, 1, 1]),
+        ("within_k", 3, [1, 1, 0]),
+        ("add", 5, [2, 2, 1]),
+        ("exclude", 58, [20, 19, 19]),
+    ],
 )
-def test_nodes_that_train_no_model_may_ask_all_of_them(board, cache, mode, k, share):
-    """Each of three models gives its share of the k, rounded up; loops stay as one."""
+def test_nodes_that_train_no_model_may_ask_all_of_them(
+    board, cache, name, mode, k, shares
+):
+    """Beginning with their own model's; rows are as long as those of other nodes."""
     split = board.split(0)
     own, shared = (
         dataclasses.replace(
-            settings(board, "mlp", models=models),
+            settings(board, name, models=models),
             evolve=EvolveConfig(k=k, self_loops=mode, weights="similarity"),
         )
         for models in ("own", "all")
     )
-    alone = evolve_graph("mlp", board, split, own, cache)
-    graph = evolve_graph("mlp", board, split, shared, cache)
-    embedder = make_embedder("mlp", own, Workspace())
-    seed = derive_seed(own.seed, "embed", split.index)
-    parts = leave_out(split, own)[1]
-    spaces = [embed_nodes(embedder, board.data(), part, seed=seed) for part in parts]
+    alone = evolve_graph(name, board, split, own, cache)
+    graph = evolve_graph(name, board, split, shared, cache)
+    folds, parts = leave_out(split, own)
+    one = dataclasses.replace(settings(board, name, folds=0), evolve=own.evolve)
+    spaces = [embed(name, board, part, one, cache) for part in parts]
     for node in range(60):
         found, weights = row(graph, node)
+        assert len(found) == len(row(alone, node)[0])
         if split.train_mask[node]:
             assert (found, weights) == row(alone, node)
             continue
-        expected = [node] if mode == "within_k" else []
-        for z in spaces:
-            expected += exact_neighbours(z, node, share)
-        assert sorted(found) == sorted(expected)
-        if mode == "within_k":
-            assert weights[found.index(node)] == 1
+        expected = [] if mode == "exclude" else [(node, 1.0)]
+        for turn, share in enumerate(shares):
+            z = spaces[(folds[node] + turn) % FOLDS]
+            for other in exact_neighbours(z, node, share):
+                cosine = F.cosine_similarity(z[node], z[other], dim=0).clamp(0.01, 1)
+                expected.append((other, float(cosine)))
+        assert sorted(found) == sorted(other for other, _ in expected)
+        ours = torch.tensor(sorted(zip(found, weights, strict=True)))
+        torch.testing.assert_close(ours, torch.tensor(sorted(expected)))
 
 
 def test_where_there_is_nothing_to_share_out_all_is_own(board, cache):

@@ -67,10 +67,10 @@ class EmbedConfig(Section):
     """Peak learning rate of BGRL"""
     cross_fit: int = 0
     """Folds of cross-fitting: a training node's neighbours are found by a model that
-    never saw its label; 0 trains one model on all of them"""
+    was not trained on its label; 0 trains one model on all of them"""
     cross_fit_models: CrossFitModels = "own"
     """Cross-fitted, who finds the neighbours of nodes that train no model: the model of
-    their own fold alone, as for training nodes, or all models, each its share of k"""
+    their own fold alone, as for training nodes, or all models, each a share of the k"""
 
     prefix: ClassVar[str] = "embed."
 

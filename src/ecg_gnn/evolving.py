@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
 from ecg_gnn.config import RunConfig, is_control, known
+from ecg_gnn.cross_fitting import join_models, leave_out, one_model, searches
 from ecg_gnn.data import GraphDataset, Split
 from ecg_gnn.embed import (
     ConcatEmbedder,
@@ -21,13 +21,11 @@ from ecg_gnn.embed import (
     embed_nodes,
 )
 from ecg_gnn.embed.combine import concatenate
-from ecg_gnn.embed.folds import assign_folds
 from ecg_gnn.embedders import Workspace, make_embedder
 from ecg_gnn.embedding_memory import explaining_embedding
-from ecg_gnn.evolve import EvolvedGraph, join_rows, share_rows, similarity_weights
+from ecg_gnn.evolve import EvolvedGraph, similarity_weights
 from ecg_gnn.evolve.choice import EXACT_NODES
 from ecg_gnn.evolve.joint import knn_search_jointly
-from ecg_gnn.evolve.knn import num_others
 from ecg_gnn.evolve.streamed.rows import Embeddings
 from ecg_gnn.kernels import using_engine
 from ecg_gnn.scale import first_goes_first
@@ -68,7 +66,7 @@ def embed_together(
     if _cross_fits(name, config, workspace):
         left_out = [leave_out(split, config)[1] for split in splits]
         for same_fold in zip(*left_out, strict=True):
-            embed_together(name, dataset, same_fold, _one_model(config), workspace)
+            embed_together(name, dataset, same_fold, one_model(config), workspace)
         return
     data = {split.index: dataset.data() for split in splits}
     if name == "mlp-gnn":
@@ -94,21 +92,6 @@ def _cross_fits(name: str, config: RunConfig, workspace: Workspace) -> bool:
         return False
     embedder = make_embedder(name, config, workspace)
     return embedder.uses_labels and not embedder.leaks
-
-
-def _one_model(config: RunConfig) -> RunConfig:
-    embed = replace(config.embed, cross_fit=0, cross_fit_models="own")
-    return replace(config, embed=embed)
-
-
-def leave_out(split: Split, config: RunConfig) -> tuple[Tensor, list[Split]]:
-    """The fold of every node, and for each fold the split without its labels."""
-    num_folds, seed = config.embed.cross_fit, derive_seed(config.seed, split.index)
-    folds = assign_folds(split.train_mask, num_folds, seed)
-    return folds, [
-        replace(split, train_mask=split.train_mask & (folds != fold))
-        for fold in range(num_folds)
-    ]
 
 
 def _embedding_seed(embedder: Embedder, split: Split, seed: int) -> int:
@@ -144,11 +127,10 @@ def evolve_graph(
     """The evolved graph of one embedding on one split.
 
     Cross-fitted, every fold of nodes finds its neighbours among all nodes in the space
-    of a model (for ``mlp-gnn``: of a chain of models) that saw no label of the fold.
-    Spaces of different models are not comparable, and here nothing is compared across
-    them: the edges into a node come from one space alone. Nodes that train no model
-    may have theirs from all spaces (``cross_fit_models``): no model saw their labels,
-    so every one is as good a judge of them, and each finds its share of the k.
+    of a model (for ``mlp-gnn``: of a chain of models) that was trained on no label of
+    the fold. Spaces of different models are not comparable, and nothing is compared
+    across them: a row is found in one space, or, of nodes that train no model and with
+    ``cross_fit_models="all"``, each share of it in one.
 
     Where torch.distributed runs, all processes must call this: one embeds first, and
     they search together.
@@ -165,32 +147,17 @@ def evolve_graph(
         z = embed(name, dataset, split, config, workspace)
         return evolve_embedding(z, name, dataset, split, config, workspace)
     folds, left_out = leave_out(split, config)
-
-    def search(z: Tensor, part: Split, settings: RunConfig) -> EvolvedGraph:
-        return evolve_embedding(z, name, dataset, part, settings, workspace)
-
-    alone, share = _one_model(config), share_of_each(config, dataset.num_nodes)
-    own, shares = [], []
+    whole, *shares = searches(config, dataset.num_nodes)
+    found = []
     for part in left_out:
-        z = embed(name, dataset, part, alone, workspace)
-        own.append(search(z, part, alone))
-        if share is not None:
-            shares.append(search(z, part, share))
-    graph = join_rows(own, folds)
-    return graph if share is None else share_rows(graph, shares, ~split.train_mask)
-
-
-def share_of_each(config: RunConfig, num_nodes: int) -> RunConfig | None:
-    """Settings to find one model's share of a node's neighbours, without self-loops.
-
-    None where no neighbours are shared out. Shares are rounded up: none is empty.
-    """
-    others = num_others(known(config.evolve.k), num_nodes, config.evolve.self_loops)
-    if config.embed.cross_fit_models == "own" or others == 0:
-        return None
-    k = math.ceil(others / config.embed.cross_fit)
-    evolve = replace(config.evolve, k=k, self_loops="exclude")
-    return replace(_one_model(config), evolve=evolve)
+        z = embed(name, dataset, part, whole, workspace)
+        found.append(
+            [
+                evolve_embedding(z, name, dataset, part, settings, workspace)
+                for settings in (whole, *shares)
+            ]
+        )
+    return join_models(found, folds, split, config)
 
 
 def embed(

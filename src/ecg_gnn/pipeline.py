@@ -19,8 +19,6 @@ from ecg_gnn.evolve import EvolvedGraph
 from ecg_gnn.evolving import embed_together as embed_together
 from ecg_gnn.evolving import evolve as evolve
 from ecg_gnn.evolving import evolve_graph as evolve_graph
-from ecg_gnn.evolving import leave_out as leave_out
-from ecg_gnn.evolving import share_of_each as share_of_each
 from ecg_gnn.kernels import Adjacency, WeightedAdjacency, using_engine
 from ecg_gnn.nn import (
     GraphInput,

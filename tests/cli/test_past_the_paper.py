@@ -53,6 +53,7 @@ def test_a_fit_takes_those_that_new_nodes_can_have(ecg_gnn):
     assert status == 0, err
     used = json.loads(out)["config"]
     assert (used["embed"]["cross_fit"], used["evolve"]["knn"]) == (2, "exact")
+    assert used["embed"]["cross_fit_models"] == "all"
     card = Path("model", "MODEL_CARD.md").read_text(encoding="utf-8")
     assert (
         "| ECG (mlp), cross-fitted, by all models, in the last layer, gated + labels |"

@@ -64,7 +64,7 @@ def test_variants_with_commas_are_several_unless_the_recipe_has_them_as_one(
         return status, found, err
 
     assert run("baseline, identity")[:2] == (0, {None, "identity"})
-    assert run("mlp,bgrl")[:2] == (0, {None, "identity", "mlp,bgrl"})
+    assert run("mlp, bgrl")[:2] == (0, {None, "identity", "mlp,bgrl"})
     assert run("bgrl,mlp")[:2] == (0, {None, "identity", "mlp,bgrl", "bgrl", "mlp"})
     status, _, err = run("mlp,magic")
     assert status == 2

@@ -12,6 +12,7 @@ from ecg_gnn.embed import BGRLEmbedder, MLPEmbedder
 from ecg_gnn.own import evolved
 from ecg_gnn.own.classifier import fit_classifier
 from ecg_gnn.own.defaults import FitOptions, choose_settings
+from ecg_gnn.own.explaining import explain_node
 from ecg_gnn.own.fitting import fit_model
 from ecg_gnn.own.importing import ImportOptions, import_files
 from ecg_gnn.own.model_folder import read_model
@@ -91,13 +92,49 @@ def test_without_an_evolved_graph_a_card_is_silent_about_how_it_is_read(
 
 
 def test_cross_fitted_neighbours_are_those_of_a_run(board):
+    found = []
     for models in ("own", "all"):
         model, config = fitted(board, cross_fit=3, cross_fit_models=models)
         assert torch.equal(model.evolved, evolve("mlp", board, board.split(0), config))
+        found.append(model.evolved)
+    assert not torch.equal(*found)
     plain, _ = fitted(board)
     assert not torch.equal(model.evolved, plain.evolved)
     alike, _ = fitted(board, "features", cross_fit=3)  # reads no labels: nothing to fit
     assert torch.equal(alike.evolved, fitted(board, "features")[0].evolved)
+
+
+def test_a_card_says_who_finds_neighbours(graph, tmp_path):
+    crossed = dataclasses.replace(QUICK, cross_fit=3, cross_fit_models="all")
+    fit_model(graph, crossed, tmp_path)
+    card = (tmp_path / "MODEL_CARD.md").read_text()
+    assert "| ECG (mlp), cross-fitted, by all models |" in card
+    assert "by all of these models, those of new nodes by the first" in card
+
+
+def test_the_estimator_takes_the_models_that_are_asked_for(board):
+    found = [
+        ECGClassifier(cross_fit=3, cross_fit_models=models, steps=2, hidden=8, k=4)
+        .fit(board.data())
+        .classifier_.evolved
+        for models in ("own", "all")
+    ]
+    assert found[0].shape == found[1].shape
+    assert not torch.equal(*found)
+
+
+def test_a_neighbour_that_several_models_name_is_explained_once(graph, tmp_path):
+    crossed = dataclasses.replace(QUICK, cross_fit=3, cross_fit_models="all", k=8)
+    model = fit_model(graph, crossed, tmp_path)
+    edges = model.classifier.evolved
+    counts = torch.unique(edges, dim=1, return_counts=True)
+    node = int(counts[0][1, counts[1].argmax()])
+    assert counts[1].max() > 1
+    explained = explain_node(model, model.ids[node])
+    names = [found.id for found in explained.neighbours if found.graph == "evolved"]
+    sources = {model.ids[place] for place in edges[0, edges[1] == node].tolist()}
+    assert sorted(names) == sorted(sources)
+    assert explained.degrees["evolved"] == len(sources)
 
 
 def test_what_reads_no_labels_is_fitted_once_for_all_folds(board, monkeypatch):

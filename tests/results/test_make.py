@@ -264,6 +264,9 @@ def test_what_is_missing_is_named(project):
         (line,) = [line for line in lines if "eyond` on m" in line]
         return line
 
+    kept = tuned | {"model.gate": "node", "model.drop_edge": 0.0}
+    keep_only(project, lambda m: m.add([0.5] * 10, embedding="identity", **kept))
+    assert beyond_on_minesweeper().endswith("everything")  # other edges were dropped
     smaller = tuned | {"model.layers": 4}
     keep_only(project, lambda made: made.add([0.5] * 10, **smaller))
     assert beyond_on_minesweeper().endswith("everything")  # another network
@@ -275,28 +278,36 @@ def test_what_is_missing_is_named(project):
     assert "identity gated + labels of tuned gcn (12 × 64); baseline, baseline" in line
 
 
+SMALL = {"model.backbone": "tuned", "model.layers": 4, "model.hidden": 128}
+SMALL |= {"model.dropout": 0.3, "train.steps": 1000, "train.lr": 5e-3}
+MLP = {"embed.hidden": 64, "embed.steps": 9}
+
+
 def test_one_network_is_compared_with_itself_alone(project):
-    small = {"model.backbone": "tuned", "model.layers": 4, "model.hidden": 128}
-    on_glove = {"model": "sage", "dataset": GLOVE}
-
     def fill(made):
-        def add(mean, size, **rest):
-            made.add([mean, mean + 0.01, mean - 0.01], **on_glove, **size, **rest)
+        def add(mean, *, splits=3, **rest):
+            tests = [mean, mean + 0.01, mean - 0.01][:splits]
+            made.add(tests, model="sage", dataset=GLOVE, **rest)
 
-        add(0.5, small)
-        add(0.9, small | {"model.layers": 9})
-        add(0.6, small | {"model.gate": "node"}, embedding="identity")
-        add(0.55, small, embedding="identity")
-        add(0.7, small | {"model.drop_edge": 0.97}, embedding="mlp-gnn")
+        add(0.5, **SMALL)
+        add(0.9, **SMALL | {"model.layers": 9})
+        add(0.9, **SMALL | {"train.steps": 2000})
+        add(0.9, **SMALL | {"train.label_input": 0.5})
+        add(0.6, **SMALL | {"model.gate": "node"}, embedding="identity")
+        add(0.55, **SMALL, embedding="identity")
+        add(0.95, **SMALL | {"model.evolved_layers": "last"}, embedding="identity",
+            splits=1)  # fmt: skip
+        add(0.7, **SMALL | MLP | {"model.drop_edge": 0.97}, embedding="mlp-gnn")
+        add(0.8, **SMALL | MLP | {"model.gate": "node"}, embedding="mlp-gnn", splits=2)
 
     keep_only(project, fill)
     lines = block(project, "same network").splitlines()
     assert lines[2:] == [
-        "| ECG (mlp-gnn) * | 97% | 70.00 | 70.00 ± 1.00 "
+        "| ECG (mlp-gnn) * | 97% | 64 wide, 9 steps | 70.00 | 70.00 ± 1.00 "
         "| **+20.00 [+20.00, +20.00]** | **+10.00 [+10.00, +10.00]** |",
-        "| identity, gated * | — | 60.00 | 60.00 ± 1.00 | — | — |",
-        "| identity | — | 55.00 | 55.00 ± 1.00 | — | — |",
-        "| baseline | — | 50.00 | 50.00 ± 1.00 | — | — |",
+        "| identity, gated * | — | — | 60.00 | 60.00 ± 1.00 | — | — |",
+        "| identity | — | — | 55.00 | 55.00 ± 1.00 | — | — |",
+        "| baseline | — | — | 50.00 | 50.00 ± 1.00 | — | — |",
     ]
 
 

@@ -9,8 +9,7 @@ import torch
 from ecg_gnn.config import EvolveConfig
 from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.embedders import Workspace
-from ecg_gnn.evolve import EvolvedGraph, join_rows
-from ecg_gnn.evolve.graph import mean_recall
+from ecg_gnn.evolve import EvolvedGraph, join_rows, share_rows
 from ecg_gnn.pipeline import evolve_graph
 from ecg_gnn.study import graphs, run, run_study
 from ecg_gnn.study.graphs import shared_graph
@@ -84,8 +83,15 @@ def test_cross_fitted_graphs_have_the_mean():
     edges = torch.tensor([[0, 1], [1, 0]])
     pair = [EvolvedGraph(edges, None, recall) for recall in (0.5, 1.0)]
     assert join_rows(pair, torch.tensor([0, 1])).recall == 0.75
-    assert mean_recall([None, 0.5]) == 0.75
-    assert mean_recall([None, None]) is None
+    assert join_rows(pair, torch.tensor([0, 0])).recall == 0.5  # the other gives none
+    exact = EvolvedGraph(edges)
+    assert join_rows([pair[0], exact], torch.tensor([0, 1])).recall == 0.75
+    assert join_rows([exact, exact], torch.tensor([0, 1])).recall is None
+    every = torch.tensor([True, True])
+    shares = [(pair[1], every), (pair[0], every & torch.tensor([True, False]))]
+    shared = share_rows(pair[0], shares, every)  # two edges of one, one of the other
+    assert shared.recall == pytest.approx(5 / 6)
+    assert shared.edge_index.tolist() == [[1, 1, 0], [0, 0, 1]]
 
 
 def test_means_count_exact_graphs_as_complete():

@@ -185,16 +185,17 @@ def test_cross_fitted_graphs_are_measured_apart(made):
 
 
 def test_graphs_of_one_name_are_told_apart(made):
-    wide, slow = {"embed.hidden": 64}, {"embed.lr": 0.25}
-    for settings in ({}, wide, slow, wide | slow | {"evolve.k": 7}):
+    """By all that they differ in: one setting alone might not be what did it."""
+    wide, slow = {"embed.hidden": 64, "embed.lr": 0.25}, {"embed.lr": 0.5}
+    for settings in ({}, wide, slow, wide | {"evolve.k": 7}):
         made.add([0.5], embedding="mlp", **settings)
     with Store.open(made.writer.path) as store:
         labels = [found.label for found in evolved_statistics(store)]
     name = "G_ECG (mlp, k = None, self-loops exclude"
     assert labels == [
         f"{name}, embed.hidden=None, embed.lr=None)",
-        f"{name}, embed.hidden=64, embed.lr=None)",
-        f"{name}, embed.hidden=None, embed.lr=0.25)",
+        f"{name}, embed.hidden=64, embed.lr=0.25)",
+        f"{name}, embed.hidden=None, embed.lr=0.5)",
         "G_ECG (mlp, k = 7, self-loops exclude)",
     ]
 
@@ -203,6 +204,8 @@ def test_the_command_computes_the_same_again(made):
     command = run_command(made.add([0.5], embedding="mlp", **ALL), 0)
     for words in (
         "--cross-fit 5",
+        "--cross-fit-models all",
+        "--evolved-layers last",
         "--edge-weights similarity",
         "--gate node",
         "--label-input 0.5",

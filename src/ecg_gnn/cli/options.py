@@ -107,7 +107,7 @@ CrossFitModels = Annotated[
     typer.Option(
         help="With --cross-fit, who finds the neighbours of nodes that train no model: "
         "own (the model of their fold alone, as for training nodes), or all (every "
-        "model its share of the k: several opinions on validation and test nodes).",
+        "model a share of the k: several opinions on validation and test nodes).",
         rich_help_panel=STEP_1,
     ),
 ]

@@ -201,7 +201,8 @@ def _variants(values: Sequence[str] | None, recipe: Recipe) -> list[str] | None:
     known = {name for part in recipe.parts for name in part.variants}
     found: list[str] = []
     for value in values or ():
-        found += [value] if value in known else _names([value]) or []
+        whole = value.replace(" ", "")
+        found += [whole] if whole in known else _names([value]) or []
     return found or None
 
 

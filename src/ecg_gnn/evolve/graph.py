@@ -70,20 +70,21 @@ def join_rows(graphs: Sequence[EvolvedGraph], home: Tensor) -> EvolvedGraph:
 
 
 def share_rows(
-    own: EvolvedGraph, shares: Sequence[EvolvedGraph], open_to_all: Tensor
+    own: EvolvedGraph, shares: Sequence[tuple[EvolvedGraph, Tensor]], shared: Tensor
 ) -> EvolvedGraph:
-    """Put in the place of some nodes' own neighbours those that several graphs give.
+    """Replace some nodes' neighbours by those that several graphs give together.
 
-    A neighbour that several give counts as often; self-loops stay as they are.
+    A neighbour that two graphs give has two edges; self-loops stay as they are.
 
     Args:
-        own: The graph that all other nodes keep.
-        shares: Without self-loops; with weights if ``own`` has some.
-        open_to_all: The nodes. ``[N]``
+        own: The graph whose other rows are kept.
+        shares: Graphs without self-loops, each with the nodes whose rows of it are
+            taken, ``[N]``; with weights if ``own`` has some.
+        shared: Nodes whose neighbours are replaced. ``[N]``
     """
     source, target = own.edge_index
-    kept = (own, ~open_to_all[target] | (source == target))
-    return _joined([kept, *((g, open_to_all[g.edge_index[1]]) for g in shares)])
+    kept = (own, ~shared[target] | (source == target))
+    return _joined([kept, *((g, taken[g.edge_index[1]]) for g, taken in shares)])
 
 
 def _joined(parts: Sequence[tuple[EvolvedGraph, Tensor]]) -> EvolvedGraph:
@@ -98,12 +99,14 @@ def _joined(parts: Sequence[tuple[EvolvedGraph, Tensor]]) -> EvolvedGraph:
     return EvolvedGraph(
         edges[:, order],
         torch.cat(weights)[order] if weights else None,
-        mean_recall([graph.recall for graph, _ in parts]),
+        _mean_recall([(graph.recall, int(chosen.sum())) for graph, chosen in parts]),
     )
 
 
-def mean_recall(recalls: Sequence[float | None]) -> float | None:
-    """The mean over graphs, of which exact ones have all neighbours; None: all have."""
-    if all(recall is None for recall in recalls):
+def _mean_recall(found: Sequence[tuple[float | None, int]]) -> float | None:
+    """The mean over edges, of which exact graphs miss none; None: all are exact."""
+    if all(recall is None for recall, _ in found):
         return None
-    return sum(1.0 if r is None else r for r in recalls) / len(recalls)
+    edges = sum(count for _, count in found)
+    missed = sum((1.0 - (1.0 if r is None else r)) * count for r, count in found)
+    return 1.0 - missed / max(edges, 1)

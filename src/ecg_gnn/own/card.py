@@ -140,9 +140,8 @@ def _past_the_paper(config: RunConfig) -> str:
     of_evolved_graphs = {
         "The weak classifier is cross-fitted: a node's neighbours are found by a model "
         "that was not trained on its class.": config.embed.cross_fit > 0,
-        "Those of nodes that train no model are found by all of them.": (
-            config.embed.cross_fit_models != "own"
-        ),
+        "Those of this graph's other nodes are found by all of these models, those of "
+        "new nodes by the first.": (config.embed.cross_fit_models != "own"),
         f"Neighbours were found by an approximate index ({config.evolve.knn}); those "
         "of new nodes are found exactly.": config.evolve.knn in ("ivf", "hnsw"),
         "The last layer alone reads the evolved graph.": (

@@ -70,7 +70,8 @@ class ECGClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no
             always found exactly.
         cross_fit: Folds of cross-fitting the weak classifier; 0 is none.
         cross_fit_models: Which of its models find neighbours for nodes that train none:
-            own (that of the node's fold), or all, each a share of k.
+            own (that of the node's fold), or all, each a share of k. New nodes always
+            have theirs from the first.
         layers: Number of layers.
         hidden: Width.
         dropout: Dropout rate.

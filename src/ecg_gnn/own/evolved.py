@@ -6,11 +6,11 @@ import torch
 from torch import Tensor
 
 from ecg_gnn.config import RunConfig, known
+from ecg_gnn.cross_fitting import join_models, leave_out, searches
 from ecg_gnn.data import GraphDataset, Split
 from ecg_gnn.embedders import Workspace
-from ecg_gnn.evolve import EvolvedGraph, join_rows, knn_graph, share_rows
+from ecg_gnn.evolve import EvolvedGraph, knn_graph
 from ecg_gnn.own.embedding import FittedEmbedder, StoredEmbedder, fit_embedder
-from ecg_gnn.pipeline import leave_out, share_of_each
 from ecg_gnn.seeds import derive_seed
 
 CONTROLS = ("none", "identity")
@@ -39,9 +39,9 @@ def fit_evolved(
 ) -> FittedGraph:
     """Embed and evolve as a run would.
 
-    Cross-fitted, each fold's model finds the neighbours of its own nodes. New nodes
-    have no label that a model could have seen, so any of the models will do for them:
-    the first one is kept.
+    Cross-fitted, neighbours are found by the model of a node's fold, or, of nodes that
+    train none, by all models. For new nodes, of which no model was trained on one, the
+    first model is kept and finds all k.
     """
     if embedding in CONTROLS:
         return FittedGraph(None, None, _loops(dataset.num_nodes, embedding))
@@ -54,15 +54,15 @@ def fit_evolved(
         fit_embedder(embedding, dataset.data(), part, config, workspace, label_free)
         for part in parts
     ]
-
-    def search(settings: RunConfig) -> list[EvolvedGraph]:
-        found = [_neighbours(z, settings, embedding, split) for _, z in fitted]
-        return [EvolvedGraph(edges) for edges in found]
-
-    graph = join_rows(search(config), folds)
-    if (share := share_of_each(config, dataset.num_nodes)) is not None:
-        graph = share_rows(graph, search(share), ~split.train_mask)
-    return FittedGraph(*fitted[0], graph.edge_index)
+    found = [
+        [
+            EvolvedGraph(_neighbours(z, settings, embedding, split))
+            for settings in searches(config, dataset.num_nodes)
+        ]
+        for _, z in fitted
+    ]
+    joined = join_models(found, folds, split, config)
+    return FittedGraph(*fitted[0], joined.edge_index)
 
 
 def _reads_labels(embedding: str) -> bool:

@@ -28,7 +28,7 @@ class Neighbour:
         predicted: The class that the model gives it.
         similarity: Cosine of the two embeddings; None without embeddings.
         effect: How much probability the predicted class of the explained node loses
-            when this one edge is taken away; negative if it gains.
+            when the neighbour is no longer one; negative if it gains.
     """
 
     graph: Graph
@@ -109,7 +109,7 @@ def explain_node(model: Model, name: str, most: int = MOST) -> Explanation:
     for graph, edges in graphs.items():
         if edges is None:
             continue
-        sources = edges[0, edges[1] == node]
+        sources = edges[0, edges[1] == node].unique()  # several models may name one
         degrees[graph] = sources.numel()
         chosen = looker.most_similar(sources, most)
         rows = [

@@ -4,7 +4,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations
 
 from ecg_gnn.config import RunConfig
 from ecg_gnn.study.datasets import is_official
@@ -88,9 +87,9 @@ def measured_graphs(store: Store, recipe: str | None = None) -> list[MeasuredGra
         key: _measured(graphs[key], datasets, list(found.values()))
         for key, found in gathered.items()
     }
-    namesakes: dict[tuple[str, str], list[str]] = {}
+    namesakes: dict[tuple[str, ...], list[str]] = {}
     for key, graph in graphs.items():
-        names = graph.at.dataset_sha256, measured[key].evolved.label
+        names = graph.at.dataset, graph.at.dataset_sha256, measured[key].evolved.label
         namesakes.setdefault(names, []).append(key)
     for keys in namesakes.values():
         for key, apart in zip(keys, _apart([graphs[k] for k in keys]), strict=True):
@@ -133,21 +132,14 @@ class _Graph:
 
 
 def _apart(graphs: Sequence[_Graph]) -> list[tuple[str, ...]]:
-    """For each of several graphs, as few settings as tell them all from each other."""
-    if len(graphs) == 1:
-        return [()]
+    """For each of several graphs the settings in which not all of them agree."""
     settings = [flatten(graph.read) for graph in graphs]
     differing = [
         name
         for name in settings[0]
         if any(each[name] != settings[0][name] for each in settings)
     ]
-    for size in range(1, len(differing) + 1):
-        for names in combinations(differing, size):
-            told = [tuple(f"{name}={s[name]}" for name in names) for s in settings]
-            if len(set(told)) == len(told):
-                return told
-    return [()] * len(graphs)  # of one name and settings on graphs of other names
+    return [tuple(f"{name}={each[name]}" for name in differing) for each in settings]
 
 
 def _measured(

@@ -123,6 +123,14 @@ class Candidate:
         tests = list(self.tests.values())
         return statistics.stdev(tests) if len(tests) > 1 else None
 
+    def against(self, other: "Candidate", name: str) -> PairedTest | None:
+        """Test against another on the splits and seeds that both have, if any."""
+        ours, theirs = self.tests, other.tests
+        common = sorted(ours.keys() & theirs.keys())
+        if not common:
+            return None
+        return paired_test([ours[pair] - theirs[pair] for pair in common], name)
+
     def setting(self, name: str) -> Any:
         """A setting by its dotted name, such as ``evolve.k``; None if not read."""
         found: Any = self.configuration.config
@@ -213,13 +221,7 @@ class Selection:
         or no common pair.
         """
         rival = self.rival(cell, other)
-        if rival is None:
-            return None
-        ours, theirs = cell.chosen.tests, rival.chosen.tests
-        common = sorted(ours.keys() & theirs.keys())
-        if not common:
-            return None
-        return paired_test([ours[pair] - theirs[pair] for pair in common], other)
+        return None if rival is None else cell.chosen.against(rival.chosen, other)
 
 
 def best_ecg(cells: Iterable[Cell]) -> Cell | None:

@@ -21,7 +21,7 @@ _TAGS = {
 }
 _MEANINGS = {
     "cross-fitted": "a node's neighbours come from a model that never saw its label",
-    "by all models": "those of a node that trains no model come from all of them",
+    "by all models": "those of nodes that train none come from all such models",
     "weighted": "evolved edges weigh what their ends are similar",
     "approximate": "neighbours are found by an index, which misses some",
     "in the last layer": "no other layer reads the evolved graphs",
