@@ -46,6 +46,9 @@ def test_lists_name_all_verbs_with_what_they_do(ecg_gnn):
 def test_a_verb_says_of_itself_what_the_list_says(name):
     command = load(name)
     assert command.name == name
+    assert "--install-completion" not in {
+        option for parameter in command.params for option in parameter.opts
+    }
     assert " ".join(command.help.split("\n\n")[0].split()) == VERBS[name].summary
 
 

@@ -62,10 +62,13 @@ def load(name: str) -> Any:
     """Import a verb and build its command, or its group of commands."""
     module, attribute = VERBS[name].place.split(":")
     found = getattr(import_module(f"ecg_gnn.cli.{module}"), attribute)
-    if not isinstance(found, typer.Typer):
-        function, found = found, typer.Typer(add_completion=False)
-        found.command(name)(function)
-    command = typer.main.get_command(found)
+    command: Any
+    if isinstance(found, typer.Typer):
+        command = typer.main.get_group(found)
+    else:
+        alone = typer.Typer(add_completion=False)
+        alone.command(name)(found)
+        command = typer.main.get_command(alone)
     command.name = name
     return command
 
