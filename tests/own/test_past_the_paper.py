@@ -109,7 +109,11 @@ def test_a_card_says_who_finds_neighbours(graph, tmp_path):
     fit_model(graph, crossed, tmp_path)
     card = (tmp_path / "MODEL_CARD.md").read_text()
     assert "| ECG (mlp), cross-fitted, by all models |" in card
-    assert "by all of these models, those of new nodes by the first" in card
+    assert "by all of these models, and those of new nodes by the first" in card
+    silent = dataclasses.replace(crossed, embedding="features")
+    fit_model(graph, silent, tmp_path / "features")  # reads no labels: one space
+    card = (tmp_path / "features" / "MODEL_CARD.md").read_text()
+    assert "cross-fitted" not in card
 
 
 def test_the_estimator_takes_the_models_that_are_asked_for(board):

@@ -5,6 +5,7 @@ from typing import Any
 from ecg_gnn._version import __version__
 from ecg_gnn.config import RunConfig
 from ecg_gnn.own.defaults import FitOptions
+from ecg_gnn.own.evolved import is_cross_fitted
 from ecg_gnn.own.model_folder import Model
 
 NAMES = {"none": "plain GNN (baseline)", "identity": "identity control (self-loops)"}
@@ -90,7 +91,7 @@ def score_rows(model: Model) -> tuple[list[str], list[list[str]]]:
 def _row_name(model: Model, variant: str) -> str:
     """A variant with those options past the paper that it reads."""
     config, name = model.classifier.config, NAMES.get(variant, f"ECG ({variant})")
-    if variant not in NAMES and config.embed.cross_fit:
+    if is_cross_fitted(variant, config):
         name += ", cross-fitted"
         if config.embed.cross_fit_models != "own":
             name += ", by all models"
@@ -137,11 +138,13 @@ def _settings(model: Model, options: FitOptions) -> str:
 
 def _past_the_paper(config: RunConfig) -> str:
     """Options that go past the paper, each with what it means for predictions."""
+    crossed = is_cross_fitted(config.embed.names[0], config)
     of_evolved_graphs = {
         "The weak classifier is cross-fitted: a node's neighbours are found by a model "
-        "that was not trained on its class.": config.embed.cross_fit > 0,
-        "Those of this graph's other nodes are found by all of these models, those of "
-        "new nodes by the first.": (config.embed.cross_fit_models != "own"),
+        "that was not trained on its class.": crossed,
+        "Those of nodes that do not train are found by all of these models, and those "
+        "of new nodes by the first.": crossed
+        and config.embed.cross_fit_models == "all",
         f"Neighbours were found by an approximate index ({config.evolve.knn}); those "
         "of new nodes are found exactly.": config.evolve.knn in ("ivf", "hnsw"),
         "The last layer alone reads the evolved graph.": (

@@ -45,7 +45,7 @@ def fit_evolved(
     """
     if embedding in CONTROLS:
         return FittedGraph(None, None, _loops(dataset.num_nodes, embedding))
-    if not (config.embed.cross_fit and _reads_labels(embedding)):
+    if not is_cross_fitted(embedding, config):
         embedder, z = fit_embedder(embedding, dataset.data(), split, config, workspace)
         return FittedGraph(embedder, z, _neighbours(z, config, embedding, split))
     folds, parts = leave_out(split, config)
@@ -63,6 +63,12 @@ def fit_evolved(
     ]
     joined = join_models(found, folds, split, config)
     return FittedGraph(*fitted[0], joined.edge_index)
+
+
+def is_cross_fitted(embedding: str, config: RunConfig) -> bool:
+    """Whether one model per fold embeds: what reads no labels needs none."""
+    without = embedding in CONTROLS or not _reads_labels(embedding)
+    return config.embed.cross_fit > 0 and not without
 
 
 def _reads_labels(embedding: str) -> bool:
