@@ -90,8 +90,8 @@ class EmbedConfig(Section):
             check_in_range("embed.cross_fit", self.cross_fit, 2, 100)
         elif self.cross_fit_models != "own":
             raise InputError(
-                "'embed.cross_fit_models' must be 'own' without 'cross_fit': there is "
-                f"one model alone (got {self.cross_fit_models!r})"
+                "'embed.cross_fit_models' must be 'own' without 'cross_fit' (5, say): "
+                f"there is one model alone (got {self.cross_fit_models!r})"
             )
 
 

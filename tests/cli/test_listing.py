@@ -56,6 +56,7 @@ def test_a_verb_that_there_is_not_is_refused(ecg_gnn):
     status, _, err = ecg_gnn("plan")
     assert status == 2
     assert "error: No such command 'plan'" in err
+    assert "Did you mean 'run'?" in ecg_gnn("runn")[2]
 
 
 def test_names_of_the_package_are_imported_when_asked_for():

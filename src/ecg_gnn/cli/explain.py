@@ -25,7 +25,7 @@ def explain(
     """Show a node's neighbours in both graphs: classes, similarity, effect.
 
     The effect of a neighbour is the probability that the predicted class loses when
-    this one edge is taken away.
+    it is no longer one. ×2 marks one that two cross-fitted models have found.
     """
     check_in_range("most", most, 1, None)
     if out is not None:
@@ -41,7 +41,7 @@ def explain(
     rows = [
         [
             row.graph,
-            row.id,
+            row.id if row.times == 1 else f"{row.id} ×{row.times}",
             row.label or "",
             row.predicted,
             "" if row.similarity is None else f"{row.similarity:.3f}",

@@ -19,7 +19,8 @@ Dataset = Annotated[
     str | None,
     typer.Option(
         help="Catalogue name (see `ecg-gnn data list`), a generator with parameters "
-        "such as csbm:nodes=5000,homophily=0.1, or an .npz file."
+        "such as csbm:nodes=5000,homophily=0.1, an .npz file, or a graph of your own "
+        "as `ecg-gnn data import` makes it."
     ),
 ]
 DataRoot = Annotated[

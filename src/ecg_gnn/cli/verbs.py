@@ -76,18 +76,16 @@ def load(name: str) -> Any:
 class Verbs(TyperGroup):
     """A group that imports the verb it is asked to run, and no other."""
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        """All verbs, in the order in which one meets them."""
-        return list(VERBS)
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """What the list of verbs shows of one."""
-        verb = VERBS.get(cmd_name)
-        return verb and TyperCommand(cmd_name, help=verb.summary)
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        # For lists of verbs, and for what was meant by one that there is not.
+        self.commands = {
+            name: TyperCommand(name, help=verb.summary) for name, verb in VERBS.items()
+        }
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[Any, Any, list[str]]:
         """The verb itself, where it is to run."""
         name, *rest = args
         if name in VERBS:
             return name, load(name), rest
-        return super().resolve_command(ctx, args)  # which says what there is
+        return super().resolve_command(ctx, args)  # which says what may be meant

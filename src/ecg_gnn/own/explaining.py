@@ -1,6 +1,7 @@
 """Why a node was predicted as it was: its neighbours in both graphs, one by one."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
@@ -27,6 +28,7 @@ class Neighbour:
         label: Its class; None where it is not known.
         predicted: The class that the model gives it.
         similarity: Cosine of the two embeddings; None without embeddings.
+        times: How many edges it has: several cross-fitted models may name it.
         effect: How much probability the predicted class of the explained node loses
             when the neighbour is no longer one; negative if it gains.
     """
@@ -37,6 +39,7 @@ class Neighbour:
     predicted: str
     similarity: float | None
     effect: float
+    times: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +98,10 @@ def explain_node(model: Model, name: str, most: int = MOST) -> Explanation:
         ['evolved', 'input']
     """
     if name not in model.ids:
-        raise InputError(f"'node' must be in the model's graph (got {name!r})")
+        raise InputError(
+            f"'node' must be in the model's graph, such as {model.ids[0]!r} "
+            f"(got {name!r})"
+        )
     node, fitted = model.ids.index(name), model.classifier
     proba = fitted.probabilities()
     best = proba.argmax(axis=1)
@@ -109,11 +115,12 @@ def explain_node(model: Model, name: str, most: int = MOST) -> Explanation:
     for graph, edges in graphs.items():
         if edges is None:
             continue
-        sources = edges[0, edges[1] == node].unique()  # several models may name one
-        degrees[graph] = sources.numel()
-        chosen = looker.most_similar(sources, most)
+        sources = edges[0, edges[1] == node].tolist()
+        times = Counter[int](sources)
+        degrees[graph] = len(times)
         rows = [
-            looker.look(graph, place, model.classes[best[place]]) for place in chosen
+            looker.look(graph, place, model.classes[best[place]], times[place])
+            for place in looker.most_similar(times, most)
         ]
         found += sorted(rows, key=lambda row: -row.effect)
     return Explanation(
@@ -133,13 +140,12 @@ class _Looker:
     predicted: int
     probability: float
 
-    def most_similar(self, sources: Tensor, most: int) -> list[int]:
-        places: list[int] = sources.tolist()
+    def most_similar(self, places: Iterable[int], most: int) -> list[int]:
         return sorted(
             places, key=lambda place: (-(self._similarity(place) or 0), place)
         )[:most]
 
-    def look(self, graph: Graph, place: int, predicted: str) -> Neighbour:
+    def look(self, graph: Graph, place: int, predicted: str, times: int) -> Neighbour:
         without = _WITHOUT[graph](self.model.classifier, place, self.node)
         left = float(without.probabilities()[self.node, self.predicted])
         return Neighbour(
@@ -149,6 +155,7 @@ class _Looker:
             predicted=predicted,
             similarity=self._similarity(place),
             effect=self.probability - left,
+            times=times,
         )
 
     def _similarity(self, place: int) -> float | None:

@@ -95,7 +95,10 @@ def check_free(path: Path) -> None:
             f"{path}: cannot be written ({error.strerror or error})"
         ) from error
     if taken:
-        raise InputError(f"'out' must not exist yet or be an empty folder (got {path})")
+        raise InputError(
+            "'out' must not exist yet or be an empty folder: what is there is never "
+            f"written over (got {path})"
+        )
 
 
 def load_graph(path: str | Path) -> OwnGraph:
