@@ -5,6 +5,7 @@ import math
 import types
 import typing
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, TypeVar
 
 from ecg_gnn.checks import InputError, check_choice
@@ -29,7 +30,7 @@ def checked(kind: type[Row], values: Any) -> Row:
     """
     if not isinstance(values, Mapping):
         raise InputError(f"must be a JSON object (got {values!r})")
-    hints = typing.get_type_hints(kind)
+    hints = _hints(kind)  # type: ignore[arg-type]
     fields = dataclasses.fields(kind)  # type: ignore[arg-type]
     for name, value in values.items():
         check_choice("a field", name, [field.name for field in fields])
@@ -41,6 +42,12 @@ def checked(kind: type[Row], values: Any) -> Row:
         if field.name not in values and field.default is dataclasses.MISSING:
             raise InputError(f"{field.name!r} is not there")
     return kind(**values)
+
+
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    """Of a few classes, for thousands of rows."""
+    return typing.get_type_hints(kind)
 
 
 def _fits(value: Any, hint: Any) -> bool:
