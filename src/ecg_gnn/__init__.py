@@ -1,6 +1,7 @@
 """Evolving Computation Graphs: graph learning where neighbours disagree."""
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from ecg_gnn._version import __version__
@@ -56,8 +57,8 @@ def __getattr__(name: str) -> Any:
             found = getattr(import_module(f"{__name__}.{home}"), name)
             globals()[name] = found
             return found
-        if name == home:  # after `import ecg_gnn` alone
-            return import_module(f"{__name__}.{home}")
+    if find_spec(f"{__name__}.{name}") is not None:  # after `import ecg_gnn` alone
+        return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

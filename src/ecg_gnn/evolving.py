@@ -147,16 +147,14 @@ def evolve_graph(
         z = embed(name, dataset, split, config, workspace)
         return evolve_embedding(z, name, dataset, split, config, workspace)
     folds, left_out = leave_out(split, config)
-    whole, *shares = searches(config, dataset.num_nodes)
     found = []
     for part in left_out:
-        z = embed(name, dataset, part, whole, workspace)
-        found.append(
-            [
-                evolve_embedding(z, name, dataset, part, settings, workspace)
-                for settings in (whole, *shares)
-            ]
-        )
+        z = embed(name, dataset, part, one_model(config), workspace)
+        graphs = [
+            evolve_embedding(z, name, dataset, part, settings, workspace)
+            for settings in searches(config, dataset.num_nodes)
+        ]
+        found.append(graphs)
     return join_models(found, folds, split, config)
 
 

@@ -20,7 +20,7 @@ finally:
 BARE = """
 import ecg_gnn
 assert "torch" not in __import__("sys").modules
-print(ecg_gnn.data.load_dataset.__name__, ecg_gnn.run.__name__)
+print(ecg_gnn.own.fit_model.__name__, ecg_gnn.pipeline.evolve.__name__)
 """
 
 
@@ -66,4 +66,4 @@ def test_names_of_the_package_are_imported_when_asked_for():
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         _ = package.nothing
     found = python(BARE)
-    assert (found.stdout, found.stderr) == ("load_dataset run\n", "")
+    assert (found.stdout, found.stderr) == ("fit_model evolve\n", "")

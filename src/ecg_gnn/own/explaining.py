@@ -28,9 +28,9 @@ class Neighbour:
         label: Its class; None where it is not known.
         predicted: The class that the model gives it.
         similarity: Cosine of the two embeddings; None without embeddings.
-        times: How many edges it has: several cross-fitted models may name it.
         effect: How much probability the predicted class of the explained node loses
             when the neighbour is no longer one; negative if it gains.
+        times: How many edges it has: several cross-fitted models may name it.
     """
 
     graph: Graph
