@@ -17,7 +17,7 @@ from controls import (
 )
 from graphs import statistics_block
 from leaders import leaderboard_block, leaders_block
-from same_network import same_network_block
+from same_network import published_network_block, small_network_block
 from wanted import missing_block
 from wording import cell_name
 
@@ -86,7 +86,8 @@ BLOCKS: dict[str, Callable[[Store], str]] = {
     "controls": controls_block,
     "substitute": substitute_block,
     "embeddings": embeddings_block,
-    "same network": same_network_block,
+    "published network": published_network_block,
+    "small network": small_network_block,
     "statistics": statistics_block,
     "leaderboard": leaderboard_block,
     "leaders": leaders_block,

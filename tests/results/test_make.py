@@ -280,28 +280,35 @@ def test_what_is_missing_is_named(project):
 
 SMALL = {"model.backbone": "tuned", "model.layers": 4, "model.hidden": 128}
 SMALL |= {"model.dropout": 0.3, "train.steps": 1000, "train.lr": 5e-3}
+PUBLISHED = SMALL | {"model.layers": 9, "model.hidden": 256, "train.steps": 2500}
+PUBLISHED |= {"train.lr": 1e-3}
+NETWORKS = {"small network": SMALL, "published network": PUBLISHED}
 MLP = {"embed.hidden": 64, "embed.steps": 9}
 
 
-def test_one_network_is_compared_with_itself_alone(project):
+@pytest.mark.parametrize("name", NETWORKS)
+def test_one_network_is_compared_with_itself_alone(project, name):
+    network = NETWORKS[name]
+
     def fill(made):
         def add(mean, *, splits=3, **rest):
             tests = [mean, mean + 0.01, mean - 0.01][:splits]
             made.add(tests, model="sage", dataset=GLOVE, **rest)
 
-        add(0.5, **SMALL)
-        add(0.9, **SMALL | {"model.layers": 9})
-        add(0.9, **SMALL | {"train.steps": 2000})
-        add(0.9, **SMALL | {"train.label_input": 0.5})
-        add(0.6, **SMALL | {"model.gate": "node"}, embedding="identity")
-        add(0.55, **SMALL, embedding="identity")
-        add(0.95, **SMALL | {"model.evolved_layers": "last"}, embedding="identity",
+        add(0.5, **network)
+        add(0.9, **network | {"model.layers": 5})
+        add(0.9, **network | {"train.steps": 2000})
+        add(0.9, **network | {"train.label_input": 0.5})
+        add(0.6, **network | {"model.gate": "node"}, embedding="identity")
+        add(0.55, **network, embedding="identity")
+        add(0.95, **network | {"model.evolved_layers": "last"}, embedding="identity",
             splits=1)  # fmt: skip
-        add(0.7, **SMALL | MLP | {"model.drop_edge": 0.97}, embedding="mlp-gnn")
-        add(0.8, **SMALL | MLP | {"model.gate": "node"}, embedding="mlp-gnn", splits=2)
+        add(0.7, **network | MLP | {"model.drop_edge": 0.97}, embedding="mlp-gnn")
+        add(0.8, **network | MLP | {"model.gate": "node"}, embedding="mlp-gnn",
+            splits=2)  # fmt: skip
 
     keep_only(project, fill)
-    lines = block(project, "same network").splitlines()
+    lines = block(project, name).splitlines()
     assert lines[2:] == [
         "| ECG (mlp-gnn) * | 97% | 64 wide, 9 steps | 70.00 | 70.00 ± 1.00 "
         "| **+20.00 [+20.00, +20.00]** | **+10.00 [+10.00, +10.00]** |",
@@ -326,7 +333,8 @@ def test_places_of_a_machine_are_not_shown(project):
 
 def test_nothing_run_is_said(project):
     keep_only(project, lambda made: made.add([0.5], dataset=GLOVE))
-    for name in ("paper", "controls", "substitute", "embeddings", "same network"):
+    blocks = ("paper", "controls", "substitute", "embeddings", *NETWORKS)
+    for name in blocks:
         assert block(project, name) == project.wording.NOTHING
 
 
