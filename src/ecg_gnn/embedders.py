@@ -41,6 +41,16 @@ class Workspace:
     loader_workers: int = 0
 
 
+def reads_labels(name: str) -> bool:
+    """Whether an embedding's name is that of one that is trained on labels.
+
+    Examples:
+        >>> [reads_labels(name) for name in ("mlp-gnn", "bgrl", "bgrl,mlp+bgrl")]
+        [True, False, True]
+    """
+    return any(part.startswith("mlp") for part in name.split(","))
+
+
 def make_embedder(name: str, config: RunConfig, workspace: Workspace) -> Embedder:
     """Build a weak classifier or control from its name and a resolved config."""
     if name in workspace.embedders:

@@ -53,7 +53,14 @@ BAD = {
         nodes("id,size,kind\n1,2,a\n1,3,b\n"),
         "must name every node once (got '1' in rows 1 and 2)",
     ),
-    "one class": (nodes("id,size,kind\n0,1,a\n1,2,a\n2,3,a\n"), "at least 2 classes"),
+    "one class": (
+        nodes("id,size,kind\n0,1,a\n1,2,a\n2,3,a\n"),
+        "the label 'kind' must have at least 2 classes (got only 'a')",
+    ),
+    "no class": (
+        nodes("id,size,kind\n0,1,\n1,2,\n2,3,\n"),
+        "the label 'kind' must have at least 2 classes (got no value at all)",
+    ),
     "no features": (
         nodes("id,size,kind\n1,7,a\n2,7,b\n0,7,a\n"),
         "must have a column to make features of (got {'size': 'constant'})",
@@ -75,7 +82,13 @@ BAD = {
     "minus": (nodes("id,size,kind\n0,1,6\n1,2,--5\n2,3,6\n"), "splits drawn"),
     "unknown node": (
         edges("source,target\n0,1\n0,99\n1,98\n"),
-        "'target' must name nodes of the node table (got '99' in row 2",
+        "'target' must name nodes of the node table (got '99' in row 2; unknown in "
+        "all: 0 in 'source' and 2 in 'target')",
+    ),
+    "unknown nodes": (
+        edges("source,target\n97,98\n0,99\n"),
+        "'source' must name nodes of the node table (got '97' in row 1; unknown in "
+        "all: 1 in 'source' and 2 in 'target')",
     ),
     "edge to nowhere": (edges("source,target\n0,\n"), "'target' must have a value"),
     "one column": (edges("source\n0\n"), "must be two columns"),

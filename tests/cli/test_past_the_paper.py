@@ -35,6 +35,22 @@ def test_everything_at_once_on_three_graphs(ecg_gnn):
     assert used["train"]["label_input"] == 0.5
 
 
+@pytest.mark.parametrize(
+    ("embedding", "without"), [("bgrl", True), ("features", True), ("mlp+bgrl", False)]
+)
+def test_cross_fitting_what_reads_no_labels_is_said(ecg_gnn, embedding, without):
+    said = f"warning: --cross-fit changes nothing: no labels are read by {embedding}"
+    asked = ["--embedding", embedding, "--cross-fit", 2]
+    quick = ["--embed-steps", 2]
+    for command in (
+        [*RUN, *ONE, *asked, "--json"],
+        ["homophily", "--dataset", BOARD, *asked, *quick],
+        ["fit", "--dataset", BOARD, *asked, "--steps", 2, "--out", "model"],
+    ):
+        status, _, err = ecg_gnn(*command)
+        assert (status, said in err) == (0, without), err
+
+
 @pytest.mark.parametrize("model", ["gcn", "sage", "gat"])
 def test_on_the_tuned_backbone(ecg_gnn, model):
     more = ["--backbone", "tuned", "--model", model, *ONE, *OPTIONS, "--json"]

@@ -103,7 +103,8 @@ def test_categories_never_seen_are_named(tmp_path):
     graph = import_tables(nodes, pairs, ImportOptions(label="kind"))
     model = fit_model(graph, dataclasses.replace(QUICK, steps=2), tmp_path / "m")
     new = Table("new", {"id": ["x", "y", "z"], "colour": ["red", "mauve", ""]})
-    (note,) = predict_nodes(model, new, None).notes
+    joined = Table("edges", {"source": ["x", "y"], "target": ["n1", "z"]})
+    (note,) = predict_nodes(model, new, joined).notes
     assert note == (
         "2 nodes have a 'colour' that the model has never seen, such as 'mauve': they "
         "are predicted without it"
@@ -114,10 +115,16 @@ def test_new_nodes_depend_on_their_edges_and_not_on_company(fitted, folder):
     model, _ = fitted
     nodes = read_table(folder / "new_nodes.csv")
     edges = read_table(folder / "new_edges.csv")
-    alone = predict_nodes(model, nodes, None).probabilities
+    found = predict_nodes(model, nodes, None)
+    alone = found.probabilities
+    assert found.notes[0].startswith(f"{NEW} of {NEW} new nodes have no edges")
     one = Table("t", {name: column[:1] for name, column in nodes.columns.items()})
     assert np.allclose(predict_nodes(model, one, None).probabilities, alone[:1])
     assert not np.allclose(predict_nodes(model, nodes, edges).probabilities, alone)
+    first = nodes.columns["id"][0]
+    link = Table("t", {"source": [first], "target": ["n000"]})
+    (note,) = predict_nodes(model, nodes, link).notes
+    assert note.startswith(f"{NEW - 1} of {NEW} new nodes have no edges")
 
 
 def test_folder_and_card(fitted, graph):

@@ -110,6 +110,7 @@ def fit(
         device=device,
         **past_the_paper,
     )
+    opt.warn_of_cross_fit(cross_fit, [embedding])
     graph = load_own_graph(dataset, data_root)
     with ProgressDisplay() as display:
         found = fit_model(graph, options, out, progress=display.start)

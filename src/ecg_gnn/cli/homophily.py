@@ -71,6 +71,7 @@ def homophily(
         ),
     }
     settings = RunConfig.from_dict(merge({}, sections))
+    opt.warn_of_cross_fit(settings.embed.cross_fit, settings.embed.names)
     if embedding and "," in embedding:
         raise InputError(f"'embedding' must be a single one here (got {embedding!r})")
     if embedding == "none":

@@ -1,5 +1,7 @@
 """Options that several verbs share, and how their texts are read."""
 
+import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
@@ -8,6 +10,7 @@ import typer
 from ecg_gnn import config
 from ecg_gnn.checks import InputError
 from ecg_gnn.embed import EmbeddingCache
+from ecg_gnn.embedders import reads_labels
 from ecg_gnn.files import cache_folder
 from ecg_gnn.presets import QUICK
 from ecg_gnn.reading import read_yaml
@@ -226,6 +229,14 @@ def parse_options(texts: list[str] | None) -> dict[str, Any] | None:
         except InputError:
             found[name.strip()] = value
     return found
+
+
+def warn_of_cross_fit(folds: int | None, embeddings: Iterable[str]) -> None:
+    """Say so where cross-fitting changes nothing: nothing asked for reads labels."""
+    names = tuple(embeddings)
+    if folds and not any(map(reads_labels, names)):
+        text = f"no labels are read by {' or '.join(names)}"
+        print(f"warning: --cross-fit changes nothing: {text}", file=sys.stderr)
 
 
 def check_apart(out: Path, *inputs: str | Path | None) -> None:

@@ -215,6 +215,7 @@ def run(
         ),
     }
     settings = RunConfig.from_dict(merge(read_config(config), sections))
+    opt.warn_of_cross_fit(settings.embed.cross_fit, settings.embed.names)
     run_and_show(
         settings,
         data_root=data_root,

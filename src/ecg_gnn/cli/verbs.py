@@ -3,6 +3,7 @@
 Torch and PyG take seconds to import; whoever asks what there is should not wait.
 """
 
+import inspect
 from functools import cache
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -70,7 +71,17 @@ def load(name: str) -> Any:
         alone.command(name)(found)
         command = typer.main.get_command(alone)
     command.name = name
+    for each in (command, *getattr(command, "commands", {}).values()):
+        each.help = _unwrapped(each.help)
     return command
+
+
+def _unwrapped(text: str | None) -> str | None:
+    """A docstring with paragraphs of one line, which the terminal may break."""
+    if text is None:
+        return None
+    paragraphs = inspect.cleandoc(text).split("\n\n")
+    return "\n\n".join(paragraph.replace("\n", " ") for paragraph in paragraphs)
 
 
 class Verbs(TyperGroup):

@@ -32,18 +32,18 @@ def pair_nodes(
     table: Table, source: str, target: str, numbers: Mapping[str, int]
 ) -> Pairs:
     """Both ends of every edge as node numbers, ``[E, 2]``; unknown nodes are named."""
-    ends = []
-    for column, purpose in ((source, "sources"), (target, "targets")):
-        names = table.names(column, f"edges' {purpose}")
-        found = [numbers.get(name, -1) for name in names]
+    columns = {source: "sources", target: "targets"}
+    names = {each: table.names(each, f"edges' {columns[each]}") for each in columns}
+    ends = {each: [numbers.get(n, -1) for n in names[each]] for each in columns}
+    for column, found in ends.items():
         if -1 in found:
             row = found.index(-1)
             raise InputError(
                 f"{table.source}: {column!r} must name nodes of the node table (got "
-                f"{names[row]!r} in row {row + 1}, and {found.count(-1)} such in all)"
+                f"{names[column][row]!r} in row {row + 1}; unknown in all: "
+                f"{' and '.join(f'{e.count(-1)} in {c!r}' for c, e in ends.items())})"
             )
-        ends.append(np.array(found, dtype=np.int64))
-    return np.stack(ends, axis=1)
+    return np.array([ends[source], ends[target]], dtype=np.int64).T.copy()
 
 
 def count_repeats(pairs: Pairs, num_nodes: int, directed: bool) -> dict[str, int]:

@@ -8,7 +8,7 @@ from torch import Tensor
 from ecg_gnn.config import RunConfig, known
 from ecg_gnn.cross_fitting import join_models, leave_out, searches
 from ecg_gnn.data import GraphDataset, Split
-from ecg_gnn.embedders import Workspace
+from ecg_gnn.embedders import Workspace, reads_labels
 from ecg_gnn.evolve import EvolvedGraph, knn_graph
 from ecg_gnn.own.embedding import FittedEmbedder, StoredEmbedder, fit_embedder
 from ecg_gnn.seeds import derive_seed
@@ -67,12 +67,7 @@ def fit_evolved(
 
 def is_cross_fitted(embedding: str, config: RunConfig) -> bool:
     """Whether one model per fold embeds: what reads no labels needs none."""
-    without = embedding in CONTROLS or not _reads_labels(embedding)
-    return config.embed.cross_fit > 0 and not without
-
-
-def _reads_labels(embedding: str) -> bool:
-    return embedding not in ("bgrl", "features")
+    return config.embed.cross_fit > 0 and reads_labels(embedding)
 
 
 def _loops(num_nodes: int, embedding: str) -> Tensor | None:
@@ -83,7 +78,7 @@ def _loops(num_nodes: int, embedding: str) -> Tensor | None:
 
 
 def _neighbours(z: Tensor, config: RunConfig, embedding: str, split: Split) -> Tensor:
-    own_split = (split.index,) if _reads_labels(embedding) else ()
+    own_split = (split.index,) if reads_labels(embedding) else ()
     return knn_graph(
         z.to(config.device),
         known(config.evolve.k),

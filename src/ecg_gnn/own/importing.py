@@ -134,6 +134,12 @@ def assemble(
     """Features, classes and splits of nodes whose edges are numbered already."""
     labels = nodes.texts(options.label, "label")
     classes = class_names(labels)
+    if len(classes) < 2:
+        got = f"only {classes[0]!r}" if classes else "no value at all"
+        raise InputError(
+            f"{nodes.source}: the label {options.label!r} must have at least 2 classes "
+            f"(got {got})"
+        )
     number = {name: place for place, name in enumerate(classes)}
     y = np.array(
         [UNLABELLED if text is None else number[text] for text in labels],

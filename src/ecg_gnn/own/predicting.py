@@ -130,6 +130,11 @@ def predict_nodes(
     for name in named:
         numbers.setdefault(name, len(numbers))
     new_edges, notes = _new_edges(model, edges, numbers)
+    if alone := _without_edges(new_edges, len(stored), len(numbers)):
+        notes.append(
+            f"{alone} of {sum(is_new)} new nodes have no edges: they are predicted by "
+            "their own features and evolved neighbours alone (give their edges, if any)"
+        )
     proba = model.classifier.probabilities(x[torch.tensor(is_new)], new_edges)
     known = [name for name in named if name in stored]
     rows, places = [named[name] for name in known], [stored[name] for name in known]
@@ -150,6 +155,14 @@ def predict_nodes(
         num_new=sum(is_new),
         notes=tuple(notes),
     )
+
+
+def _without_edges(new_edges: Tensor | None, num_stored: int, count: int) -> int:
+    """How many of the nodes after the stored ones no edge reaches or leaves."""
+    joined = torch.zeros(count, dtype=torch.bool)
+    if new_edges is not None:
+        joined[new_edges.flatten()] = True
+    return int((~joined[num_stored:]).sum())
 
 
 def _new_edges(
