@@ -2,11 +2,13 @@
 
 import torch
 
-from ecg_gnn.nn import build_network, wants_self_loops
+from ecg_gnn.nn import build_network
 from ecg_gnn.seeds import seeded
 from toy_graphs import dense, directed_edges, graph_input, undirected_edges
 
 NUM_NODES, FEATURES, CHANNELS = 17, 5, 8
+LOOPED = ("acm-gnn", "gpr-gnn", "polynormer")
+"""Models whose formulas have self-loops on the input graph."""
 
 
 def looped_edges():
@@ -44,9 +46,8 @@ def build(model, num_classes=3, *, num_graphs=1, num_layers=2, dropout=0.0, **op
 
 
 def graphs_for(model, edges, *evolved):
-    """The input graph as the pipeline prepares it for a model, and evolved ones."""
-    loops = wants_self_loops("benchmark", model)
-    given = graph_input(edges, NUM_NODES, self_loops=loops)
+    """The input graph as a model's formula has it, and evolved ones."""
+    given = graph_input(edges, NUM_NODES, self_loops=model in LOOPED)
     return [given, *(graph_input(more, NUM_NODES) for more in evolved)]
 
 

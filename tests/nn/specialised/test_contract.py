@@ -7,10 +7,12 @@ import torch
 
 from ecg_gnn.checks import InputError
 from ecg_gnn.kernels import using_engine
-from ecg_gnn.nn import SPECIALISED, Known, Network, read_options
+from ecg_gnn.nn import SPECIALISED, Known, Network, read_options, wants_self_loops
+from ecg_gnn.nn.dropout import Dropout
 from ecg_gnn.seeds import seeded
 from ecg_gnn.train import TrainConfig, train
-from specialised_nets import EDGES, FEATURES, NUM_NODES, build, graphs_for
+from specialised_nets import CHANNELS, EDGES, FEATURES, LOOPED, NUM_NODES
+from specialised_nets import build, graphs_for
 from toy_graphs import directed_edges, make_network, make_task, random
 
 SEVERAL = [name for name, kind in SPECIALISED.items() if kind.several_graphs]
@@ -20,6 +22,18 @@ SHORT = {
     "polynormer": {"warm_up_steps": 3, "heads": 2},
 }
 """Options that keep these tests short."""
+DROPPED = {
+    "h2gcn": [(0.5, 7 * CHANNELS)],
+    "cpgnn": [(0.5, CHANNELS)],
+    "gpr-gnn": [(0.5, FEATURES), (0.5, CHANNELS), (0.4, 3)],
+    "fsgnn": [(0.5, 5 * CHANNELS)],
+    "glognn": [(0.5, CHANNELS)],
+    "fagcn": [(0.5, FEATURES), (0.5, CHANNELS), (0.5, 1), (0.5, 1)],  # gates last
+    "gbk-gnn": [(0.5, FEATURES), (0.5, CHANNELS), (0.5, CHANNELS)],
+    "jacobiconv": [(0.5, FEATURES), (0.4, 3)],
+    "acm-gnn": [(0.5, FEATURES), (0.5, CHANNELS), (0.5, CHANNELS)],
+}
+"""The rate and the width of whatever is dropped in two layers, in order."""
 
 
 def task_for(model, num_classes=3, *, evolved=False):
@@ -52,6 +66,28 @@ def test_logits_and_gradients(model, edges):
             assert parameter.grad is not None, name
             assert parameter.grad.isfinite().all(), name
             assert parameter.grad.any(), name
+
+
+@pytest.mark.parametrize("model", SPECIALISED)
+def test_the_pipeline_adds_self_loops_where_the_formula_has_them(model):
+    assert wants_self_loops("benchmark", model) == (model in LOOPED)
+
+
+@pytest.mark.parametrize("model", DROPPED)
+def test_dropout_is_where_the_formula_has_it(model):
+    rates = {"gpr-gnn": {"hop_dropout": 0.4}, "jacobiconv": {"late_dropout": 0.4}}
+    net = build(model, dropout=0.5, **rates.get(model, {})).train()
+    found = []
+    for module in net.modules():
+        if isinstance(module, Dropout):
+            module.register_forward_hook(
+                lambda module, given, out: found.append(
+                    (module.rate, given[0].size(1), bool((out == 0).any()))
+                )
+            )
+    net(random(NUM_NODES, FEATURES) + 5, graphs_for(model, EDGES["directed"]))
+    assert [(rate, width) for rate, width, _ in found] == DROPPED[model]
+    assert all(dropped for *_, dropped in found)
 
 
 @pytest.mark.parametrize("model", SPECIALISED)

@@ -6,6 +6,7 @@ import torch.nn.functional as F
 
 from ecg_gnn.nn import Known
 from ecg_gnn.nn.specialised.cpgnn import doubly_stochastic
+from ecg_gnn.train.weights import Weights
 from specialised_nets import (
     EDGES,
     FEATURES,
@@ -119,4 +120,24 @@ def test_rounding_does_not_move_the_compatibility():
     net.compatibility.data += 1e-7
     net.train()(known.x, graphs)
     net.take_extra_loss().backward()
-    assert not net.compatibility.grad.any()
+    assert not net.compatibilities.grad.any()
+
+
+def test_beliefs_are_never_in_half_precision():
+    """Neither they nor the compatibility, though the MLP before them is."""
+    net = build("cpgnn", num_layers=2).float()
+    graphs = graphs_for("cpgnn", EDGES["directed"])
+    x = random(NUM_NODES, FEATURES).float()
+    with torch.no_grad():
+        net.compatibilities += 1e-3  # bf16 has no such numbers
+    weights = Weights.of(net)
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+        found = weights.call(net, x, graphs)
+        start = net.prior(x).float().softmax(1) - 1 / 3
+    a = symmetric(matrix(graphs[0])).float()
+    beliefs = start
+    for _ in range(2):
+        beliefs = start + a @ beliefs @ net.compatibility
+    expected = beliefs + 1 / 3
+    assert found.dtype == torch.float32
+    assert torch.allclose(found, expected, atol=1e-5)

@@ -68,12 +68,17 @@ class CPGNN(SpecialisedNet):
         self.chosen, self.num_rounds = options, sizes.num_layers
         self.input = nn.Linear(sizes.in_channels, hidden)
         self.hidden = nn.Linear(hidden, self.num_classes)
-        self.compatibility = nn.Parameter(
-            torch.eye(self.num_classes) - 1 / self.num_classes
-        )
+        # A vector, since mixed precision rounds weights that are matrices.
+        centred = torch.eye(self.num_classes) - 1 / self.num_classes
+        self.compatibilities = nn.Parameter(centred.flatten())
         self.dropout = Dropout(dropout)
         self._train: tuple[Tensor, Tensor] | None = None
         self._extra_loss: Tensor | None = None
+
+    @property
+    def compatibility(self) -> Tensor:
+        """The centred compatibility H, ``[C, C]``."""
+        return self.compatibilities.view(self.num_classes, self.num_classes)
 
     def prior(self, x: Tensor) -> Tensor:
         """Logits of the MLP. ``[N, F]`` to ``[N, C]``."""
@@ -115,8 +120,10 @@ class CPGNN(SpecialisedNet):
         logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
         start = logits.softmax(1) - 1 / self.num_classes
         beliefs = start
-        for _ in range(self.num_rounds):
-            beliefs = start + self.propagate(adjacency, beliefs @ self.compatibility)
+        with torch.autocast(x.device.type, enabled=False):
+            for _ in range(self.num_rounds):
+                around = self.propagate(adjacency, beliefs @ self.compatibility)
+                beliefs = start + around
         if self.training and self._train is not None:
             self._extra_loss = self._regularisers(logits, *self._train)
         return beliefs + 1 / self.num_classes
