@@ -36,7 +36,7 @@ def edges(text):
 BAD = {
     "no nodes": (nodes(None), "nodes.csv: cannot be read (No such file"),
     "no edges": (edges(None), "edges.csv: cannot be read (No such file"),
-    "empty": (nodes(""), "(an empty file)"),
+    "empty": (nodes(""), "must have a header and rows (the file is empty)"),
     "spaces": (nodes("\n\n  \n"), "at least one row"),
     "header only": (nodes("id,size,kind\n"), "at least one row (got none)"),
     "no label column": (nodes("id,size\n1,2\n"), "must have the column 'kind'"),
@@ -122,8 +122,8 @@ def test_bad_tables(refused, files, fault):
         ("--features size,color", "must have the column 'color' of the features"),
         ("--features kind", "'features' must not have the label 'kind'"),
         ("--features size,size", "each once (got 'size,size')"),
-        ("--text id", "must be among the features (got ['id'])"),
-        ("--numeric kind", "must be among the features (got ['kind'])"),
+        ("--text id", "'text' must name features, ['size'] (got ['id'])"),
+        ("--numeric kind", "'text' must name features, ['size'] (got ['kind'])"),
         ("--splits kind", "'kind' must be one of ['test', 'train'"),
         ("--splits part", "must have the column 'part' of the splits"),
         ("--delimiter ;;", "'delimiter' must be one character"),
@@ -371,3 +371,24 @@ def test_mutated_graphs(tmp_path, data, name):
     (tmp_path / name).write_bytes(mutated(WHOLE[name], data.draw))
     options = ImportOptions(label="label")
     expect_a_graph_or_one_line(lambda: import_graph(tmp_path / name, options), tmp_path)
+
+
+def test_what_an_import_lacks_is_named(refused, files):
+    said = refused("data", "import", "--nodes", "nodes.csv", "--out", "g")
+    assert "must be given, or 'graph' (without --edges and --label)" in said
+
+
+def test_slips_are_in_the_report_and_said(ecg_gnn, tmp_path):
+    rows = "".join(f"{i},{i % 7},{'ab'[i % 2]}\n" for i in range(59))
+    (tmp_path / "nodes.csv").write_text(f"id,size,kind\n{rows}59,seven,c\n")
+    (tmp_path / "edges.csv").write_text("source,target\n0,1\n")
+    tables = ["--nodes", "nodes.csv", "--edges", "edges.csv", "--label", "kind"]
+    status, out, err = ecg_gnn("data", "import", *tables, "--out", "g", "--json")
+    assert status == 0, err
+    first, second = json.loads(out)["notes"]
+    assert first.startswith("'size' is not read as numbers: 59 of 60 values are")
+    assert second.startswith("1 of 3 classes have fewer than 3 nodes")
+    assert err.splitlines() == [f"warning: {first}", f"warning: {second}"]
+    # A kind that was asked for is no slip.
+    given = [*tables, "--categorical", "size", "--out", "h"]
+    assert "is not read as numbers" not in ecg_gnn("data", "import", *given)[2]

@@ -136,7 +136,15 @@ DAMAGE = {
     "version": (lambda m: change(m / "model.json", version=2), "must be of version 1"),
     "older": (lambda m: change(m / "model.json", version=0), "another version of it"),
     "format": (lambda m: change(m / "model.json", format="x"), "must say that it is"),
-    "no manifest": (lambda m: (m / "model.json").unlink(), "cannot be read"),
+    "no manifest": (lambda m: (m / "model.json").unlink(), "it has no model.json"),
+    "other classes": (
+        lambda m: change(m / "model.json", classes=["x", "y", "z"]),
+        "model.json: was changed after the model was written",
+    ),
+    "warmer": (
+        lambda m: classifier(m / "model.json", temperature=9.5),
+        "model.json: was changed after the model was written",
+    ),
     "classes": (lambda m: change(m / "model.json", classes=["a"]), "each of 3 classes"),
     "columns": (lambda m: change(m / "model.json", columns={"id": 3}), "must name ["),
     "settings": (
@@ -211,7 +219,11 @@ def test_bad_fits(refused, ecg_gnn, tmp_path):
         "--model linkx": "'model' must be one of",
         "--split 10": "must be in [0, 9] (got 10)",
         "--k 500": "'k' must be in",
+        "--k 0": "'k' must be in",
         "--steps=-2": "'steps' must be in",
+        "--steps 0": "'steps' must be in",
+        "--layers 0": "'layers' must be in",
+        "--hidden 0": "'hidden' must be in",
         "--device tpu": "'device' must be one of",
         "--lr 1e30": "'lr' must be small enough",
         "--dataset nothing": "'dataset' must be a path",

@@ -189,6 +189,9 @@ def test_run_prints_tables(ecg_gnn, tmp_path):
     (folder,) = (tmp_path / "runs").iterdir()
     assert folder.name.startswith("minesweeper-gen-gcn-")
     assert f"In runs/{folder.name}: config.json, figure.png" in out
+    assert " · gcn" in out
+    tuned = ["--backbone", "tuned", "--embedding", "none", "--splits", "0"]
+    assert " · tuned gcn" in ecg_gnn(*RUN, *tuned)[1]
 
 
 def test_options_win_over_the_config_file(ecg_gnn, tmp_path):
@@ -225,6 +228,15 @@ def test_several_graphs_models_and_backbones(ecg_gnn):
         status, out, err = ecg_gnn(*RUN, *options, "--json")
         assert status == 0, err
         assert json.loads(out)["results"]
+
+
+@pytest.mark.parametrize("model", ["cpgnn", "resnet", "h2gcn"])
+def test_models_without_evolved_graphs_say_so_where_one_is_asked_for(ecg_gnn, model):
+    asked = [*RUN, "--model", model, "--splits", "0", "--embed-steps", "1"]
+    said = f"warning: {model} has no place for an evolved graph: it runs without mlp"
+    assert said not in ecg_gnn(*asked)[2]
+    status, _, err = ecg_gnn(*asked, "--embedding", "mlp")
+    assert (status, said in err) == (0, model != "h2gcn")
 
 
 @pytest.mark.parametrize("name", ["z.npy", "z.npz", "z $1^ [b] é.safetensors"])

@@ -149,3 +149,29 @@ def test_bad_input(data):
         ECGClassifier(**SMALL).fit(np.eye(4), [0, 1, 0, 1], edge_index=[[0, 1, 2]])
     with pytest.raises(InputError, match="must have x and edge_index"):
         ECGClassifier(**SMALL).fit(Data(x=torch.eye(3)))
+
+
+def test_a_graph_as_the_package_loads_it():
+    graph = csbm(nodes=80, classes=2, homophily=0.1, signal=2.0, seed=1)
+    y = graph.y.numpy()
+    nodes = np.arange(80)
+    settings = {"steps": 3, "hidden": 8}
+    ours = ECGClassifier(graph=graph, **settings).fit(nodes, y)
+    theirs = ECGClassifier(graph=graph.data(), **settings).fit(nodes, y)
+    assert np.array_equal(ours.predict_proba(nodes), theirs.predict_proba(nodes))
+    with pytest.raises(InputError, match=r"'graph' must be a PyG Data.*\(got str\)"):
+        ECGClassifier(graph="graph").fit(nodes, y)
+
+
+def test_nodes_without_a_class_are_no_class():
+    data = csbm(nodes=80, classes=2, homophily=0.1, signal=2.0, seed=1).data()
+    y, nodes = data.y.numpy().copy(), np.arange(80)
+    y[:10] = -1
+    settings = {"steps": 3, "hidden": 8}
+    # As a class of the user's own -1 is as good as any.
+    assert -1 in ECGClassifier(graph=data, **settings).fit(nodes, y).classes_
+    data.y[:10] = -1
+    with pytest.raises(InputError, match="-1 marks those of 'graph' that have none"):
+        ECGClassifier(graph=data, **settings).fit(nodes, y)
+    fitted = ECGClassifier(graph=data, **settings).fit(nodes[10:], y[10:])
+    assert fitted.classes_.tolist() == [0, 1]

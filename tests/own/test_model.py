@@ -12,6 +12,7 @@ from ecg_gnn.checks import InputError
 from ecg_gnn.data import csbm
 from ecg_gnn.own import fitting
 from ecg_gnn.own.calibration import Calibration, calibration_error, fit_temperature
+from ecg_gnn.own.card import verdict
 from ecg_gnn.own.classifier import balanced_weights, fit_classifier
 from ecg_gnn.own.defaults import FitOptions, choose_settings, wants_balance
 from ecg_gnn.own.fitting import fit_model, load_own_graph
@@ -152,10 +153,10 @@ def test_weights_that_have_changed_are_noticed(fitted, tmp_path):
 
 
 def test_a_folder_without_a_checksum_is_read(fitted, tmp_path):
-    """As it was written before there was one."""
+    """As it was written before there was one, of the weights or of what it says."""
     shutil.copytree(fitted[1], tmp_path / "m")
     manifest = json.loads((tmp_path / "m/model.json").read_text())
-    del manifest["classifier"]["sha256"]
+    del manifest["classifier"]["sha256"], manifest["sha256"]
     (tmp_path / "m/model.json").write_text(json.dumps(manifest))
     ours = predict_stored(fitted[0], every=True)
     theirs = predict_stored(read_model(tmp_path / "m"), every=True)
@@ -302,3 +303,17 @@ def test_nearest_stored_matches_brute_force(similarity):
 def test_ties_go_to_the_lower_number():
     found = nearest_stored(torch.ones(1, 2), torch.ones(6, 2), 3, "cosine")
     assert found.tolist() == [[0, 1, 2]]
+
+
+@pytest.mark.parametrize(
+    ("score", "said"),
+    [
+        (0.8, "10.0 points above the better of its controls (identity control"),
+        (0.7, "level with the identity control"),
+        (0.65, "5.0 points below the identity control"),
+    ],
+)
+def test_the_verdict_is_about_the_better_control(fitted, score, said):
+    scores = {"mlp": score, "none": 0.6, "identity": 0.7}
+    metrics = {name: {"val": {"score": value}} for name, value in scores.items()}
+    assert said in verdict(dataclasses.replace(fitted[0], metrics=metrics))

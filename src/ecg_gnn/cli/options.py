@@ -231,12 +231,17 @@ def parse_options(texts: list[str] | None) -> dict[str, Any] | None:
     return found
 
 
+def warn(text: str) -> None:
+    """Say what a user should know, beside what is printed."""
+    print(f"warning: {text}", file=sys.stderr)
+
+
 def warn_of_cross_fit(folds: int | None, embeddings: Iterable[str]) -> None:
     """Say so where cross-fitting changes nothing: nothing asked for reads labels."""
     names = tuple(embeddings)
     if folds and not any(map(reads_labels, names)):
         text = f"no labels are read by {' or '.join(names)}"
-        print(f"warning: --cross-fit changes nothing: {text}", file=sys.stderr)
+        warn(f"--cross-fit changes nothing: {text}")
 
 
 def check_apart(out: Path, *inputs: str | Path | None) -> None:

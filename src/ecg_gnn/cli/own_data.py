@@ -156,6 +156,8 @@ def import_(
     check_free(out)
     found = _read(nodes, edges, graph, label, options, delimiter)
     found.save(out)
+    for note in found.report.get("notes", ()):
+        opt.warn(printable(note))
     if as_json:
         print_json({"out": str(out), **found.report})
     else:
@@ -176,14 +178,18 @@ def _read(
             raise InputError("'graph' must stand alone, without 'nodes' and 'edges'")
         return import_graph(graph, options)
     if nodes is None or edges is None or label is None:
-        raise InputError("'nodes', 'edges' and 'label' must be given, or 'graph'")
+        given = {"nodes": nodes, "edges": edges, "label": label}
+        absent = " and ".join(f"--{name}" for name in given if given[name] is None)
+        raise InputError(
+            f"'nodes', 'edges' and 'label' must be given, or 'graph' (without {absent})"
+        )
     return import_files(nodes, edges, options, delimiter=delimiter)
 
 
 def print_report(found: OwnGraph) -> None:
     """What was found, a line each."""
     for key, value in found.report.items():
-        if shown := _shown(value):
+        if key != "notes" and (shown := _shown(value)):
             print(f"{key.replace('_', ' '):>24}  {printable(shown)}")
 
 

@@ -1,6 +1,5 @@
 """``ecg-gnn predict``: a model folder, on its own graph's nodes or on new ones."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -61,7 +60,7 @@ def predict(
         found = predict_nodes(loaded, tables[0], tables[1], most=max_cells)
     found.write(out)
     for note in found.notes:
-        print(f"warning: {note}", file=sys.stderr)
+        opt.warn(note)
     if as_json:
         print_json(
             {

@@ -9,7 +9,7 @@ import typer
 from ecg_gnn.checks import InputError
 from ecg_gnn.cli import batch_options as batches
 from ecg_gnn.cli import options as opt
-from ecg_gnn.cli.running import run_and_show
+from ecg_gnn.cli.running import run_and_show, warn_of_no_effect
 from ecg_gnn.config import RunConfig
 from ecg_gnn.nn import MODULES, SPECIALISED
 from ecg_gnn.presets import QUICK
@@ -215,7 +215,7 @@ def run(
         ),
     }
     settings = RunConfig.from_dict(merge(read_config(config), sections))
-    opt.warn_of_cross_fit(settings.embed.cross_fit, settings.embed.names)
+    warn_of_no_effect(settings, asked_for=bool(embedding))
     run_and_show(
         settings,
         data_root=data_root,

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from ecg_gnn.checks import MissingExtraError
-from ecg_gnn.cli.options import default_cache
+from ecg_gnn.cli.options import default_cache, warn, warn_of_cross_fit
 from ecg_gnn.cli.show import ProgressDisplay, print_json, print_table
 from ecg_gnn.config import RunConfig
 from ecg_gnn.files import write_text
@@ -12,14 +12,30 @@ from ecg_gnn.study import Record, Report
 from ecg_gnn.study import run as run_all
 from ecg_gnn.study.figure import draw
 from ecg_gnn.study.table import (
+    model_name,
     report_markdown,
     result_table,
     run_name,
     run_notes,
     statistics_table,
 )
+from ecg_gnn.study.variants import BASELINE, choose_variants
 
 _ROOT = "runs"
+
+
+def warn_of_no_effect(settings: RunConfig, *, asked_for: bool) -> None:
+    """Say so of options that change nothing.
+
+    Args:
+        settings: The run.
+        asked_for: Whether its embeddings are the user's own choice.
+    """
+    warn_of_cross_fit(settings.embed.cross_fit, settings.embed.names)
+    names = [name for name in settings.embed.names if name != "none"]
+    if asked_for and names and choose_variants(settings) == [BASELINE]:
+        text = f"it runs without {' or '.join(names)}"
+        warn(f"{settings.model.name} has no place for an evolved graph: {text}")
 
 
 def run_and_show(
@@ -97,7 +113,9 @@ def _write_tables(report: Report, folder: Path) -> None:
 def _print(report: Report, folder: Path) -> None:
     for note in run_notes(report):
         print(f"Note: {note}")
-    print_table(result_table(report), f"{report.dataset} · {report.config.model.name}")
+    model = report.config.model
+    name = model_name(model.backbone, model.name)
+    print_table(result_table(report), f"{report.dataset} · {name}")
     print_table(statistics_table(report), "Homophily (evolved: mean over splits)")
     names = [path.name for path in sorted(folder.iterdir()) if path.is_file()]
     print(f"In {folder}: {', '.join(names)}")

@@ -47,6 +47,11 @@ def verdict(model: Model) -> str:
             f"On the validation nodes the evolved graph is {gain:.1f} points above the "
             f"better of its controls ({NAMES[best]}); one split says little more."
         )
+    if gain == 0:
+        return (
+            f"On the validation nodes the evolved graph is level with the {NAMES[best]}"
+            ": it may not help on this graph."
+        )
     return (
         f"On the validation nodes the evolved graph is {-gain:.1f} points below the "
         f"{NAMES[best]}: it may not help on this graph."

@@ -1,6 +1,7 @@
 """Settings for a graph nobody has tuned: by its size and its homophily."""
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 from ecg_gnn.config import (
     CrossFitModels,
@@ -15,6 +16,8 @@ from ecg_gnn.config import (
 )
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.own.report import homophily
+
+_Number = TypeVar("_Number", int, float)
 
 # Below it neighbours say little about a node or the opposite: SAGE keeps a node's own
 # state apart from theirs, GCN mixes both.
@@ -87,20 +90,25 @@ def choose_settings(dataset: GraphDataset, options: FitOptions) -> RunConfig:
             cross_fit=options.cross_fit,
             cross_fit_models=options.cross_fit_models,
         ),
-        evolve=EvolveConfig(k=options.k or k, knn=options.knn),
+        evolve=EvolveConfig(k=_given(options.k, k), knn=options.knn),
         model=ModelConfig(
             name=options.model or _model(dataset),
-            layers=options.layers or 2,
-            hidden=options.hidden or hidden,
+            layers=_given(options.layers, 2),
+            hidden=_given(options.hidden, hidden),
             gate=options.gate,
             evolved_layers=options.evolved_layers,
         ),
         train=FitConfig(
-            steps=options.steps or steps,
-            lr=options.lr or 3e-3,
+            steps=_given(options.steps, steps),
+            lr=_given(options.lr, 3e-3),
             label_input=options.label_input,
         ),
     )
+
+
+def _given(value: _Number | None, default: _Number) -> _Number:
+    """What was asked for, zero too: whether it can be had is checked later."""
+    return default if value is None else value
 
 
 def wants_balance(dataset: GraphDataset, options: FitOptions) -> bool:

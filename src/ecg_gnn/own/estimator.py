@@ -25,9 +25,11 @@ from ecg_gnn.config import (
     SelfLoops,
     Similarity,
 )
+from ecg_gnn.data import GraphDataset
 from ecg_gnn.own.classifier import GraphClassifier, balanced_weights, fit_classifier
 from ecg_gnn.own.inputs import (
     Labelled,
+    as_data,
     check_edge_index,
     check_numbers,
     read_arrays,
@@ -86,7 +88,8 @@ class ECGClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no
             for it, so they are still those of the population.
         validation_fraction: Share of the training nodes that is set aside.
         directed: Whether edges given as ``edge_index`` have one direction only.
-        graph: The graph, where ``X`` is node numbers.
+        graph: The graph, where ``X`` is node numbers: a PyG ``Data``, or what
+            ``load_dataset`` returns.
         random_state: Determines everything random.
         device: auto, cpu or cuda.
 
@@ -130,7 +133,7 @@ class ECGClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no
         balance_classes: bool = False,
         validation_fraction: float = 0.2,
         directed: bool = False,
-        graph: Data | None = None,
+        graph: Data | GraphDataset | None = None,
         random_state: int = 0,
         device: str = "auto",
     ) -> None:
@@ -236,9 +239,10 @@ class ECGClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no
             )
         if self.graph is not None:
             check_classification_targets(y)
-            numbers = check_numbers(X, int(self.graph.num_nodes or 0))
+            graph = as_data(self.graph)
+            numbers = check_numbers(X, int(graph.num_nodes or 0))
             self.n_features_in_ = 1
-            return read_graph(self.graph, numbers, np.asarray(y))
+            return read_graph(graph, numbers, np.asarray(y))
         rows, y = validated(self, X, y, reset=True)
         check_classification_targets(y)
         edges = check_edge_index(edge_index, len(rows), self.directed)

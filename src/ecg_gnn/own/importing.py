@@ -22,6 +22,7 @@ from ecg_gnn.own.edges import (
 from ecg_gnn.own.features import fit_features
 from ecg_gnn.own.features.kinds import KINDS
 from ecg_gnn.own.graph import OwnGraph
+from ecg_gnn.own.noticing import notice_slips
 from ecg_gnn.own.report import describe_import
 from ecg_gnn.own.tables import Table, read_table
 from ecg_gnn.reading import max_cells
@@ -164,13 +165,16 @@ def assemble(
         source=nodes.source,
     )
     repeats = count_repeats(pairs, len(ids), options.directed)
+    report = describe_import(dataset, classes, pipeline, nodes, repeats)
+    guessed = [name for name in names if name not in options.kinds]
+    slips = notice_slips(nodes, guessed, report["classes"], options.label)
     return OwnGraph(
         dataset=dataset,
         ids=ids,
         classes=classes,
         columns={**columns, "label": options.label},
         features=pipeline,
-        report=describe_import(dataset, classes, pipeline, nodes, repeats),
+        report={**report, "notes": slips},
     )
 
 
@@ -186,7 +190,8 @@ def _check_features(options: ImportOptions, names: Sequence[str]) -> None:
         raise InputError(f"'features' must not have the label {options.label!r}")
     if unused := [name for name in options.kinds if name not in names]:
         raise InputError(
-            f"columns whose kind is given must be among the features (got {unused})"
+            "'numeric', 'categorical' and 'text' must name features, "
+            f"{list(names)[:20]} (got {unused})"
         )
 
 

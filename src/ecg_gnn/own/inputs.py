@@ -96,6 +96,18 @@ def read_arrays(rows: Array, y: Array, edge_index: Tensor) -> Labelled:
     )
 
 
+def as_data(graph: Any) -> Data:
+    """A graph to take nodes of, as PyG has it."""
+    if isinstance(graph, GraphDataset):
+        return graph.data()
+    if not isinstance(graph, Data):
+        raise InputError(
+            "'graph' must be a PyG Data, or what load_dataset returns (got "
+            f"{type(graph).__name__})"
+        )
+    return graph
+
+
 def read_graph(data: Data, numbers: Array | None, y: Array | None) -> Labelled:
     """A graph, with the classes of given nodes or with those that its masks show."""
     x, edge_index = read_data(data, None)
@@ -105,12 +117,27 @@ def read_graph(data: Data, numbers: Array | None, y: Array | None) -> Labelled:
         y = data.y.cpu().numpy().reshape(-1)[numbers]
     if y.shape != numbers.shape:
         raise InputError(f"'y' must be [{len(numbers)}] (got {list(y.shape)})")
+    _check_labelled(data, numbers, y)
     classes, codes = np.unique(y, return_inverse=True)
     whole = np.full(num_nodes, UNLABELLED, dtype=np.int64)
     whole[numbers] = codes
     return Labelled(
         x=x, edge_index=edge_index, classes=classes, codes=whole, val_mask=val
     )
+
+
+def _check_labelled(data: Data, numbers: Array, y: Array) -> None:
+    """Refuse -1 where that is how the graph itself marks nodes without a class."""
+    own = data.get("y")
+    if own is None or y.dtype.kind != "i" or not (y == UNLABELLED).any():
+        return
+    unlabelled = own.reshape(-1).cpu().numpy()[numbers] == UNLABELLED
+    if (unlabelled & (y == UNLABELLED)).any():
+        raise InputError(
+            f"'y' must be classes of nodes that have one: {UNLABELLED} marks those of "
+            f"'graph' that have none (got it {int((y == UNLABELLED).sum())} times; fit "
+            "on the others)"
+        )
 
 
 def _shown(

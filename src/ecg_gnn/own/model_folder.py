@@ -1,5 +1,7 @@
 """A fitted classifier on disk: safetensors, JSON and plain arrays, nothing pickled."""
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +30,7 @@ from ecg_gnn.reading import expanded
 
 MANIFEST, CARD = "model.json", "MODEL_CARD.md"
 FORMAT, VERSION = "ecg-gnn model", 1
+_CHECKSUM = "sha256"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -69,21 +72,19 @@ def write_model(folder: Path, model: Model, card: str) -> None:
     write_arrays(folder / ARRAYS, graph_arrays(model.dataset, model.ids))
     write_arrays(folder / FEATURES, arrays)
     write_text(folder / CARD, card)
-    write_json(
-        folder / MANIFEST,
-        {
-            "format": FORMAT,
-            "version": VERSION,
-            "program": __version__,
-            "classes": list(model.classes),
-            "columns": dict(model.columns),
-            "directed": model.dataset.directed,
-            "features": state,
-            "classifier": described,
-            "metrics": dict(model.metrics),
-            "data": dict(model.data),
-        },
-    )
+    manifest = {
+        "format": FORMAT,
+        "version": VERSION,
+        "program": __version__,
+        "classes": list(model.classes),
+        "columns": dict(model.columns),
+        "directed": model.dataset.directed,
+        "features": state,
+        "classifier": described,
+        "metrics": dict(model.metrics),
+        "data": dict(model.data),
+    }
+    write_json(folder / MANIFEST, manifest | {_CHECKSUM: _checksum(manifest)})
 
 
 def read_model(path: str | Path) -> Model:
@@ -99,6 +100,8 @@ def read_model(path: str | Path) -> Model:
     path = expanded(path)
     if not path.is_dir():
         raise InputError(f"{path}: must be a model folder (it is not there)")
+    if not (path / MANIFEST).exists():
+        raise InputError(f"{path}: must be a model folder (it has no {MANIFEST})")
     manifest = read_manifest(path / MANIFEST, FORMAT, VERSION)
     keys = [*GRAPH_KEYS, *MASK_KEYS, "node_ids"]
     arrays = read_folder_arrays(path / ARRAYS, keys)
@@ -109,7 +112,7 @@ def read_model(path: str | Path) -> Model:
         if len(features.names) != dataset.num_features:
             raise InputError(f"{path}: the feature pipeline does not fit the features")
     described = entry(manifest, "classifier", dict, path)
-    return Model(
+    model = Model(
         classifier=read_classifier(path, described, dataset),
         dataset=dataset,
         ids=node_names(path / ARRAYS, arrays["node_ids"], dataset.num_nodes),
@@ -119,6 +122,19 @@ def read_model(path: str | Path) -> Model:
         metrics=entry(manifest, "metrics", dict, path),
         data=entry(manifest, "data", dict, path),
     )
+    # Last: a fault that has a name is named.
+    if manifest.get(_CHECKSUM, written := _checksum(manifest)) != written:
+        raise InputError(
+            f"{path / MANIFEST}: was changed after the model was written (its checksum "
+            "is another)"
+        )
+    return model
+
+
+def _checksum(manifest: Mapping[str, Any]) -> str:
+    """Of what a manifest says, as it reads after having been written."""
+    read = json.loads(json.dumps({k: v for k, v in manifest.items() if k != _CHECKSUM}))
+    return hashlib.sha256(json.dumps(read, sort_keys=True).encode()).hexdigest()
 
 
 def _dataset(

@@ -154,9 +154,11 @@ def _columns(path: Path, rows: Iterator[list[str]], most: int) -> dict[str, Colu
 
 
 def _check_header(source: str, header: Sequence[str]) -> None:
+    if not header:
+        raise InputError(f"{source}: must have a header and rows (the file is empty)")
     twice = [name for name, count in Counter(header).items() if count > 1]
-    if twice or not header:
-        got = f"{twice[0]!r} twice" if twice else "an empty file"
+    if twice:
+        got = f"{twice[0]!r} twice"
         raise InputError(f"{source}: every column must have a name of its own ({got})")
 
 

@@ -20,7 +20,8 @@ _TAGS = {
     "train.label_input": LABELS,
 }
 _MEANINGS = {
-    "cross-fitted": "a node's neighbours come from a model that never saw its label",
+    "cross-fitted": "a node's neighbours come from a model that never saw its label; "
+    "their own neighbours, over a second evolved layer, may know it",
     "by all models": "those of nodes that train none come from all such models",
     "weighted": "evolved edges weigh what their ends are similar",
     "approximate": "neighbours are found by an index, which misses some",

@@ -11,8 +11,15 @@ from ecg_gnn.nn import SPECIALISED, Known, Network, read_options, wants_self_loo
 from ecg_gnn.nn.dropout import Dropout
 from ecg_gnn.seeds import seeded
 from ecg_gnn.train import TrainConfig, train
-from specialised_nets import CHANNELS, EDGES, FEATURES, LOOPED, NUM_NODES
-from specialised_nets import build, graphs_for
+from specialised_nets import (
+    CHANNELS,
+    EDGES,
+    FEATURES,
+    LOOPED,
+    NUM_NODES,
+    build,
+    graphs_for,
+)
 from toy_graphs import directed_edges, make_network, make_task, random
 
 SEVERAL = [name for name, kind in SPECIALISED.items() if kind.several_graphs]

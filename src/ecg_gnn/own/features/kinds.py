@@ -64,7 +64,7 @@ def numbers_of(source: str, name: str, column: Column) -> NDArray[np.float64]:
     """Numbers of a column that must be numeric."""
     values = parse_numbers(column)
     if values is None:
-        row, text = _first_text(column)
+        row, text = first_text(column)
         raise InputError(
             f"{source}: {name!r} must be numbers (got {text!r:.60} in row {row})"
         )
@@ -84,7 +84,8 @@ def texts_of(column: Column) -> list[str]:
     return ["" if text is None or is_missing(text) else text for text in texts]
 
 
-def _first_text(column: Sequence[str | None] | NDArray[np.float64]) -> tuple[int, str]:
+def first_text(column: Sequence[str | None] | NDArray[np.float64]) -> tuple[int, str]:
+    """The first cell that is no number, and its row, counted from one."""
     for row, text in enumerate(column, 1):
         if not is_missing(str(text)) and parse_numbers([str(text)]) is None:
             return row, str(text)
