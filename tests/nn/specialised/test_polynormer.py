@@ -1,11 +1,15 @@
 """Polynormer against PyG's own forward pass on the very same modules."""
 
+import math
+
 import pytest
 import torch
 from torch_geometric.nn.models import Polynormer as PyGPolynormer
 
 from ecg_gnn.checks import InputError
-from ecg_gnn.nn import Known
+from ecg_gnn.nn import Known, read_options
+from ecg_gnn.nn.specialised.polynormer import _Betas
+from ecg_gnn.seeds import seeded
 from specialised_nets import (
     CHANNELS,
     EDGES,
@@ -46,6 +50,40 @@ def test_matches_pyg_without_global_layers():
     got = net(x, graphs).log_softmax(1)
     expected = pyg_logits(net, x, graphs, of_all=False)
     torch.testing.assert_close(got, expected, atol=1e-6, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["channels", "sigmoid"])
+def test_learned_betas_of_one_value_are_that_number(kind):
+    """And each layer reads its own: another value in any of them is another answer."""
+    settings = {"heads": 2, "beta": 0.3, "num_layers": 2, "global_layers": 2}
+    plain = build("polynormer", **settings)
+    net = build("polynormer", **settings, beta_form=kind)
+    value = 0.3 if kind == "channels" else math.log(0.3 / 0.7)
+    assert len(net.betas.learned) == 4
+    for beta in net.betas.learned:
+        assert beta.shape == (CHANNELS,)
+        torch.nn.init.constant_(beta, value)
+    net.load_state_dict(plain.state_dict(), strict=False)
+    graphs = graphs_for("polynormer", EDGES["directed"])
+    x = random(NUM_NODES, FEATURES)
+    expected = plain(x, graphs)
+    torch.testing.assert_close(net(x, graphs), expected)
+    for beta in net.betas.learned:
+        kept = beta.detach().clone()
+        torch.nn.init.constant_(beta, value + 0.1)
+        assert not torch.allclose(net(x, graphs), expected)
+        beta.data.copy_(kept)
+
+
+@pytest.mark.parametrize(("kind", "mean"), [("channels", 0.3), ("sigmoid", 0.5)])
+def test_learned_betas_start_where_the_authors_start(kind, mean):
+    options = read_options("polynormer", {"beta": 0.3, "beta_form": kind})
+    with seeded(0, "betas"):
+        betas = _Betas(10, 512, options)
+    found = torch.stack([torch.as_tensor(betas(layer)) for layer in range(10)])
+    assert abs(found.mean() - mean) < 0.01
+    assert found.std() < 0.03
+    assert (found.std() > 0.005) == (kind == "sigmoid")
 
 
 def test_local_layers_are_trained_first():

@@ -1,5 +1,6 @@
 """Polynormer: PyG's model, with its local attention computed by our kernels."""
 
+import math
 from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any, ClassVar
@@ -30,7 +31,9 @@ class Polynormer(SpecialisedNet):
     The local layers are trained alone first, with a head of their own, for
     ``warm_up_steps``; the authors then go on from the step of the best validation
     score, here it is the last one, since no validation label is seen. Without global
-    layers there is one phase.
+    layers there is one phase. ``beta`` is one number, as in PyG; the authors learn it,
+    a number per layer and channel that starts there or, where they give none, a sigmoid
+    (``beta_form``).
 
     Several graphs: every local layer attends to each with weights of its own and
     projects what they give, ``W h_INP + U h_ECG`` as in the paper's equation 8, where
@@ -55,6 +58,12 @@ class Polynormer(SpecialisedNet):
     usual = Usual(layers=7, hidden=64, lr=1e-3)
     options: ClassVar[dict[str, Option]] = {
         "beta": Option(0.5, "share of the linear path", 0, 1),
+        "beta_form": Option(
+            "number",
+            "number: beta itself; channels: learned for each, from beta on; sigmoid: "
+            "of what is learned for each",
+            choices=("number", "channels", "sigmoid"),
+        ),
         "global_dropout": Option(0.5, "dropout of the global layers", 0, 0.99),
         "global_layers": Option(2, "number of global layers", 0, 100),
         "heads": Option(8, "attention heads", 1, 64),
@@ -67,13 +76,15 @@ class Polynormer(SpecialisedNet):
 
     def __init__(self, sizes: Sizes, dropout: float, options: Options) -> None:
         super().__init__(sizes, dropout, options)
-        self.chosen = options
+        self.chosen, self.num_local = options, sizes.num_layers
         self.model = _pyg_model(sizes, options)
         self.evolved = nn.ModuleList()
         if sizes.num_graphs > 1:
             self.evolved.extend(
                 _EvolvedAttention(conv, sizes) for conv in self.model.local_convs
             )
+        layers = sizes.num_layers + options["global_layers"]
+        self.betas = _Betas(layers, sizes.hidden_channels, options)
         self.in_dropout = Dropout(options["in_dropout"])
         self.dropout = Dropout(dropout)
 
@@ -90,7 +101,7 @@ class Polynormer(SpecialisedNet):
 
     def local(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
         """The sum of what all local layers give. ``[N, F]`` to ``[N, d]``."""
-        model, beta = self.model, self.chosen["beta"]
+        model = self.model
         x, total = self.in_dropout(x), torch.zeros((), device=x.device)
         for layer in range(len(model.local_convs)):
             if model.pre_ln:
@@ -100,6 +111,7 @@ class Polynormer(SpecialisedNet):
             if model.post_bn:
                 x = model.post_bns[layer](x)
             x = self.dropout(x.relu())
+            beta = self.betas(layer)
             x = (1 - beta) * model.lns[layer](gate * x) + beta * x
             total = total + x
         return total
@@ -119,7 +131,8 @@ class Polynormer(SpecialisedNet):
         if not self.chosen["global_layers"]:
             return state
         state = self.model.ln(state)[None]  # one graph
-        for attention in self.model.global_attn:
+        for layer, attention in enumerate(self.model.global_attn):
+            attention.beta = self.betas(self.num_local + layer)  # where PyG reads it
             state = attention(state)
         return state[0]
 
@@ -128,6 +141,36 @@ class Polynormer(SpecialisedNet):
         last = "pred_global" if self.chosen["global_layers"] else "pred_local"
         out: Tensor = getattr(self.model, last)(states)
         return out
+
+
+class _Betas(nn.Module):
+    """Every layer's beta: the one number, or what is learned per channel.
+
+    Args:
+        num_layers: Local and global ones.
+        channels: Width of all of them.
+        options: The model's.
+    """
+
+    def __init__(self, num_layers: int, channels: int, options: Options) -> None:
+        super().__init__()
+        self.beta: float = options["beta"]
+        self.sigmoid: bool = options["beta_form"] == "sigmoid"
+        # Xavier's for the authors' matrix of layers by channels.
+        spread = math.sqrt(2 / (num_layers + channels))
+        self.learned = nn.ParameterList()
+        if options["beta_form"] != "number":
+            for _ in range(num_layers):
+                start = torch.randn(channels) * spread
+                start = start if self.sigmoid else torch.full_like(start, self.beta)
+                self.learned.append(nn.Parameter(start))
+
+    def forward(self, layer: int) -> Tensor | float:
+        """Of one layer, ``[d]`` where it is learned."""
+        if not self.learned:
+            return self.beta
+        found: Tensor = self.learned[layer]
+        return found.sigmoid() if self.sigmoid else found
 
 
 class _EvolvedAttention(nn.Module):
