@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from ecg_gnn.advise.commands import Asked, longer_budget, next_steps
+from ecg_gnn.advise.contenders import make_candidates
 from ecg_gnn.advise.homophily import compare_homophily, homophily_words, matched
 from ecg_gnn.advise.words import advice_markdown, answer, choice, cuts, effort, numbers
 from ecg_gnn.config import ModelConfig, RunConfig
@@ -35,6 +36,17 @@ def words_of(step):
 )
 def test_answers(scores, start):
     assert answer(made_advice(scores)).startswith(start)
+
+
+def test_an_answer_says_how_much_of_all_it_is_about():
+    advice = made_advice(USE, budget=40.0)
+    assert len(advice.plan.candidates) == 2
+    words = "That is mlp (k = 10); 4 others were not tried in this time."
+    assert answer(advice).endswith(f". {words}")
+    two = make_candidates(("mlp", "bgrl"), (10,))
+    rounds = replace(advice.rounds, whole=replace(advice.rounds.whole, candidates=two))
+    assert "tried" not in answer(replace(advice, rounds=rounds))
+    assert "tried" not in answer(made_advice(USE))
 
 
 def test_numbers_are_those_of_the_chosen_candidate():

@@ -12,7 +12,7 @@ from ecg_gnn.checks import InputError
 from ecg_gnn.data import csbm
 from ecg_gnn.own import fitting
 from ecg_gnn.own.calibration import Calibration, calibration_error, fit_temperature
-from ecg_gnn.own.card import verdict
+from ecg_gnn.own.card import class_by_class, verdict
 from ecg_gnn.own.classifier import balanced_weights, fit_classifier
 from ecg_gnn.own.defaults import FitOptions, choose_settings, wants_balance
 from ecg_gnn.own.fitting import fit_model, load_own_graph
@@ -135,7 +135,8 @@ def test_folder_and_card(fitted, graph):
     assert found == [*names, "weights.safetensors"]
     assert all(path.stat().st_mode & 0o777 == 0o644 for path in out.iterdir())
     card = (out / "MODEL_CARD.md").read_text()
-    for text in ("ECG (mlp)", "baseline", "identity control", "calibration error"):
+    texts = ("ECG (mlp)", "baseline", "identity control", "calibration error")
+    for text in (*texts, class_by_class(fitted[0])):
         assert text in card
     assert graph.dataset.sha256 in card
     manifest = json.loads((out / "model.json").read_text())
@@ -317,3 +318,19 @@ def test_the_verdict_is_about_the_better_control(fitted, score, said):
     scores = {"mlp": score, "none": 0.6, "identity": 0.7}
     metrics = {name: {"val": {"score": value}} for name, value in scores.items()}
     assert said in verdict(dataclasses.replace(fitted[0], metrics=metrics))
+
+
+def test_classes_are_counted_one_by_one(fitted):
+    model = fitted[0]
+    dataset, test = model.dataset, model.dataset.test_masks[0]
+    truth = dataset.y[test].numpy()
+    predicted = model.classifier.probabilities()[test.numpy()].argmax(1)
+    parts = [
+        f"{name} {((truth == place) & (predicted == place)).sum()} of "
+        f"{(truth == place).sum()}"
+        for place, name in enumerate(model.classes)
+    ]
+    said = class_by_class(model)
+    assert said == f"Test nodes found, class by class: {', '.join(parts)}."
+    found = model.metrics["mlp"]["test"]
+    assert sum(found["found_by_class"]) == round(found["accuracy"] * found["nodes"])

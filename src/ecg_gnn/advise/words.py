@@ -21,9 +21,14 @@ _CLEAR_CHOICE = 0.005
 
 
 def answer(advice: Advice) -> str:
-    """The verdict with its reason."""
-    verdict = advice.verdict
-    return f"{verdict.headline}: {verdict.because}."
+    """The verdict with its reason, and of how much it is the verdict."""
+    verdict, chosen = advice.verdict, advice.chosen
+    text = f"{verdict.headline}: {verdict.because}."
+    untried = len(advice.rounds.whole.candidates) - len(advice.plan.candidates)
+    if chosen is None or not untried:
+        return text
+    others = "one other was" if untried == 1 else f"{untried} others were"
+    return f"{text} That is {_name(chosen)}; {others} not tried in this time."
 
 
 def numbers(advice: Advice) -> str:

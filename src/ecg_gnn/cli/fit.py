@@ -8,7 +8,7 @@ import typer
 from ecg_gnn.cli import options as opt
 from ecg_gnn.cli.show import ProgressDisplay, print_json, print_table
 from ecg_gnn.nn import MODULES
-from ecg_gnn.own.card import score_rows, verdict
+from ecg_gnn.own.card import class_by_class, score_rows, verdict
 from ecg_gnn.own.defaults import FitOptions
 from ecg_gnn.own.embedding import EMBEDDINGS
 from ecg_gnn.own.fitting import fit_model, load_own_graph
@@ -126,5 +126,6 @@ def fit(
         )
         return
     print_table(score_rows(found), f"{graph.dataset.name} · {out}")
+    print(class_by_class(found))
     print(verdict(found))
     print(f"In {out}: {CARD} says more; try `ecg-gnn predict {out} --out FILE.csv`")

@@ -10,6 +10,8 @@ from ecg_gnn.own.model_folder import Model
 
 NAMES = {"none": "plain GNN (baseline)", "identity": "identity control (self-loops)"}
 
+_MOST_CLASSES = 20
+
 
 def model_card(model: Model, options: FitOptions) -> str:
     """The card in Markdown."""
@@ -18,6 +20,7 @@ def model_card(model: Model, options: FitOptions) -> str:
         _what(model),
         "## Scores",
         _scores(model),
+        class_by_class(model),
         f"{verdict(model)}\n\nProbabilities are calibrated by temperature "
         f"({model.classifier.calibration.temperature:.2f}) on the validation nodes. "
         "The test nodes were used for this table only.",
@@ -56,6 +59,18 @@ def verdict(model: Model) -> str:
         f"On the validation nodes the evolved graph is {-gain:.1f} points below the "
         f"{NAMES[best]}: it may not help on this graph."
     )
+
+
+def class_by_class(model: Model) -> str:
+    """How many of every class's test nodes are found: one score hides rare classes."""
+    test = model.metrics[model.classifier.embedding]["test"]
+    counts = zip(
+        model.classes, test["found_by_class"], test["nodes_by_class"], strict=True
+    )
+    parts = [f"{name} {found} of {count}" for name, found, count in counts if count]
+    shown, rest = parts[:_MOST_CLASSES], len(parts) - _MOST_CLASSES
+    more = f" and {rest} more classes" if rest > 0 else ""
+    return f"Test nodes found, class by class: {', '.join(shown)}{more}."
 
 
 def _what(model: Model) -> str:

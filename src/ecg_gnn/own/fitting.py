@@ -185,7 +185,8 @@ def evaluate(fitted: GraphClassifier, dataset: GraphDataset) -> dict[str, Any]:
     found: dict[str, Any] = {"metric": dataset.metric}
     for part, masks in (("val", dataset.val_masks), ("test", dataset.test_masks)):
         rows, y = proba[masks[0].numpy()], dataset.y[masks[0]]
-        accuracy = float((torch.from_numpy(rows.argmax(axis=1)) == y).float().mean())
+        right = torch.from_numpy(rows.argmax(axis=1)) == y
+        accuracy = float(right.float().mean())
         score = accuracy
         if dataset.metric == "roc_auc":
             score = float(roc_auc_score(y.numpy(), rows[:, 1]))
@@ -195,6 +196,8 @@ def evaluate(fitted: GraphClassifier, dataset: GraphDataset) -> dict[str, Any]:
             "log_loss": float(log_loss(y, rows, labels=range(dataset.num_classes))),
             "calibration_error": calibration_error(rows, y),
             "nodes": len(y),
+            "nodes_by_class": y.bincount(minlength=dataset.num_classes).tolist(),
+            "found_by_class": y[right].bincount(minlength=dataset.num_classes).tolist(),
         }
     return found
 
