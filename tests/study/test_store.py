@@ -264,6 +264,9 @@ def test_the_command_of_a_record(made):
         "ecg-gnn run --dataset minesweeper --k 3 --symmetric --model sage "
         "--drop-edge 0.5 --embedding mlp --splits 4 --seed 1"
     )
-    bare = run_command(made.add([0.5], **{"train.weight_decay": 0.5}), 0)
-    assert "--embedding none" in bare
-    assert bare.endswith("# train.weight_decay=0.5")
+    decayed = run_command(made.add([0.5], **{"train.weight_decay": 0.5}), 0)
+    assert "--weight-decay 0.5" in decayed
+    assert "--embedding none" in decayed
+    at = made.add([0.5], embedding="bgrl", **{"embed.bgrl_lr": 0.5})
+    bare = run_command(at, 0)
+    assert bare.endswith("# embed.bgrl_lr=0.5")

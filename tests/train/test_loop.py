@@ -222,6 +222,22 @@ def test_first_loss_and_step_are_adamw_by_hand():
         torch.testing.assert_close(trained, expected, atol=1e-6, rtol=0)
 
 
+def test_some_weights_are_not_decayed():
+    """GPR-GNN's hop weights: the first step moves them as it does without decay."""
+    task = make_task(3, self_loops=True)
+    found = {}
+    for decay in (0.0, 0.5):
+        network = make_network(task, model="gpr-gnn", dropout=0.0)
+        start = {name: p.detach().clone() for name, p in network.named_parameters()}
+        train(network, task, TrainConfig(steps=1, lr=1e-2, weight_decay=decay), seed=0)
+        found[decay] = dict(network.named_parameters())
+    for name, plain in found[0.0].items():
+        shrunk = 0.0 if name == "hop_weights" else 1e-2 * 0.5
+        expected = plain - shrunk * start[name]
+        torch.testing.assert_close(found[0.5][name], expected, atol=1e-6, rtol=0)
+    assert "hop_weights" in start
+
+
 def test_diverging_learning_rate_is_one_sentence(task):
     with pytest.raises(InputError, match="'lr' must be small enough for training"):
         run(task, config=TrainConfig(steps=3, lr=1e30))

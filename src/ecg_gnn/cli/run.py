@@ -127,6 +127,13 @@ def run(
             rich_help_panel=opt.STEP_3,
         ),
     ] = None,
+    weight_decay: Annotated[
+        float | None,
+        typer.Option(
+            help="Weight decay of AdamW, the weak classifier's as well (0).",
+            rich_help_panel=opt.STEP_3,
+        ),
+    ] = None,
     steps: Annotated[
         int | None,
         typer.Option(
@@ -206,6 +213,7 @@ def run(
         ),
         "train": opt.given(
             lr=lr,
+            weight_decay=weight_decay,
             steps=steps,
             precision=precision,
             label_input=label_input,

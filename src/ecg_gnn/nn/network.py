@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from torch import Tensor, nn
 
@@ -27,6 +28,9 @@ class Known:
 
 class Network(nn.Module):
     """What training needs of a network: representations, and logits from them."""
+
+    undecayed: ClassVar[tuple[str, ...]] = ()
+    """Parameters that weight decay leaves alone."""
 
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
         """The last hidden representation. ``[N, F]`` to ``[N, d]``."""

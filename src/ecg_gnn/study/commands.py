@@ -34,6 +34,7 @@ _OPTIONS = {
     "model.evolved_layers": "--evolved-layers",
     "train.steps": "--steps",
     "train.lr": "--lr",
+    "train.weight_decay": "--weight-decay",
     "train.precision": "--precision",
     "train.label_input": "--label-input",
 }

@@ -36,13 +36,17 @@ class TrainState:
         device = next(network.parameters()).device
         on_gpu = device.type == "cuda"
         weights = Weights.of(network)
+        spared = getattr(network, "undecayed", ())
         optimizer = torch.optim.AdamW(
             [weights.flat],
             lr=lr,
-            weight_decay=weight_decay,
+            weight_decay=0.0 if spared else weight_decay,
             fused=on_gpu,
             capturable=on_gpu,
         )
+        if spared and weight_decay:
+            kept = 1 - lr * weight_decay * weights.all_but(spared)
+            optimizer.register_step_pre_hook(lambda *_: _shrink(weights.flat, kept))
         return cls(
             weights=weights,
             optimizer=optimizer,
@@ -112,3 +116,9 @@ _BUFFERS = (
     "val_scores",
     "test_scores",
 )
+
+
+@torch.no_grad()
+def _shrink(values: Tensor, kept: Tensor) -> None:
+    """AdamW's decay before its step, value by value."""
+    values.mul_(kept)

@@ -55,6 +55,14 @@ class Weights:
         named = {part.name: view for part, view in views} | buffers
         return Weights(named, flat, buffers, self._parts)
 
+    def all_but(self, names: Sequence[str]) -> Tensor:
+        """One for every value of ``flat``, and zero for those of these parameters."""
+        ones = torch.ones_like(self.flat.detach())
+        for part, view in zip(self._parts, _views(ones, self._parts), strict=True):
+            if part.name in names:
+                view.zero_()
+        return ones
+
     def call(self, network: nn.Module, *arguments: Any) -> Tensor:
         """The network with these weights; gradients reach ``flat``."""
         given = {part.name: piece for part, piece in self._pieces()}

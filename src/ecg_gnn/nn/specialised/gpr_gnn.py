@@ -37,6 +37,7 @@ class GPRGNN(SpecialisedNet):
         options: ``alpha``, ``hop_dropout``.
     """
 
+    undecayed = ("hop_weights",)
     self_loops = True
     several_graphs = True
     weighted_edges = True
