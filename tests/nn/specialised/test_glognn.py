@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from ecg_gnn.checks import InputError
 from ecg_gnn.nn.specialised.base import with_self_loops
 from ecg_gnn.nn.specialised.glognn import positive_inverse
 from specialised_nets import (
@@ -72,3 +73,13 @@ def test_inverse_of_positive_matrices(size):
     root = random(size, size + 2)
     matrix = root @ root.t() + 0.1 * torch.eye(size)
     assert_close(positive_inverse(matrix) @ matrix, torch.eye(size).double())
+
+
+def test_one_of_the_two_weights_may_be_zero():
+    graphs = graphs_for("glognn", EDGES["directed"])
+    x = random(NUM_NODES, FEATURES)
+    for zero in ("beta1", "beta2"):
+        net = build("glognn", **SETTINGS | {zero: 0.0})
+        assert net(x, graphs).isfinite().all()
+    with pytest.raises(InputError, match=r"0.001 or more together.*\(got 0.0 and 0.0"):
+        build("glognn", beta1=0.0, beta2=0.0)

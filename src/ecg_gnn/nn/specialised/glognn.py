@@ -6,6 +6,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
+from ecg_gnn.checks import InputError
 from ecg_gnn.kernels import Adjacency, neighbour_mean
 from ecg_gnn.nn.dropout import Dropout
 from ecg_gnn.nn.options import Option, Options
@@ -19,6 +20,8 @@ from ecg_gnn.nn.specialised.base import (
     as_logits,
     with_self_loops,
 )
+
+_LEAST = 1e-3  # of the ridge, or nothing keeps the inverse in bounds
 
 
 def positive_inverse(matrix: Tensor) -> Tensor:
@@ -67,7 +70,7 @@ class GloGNN(SpecialisedNet):
     usual = Usual(layers=2)
     options: ClassVar[dict[str, Option]] = {
         "beta1": Option(1.0, "weight of |Z|²", 0, 1e4),
-        "beta2": Option(1000.0, "weight of |Z - S|²", 1e-3, 1e4),
+        "beta2": Option(1000.0, "weight of |Z - S|²", 0, 1e4),
         "delta": Option(0.9, "share of the features, the rest is the graph's", 0, 1),
         "gamma": Option(0.1, "share of H0 in every layer", 0, 0.99),
         "hops": Option(2, "highest power of the graph in S", 1, 20),
@@ -81,6 +84,11 @@ class GloGNN(SpecialisedNet):
         self.gamma: float = options["gamma"]
         self.beta1: float = options["beta1"]
         self.beta2: float = options["beta2"]
+        if self.beta1 + self.beta2 < _LEAST:
+            raise InputError(
+                f"'model.options.beta1' and beta2 must be {_LEAST} or more together: "
+                f"Z has no other bound (got {self.beta1} and {self.beta2})"
+            )
         self.edges = AdjacencyLinear(sizes.num_nodes, hidden)
         self.nodes = nn.Linear(sizes.in_channels, hidden)
         self.hidden = nn.Linear(hidden, sizes.num_classes)
