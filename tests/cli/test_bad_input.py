@@ -42,6 +42,8 @@ from small_runs import BOARD, RUN, ring_arrays
         ("--preset paper", "use preset 'quick'"),
         ("--k 64", "'k' must be in [1, 63], below the number of nodes (got 64)"),
         ("--k 0", "'k' must be in [1, inf) (got 0)"),
+        ("--k ten", "unable to parse string as an integer (got 'ten')"),
+        ("--lr=fast", "unable to parse string as a number (got 'fast')"),
         ("--k 99999999999999999999", "'k' must be in [1, 63]"),
         ("--splits 0-99", "must be in [0, 9] (got 10)"),
         ("--splits 0-99999999999999", "must be in [0, 9] (got 10)"),

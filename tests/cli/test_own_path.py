@@ -231,3 +231,15 @@ def test_bad_fits(refused, ecg_gnn, tmp_path):
         "--out /proc/nowhere/m": "cannot be written",
     }.items():
         assert message in refused(*FIT, *QUICK, *options.split()), options
+
+
+def test_homophily_says_what_is_counted(ecg_gnn, tmp_path):
+    write_stranger(tmp_path)  # with nodes that have no class
+    status, out, _ = ecg_gnn(*IMPORT)
+    assert status == 0
+    assert "of edges between nodes with a class: " in " ".join(out.split())
+    said = "Counted over edges whose two ends have a class."
+    assert said in ecg_gnn("homophily", "--dataset", "graph")[1]
+    of_board = ecg_gnn("homophily", "--dataset", "minesweeper-gen:rows=8,cols=8")[1]
+    assert said not in of_board
+    assert "h_adj: 1 where all neighbours share a class" in of_board

@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import sqlite3
 import sys
 import warnings
@@ -63,7 +64,7 @@ def _run() -> int:
     except InputError as error:
         return _fail(_as_typed(str(error)), 2)
     except _UsageError as error:  # without a message it was help that was shown
-        return _fail(error.format_message(), 2)
+        return _fail(_with_value(error.format_message()), 2)
     except (KeyboardInterrupt, typer.Abort):
         status = _INTERRUPTED
     except BrokenPipeError:
@@ -87,6 +88,20 @@ def _as_typed(message: str) -> str:
         start = f"'{setting}'"
         if message.startswith(start) and f"--{name.replace('_', '-')}" in typed:
             return f"'{name}'{message.removeprefix(start)}"
+    return message
+
+
+def _with_value(message: str) -> str:
+    """The message of an invalid value, with the value."""
+    found = re.match(r"Invalid value for '(--[\w-]+)'", message)
+    if found is None:
+        return message
+    words = sys.argv[1:]
+    for place in reversed(range(len(words))):  # of one given twice the last counts
+        name, equals, value = words[place].partition("=")
+        if name == found[1] and (equals or words[place + 1 :]):
+            came = value if equals else words[place + 1]
+            return f"{message} (got {came!r:.60})"
     return message
 
 

@@ -92,6 +92,15 @@ def homophily(
     names = {"graph": "G", "evolved": graph_name(settings, embedding or "none")}
     graphs = {names[part]: row for part, row in found.items() if row is not None}
     print_table(graph_table(graphs), loaded.name)
+    if loaded.num_unlabelled:
+        print("Counted over edges whose two ends have a class.")
+    print(_LEGEND)
+
+
+_LEGEND = (
+    "h_adj: 1 where all neighbours share a class, 0 as by chance, below 0 where they "
+    "avoid their own. LI: how much a neighbour's class tells of a node's, from 0 to 1."
+)
 
 
 def _given(dataset: GraphDataset) -> Statistics:

@@ -186,9 +186,14 @@ def _read(
     return import_files(nodes, edges, options, delimiter=delimiter)
 
 
+_MEASURED = {"num_edges": "of edges between nodes with a class:"}
+
+
 def print_report(found: OwnGraph) -> None:
     """What was found, a line each."""
     for key, value in found.report.items():
+        if key == "homophily":  # whose count is not that of all edges
+            value = {_MEASURED.get(name, name): each for name, each in value.items()}
         if key != "notes" and (shown := _shown(value)):
             print(f"{key.replace('_', ' '):>24}  {printable(shown)}")
 
