@@ -45,7 +45,9 @@ def test_recipes(ecg_gnn):
     status, out, _ = ecg_gnn("study", "recipes", "--json")
     assert status == 0
     assert {row["name"] for row in json.loads(out)} >= {"paper-best", "smoke"}
-    assert "paper-grid" in ecg_gnn("study", "recipes")[1]
+    lines = ecg_gnn("study", "recipes")[1].splitlines()
+    assert "paper-grid" in lines
+    assert max(map(len, lines)) <= 88
 
 
 def test_variants_with_commas_are_several_unless_the_recipe_has_them_as_one(

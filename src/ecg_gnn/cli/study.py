@@ -1,5 +1,6 @@
 """``ecg-gnn study``: many configurations over many splits, and what came of them."""
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -123,5 +124,6 @@ def recipes(as_json: opt.AsJson = False) -> None:
     if as_json:
         print_json([{"name": r.name, "description": r.description} for r in found])
         return
-    rows = [[recipe.name, recipe.description] for recipe in found]
-    print_table((["recipe", "what it computes"], rows))
+    for recipe in found:
+        print(recipe.name)
+        print(textwrap.indent(textwrap.fill(recipe.description, 84), "    "))

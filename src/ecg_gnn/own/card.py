@@ -11,6 +11,9 @@ from ecg_gnn.own.model_folder import Model
 NAMES = {"none": "plain GNN (baseline)", "identity": "identity control (self-loops)"}
 
 _MOST_CLASSES = 20
+_NO_HELP = (
+    "it may not help on this graph (`--embedding none` fits the plain GNN instead)."
+)
 
 
 def model_card(model: Model, options: FitOptions) -> str:
@@ -53,11 +56,11 @@ def verdict(model: Model) -> str:
     if gain == 0:
         return (
             f"On the validation nodes the evolved graph is level with the {NAMES[best]}"
-            ": it may not help on this graph."
+            f": {_NO_HELP}"
         )
     return (
         f"On the validation nodes the evolved graph is {-gain:.1f} points below the "
-        f"{NAMES[best]}: it may not help on this graph."
+        f"{NAMES[best]}: {_NO_HELP}"
     )
 
 
