@@ -66,6 +66,8 @@ class Browser:
         self._session = self.call("Target.attachToTarget", **attach)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
+        # Only a page with the focus may use the clipboard, and nobody looks at it.
+        self.call("Emulation.setFocusEmulationEnabled", enabled=True)
 
     def __enter__(self):
         return self

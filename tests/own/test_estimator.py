@@ -175,3 +175,16 @@ def test_nodes_without_a_class_are_no_class():
         ECGClassifier(graph=data, **settings).fit(nodes, y)
     fitted = ECGClassifier(graph=data, **settings).fit(nodes[10:], y[10:])
     assert fitted.classes_.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("own", ["the same", "of the graph", "an array"])
+def test_two_classes_may_be_called_minus_one_and_one(own):
+    data = csbm(nodes=80, classes=2, homophily=0.1, signal=2.0, seed=1).data()
+    y = 2 * data.y.numpy() - 1
+    data.y = {
+        "the same": torch.from_numpy(y),
+        "of the graph": torch.tensor([1]),
+        "an array": y,
+    }[own]
+    fitted = ECGClassifier(graph=data, steps=3, hidden=8).fit(np.arange(80), y)
+    assert fitted.classes_.tolist() == [-1, 1]

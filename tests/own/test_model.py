@@ -307,17 +307,20 @@ def test_ties_go_to_the_lower_number():
 
 
 @pytest.mark.parametrize(
-    ("score", "said"),
+    ("score", "said", "plain_instead"),
     [
-        (0.8, "10.0 points above the better of its controls (identity control"),
-        (0.7, "level with the identity control"),
-        (0.65, "5.0 points below the identity control"),
+        (0.8, "10.0 points above the better of its controls (identity control", False),
+        (0.7, "level with the identity control", False),
+        (0.65, "5.0 points below the identity control", False),
+        (0.6, "10.0 points below the identity control", True),
     ],
 )
-def test_the_verdict_is_about_the_better_control(fitted, score, said):
+def test_the_verdict_is_about_the_better_control(fitted, score, said, plain_instead):
     scores = {"mlp": score, "none": 0.6, "identity": 0.7}
     metrics = {name: {"val": {"score": value}} for name, value in scores.items()}
-    assert said in verdict(dataclasses.replace(fitted[0], metrics=metrics))
+    found = verdict(dataclasses.replace(fitted[0], metrics=metrics))
+    assert said in found
+    assert ("`--embedding none` fits the plain GNN" in found) == plain_instead
 
 
 def test_classes_are_counted_one_by_one(fitted):

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from ecg_gnn.checks import printable
 from ecg_gnn.cli import options as opt
 from ecg_gnn.cli.show import ProgressDisplay, print_json, print_table
 from ecg_gnn.nn import MODULES
@@ -126,6 +127,6 @@ def fit(
         )
         return
     print_table(score_rows(found), f"{graph.dataset.name} · {out}")
-    print(class_by_class(found))
+    print(printable(class_by_class(found)))
     print(verdict(found))
     print(f"In {out}: {CARD} says more; try `ecg-gnn predict {out} --out FILE.csv`")

@@ -130,7 +130,7 @@ def run(
     weight_decay: Annotated[
         float | None,
         typer.Option(
-            help="Weight decay of AdamW, the weak classifier's as well (0).",
+            help="Weight decay of AdamW, the MLP embedding's as well (0).",
             rich_help_panel=opt.STEP_3,
         ),
     ] = None,

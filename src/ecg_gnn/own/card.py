@@ -1,5 +1,6 @@
 """A model card: what the model is, what it was compared with, and on which data."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from ecg_gnn._version import __version__
@@ -11,9 +12,6 @@ from ecg_gnn.own.model_folder import Model
 NAMES = {"none": "plain GNN (baseline)", "identity": "identity control (self-loops)"}
 
 _MOST_CLASSES = 20
-_NO_HELP = (
-    "it may not help on this graph (`--embedding none` fits the plain GNN instead)."
-)
 
 
 def model_card(model: Model, options: FitOptions) -> str:
@@ -56,12 +54,19 @@ def verdict(model: Model) -> str:
     if gain == 0:
         return (
             f"On the validation nodes the evolved graph is level with the {NAMES[best]}"
-            f": {_NO_HELP}"
+            f": {_no_help(scores, chosen)}"
         )
     return (
         f"On the validation nodes the evolved graph is {-gain:.1f} points below the "
-        f"{NAMES[best]}: {_NO_HELP}"
+        f"{NAMES[best]}: {_no_help(scores, chosen)}"
     )
+
+
+def _no_help(scores: Mapping[str, float], chosen: str) -> str:
+    text = "it may not help on this graph"
+    if scores["none"] >= scores[chosen]:
+        text += " (`--embedding none` fits the plain GNN instead)"
+    return f"{text}."
 
 
 def class_by_class(model: Model) -> str:

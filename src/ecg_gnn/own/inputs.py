@@ -127,9 +127,14 @@ def read_graph(data: Data, numbers: Array | None, y: Array | None) -> Labelled:
 
 
 def _check_labelled(data: Data, numbers: Array, y: Array) -> None:
-    """Refuse -1 where that is how the graph itself marks nodes without a class."""
+    """Refuse -1 where that is how the graph itself marks nodes without a class.
+
+    Of two classes it is one of them: -1 and 1 are usual names.
+    """
     own = data.get("y")
-    if own is None or y.dtype.kind != "i" or not (y == UNLABELLED).any():
+    if not isinstance(own, Tensor) or own.numel() != data.num_nodes:
+        return
+    if y.dtype.kind != "i" or len(np.unique(y)) < 3 or UNLABELLED not in y:
         return
     unlabelled = own.reshape(-1).cpu().numpy()[numbers] == UNLABELLED
     if (unlabelled & (y == UNLABELLED)).any():

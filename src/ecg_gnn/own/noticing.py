@@ -37,10 +37,15 @@ def notice_slips(
 
 
 def _nearly_numbers(nodes: Table, name: str) -> str | None:
-    values = present_texts(nodes.columns[name])
-    numbers = sum(parse_numbers([value]) is not None for value in values)
-    if numbers == len(values) or numbers < _NEARLY_ALL * len(values):
+    if parse_numbers(nodes.columns[name]) is not None:
         return None
+    values = present_texts(nodes.columns[name])
+    others = 0
+    for value in values:
+        others += parse_numbers([value]) is None
+        if others > (1 - _NEARLY_ALL) * len(values):
+            return None  # long before the end, where they are words
+    numbers = len(values) - others
     row, text = first_text(nodes.columns[name])
     return (
         f"{name!r} is not read as numbers: {numbers} of {len(values)} values are, but "

@@ -131,9 +131,11 @@ def predict_nodes(
         numbers.setdefault(name, len(numbers))
     new_edges, notes = _new_edges(model, edges, numbers)
     if alone := _without_edges(new_edges, len(stored), len(numbers)):
+        evolved = model.classifier.evolved is not None
         notes.append(
             f"{alone} of {sum(is_new)} new nodes have no edges: they are predicted by "
-            "their own features and evolved neighbours alone (give their edges, if any)"
+            f"their own features{' and evolved neighbours' if evolved else ''} alone "
+            "(give their edges, if any)"
         )
     proba = model.classifier.probabilities(x[torch.tensor(is_new)], new_edges)
     known = [name for name in named if name in stored]
@@ -161,7 +163,7 @@ def _without_edges(new_edges: Tensor | None, num_stored: int, count: int) -> int
     """How many of the nodes after the stored ones no edge reaches or leaves."""
     joined = torch.zeros(count, dtype=torch.bool)
     if new_edges is not None:
-        joined[new_edges.flatten()] = True
+        joined[new_edges[:, new_edges[0] != new_edges[1]].flatten()] = True
     return int((~joined[num_stored:]).sum())
 
 

@@ -1,5 +1,6 @@
 """Polynormer against PyG's own forward pass on the very same modules."""
 
+import copy
 import math
 
 import pytest
@@ -10,6 +11,7 @@ from ecg_gnn.checks import InputError
 from ecg_gnn.nn import Known, read_options
 from ecg_gnn.nn.specialised.polynormer import _Betas
 from ecg_gnn.seeds import seeded
+from ecg_gnn.train import TrainConfig, train
 from specialised_nets import (
     CHANNELS,
     EDGES,
@@ -19,7 +21,7 @@ from specialised_nets import (
     graphs_for,
     matrix,
 )
-from toy_graphs import directed_edges, random
+from toy_graphs import directed_edges, make_network, make_task, random
 
 
 def pyg_logits(net, x, graphs, *, of_all):
@@ -73,6 +75,23 @@ def test_learned_betas_of_one_value_are_that_number(kind):
         torch.nn.init.constant_(beta, value + 0.1)
         assert not torch.allclose(net(x, graphs), expected)
         beta.data.copy_(kept)
+
+
+@pytest.mark.parametrize("kind", ["channels", "sigmoid"])
+def test_learned_betas_belong_to_the_network_alone(kind):
+    """However it was called before, it can be trained, copied and kept."""
+    task = make_task(3, self_loops=True)
+    options = {"heads": 2, "warm_up_steps": 2, "beta_form": kind}
+    net = make_network(task, model="polynormer", options=options)
+    names = list(net.state_dict())
+    start = net.betas.learned[-1].detach().clone()
+    for _ in range(2):
+        train(net, task, TrainConfig(steps=2, lr=0.01), seed=0)
+        net.train()(task.x, task.graphs)
+        assert list(net.state_dict()) == names
+    assert not torch.equal(net.betas.learned[-1], start)
+    copied = copy.deepcopy(net).eval()
+    assert torch.equal(copied(task.x, task.graphs), net.eval()(task.x, task.graphs))
 
 
 @pytest.mark.parametrize(("kind", "mean"), [("channels", 0.3), ("sigmoid", 0.5)])

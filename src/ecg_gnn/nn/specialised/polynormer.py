@@ -132,8 +132,7 @@ class Polynormer(SpecialisedNet):
             return state
         state = self.model.ln(state)[None]  # one graph
         for layer, attention in enumerate(self.model.global_attn):
-            attention.beta = self.betas(self.num_local + layer)  # where PyG reads it
-            state = attention(state)
+            state = _attend_to_all(attention, state, self.betas(self.num_local + layer))
         return state[0]
 
     def classify(self, states: Tensor) -> Tensor:
@@ -141,6 +140,20 @@ class Polynormer(SpecialisedNet):
         last = "pred_global" if self.chosen["global_layers"] else "pred_local"
         out: Tensor = getattr(self.model, last)(states)
         return out
+
+
+def _attend_to_all(attention: nn.Module, x: Tensor, beta: Tensor | float) -> Tensor:
+    """PyG's global attention with a beta that is not its own.
+
+    It is lent: set as usual, a parameter would become one of the attention's, too.
+    """
+    own = attention.__dict__["beta"]
+    attention.__dict__["beta"] = beta
+    try:
+        out: Tensor = attention(x)
+    finally:
+        attention.__dict__["beta"] = own
+    return out
 
 
 class _Betas(nn.Module):
@@ -156,7 +169,7 @@ class _Betas(nn.Module):
         super().__init__()
         self.beta: float = options["beta"]
         self.sigmoid: bool = options["beta_form"] == "sigmoid"
-        # Xavier's for the authors' matrix of layers by channels.
+        # Xavier's, as for one matrix of all layers by channels.
         spread = math.sqrt(2 / (num_layers + channels))
         self.learned = nn.ParameterList()
         if options["beta_form"] != "number":
