@@ -17,6 +17,11 @@ from ecg_gnn.presets import resolve
 from ecg_gnn.study.statistics import Statistics, of_evolved, plain
 from ecg_gnn.study.table import graph_name, graph_table
 
+_LEGEND = (
+    "h_adj: 1 where all neighbours share a class, 0 as by chance, below 0 where they "
+    "avoid their own. LI: how much a neighbour's class tells of a node's, from 0 to 1."
+)
+
 
 def homophily(
     dataset: opt.Dataset = None,
@@ -95,12 +100,6 @@ def homophily(
     if loaded.num_unlabelled:
         print("Counted over edges whose two ends have a class.")
     print(_LEGEND)
-
-
-_LEGEND = (
-    "h_adj: 1 where all neighbours share a class, 0 as by chance, below 0 where they "
-    "avoid their own. LI: how much a neighbour's class tells of a node's, from 0 to 1."
-)
 
 
 def _given(dataset: GraphDataset) -> Statistics:

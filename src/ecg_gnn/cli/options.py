@@ -8,7 +8,7 @@ from typing import Annotated, Any, get_args
 import typer
 
 from ecg_gnn import config
-from ecg_gnn.checks import InputError
+from ecg_gnn.checks import InputError, printable
 from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.embedders import reads_labels
 from ecg_gnn.files import cache_folder
@@ -233,7 +233,7 @@ def parse_options(texts: list[str] | None) -> dict[str, Any] | None:
 
 def warn(text: str) -> None:
     """Say what a user should know, beside what is printed."""
-    print(f"warning: {text}", file=sys.stderr)
+    print(f"warning: {printable(text)}", file=sys.stderr)
 
 
 def warn_of_cross_fit(folds: int | None, embeddings: Iterable[str]) -> None:

@@ -14,6 +14,8 @@ from ecg_gnn.own.sources import LABEL, import_graph
 from ecg_gnn.reading import MAX_CELLS
 
 COLUMNS, READING = "Columns", "Reading"
+# Homophily is not counted over all edges.
+_MEASURED = {"num_edges": "of edges between nodes with a class:"}
 
 Delimiter = Annotated[
     str | None,
@@ -157,7 +159,7 @@ def import_(
     found = _read(nodes, edges, graph, label, options, delimiter)
     found.save(out)
     for note in found.report.get("notes", ()):
-        opt.warn(printable(note))
+        opt.warn(note)
     if as_json:
         print_json({"out": str(out), **found.report})
     else:
@@ -186,13 +188,10 @@ def _read(
     return import_files(nodes, edges, options, delimiter=delimiter)
 
 
-_MEASURED = {"num_edges": "of edges between nodes with a class:"}
-
-
 def print_report(found: OwnGraph) -> None:
     """What was found, a line each."""
     for key, value in found.report.items():
-        if key == "homophily":  # whose count is not that of all edges
+        if key == "homophily":
             value = {_MEASURED.get(name, name): each for name, each in value.items()}
         if key != "notes" and (shown := _shown(value)):
             print(f"{key.replace('_', ' '):>24}  {printable(shown)}")

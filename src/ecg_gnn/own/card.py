@@ -1,6 +1,5 @@
 """A model card: what the model is, what it was compared with, and on which data."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from ecg_gnn._version import __version__
@@ -51,22 +50,14 @@ def verdict(model: Model) -> str:
             f"On the validation nodes the evolved graph is {gain:.1f} points above the "
             f"better of its controls ({NAMES[best]}); one split says little more."
         )
-    if gain == 0:
-        return (
-            f"On the validation nodes the evolved graph is level with the {NAMES[best]}"
-            f": {_no_help(scores, chosen)}"
-        )
-    return (
-        f"On the validation nodes the evolved graph is {-gain:.1f} points below the "
-        f"{NAMES[best]}: {_no_help(scores, chosen)}"
-    )
-
-
-def _no_help(scores: Mapping[str, float], chosen: str) -> str:
-    text = "it may not help on this graph"
+    place = "level with" if gain == 0 else f"{-gain:.1f} points below"
+    instead = ""
     if scores["none"] >= scores[chosen]:
-        text += " (`--embedding none` fits the plain GNN instead)"
-    return f"{text}."
+        instead = " (`--embedding none` fits the plain GNN instead)"
+    return (
+        f"On the validation nodes the evolved graph is {place} the {NAMES[best]}: it "
+        f"may not help on this graph{instead}."
+    )
 
 
 def class_by_class(model: Model) -> str:
