@@ -17,9 +17,9 @@ from typing import Any
 
 import torch
 
-from ecg_gnn.files import write_json
 from ecg_gnn.kernels import Adjacency
 from ecg_gnn.nn import GraphInput, build_network
+from ecg_gnn.system.files import write_json
 from ecg_gnn.train import Task, TrainConfig, Training, computing_in
 
 SIZES = (10_000, 30_000, 100_000, 200_000, 300_000, 1_000_000)

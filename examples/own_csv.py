@@ -5,16 +5,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from ecg_gnn.data import csbm
-from ecg_gnn.own import (
+from ecg_gnn.inference import (
     FitOptions,
-    ImportOptions,
     Predictions,
     fit_model,
-    import_files,
     predict_nodes,
     predict_stored,
-    read_table,
 )
+from ecg_gnn.tabular import ImportOptions, import_files, read_table
 
 # Stands for your files: 300 things, the last 30 of which nobody knew at first.
 made = csbm(nodes=300, classes=3, degree=6, homophily=0.1, signal=2.0, features=4)

@@ -12,9 +12,9 @@ import sys
 import time
 from pathlib import Path
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.study import Store, run_study
 from ecg_gnn.study.workers import start_worker
+from ecg_gnn.system.checks import InputError
 from small_studies import small_recipe
 
 RECIPE = small_recipe(models=["gcn"], seeds=[0, 1], settings={"train.steps": 60})

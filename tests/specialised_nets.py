@@ -3,7 +3,7 @@
 import torch
 
 from ecg_gnn.nn import build_network
-from ecg_gnn.seeds import seeded
+from ecg_gnn.system.seeds import seeded
 from toy_graphs import dense, directed_edges, graph_input, undirected_edges
 
 NUM_NODES, FEATURES, CHANNELS = 17, 5, 8

@@ -2,10 +2,10 @@
 
 import pytest
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.config import FitConfig, RunConfig
 from ecg_gnn.data import load_dataset
 from ecg_gnn.presets import resolve
+from ecg_gnn.system.checks import InputError
 from small_runs import BOARD
 
 

@@ -10,7 +10,6 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.config import (
     CONTROLS,
     EMBEDDINGS,
@@ -25,6 +24,7 @@ from ecg_gnn.data import make_dataset
 from ecg_gnn.nn import SPECIALISED, model_names
 from ecg_gnn.paper import best_settings, tables
 from ecg_gnn.presets import QUICK, paper_defaults, pick_device, resolve
+from ecg_gnn.system.checks import InputError
 from small_runs import small_board
 
 SHARE = st.floats(0, 0.99)

@@ -15,7 +15,7 @@ from ecg_gnn.evolving import embed, embed_together, evolve, evolve_graph
 from ecg_gnn.kernels import Adjacency
 from ecg_gnn.nn import GraphInput, TunedNet
 from ecg_gnn.pipeline import classify
-from ecg_gnn.seeds import derive_seed
+from ecg_gnn.system.seeds import derive_seed
 from small_runs import resolved
 
 FOLDS = 3

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.config import EvolveConfig
 from ecg_gnn.evolve import joint, neighbours
 from ecg_gnn.evolving import evolve_graph
+from ecg_gnn.system.checks import InputError
 from small_runs import resolved, small_board
 from toy_graphs import random
 

@@ -7,7 +7,7 @@ from torch_geometric.data import Data
 
 from ecg_gnn.kernels import Adjacency
 from ecg_gnn.nn import GraphInput, build_network
-from ecg_gnn.seeds import seeded
+from ecg_gnn.system.seeds import seeded
 from ecg_gnn.train import Task
 
 

@@ -34,11 +34,11 @@ from ecg_gnn.data import GraphDataset
 from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.embedders import Workspace
 from ecg_gnn.evolve import EvolvedGraph
-from ecg_gnn.files import cache_folder, write_json, write_text
 from ecg_gnn.pipeline import Classification, classify_together, evolve_graph
 from ecg_gnn.presets import resolve
 from ecg_gnn.study.provenance import provenance
 from ecg_gnn.study.units import batched, most_together
+from ecg_gnn.system.files import cache_folder, write_json, write_text
 from ecg_gnn.train import TrainResult
 
 HERE = Path(__file__).parent

@@ -30,8 +30,8 @@ from ecg_gnn.evolve.rates import IN_MEMORY, STREAMED, Rate
 from ecg_gnn.evolve.streamed.finished import InMemory
 from ecg_gnn.evolve.streamed.rows import Rows
 from ecg_gnn.evolve.streamed.search import search_streamed
-from ecg_gnn.files import write_json
 from ecg_gnn.study.provenance import provenance
+from ecg_gnn.system.files import write_json
 
 K = 10
 SIZES = {

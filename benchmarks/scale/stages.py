@@ -26,7 +26,7 @@ from typing import Any
 import torch
 from one_size import Settings, measure_size
 
-from ecg_gnn.files import write_json
+from ecg_gnn.system.files import write_json
 
 SIZES = (10_000, 100_000, 1_000_000)
 PACKAGES = ("torch", "torch-geometric", "numpy", "scipy", "scikit-learn", "faiss-cpu")

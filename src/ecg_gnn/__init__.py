@@ -5,7 +5,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from ecg_gnn._version import __version__
-from ecg_gnn.checks import InputError
+from ecg_gnn.system.checks import InputError
 
 if TYPE_CHECKING:
     from ecg_gnn.config import (
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     )
     from ecg_gnn.data import GraphDataset, load_dataset, make_dataset
     from ecg_gnn.evolve import EvolveGraph, graph_statistics, knn_graph
+    from ecg_gnn.inference.estimator import ECGClassifier
     from ecg_gnn.nn import ECGConv
-    from ecg_gnn.own.estimator import ECGClassifier
     from ecg_gnn.study.run import Report, run
 
 __all__ = [
@@ -45,7 +45,7 @@ _HOMES = {
     "data": ("GraphDataset", "load_dataset", "make_dataset"),
     "evolve": ("EvolveGraph", "graph_statistics", "knn_graph"),
     "nn": ("ECGConv",),
-    "own.estimator": ("ECGClassifier",),
+    "inference.estimator": ("ECGClassifier",),
     "study": ("Report", "run"),
 }
 """Imported when first asked for: a list of commands should not wait for torch."""

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from ecg_gnn.checks import InputError, check_in_range
 from ecg_gnn.sections import Section
+from ecg_gnn.system.checks import InputError, check_in_range
 
 DEFAULT_FANOUT = (10,)
 

@@ -14,8 +14,8 @@ from typing import Any, ClassVar, Literal, Self, TypeVar
 
 from ecg_gnn._version import NUMERICS
 from ecg_gnn.batch_settings import BatchSettings
-from ecg_gnn.checks import InputError, check_choice, check_in_range
 from ecg_gnn.sections import Section, from_mapping
+from ecg_gnn.system.checks import InputError, check_choice, check_in_range
 
 _T = TypeVar("_T")
 
@@ -207,7 +207,7 @@ class RunConfig(Section):
         True
         >>> RunConfig.from_dict({"sed": 1})
         Traceback (most recent call last):
-        ecg_gnn.checks.InputError: a setting of 'config' must be one of ...
+        ecg_gnn.system.checks.InputError: a setting of 'config' must be one of ...
     """
 
     dataset: str = "minesweeper-gen"

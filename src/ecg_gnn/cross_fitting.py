@@ -15,7 +15,7 @@ from ecg_gnn.data import Split
 from ecg_gnn.embed.folds import assign_folds
 from ecg_gnn.evolve import EvolvedGraph, join_rows, share_rows
 from ecg_gnn.evolve.knn import num_others
-from ecg_gnn.seeds import derive_seed
+from ecg_gnn.system.seeds import derive_seed
 
 
 def leave_out(split: Split, config: RunConfig) -> tuple[Tensor, list[Split]]:

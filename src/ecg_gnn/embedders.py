@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from ecg_gnn.checks import check_choice
 from ecg_gnn.config import OWN_PREFIX, RunConfig, known
 from ecg_gnn.embed import (
     BGRLEmbedder,
@@ -18,6 +17,7 @@ from ecg_gnn.embed import (
     RandomControl,
     TrainedModelEmbedder,
 )
+from ecg_gnn.system.checks import check_choice
 from ecg_gnn.train import Progress, TrainConfig
 
 ProgressFor = Callable[[str], Progress | None]

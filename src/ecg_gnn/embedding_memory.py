@@ -9,9 +9,9 @@ import torch
 from torch_geometric.data import Data
 
 from ecg_gnn.embed import BGRLEmbedder, Embedder, MLPEmbedder, TrainedModelEmbedder
-from ecg_gnn.evolve.memory import available_bytes
 from ecg_gnn.scale.advice import explaining, narrower, room_for, size_of
 from ecg_gnn.scale.room import FLOAT, PER_EDGE, Step
+from ecg_gnn.system.memory import available_bytes
 from ecg_gnn.train import ROWS_AT_ONCE
 
 _STATES_PER_LAYER = 5  # product, sum over neighbours, two of the norm, activation

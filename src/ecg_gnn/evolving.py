@@ -29,7 +29,7 @@ from ecg_gnn.evolve.joint import knn_search_jointly
 from ecg_gnn.evolve.streamed.rows import Embeddings
 from ecg_gnn.kernels import using_engine
 from ecg_gnn.scale import first_goes_first
-from ecg_gnn.seeds import derive_seed
+from ecg_gnn.system.seeds import derive_seed
 
 # --- Step 1 ---------------------------------------------------------------------------
 

@@ -28,7 +28,7 @@ from ecg_gnn.nn import (
     wants_self_loops,
 )
 from ecg_gnn.scale import Advice, Batching, BatchTraining, Step, explaining
-from ecg_gnn.seeds import derive_seed, seeded
+from ecg_gnn.system.seeds import derive_seed, seeded
 from ecg_gnn.train import (
     LabelInput,
     Task,

@@ -5,7 +5,6 @@ from typing import TypeVar
 
 import torch
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.config import Precision, RunConfig, known
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.embed.folds import check_folds
@@ -19,6 +18,7 @@ from ecg_gnn.nn import (
     takes_weights,
 )
 from ecg_gnn.paper import best_settings
+from ecg_gnn.system.checks import InputError
 from ecg_gnn.train import computing_in, default_precision
 
 _T = TypeVar("_T")

@@ -8,7 +8,7 @@ from functools import cache
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
-from ecg_gnn.checks import InputError, check_choice
+from ecg_gnn.system.checks import InputError, check_choice
 
 
 class Section:

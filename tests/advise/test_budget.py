@@ -11,7 +11,7 @@ from ecg_gnn.advise.budget import (
     parse_budget,
     round_up,
 )
-from ecg_gnn.checks import InputError
+from ecg_gnn.system.checks import InputError
 from small_advice import Clock
 
 

@@ -7,7 +7,7 @@ import pytest
 from ecg_gnn.advise.commands import Asked
 from ecg_gnn.advise.figure import draw_advice
 from ecg_gnn.advise.folder import claim, write_advice
-from ecg_gnn.checks import InputError, MissingExtraError
+from ecg_gnn.system.checks import InputError, MissingExtraError
 from small_advice import gains, made_advice, statistics, whole_plan
 
 PNG = b"\x89PNG\r\n\x1a\n"

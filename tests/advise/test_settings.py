@@ -3,8 +3,8 @@
 import pytest
 
 from ecg_gnn.advise import AdviceOptions, make_question
-from ecg_gnn.checks import InputError
 from ecg_gnn.data import csbm, make_dataset
+from ecg_gnn.system.checks import InputError
 from small_runs import ring_arrays, small_board
 
 

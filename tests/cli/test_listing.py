@@ -20,7 +20,7 @@ finally:
 BARE = """
 import ecg_gnn
 assert "torch" not in __import__("sys").modules
-print(ecg_gnn.own.fit_model.__name__, ecg_gnn.pipeline.evolve.__name__)
+print(ecg_gnn.inference.fit_model.__name__, ecg_gnn.pipeline.evolve.__name__)
 """
 
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.data import CATALOGUE, catalogue, load_dataset, resolve_data_root
-from ecg_gnn.files import sha256_of_file
+from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.files import sha256_of_file
 
 FILES = [e for e in CATALOGUE.values() if e.file]
 NETWORK_ONLY = {"roman-empire", "amazon-ratings", "questions"}

@@ -4,9 +4,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.data import make_dataset
 from ecg_gnn.data.dataset import canonical_edge_index
+from ecg_gnn.system.checks import InputError
 
 
 def make(arrays, **options):

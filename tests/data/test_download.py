@@ -4,8 +4,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.data.download import download
+from ecg_gnn.system.checks import InputError
 
 CONTENT = bytes(range(256)) * 4096  # 1 MiB, several pieces
 SHA256 = hashlib.sha256(CONTENT).hexdigest()

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 import torch
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.data import csbm, load_dataset, minesweeper_gen
 from ecg_gnn.data.generators import king_grid, minesweeper_features
+from ecg_gnn.system.checks import InputError
 
 
 def test_board_by_hand():

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.data import load_dataset, make_dataset, mapped
+from ecg_gnn.system.checks import InputError
 from small_runs import ring_arrays
 
 NAME = "big.node_features.npy"

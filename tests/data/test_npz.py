@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.data import csbm, make_dataset, read_npz, stratified_splits, write_npz
-from ecg_gnn.files import sha256_of_file
+from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.files import sha256_of_file
 
 
 def assert_same(a, b):

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.data import load_dataset, planetoid
 from ecg_gnn.data.planetoid import planetoid_present
+from ecg_gnn.system.checks import InputError
 
 # PyG still compiles with torch.jit when it is imported; nothing we can change.
 pytestmark = pytest.mark.filterwarnings(

@@ -4,8 +4,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.data import stratified_splits
+from ecg_gnn.system.checks import InputError
 
 
 @settings(max_examples=60, deadline=None)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.data import describe, make_dataset, write_npz
-from ecg_gnn.files import atomic_folder
+from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.files import atomic_folder
 
 
 def ring(num_unlabelled=3, **options):

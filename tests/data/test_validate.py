@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.data import read_npz
+from ecg_gnn.system.checks import InputError
 
 
 def set_at(key, index, value):

@@ -8,8 +8,8 @@ import torch
 from torch import nn
 from torch_geometric.utils import degree
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.embed import Embedder, check_embedder, protocol
+from ecg_gnn.system.checks import InputError
 from embed.small_embedders import EMBEDDERS, evolved_graph
 from toy_graphs import labelled_graph
 

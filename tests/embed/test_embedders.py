@@ -6,7 +6,6 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.data import load_dataset
 from ecg_gnn.embed import (
     ConcatEmbedder,
@@ -19,7 +18,8 @@ from ecg_gnn.embed import (
 )
 from ecg_gnn.evolve import knn_graph
 from ecg_gnn.nn import build_network
-from ecg_gnn.seeds import seeded
+from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.seeds import seeded
 from ecg_gnn.train import Task, TrainConfig, train
 from embed.small_embedders import (
     BGRL,

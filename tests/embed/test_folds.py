@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.embed.folds import assign_folds
+from ecg_gnn.system.checks import InputError
 
 
 def train_mask(num_nodes=50, num_train=23):

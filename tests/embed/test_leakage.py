@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 import torch
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.embed import (
     FeaturesEmbedder,
     PrecomputedEmbedder,
@@ -14,6 +13,7 @@ from ecg_gnn.embed import (
 )
 from ecg_gnn.embed.protocol import HIDDEN
 from ecg_gnn.evolve import knn_graph
+from ecg_gnn.system.checks import InputError
 from ecg_gnn.train import TrainConfig
 from embed.small_embedders import (
     EMBEDDERS,

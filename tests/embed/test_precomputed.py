@@ -7,8 +7,8 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.embed import PrecomputedEmbedder, check_embedder, embed_nodes
+from ecg_gnn.system.checks import InputError
 from toy_graphs import labelled_graph, random
 
 

@@ -2,7 +2,7 @@
 
 import math
 
-from ecg_gnn.seeds import derive_seed
+from ecg_gnn.system.seeds import derive_seed
 
 _MASK = (1 << 64) - 1
 

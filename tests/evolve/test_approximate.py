@@ -5,7 +5,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.evolve import knn_graph, knn_search
 from ecg_gnn.evolve.approximate import groups as groups_module
 from ecg_gnn.evolve.approximate import index as index_module
@@ -17,7 +16,8 @@ from ecg_gnn.evolve.approximate.recall import Truth
 from ecg_gnn.evolve.approximate.search import search_approximately
 from ecg_gnn.evolve.canonical import canonicalise
 from ecg_gnn.evolve.task import Task
-from ecg_gnn.seeds import derive_seed
+from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.seeds import derive_seed
 from evolve.knn_cases import METRICS, clusters, embeddings, randn, tied_embeddings
 from evolve.knn_reference import reference_graph
 

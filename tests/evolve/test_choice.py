@@ -5,9 +5,9 @@ import warnings
 import pytest
 import torch
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.evolve import choice, knn_search, memory
 from ecg_gnn.evolve.choice import EXACT_NODES, choose_method, duration
+from ecg_gnn.system.checks import InputError
 from evolve.knn_cases import randn
 
 PLENTY = 1 << 50

@@ -8,7 +8,6 @@ import pytest
 import torch
 from torch_geometric.utils import homophily, to_undirected
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.evolve import (
     adjusted_homophily,
     class_homophily,
@@ -17,6 +16,7 @@ from ecg_gnn.evolve import (
     label_informativeness,
     node_homophily,
 )
+from ecg_gnn.system.checks import InputError
 
 MEASURES = [
     edge_homophily,

@@ -5,7 +5,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.evolve import approximation as approximation_module
 from ecg_gnn.evolve import canonical as canonical_module
 from ecg_gnn.evolve import exact, knn_graph, search
@@ -14,7 +13,8 @@ from ecg_gnn.evolve.canonical import canonicalise
 from ecg_gnn.evolve.compiled import search as compiled
 from ecg_gnn.evolve.task import Task
 from ecg_gnn.kernels import rows
-from ecg_gnn.seeds import derive_seed
+from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.seeds import derive_seed
 from evolve.knn_cases import METRICS, integers, randn, tied_embeddings
 from evolve.knn_reference import reference_graph
 

@@ -11,13 +11,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.evolve import knn_graph
 from ecg_gnn.evolve.sharded import knn_graph_sharded
 from ecg_gnn.evolve.streamed import sharded
 from ecg_gnn.evolve.streamed.finished import InMemory
 from ecg_gnn.evolve.streamed.layout import Layout
-from ecg_gnn.seeds import derive_seed
+from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.seeds import derive_seed
 from evolve import ring_worker
 from evolve.knn_cases import KINDS, METRICS, embeddings, randn, tied_embeddings
 from evolve.knn_reference import reference_graph

@@ -6,14 +6,14 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.evolve import knn_graph, neighbours
 from ecg_gnn.evolve.canonical import GridRule
 from ecg_gnn.evolve.streamed import search
 from ecg_gnn.evolve.streamed.finished import InMemory, OnDisk, gaps
 from ecg_gnn.evolve.streamed.layout import Layout
 from ecg_gnn.evolve.streamed.rows import Rows
-from ecg_gnn.seeds import derive_seed
+from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.seeds import derive_seed
 from evolve.knn_cases import KINDS, METRICS, embeddings, randn, tied_embeddings
 from evolve.knn_reference import reference_graph
 from evolve.live_bytes import LiveBytes

@@ -5,8 +5,8 @@ import torch
 from torch_geometric.data import Batch, Data
 from torch_geometric.transforms import Compose
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.evolve import EvolveGraph, knn_graph
+from ecg_gnn.system.checks import InputError
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import pytest
 import torch
 from torch.autograd import gradcheck
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.kernels import (
     Adjacency,
     additive_attention,
@@ -18,6 +17,7 @@ from ecg_gnn.kernels import (
     using_engine,
 )
 from ecg_gnn.kernels.compiled.build import library
+from ecg_gnn.system.checks import InputError
 
 
 def directed_graph(num_nodes=17, num_edges=60, seed=0):

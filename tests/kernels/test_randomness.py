@@ -5,7 +5,7 @@ import torch
 
 from ecg_gnn.kernels import Adjacency, StepSeeds, dropout, keep_mask, randomness
 from ecg_gnn.kernels.randomness import fresh_seed, hashes
-from ecg_gnn.seeds import derive_seed
+from ecg_gnn.system.seeds import derive_seed
 
 CPU = torch.device("cpu")
 

@@ -6,7 +6,6 @@ import pytest
 import torch
 from torch.autograd import gradcheck
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.kernels import (
     Adjacency,
     WeightedAdjacency,
@@ -18,6 +17,7 @@ from ecg_gnn.kernels import (
     normalized_sum,
     using_engine,
 )
+from ecg_gnn.system.checks import InputError
 from toy_graphs import directed_edges, random
 
 NUM_NODES, CHANNELS, HEADS = 17, 3, 2

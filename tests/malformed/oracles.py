@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from pyarrow import parquet
 
-from ecg_gnn.own.graph import load_graph
+from ecg_gnn.tabular.graph import load_graph
 from malformed.archives import N
 from small_runs import ring_arrays
 

@@ -4,7 +4,6 @@ import pytest
 import torch
 from torch_geometric.nn import GCNConv
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.kernels import WeightedAdjacency, using_engine
 from ecg_gnn.nn import (
     MODULES,
@@ -16,7 +15,8 @@ from ecg_gnn.nn import (
     takes_gate,
     wants_self_loops,
 )
-from ecg_gnn.seeds import seeded
+from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.seeds import seeded
 from toy_graphs import directed_edges, graph_input, random, undirected_edges
 
 NUM_NODES, FEATURES, CHANNELS = 17, 5, 16

@@ -5,7 +5,6 @@ import torch
 import torch.nn.functional as F
 from torch_geometric.nn import GATConv, GCNConv, SAGEConv
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.kernels import add_norm
 from ecg_gnn.nn import (
     BACKBONES,
@@ -17,6 +16,7 @@ from ecg_gnn.nn import (
     model_names,
     wants_self_loops,
 )
+from ecg_gnn.system.checks import InputError
 from toy_graphs import directed_edges, graph_input, random, undirected_edges
 
 NUM_NODES, FEATURES, CHANNELS, CLASSES = 17, 5, 16, 3

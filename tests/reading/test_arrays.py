@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.reading import check_cells, max_cells, read_archive, read_array_file
+from ecg_gnn.system.checks import InputError
 
 FEW = settings(
     max_examples=100,

@@ -5,8 +5,8 @@ import os
 import numpy as np
 import pytest
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.reading import MappedFile, map_array_file
+from ecg_gnn.system.checks import InputError
 
 VALUES = np.arange(12, dtype=np.float32).reshape(4, 3)
 

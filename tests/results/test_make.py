@@ -10,8 +10,8 @@ import pytest
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.study.store import Store, write_records
+from ecg_gnn.system.checks import InputError
 from small_studies import HandmadeStore, dataset_info
 
 ROOT = Path(__file__).parents[2]

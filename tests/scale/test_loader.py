@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from batch_trainings import SMALL, plain_task, training_of
-from ecg_gnn.checks import InputError
 from ecg_gnn.scale.loader import BatchMaker, BatchStream
+from ecg_gnn.system.checks import InputError
 
 # Python 3.12 and later warn of every fork beside threads, which torch has.
 pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")

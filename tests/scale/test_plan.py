@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.scale.plan import BatchPlan
+from ecg_gnn.system.checks import InputError
 
 NODES = torch.arange(100, 123)
 

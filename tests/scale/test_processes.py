@@ -10,10 +10,10 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.config import FitConfig, RunConfig
 from ecg_gnn.scale import processes
 from ecg_gnn.study import joined, run
+from ecg_gnn.system.checks import InputError
 from small_runs import small_config
 
 TESTS = Path(__file__).parents[1]

@@ -6,9 +6,9 @@ import torch_geometric.typing
 from torch_geometric.data import HeteroData
 from torch_geometric.loader import NodeLoader
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.scale.library import LibrarySampler, sampler_class, sampler_name
 from ecg_gnn.scale.sampler import NODE, GraphSampler, edge_type
+from ecg_gnn.system.checks import InputError
 from sampled_graphs import NUM_NODES, pairs, sample, sampled_edges, two_graphs
 
 SEEDS = [3, 50, 7, 21]

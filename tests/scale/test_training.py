@@ -18,9 +18,9 @@ from batch_trainings import (
     training_of,
     weighted_task,
 )
-from ecg_gnn.checks import InputError
 from ecg_gnn.kernels import using_engine
 from ecg_gnn.scale import Batching, BatchTraining
+from ecg_gnn.system.checks import InputError
 from ecg_gnn.train import TrainConfig, train, train_together
 from ecg_gnn.train.training import scores
 from toy_graphs import make_task

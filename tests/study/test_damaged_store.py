@@ -6,8 +6,8 @@ from contextlib import closing
 
 import pytest
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.study.store import Store, StoreWriter, merge_stores
+from ecg_gnn.system.checks import InputError
 from small_studies import HandmadeStore, dataset_info, numbers
 
 

@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.study import Only, Selection, Store, graphs, run, run_study, units
 from ecg_gnn.study.execute import Listeners
+from ecg_gnn.system.checks import InputError
 from small_runs import BOARD, small_config, threads
 from small_studies import small_recipe
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.study.expand import expand, spaces
 from ecg_gnn.study.ranges import Range
+from ecg_gnn.system.checks import InputError
 from small_studies import small_recipe
 
 

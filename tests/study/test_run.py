@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 import torch
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.config import EmbedConfig, FitConfig, ModelConfig, RunConfig
 from ecg_gnn.data import make_dataset
 from ecg_gnn.embed import EmbeddingCache
@@ -22,6 +21,7 @@ from ecg_gnn.pipeline import classify_together
 from ecg_gnn.study import run, units
 from ecg_gnn.study.provenance import provenance
 from ecg_gnn.study.run import load_results
+from ecg_gnn.system.checks import InputError
 from small_runs import BOARD, STATISTICS, small_board, small_config, threads
 
 

@@ -5,7 +5,6 @@ import dataclasses
 
 import pytest
 
-from ecg_gnn.checks import InputError, MissingExtraError
 from ecg_gnn.study import run
 from ecg_gnn.study.figure import draw
 from ecg_gnn.study.table import (
@@ -16,6 +15,7 @@ from ecg_gnn.study.table import (
     row_name,
     statistics_table,
 )
+from ecg_gnn.system.checks import InputError, MissingExtraError
 from small_runs import small_config
 
 PNG = b"\x89PNG\r\n\x1a\n"

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.study.identity import unit_id
 from ecg_gnn.study.paper_tables import TABLES, make_table
 from ecg_gnn.study.report import gather
@@ -23,6 +22,7 @@ from ecg_gnn.study.store import (
     write_records,
 )
 from ecg_gnn.study.store.schema import open_in_memory
+from ecg_gnn.system.checks import InputError
 from reported_studies import fail_the_rest, fill
 from small_studies import HandmadeStore, dataset_info, result
 

@@ -20,7 +20,7 @@ from ecg_gnn.nn import (
     model_names,
     wants_self_loops,
 )
-from ecg_gnn.seeds import seeded
+from ecg_gnn.system.seeds import seeded
 from ecg_gnn.train import Task, TrainConfig, train
 
 GOLDEN = Path(__file__).with_name("golden_losses.json")

@@ -6,10 +6,10 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.kernels import WeightedAdjacency, using_engine
 from ecg_gnn.nn import SPECIALISED, GraphInput, wants_self_loops
-from ecg_gnn.seeds import seeded
+from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.seeds import seeded
 from ecg_gnn.train import LabelInput, TrainConfig, train, training
 from ecg_gnn.train.labels import (
     evaluation_input,

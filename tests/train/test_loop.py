@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from ecg_gnn.checks import InputError
+from ecg_gnn.system.checks import InputError
 from ecg_gnn.train import Task, TrainConfig, loop, train
 from ecg_gnn.train.state import TrainState
 from ecg_gnn.train.training import scores

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from ecg_gnn.checks import InputError
+from ecg_gnn.system.checks import InputError
 from ecg_gnn.train import PRECISIONS, computing_in, default_precision
 
 CPU = torch.device("cpu")

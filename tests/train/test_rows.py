@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from ecg_gnn.nn import build_network
-from ecg_gnn.seeds import seeded
+from ecg_gnn.system.seeds import seeded
 from ecg_gnn.train import RowTraining, Task, TrainConfig, no_graph, train_together
 from ecg_gnn.train import rows as rows_module
 

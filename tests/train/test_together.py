@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from ecg_gnn.checks import InputError
+from ecg_gnn.system.checks import InputError
 from ecg_gnn.train import TrainConfig, Training, loop, train, train_together, training
 from toy_graphs import make_network, make_task
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ecg_gnn.checks import InputError, check_in_range
+from ecg_gnn.system.checks import InputError, check_in_range
 
 Clock = Callable[[], float]
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from ecg_gnn.advise.advice import Advice
 from ecg_gnn.advise.budget import format_budget, round_up
+from ecg_gnn.inference.embedding import EMBEDDINGS
 from ecg_gnn.nn import MODULES
-from ecg_gnn.own.embedding import EMBEDDINGS
 
 _SLOWER = 1.3  # than the estimate, to be on the safe side
 _APART = ("sage", "gat-sep", "gt-sep")

@@ -10,8 +10,8 @@ from ecg_gnn.advise.advice import Advice
 from ecg_gnn.advise.commands import Asked, next_steps
 from ecg_gnn.advise.figure import draw_advice
 from ecg_gnn.advise.words import advice_markdown, answer, cuts, paragraphs
-from ecg_gnn.checks import InputError, MissingExtraError
-from ecg_gnn.files import write_json, write_text
+from ecg_gnn.system.checks import InputError, MissingExtraError
+from ecg_gnn.system.files import write_json, write_text
 
 TEXT, NUMBERS, PICTURE = "advice.md", "advice.json", "advice.png"
 

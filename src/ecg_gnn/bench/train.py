@@ -16,7 +16,7 @@ from ecg_gnn.data import GraphDataset, load_dataset
 from ecg_gnn.evolve import knn_graph
 from ecg_gnn.kernels import Adjacency, using_engine
 from ecg_gnn.nn import GraphInput, Network, build_network, wants_self_loops
-from ecg_gnn.seeds import seeded
+from ecg_gnn.system.seeds import seeded
 from ecg_gnn.train import METRICS, Task, TrainConfig, Training, computing_in
 from ecg_gnn.train.metrics import supervised_loss
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import typer
 
-from ecg_gnn.checks import InputError, printable
+from ecg_gnn.system.checks import InputError, printable
 
 # Newer typer carries its own click, older typer depends on it: the base class of
 # every usage error is found through the one name that both export.

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from ecg_gnn.checks import InputError
+from ecg_gnn.system.checks import InputError
 
 BATCHES = "Graphs too large for full-batch steps"
 

@@ -5,12 +5,12 @@ from typing import Annotated
 
 import typer
 
-from ecg_gnn.checks import check_choice, check_in_range, printable
 from ecg_gnn.cli import options as opt
 from ecg_gnn.cli.show import print_json, print_table
-from ecg_gnn.own.explaining import MOST, explain_node
-from ecg_gnn.own.model_folder import read_model
-from ecg_gnn.own.picture import draw_explanation
+from ecg_gnn.inference.explaining import MOST, explain_node
+from ecg_gnn.inference.model_folder import read_model
+from ecg_gnn.inference.picture import draw_explanation
+from ecg_gnn.system.checks import check_choice, check_in_range, printable
 
 
 def explain(

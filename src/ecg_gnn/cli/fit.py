@@ -5,15 +5,16 @@ from typing import Annotated
 
 import typer
 
-from ecg_gnn.checks import printable
 from ecg_gnn.cli import options as opt
 from ecg_gnn.cli.show import ProgressDisplay, print_json, print_table
+from ecg_gnn.inference.card import class_by_class, score_rows, verdict
+from ecg_gnn.inference.defaults import FitOptions
+from ecg_gnn.inference.embedding import EMBEDDINGS
+from ecg_gnn.inference.fitting import fit_model
+from ecg_gnn.inference.model_folder import CARD
 from ecg_gnn.nn import MODULES
-from ecg_gnn.own.card import class_by_class, score_rows, verdict
-from ecg_gnn.own.defaults import FitOptions
-from ecg_gnn.own.embedding import EMBEDDINGS
-from ecg_gnn.own.fitting import fit_model, load_own_graph
-from ecg_gnn.own.model_folder import CARD
+from ecg_gnn.system.checks import printable
+from ecg_gnn.tabular import load_own_graph
 
 
 def fit(

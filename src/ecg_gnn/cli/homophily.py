@@ -4,7 +4,6 @@ from typing import Annotated
 
 import typer
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.cli import options as opt
 from ecg_gnn.cli.run import merge
 from ecg_gnn.cli.show import ProgressDisplay, print_json, print_table
@@ -16,6 +15,7 @@ from ecg_gnn.pipeline import evolve_graph
 from ecg_gnn.presets import resolve
 from ecg_gnn.study.statistics import Statistics, of_evolved, plain
 from ecg_gnn.study.table import graph_name, graph_table
+from ecg_gnn.system.checks import InputError
 
 _LEGEND = (
     "h_adj: 1 where all neighbours share a class, 0 as by chance, below 0 where they "

@@ -10,7 +10,6 @@ from typing import Annotated, Any
 import torch
 import typer
 
-from ecg_gnn.checks import InputError, check_in_range
 from ecg_gnn.cli import options as opt
 from ecg_gnn.cli.show import ProgressDisplay, print_json
 from ecg_gnn.config import EvolveConfig, known
@@ -19,6 +18,7 @@ from ecg_gnn.evolve.sharded import PATIENCE
 from ecg_gnn.presets import pick_device
 from ecg_gnn.reading import map_array_file
 from ecg_gnn.scale.processes import joined
+from ecg_gnn.system.checks import InputError, check_in_range
 
 
 def knn(

@@ -8,12 +8,12 @@ from typing import Annotated, Any, get_args
 import typer
 
 from ecg_gnn import config
-from ecg_gnn.checks import InputError, printable
 from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.embedders import reads_labels
-from ecg_gnn.files import cache_folder
 from ecg_gnn.presets import QUICK
 from ecg_gnn.reading import read_yaml
+from ecg_gnn.system.checks import InputError, printable
+from ecg_gnn.system.files import cache_folder
 
 STEP_1, STEP_2 = "Step 1: embed", "Step 2: evolve"
 STEP_3, OUTPUT = "Step 3: classify", "Output"

@@ -5,13 +5,13 @@ from typing import Annotated, Any
 
 import typer
 
-from ecg_gnn.checks import InputError, check_choice, printable
 from ecg_gnn.cli import options as opt
 from ecg_gnn.cli.show import print_json
-from ecg_gnn.own.graph import OwnGraph, check_free
-from ecg_gnn.own.importing import ImportOptions, import_files
-from ecg_gnn.own.sources import LABEL, import_graph
 from ecg_gnn.reading import MAX_CELLS
+from ecg_gnn.system.checks import InputError, check_choice, printable
+from ecg_gnn.tabular.graph import OwnGraph, check_free
+from ecg_gnn.tabular.importing import ImportOptions, import_files
+from ecg_gnn.tabular.sources import LABEL, import_graph
 
 COLUMNS, READING = "Columns", "Reading"
 # Homophily is not counted over all edges.

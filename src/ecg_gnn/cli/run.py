@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 import typer
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.cli import batch_options as batches
 from ecg_gnn.cli import options as opt
 from ecg_gnn.cli.running import run_and_show, warn_of_no_effect
@@ -14,6 +13,7 @@ from ecg_gnn.config import RunConfig
 from ecg_gnn.nn import MODULES, SPECIALISED
 from ecg_gnn.presets import QUICK
 from ecg_gnn.reading import read_yaml
+from ecg_gnn.system.checks import InputError
 
 
 def run(

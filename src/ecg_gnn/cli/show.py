@@ -20,8 +20,8 @@ from rich.progress import (
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from ecg_gnn.checks import printable
 from ecg_gnn.study.table import Table
+from ecg_gnn.system.checks import printable
 
 _QUIET_SECONDS = 20  # between lines where there is no terminal
 _PIPE_WIDTH = 10_000

@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from ecg_gnn.checks import InputError, check_choice, check_in_range
 from ecg_gnn.cli import options as opt
 from ecg_gnn.cli import study_options as opt_study
 from ecg_gnn.cli.show import ProgressDisplay
@@ -13,6 +12,7 @@ from ecg_gnn.embedders import Workspace
 from ecg_gnn.study.figures import FIGURES, draw_tsne, project
 from ecg_gnn.study.figures.canvas import check_format
 from ecg_gnn.study.store import Store
+from ecg_gnn.system.checks import InputError, check_choice, check_in_range
 
 _TSNE = "t-SNE only"
 _NAMES = (*FIGURES, "tsne")

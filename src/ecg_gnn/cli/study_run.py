@@ -9,7 +9,6 @@ from typing import Annotated
 
 import typer
 
-from ecg_gnn.checks import InputError, check_choice
 from ecg_gnn.cli import options as opt
 from ecg_gnn.cli import study_options as opt_study
 from ecg_gnn.cli.show import ProgressDisplay, print_json
@@ -20,6 +19,7 @@ from ecg_gnn.study.expand import Only
 from ecg_gnn.study.recipe import Recipe
 from ecg_gnn.study.recipe_file import load_recipe, shipped_recipes
 from ecg_gnn.study.search import Search
+from ecg_gnn.system.checks import InputError, check_choice
 
 RecipeName = Annotated[
     str,

@@ -5,12 +5,12 @@ from typing import Annotated
 
 import typer
 
-from ecg_gnn.checks import check_choice
 from ecg_gnn.cli import options as opt
 from ecg_gnn.cli import study_options as opt_study
-from ecg_gnn.files import write_text
 from ecg_gnn.study.paper_tables import FORMATS, TABLES, make_table, render
 from ecg_gnn.study.store import Store
+from ecg_gnn.system.checks import check_choice
+from ecg_gnn.system.files import write_text
 
 _ENDINGS = {".md": "md", ".tex": "latex", ".csv": "csv", ".json": "json"}
 

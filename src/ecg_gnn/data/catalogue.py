@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.data.dataset import GraphDataset
 from ecg_gnn.data.download import Progress
 from ecg_gnn.data.download import download as fetch
@@ -17,8 +16,9 @@ from ecg_gnn.data.folder import is_graph_folder, read_graph_folder
 from ecg_gnn.data.generators import csbm, minesweeper_gen
 from ecg_gnn.data.npz import read_npz
 from ecg_gnn.data.planetoid import load_planetoid, planetoid_present
-from ecg_gnn.files import cache_folder
 from ecg_gnn.reading import expanded
+from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.files import cache_folder
 
 BASE_URL = "https://github.com/yandex-research/heterophilous-graphs/raw/main/data/"
 

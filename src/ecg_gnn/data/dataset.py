@@ -10,12 +10,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.data import validate
 from ecg_gnn.data.mapped import map_features
 from ecg_gnn.data.splits import stratified_splits
 from ecg_gnn.data.validate import AnyArray, Metric
 from ecg_gnn.reading import MappedFile
+from ecg_gnn.system.checks import InputError
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data

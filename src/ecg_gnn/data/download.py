@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
-from ecg_gnn.checks import InputError
-from ecg_gnn.files import atomic_path
+from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.files import atomic_path
 
 Progress = Callable[[int, int | None], None]
 """Called with the bytes so far and the total, None where it is unknown."""

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.data.dataset import GraphDataset, make_dataset
 from ecg_gnn.data.mapped import KEY, joint_sha256, open_beside
 from ecg_gnn.data.validate import GRAPH_KEYS, MASK_KEYS, AnyArray
-from ecg_gnn.files import sha256_of_file
 from ecg_gnn.reading import read_archive, read_json
+from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.files import sha256_of_file
 
 MANIFEST, ARRAYS = "graph.json", "graph.npz"
 FORMAT, VERSION = "ecg-gnn graph", 1

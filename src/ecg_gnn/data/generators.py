@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecg_gnn.checks import InputError, check_in_range
 from ecg_gnn.data.dataset import GraphDataset, make_dataset
-from ecg_gnn.seeds import derive_seed
+from ecg_gnn.system.checks import InputError, check_in_range
+from ecg_gnn.system.seeds import derive_seed
 
 _MAX_NODES = 50_000_000
 _MAX_EDGES = 2_000_000_000

@@ -13,10 +13,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.data.validate import check_features
-from ecg_gnn.files import sha256_of_file
 from ecg_gnn.reading import MappedFile, map_array_file, refusing
+from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.files import sha256_of_file
 
 KEY = "node_features"
 _CELLS_AT_ONCE = 2**24

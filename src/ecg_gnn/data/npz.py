@@ -5,12 +5,12 @@ from pathlib import Path
 
 import numpy as np
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.data.dataset import GraphDataset, make_dataset
 from ecg_gnn.data.mapped import KEY, beside_archive, joint_sha256, open_beside
 from ecg_gnn.data.validate import GRAPH_KEYS, MASK_KEYS, AnyArray, check_keys
-from ecg_gnn.files import atomic_path, sha256_of_file
 from ecg_gnn.reading import read_archive
+from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.files import atomic_path, sha256_of_file
 
 # Ours, beside the benchmark's keys, and written for directed graphs only: the
 # benchmark has none, and its readers ignore what they do not know.

@@ -5,12 +5,12 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.data.dataset import GraphDataset, make_dataset
 from ecg_gnn.data.download import download as fetch
-from ecg_gnn.files import atomic_folder
 from ecg_gnn.reading import first_line
 from ecg_gnn.reading.pickled import check_pickle
+from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.files import atomic_folder
 
 _URL = "https://github.com/kimiyoung/planetoid/raw/master/data"
 _PYG_NAMES = {"cora": "Cora", "citeseer": "CiteSeer", "pubmed": "PubMed"}

@@ -5,8 +5,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ecg_gnn.checks import InputError, check_in_range
-from ecg_gnn.seeds import derive_seed
+from ecg_gnn.system.checks import InputError, check_in_range
+from ecg_gnn.system.seeds import derive_seed
 
 TRAIN, VAL, TEST = range(3)
 

@@ -11,8 +11,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ecg_gnn.checks import InputError, check_choice
 from ecg_gnn.reading import AnyArray as AnyArray
+from ecg_gnn.system.checks import InputError, check_choice
 
 Metric = Literal["accuracy", "roc_auc"]
 

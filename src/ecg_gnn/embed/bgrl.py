@@ -22,7 +22,7 @@ from torch_geometric.data import Data
 
 from ecg_gnn.embed.protocol import SplitMasks
 from ecg_gnn.kernels import Adjacency, keep_mask, normalized_sum
-from ecg_gnn.seeds import derive_seed, seeded
+from ecg_gnn.system.seeds import derive_seed, seeded
 from ecg_gnn.train import Progress, StepProgram, computing_in
 
 

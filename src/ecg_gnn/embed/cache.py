@@ -14,7 +14,6 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from ecg_gnn._version import NUMERICS
-from ecg_gnn.checks import InputError
 from ecg_gnn.embed.combine import ConcatEmbedder, concatenate
 from ecg_gnn.embed.plain import PrecomputedEmbedder
 from ecg_gnn.embed.protocol import (
@@ -25,8 +24,9 @@ from ecg_gnn.embed.protocol import (
     show_to,
     unchanged,
 )
-from ecg_gnn.files import atomic_path
 from ecg_gnn.kernels import current_engine
+from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.files import atomic_path
 from ecg_gnn.train.checkpoint import content_hash
 
 _CHECKED_ELEMENTS = 1 << 24

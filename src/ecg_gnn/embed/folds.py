@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor
 
-from ecg_gnn.checks import InputError
-from ecg_gnn.seeds import generator_for
+from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.seeds import generator_for
 
 
 def assign_folds(train_mask: Tensor, num_folds: int, seed: int) -> Tensor:

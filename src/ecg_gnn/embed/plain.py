@@ -11,9 +11,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.embed.protocol import SplitMasks
-from ecg_gnn.files import sha256_of_file
 from ecg_gnn.reading import (
     MappedFile,
     map_array_file,
@@ -22,6 +20,8 @@ from ecg_gnn.reading import (
     refusing,
 )
 from ecg_gnn.reading.tensors import read_safetensors
+from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.files import sha256_of_file
 
 _T = TypeVar("_T")
 

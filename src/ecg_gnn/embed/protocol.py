@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from ecg_gnn.checks import InputError
+from ecg_gnn.system.checks import InputError
 
 HIDDEN = -1
 """The label of a node whose class an embedder must not know."""

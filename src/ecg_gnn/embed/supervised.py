@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.embed.protocol import SplitMasks
 from ecg_gnn.nn import GraphInput, Network, build_network
-from ecg_gnn.seeds import seeded
+from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.seeds import seeded
 from ecg_gnn.train import Task, TrainConfig, Training
 
 

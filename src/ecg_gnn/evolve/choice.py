@@ -5,12 +5,12 @@ from typing import Literal, get_args
 
 import torch
 
-from ecg_gnn.checks import InputError, MissingExtraError, check_choice
 from ecg_gnn.evolve.approximate.index import Kind, faiss_installed
 from ecg_gnn.evolve.approximate.search import runs_on_gpu
 from ecg_gnn.evolve.approximate.sizes import index_bytes
-from ecg_gnn.evolve.memory import available_bytes, fits_in_memory
 from ecg_gnn.evolve.rates import exact_seconds
+from ecg_gnn.system.checks import InputError, MissingExtraError, check_choice
+from ecg_gnn.system.memory import available_bytes, fits_in_memory
 
 Knn = Literal["auto", "exact", "ivf", "hnsw"]
 """What a caller may ask for."""

@@ -16,7 +16,7 @@ from ecg_gnn.evolve.sharded import PATIENCE
 from ecg_gnn.evolve.streamed.finished import OnDisk
 from ecg_gnn.evolve.streamed.ring import Ring
 from ecg_gnn.evolve.streamed.rows import Embeddings, Rows
-from ecg_gnn.files import write_array
+from ecg_gnn.system.files import write_array
 
 
 @dataclass(frozen=True, kw_only=True)

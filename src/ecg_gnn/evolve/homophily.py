@@ -12,7 +12,7 @@ import math
 import torch
 from torch import Tensor
 
-from ecg_gnn.checks import InputError
+from ecg_gnn.system.checks import InputError
 
 NAN = math.nan
 

@@ -16,12 +16,12 @@ from ecg_gnn.evolve.knn import (
     knn_search,
     num_others,
 )
-from ecg_gnn.evolve.memory import fits_in_memory, memory_budget
 from ecg_gnn.evolve.neighbours import Progress
 from ecg_gnn.evolve.rates import exact_seconds
 from ecg_gnn.evolve.sharded import PATIENCE, knn_graph_sharded
 from ecg_gnn.evolve.streamed.ring import Ring
 from ecg_gnn.evolve.streamed.rows import Embeddings
+from ecg_gnn.system.memory import fits_in_memory, memory_budget
 
 JOINT_ROWS = 20_000
 """Up to so many rows one process searches alone: it has done before others would."""

@@ -6,10 +6,10 @@ from typing import Literal, NamedTuple, get_args
 import torch
 from torch import Tensor
 
-from ecg_gnn.checks import InputError, check_choice, check_in_range
 from ecg_gnn.evolve.choice import Knn, Method
 from ecg_gnn.evolve.neighbours import Progress, Search
 from ecg_gnn.evolve.streamed.rows import Embeddings, Rows
+from ecg_gnn.system.checks import InputError, check_choice, check_in_range
 
 Metric = Literal["cosine", "dot", "euclidean"]
 SelfLoops = Literal["exclude", "within_k", "add", "only"]

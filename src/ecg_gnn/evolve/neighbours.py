@@ -8,13 +8,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ecg_gnn.checks import check_choice
 from ecg_gnn.evolve.approximate.index import Kind
 from ecg_gnn.evolve.approximate.search import runs_on_gpu, search_approximately
 from ecg_gnn.evolve.approximate.sizes import index_bytes
 from ecg_gnn.evolve.canonical import GridRule, canonicalise
 from ecg_gnn.evolve.choice import Knn, Method, choose_method
-from ecg_gnn.evolve.memory import fits_in_memory, memory_budget, out_of_memory
 from ecg_gnn.evolve.search import nearest
 from ecg_gnn.evolve.streamed.finished import Finished, InMemory
 from ecg_gnn.evolve.streamed.ring import Ring
@@ -22,7 +20,9 @@ from ecg_gnn.evolve.streamed.rows import Rows
 from ecg_gnn.evolve.streamed.search import search_streamed
 from ecg_gnn.evolve.streamed.sharded import search_sharded
 from ecg_gnn.evolve.task import Task
-from ecg_gnn.seeds import derive_seed
+from ecg_gnn.system.checks import check_choice
+from ecg_gnn.system.memory import fits_in_memory, memory_budget, out_of_memory
+from ecg_gnn.system.seeds import derive_seed
 
 Progress = Callable[[int, int], None]
 

@@ -5,12 +5,12 @@ from datetime import timedelta
 import torch
 from torch import Tensor
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.evolve.knn import Metric, SelfLoops, checked_rows, edges_of, num_others
 from ecg_gnn.evolve.neighbours import Progress, Search
 from ecg_gnn.evolve.streamed.finished import InMemory
 from ecg_gnn.evolve.streamed.ring import Ring
 from ecg_gnn.evolve.streamed.rows import Embeddings
+from ecg_gnn.system.checks import InputError
 
 PATIENCE = timedelta(minutes=30)
 """How long a process waits for another one, unless it is told otherwise."""

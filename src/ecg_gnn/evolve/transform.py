@@ -7,9 +7,9 @@ from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.transforms import BaseTransform
 
-from ecg_gnn.checks import InputError, check_choice
 from ecg_gnn.evolve.choice import Knn
 from ecg_gnn.evolve.knn import Metric, SelfLoops, knn_graph
+from ecg_gnn.system.checks import InputError, check_choice
 
 Source = str | Tensor | Callable[[Data], Tensor]
 

@@ -9,12 +9,12 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.kernels import gpu
 from ecg_gnn.kernels.adjacency import Adjacency
 from ecg_gnn.kernels.compiled import functions as compiled
 from ecg_gnn.kernels.products import edge_dot, weighted_sum
 from ecg_gnn.kernels.weighted import is_weighted, with_log_weight
+from ecg_gnn.system.checks import InputError
 
 
 def additive_attention(

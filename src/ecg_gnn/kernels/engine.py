@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Literal, get_args
 
-from ecg_gnn.checks import check_choice
+from ecg_gnn.system.checks import check_choice
 
 Engine = Literal["fast", "reference"]
 _engine: ContextVar[str] = ContextVar("engine", default="fast")

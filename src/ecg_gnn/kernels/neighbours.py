@@ -6,12 +6,12 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.kernels import gpu
 from ecg_gnn.kernels.adjacency import Adjacency
 from ecg_gnn.kernels.order import EdgeWeight
 from ecg_gnn.kernels.products import bag_sum
 from ecg_gnn.kernels.weighted import is_weighted
+from ecg_gnn.system.checks import InputError
 
 
 def normalized_sum(adjacency: Adjacency, x: Tensor) -> Tensor:

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.kernels.sorting import stable_argsort
+from ecg_gnn.system.checks import InputError
 
 _DEGREE_LIMITS = (256, 32)
 

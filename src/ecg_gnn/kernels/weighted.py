@@ -7,10 +7,10 @@ from typing import TypeGuard
 import torch
 from torch import Tensor
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.kernels.adjacency import Adjacency
 from ecg_gnn.kernels.order import EdgeWeight
 from ecg_gnn.kernels.sorting import lexicographic_order
+from ecg_gnn.system.checks import InputError
 
 
 @dataclass(frozen=True, eq=False)

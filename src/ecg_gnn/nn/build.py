@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ecg_gnn.checks import InputError, check_choice, check_in_range
 from ecg_gnn.nn.benchmark_net import BenchmarkNet
 from ecg_gnn.nn.gate import GATES
 from ecg_gnn.nn.modules import MODULES, NUM_HEADS
@@ -12,6 +11,7 @@ from ecg_gnn.nn.options import Options, read_all
 from ecg_gnn.nn.specialised import SPECIALISED
 from ecg_gnn.nn.specialised.base import Sizes
 from ecg_gnn.nn.tuned_net import NORMS, TUNED_CONVS, TUNED_OPTIONS, TunedNet
+from ecg_gnn.system.checks import InputError, check_choice, check_in_range
 
 BACKBONES = ("benchmark", "tuned")
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from ecg_gnn.checks import check_choice
 from ecg_gnn.nn.gate import GATES, make_gate
+from ecg_gnn.system.checks import check_choice
 
 ConvFactory = Callable[[int, int], nn.Module]
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
-from ecg_gnn.checks import InputError, check_choice, check_in_range
+from ecg_gnn.system.checks import InputError, check_choice, check_in_range
 
 Value = bool | int | float | str
 Options = Mapping[str, Any]

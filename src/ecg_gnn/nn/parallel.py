@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from ecg_gnn.checks import check_choice
 from ecg_gnn.kernels import Adjacency, joint_linear
 from ecg_gnn.nn.gate import make_gate
+from ecg_gnn.system.checks import check_choice
 
 EVOLVED_LAYERS = ("all", "last")
 """Which layers may read the graphs after the first one."""

@@ -5,7 +5,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from ecg_gnn.checks import InputError
+from ecg_gnn.system.checks import InputError
 
 # The substitute has the official graph and labels, so it borrows the settings.
 SETTINGS_OF = {"roman-empire-glove": "roman-empire"}

@@ -14,9 +14,9 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.reading.limits import check_cells
 from ecg_gnn.reading.refusal import refusing
+from ecg_gnn.system.checks import InputError
 
 AnyArray = NDArray[Any]
 

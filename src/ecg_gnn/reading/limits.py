@@ -4,7 +4,7 @@ import math
 import os
 from collections.abc import Sequence
 
-from ecg_gnn.checks import InputError
+from ecg_gnn.system.checks import InputError
 
 MAX_CELLS = 500_000_000
 """Numbers in one table or array, unless the user allows more."""

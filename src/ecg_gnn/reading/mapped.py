@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.reading.arrays import read_header
 from ecg_gnn.reading.refusal import refusing
+from ecg_gnn.system.checks import InputError
 
 _ARCHIVE = b"PK"
 

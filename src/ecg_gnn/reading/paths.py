@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ecg_gnn.checks import InputError
+from ecg_gnn.system.checks import InputError
 
 
 def expanded(path: str | Path) -> Path:

@@ -3,7 +3,7 @@
 import pickletools
 import re
 
-from ecg_gnn.checks import InputError
+from ecg_gnn.system.checks import InputError
 
 _NAMED = ("GLOBAL", "INST")
 _COMPUTED = ("STACK_GLOBAL", "EXT1", "EXT2", "EXT4")

@@ -5,8 +5,8 @@ from typing import Any
 
 import yaml
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.reading.refusal import refusing
+from ecg_gnn.system.checks import InputError
 
 # Aliases let a page of YAML stand for more values than there are atoms.
 _MOST_VALUES = 1_000_000

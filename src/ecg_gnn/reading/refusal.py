@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ecg_gnn.checks import InputError
+from ecg_gnn.system.checks import InputError
 
 _LONGEST = 200
 

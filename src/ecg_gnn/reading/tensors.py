@@ -11,11 +11,11 @@ import torch
 from safetensors import safe_open
 from torch import Tensor
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.reading.arrays import AnyArray, check_archive
 from ecg_gnn.reading.limits import BYTES_PER_CELL, check_cells
 from ecg_gnn.reading.pickled import check_pickle
 from ecg_gnn.reading.refusal import refusing
+from ecg_gnn.system.checks import InputError
 
 # A tensor by its bytes, its shape, and nothing that would make one of another size.
 _OF_TENSORS = (

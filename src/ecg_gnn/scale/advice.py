@@ -7,9 +7,9 @@ from typing import Protocol
 
 import torch
 
-from ecg_gnn.evolve.memory import available_bytes, out_of_memory
 from ecg_gnn.nn import GraphInput, LayeredNetwork, Network
 from ecg_gnn.scale.room import Step
+from ecg_gnn.system.memory import available_bytes, out_of_memory
 
 _USABLE = 0.7  # of what is free: allocators lose some
 _FANOUTS = (10, 5, 2)

@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 from torch_geometric.sampler import NodeSamplerInput
 
-from ecg_gnn.evolve.memory import available_bytes
 from ecg_gnn.nn import GraphInput, LayeredNetwork
 from ecg_gnn.scale import blocks, processes
 from ecg_gnn.scale.advice import narrower, room_for, size_of
@@ -14,6 +13,7 @@ from ecg_gnn.scale.batch import Neighbourhood, WholeGraph
 from ecg_gnn.scale.inputs import NodeInputs
 from ecg_gnn.scale.room import FLOAT, PER_EDGE
 from ecg_gnn.scale.sampler import NODE, GraphSampler
+from ecg_gnn.system.memory import available_bytes
 
 Near = tuple[Neighbourhood, list[GraphInput]]
 

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from ecg_gnn.reading import MappedFile
 from ecg_gnn.scale.draws import uniform
-from ecg_gnn.seeds import derive_seed
+from ecg_gnn.system.seeds import derive_seed
 from ecg_gnn.train import Task
 
 

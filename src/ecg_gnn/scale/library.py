@@ -17,7 +17,7 @@ from torch_geometric.sampler import (
 from ecg_gnn.kernels import Adjacency
 from ecg_gnn.scale.processes import world
 from ecg_gnn.scale.sampler import NODE, GraphSampler, check_fanouts, edge_type
-from ecg_gnn.seeds import seeded
+from ecg_gnn.system.seeds import seeded
 
 
 class LibrarySampler(BaseSampler):  # type: ignore[misc]  # PyG has no usable types here

@@ -14,12 +14,12 @@ from torch_geometric.data import HeteroData
 from torch_geometric.loader import NodeLoader
 from torch_geometric.sampler import NodeSamplerInput
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.scale.batch import Neighbourhood, WholeGraph
 from ecg_gnn.scale.inputs import NodeInputs
 from ecg_gnn.scale.library import LibrarySampler
 from ecg_gnn.scale.plan import BatchPlan
 from ecg_gnn.scale.sampler import NODE, GraphSampler
+from ecg_gnn.system.checks import InputError
 
 _ATTEMPTS = 3
 _LOST = "DataLoader worker"

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from ecg_gnn.checks import InputError, check_in_range
-from ecg_gnn.seeds import generator_for
+from ecg_gnn.system.checks import InputError, check_in_range
+from ecg_gnn.system.seeds import generator_for
 
 
 @dataclass(frozen=True, eq=False)

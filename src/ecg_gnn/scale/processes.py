@@ -14,7 +14,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from ecg_gnn.checks import InputError
+from ecg_gnn.system.checks import InputError
 
 # Somebody waits while the first process finds an evolved graph; whoever was lost is
 # noticed by torchrun, not by waiting.

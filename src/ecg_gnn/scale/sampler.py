@@ -14,10 +14,10 @@ from torch_geometric.sampler import (
     NodeSamplerInput,
 )
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.kernels import Adjacency
 from ecg_gnn.scale.draws import Drawn, Ints, draw_edges
-from ecg_gnn.seeds import derive_seed
+from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.seeds import derive_seed
 
 NODE = "node"
 """The one type of nodes."""

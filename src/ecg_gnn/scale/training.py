@@ -7,7 +7,6 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from ecg_gnn.checks import check_in_range
 from ecg_gnn.nn import LayeredNetwork
 from ecg_gnn.reading import MappedFile
 from ecg_gnn.scale import processes
@@ -19,7 +18,8 @@ from ecg_gnn.scale.library import sampler_class
 from ecg_gnn.scale.loader import Batch, BatchMaker, BatchStream
 from ecg_gnn.scale.plan import BatchPlan
 from ecg_gnn.scale.room import Step
-from ecg_gnn.seeds import derive_seed
+from ecg_gnn.system.checks import check_in_range
+from ecg_gnn.system.seeds import derive_seed
 from ecg_gnn.train import METRICS, Task, TrainConfig, Training, TrainResult
 from ecg_gnn.train.labels import learned_loss
 from ecg_gnn.train.metrics import supervised_loss

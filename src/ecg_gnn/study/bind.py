@@ -7,7 +7,6 @@ from pathlib import Path
 import torch
 
 from ecg_gnn._version import NUMERICS
-from ecg_gnn.checks import InputError
 from ecg_gnn.config import RunConfig, known
 from ecg_gnn.data import GraphDataset, load_dataset
 from ecg_gnn.embedders import Workspace, make_embedder
@@ -22,6 +21,7 @@ from ecg_gnn.study.statistics import plain
 from ecg_gnn.study.store import Configuration, DatasetInfo
 from ecg_gnn.study.store.writer import NewUnit
 from ecg_gnn.study.variants import Variant
+from ecg_gnn.system.checks import InputError
 from ecg_gnn.train import default_precision
 
 OnSkipped = Callable[[str, str], None]

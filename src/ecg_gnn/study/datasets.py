@@ -4,10 +4,10 @@ import os
 from pathlib import Path
 from typing import Any
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.data import CATALOGUE
 from ecg_gnn.data.catalogue import find_entry, is_present, resolve_data_root
 from ecg_gnn.reading import expanded
+from ecg_gnn.system.checks import InputError
 
 
 def check_dataset(spec: Any) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.config import RunConfig
 from ecg_gnn.paper import numbers
 from ecg_gnn.study.identity import Task, ignored_settings
@@ -20,6 +19,7 @@ from ecg_gnn.study.variants import (
     identity_control,
     variant_of,
 )
+from ecg_gnn.system.checks import InputError
 
 _MOST_POINTS = 100_000  # years of training: a slip of the finger ends here
 

@@ -4,11 +4,11 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from ecg_gnn.checks import MissingExtraError
-from ecg_gnn.files import atomic_path
 from ecg_gnn.study.figures.canvas import in_lines
 from ecg_gnn.study.run import Report
 from ecg_gnn.study.table import METRIC_NAMES, graph_name, run_name
+from ecg_gnn.system.checks import MissingExtraError
+from ecg_gnn.system.files import atomic_path
 
 # Okabe and Ito's colours, told apart by everybody; controls stay grey.
 _COLOURS = {"baseline": "#0072B2", "ecg": "#D55E00", "identity": "#7F7F7F"}

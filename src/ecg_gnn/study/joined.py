@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.config import RunConfig
 from ecg_gnn.scale import world
 from ecg_gnn.study.records import Record, RunFolder
+from ecg_gnn.system.checks import InputError
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import torch
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.study.graphs import shared_graph
 from ecg_gnn.study.records import Record, RunFolder
 from ecg_gnn.study.statistics import of_evolved
 from ecg_gnn.study.store import Curves, Result
 from ecg_gnn.study.units import Unit, UnitRunner, run_units
 from ecg_gnn.study.workers import LostWorkerError, WorkerPool
+from ecg_gnn.system.checks import InputError
 
 _KEPT_LINES = 20
 

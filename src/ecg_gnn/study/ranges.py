@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
-from ecg_gnn.checks import InputError, check_choice
 from ecg_gnn.study.settings import number_type
+from ecg_gnn.system.checks import InputError, check_choice
 
 
 @dataclass(frozen=True, kw_only=True)

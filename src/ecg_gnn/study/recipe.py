@@ -5,12 +5,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
 from ecg_gnn import config
-from ecg_gnn.checks import InputError, check_choice
 from ecg_gnn.nn import MODULES, SPECIALISED
 from ecg_gnn.study.datasets import check_dataset
 from ecg_gnn.study.identity import Task
 from ecg_gnn.study.ranges import Range
 from ecg_gnn.study.settings import DEFAULTS, OPTION, Settings
+from ecg_gnn.system.checks import InputError, check_choice
 
 WINNER = "paper-winner"
 """The variant that stands for the embedding of the paper's best ECG model."""

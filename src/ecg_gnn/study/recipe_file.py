@@ -6,7 +6,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.reading import expanded, read_yaml
 from ecg_gnn.study.ranges import Range
 from ecg_gnn.study.recipe import (
@@ -17,6 +16,7 @@ from ecg_gnn.study.recipe import (
     check_mapping,
     check_settings,
 )
+from ecg_gnn.system.checks import InputError
 
 _SHIPPED = files("ecg_gnn.study").joinpath("recipes")
 _PART_KEYS = [f.name for f in fields(Part)]

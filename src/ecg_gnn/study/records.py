@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ecg_gnn.checks import InputError
-from ecg_gnn.files import write_json
+from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.files import write_json
 
 
 @dataclass(frozen=True, kw_only=True)

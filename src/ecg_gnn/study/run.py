@@ -8,12 +8,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ecg_gnn.checks import InputError, check_in_range
 from ecg_gnn.config import RunConfig, known
 from ecg_gnn.data import GraphDataset, load_dataset
 from ecg_gnn.embed import Embedder, EmbeddingCache
 from ecg_gnn.evolve import graph_statistics
-from ecg_gnn.files import write_json
 from ecg_gnn.presets import resolve
 from ecg_gnn.scale import wait_for_all, world
 from ecg_gnn.study.compare import Comparison, Summary, compare, summarize
@@ -29,6 +27,8 @@ from ecg_gnn.study.variants import (
     choose_variants,
     identity_control,
 )
+from ecg_gnn.system.checks import InputError, check_in_range
+from ecg_gnn.system.files import write_json
 
 OnRecord = Callable[[Record, int, int], None]
 OnReused = Callable[[int, int], None]

@@ -5,8 +5,8 @@ import typing
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.config import RunConfig
+from ecg_gnn.system.checks import InputError
 
 Settings = Mapping[str, Any]
 OPTION = "model.options."

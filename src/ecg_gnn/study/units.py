@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.config import RunConfig, known
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.embed import Embedder, EmbeddingCache
@@ -29,6 +28,7 @@ from ecg_gnn.study.records import Record, RunFolder
 from ecg_gnn.study.statistics import Statistics, of_evolved
 from ecg_gnn.study.variants import Variant
 from ecg_gnn.study.workers import WorkerPool
+from ecg_gnn.system.checks import InputError
 from ecg_gnn.train import Progress, TrainResult
 
 OnProgress = Callable[[str, str], Progress | None]

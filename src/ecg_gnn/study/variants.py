@@ -3,9 +3,9 @@
 import hashlib
 from dataclasses import dataclass
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.config import EmbedConfig, ModelConfig, RunConfig, is_control
 from ecg_gnn.nn import SPECIALISED, takes_evolved_graphs
+from ecg_gnn.system.checks import InputError
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from ecg_gnn.files import atomic_path
+from ecg_gnn.system.files import atomic_path
 from ecg_gnn.train.state import TrainState
 
 

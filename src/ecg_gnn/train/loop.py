@@ -14,9 +14,9 @@ from pathlib import Path
 
 import torch
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.nn.network import Network
-from ecg_gnn.seeds import seeded
+from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.seeds import seeded
 from ecg_gnn.train.precision import computing_in
 from ecg_gnn.train.task import Task, TrainConfig, TrainResult
 from ecg_gnn.train.training import Training

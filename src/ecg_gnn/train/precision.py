@@ -6,7 +6,7 @@ from typing import Literal
 
 import torch
 
-from ecg_gnn.checks import InputError, check_choice
+from ecg_gnn.system.checks import InputError, check_choice
 
 PRECISIONS = ("fp32", "tf32", "bf16")
 

@@ -13,7 +13,7 @@ from typing import Protocol
 import torch
 
 from ecg_gnn.kernels import StepSeeds, current_engine
-from ecg_gnn.seeds import derive_seed
+from ecg_gnn.system.seeds import derive_seed
 
 _RUNS_BEFORE_RECORDING = 1  # in it kernels are compiled, workspaces and moments made
 

@@ -8,7 +8,7 @@ from torch import Tensor
 from ecg_gnn.kernels import Adjacency
 from ecg_gnn.nn.network import Network
 from ecg_gnn.nn.parallel import GraphInput
-from ecg_gnn.seeds import derive_seed, generator_for
+from ecg_gnn.system.seeds import derive_seed, generator_for
 from ecg_gnn.train.metrics import METRICS, supervised_loss
 from ecg_gnn.train.program import PlainProgram, Program
 from ecg_gnn.train.training import Training

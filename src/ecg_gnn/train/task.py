@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ecg_gnn.checks import check_in_range
 from ecg_gnn.nn.parallel import GraphInput
+from ecg_gnn.system.checks import check_in_range
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,10 +8,10 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.kernels import Adjacency, is_weighted
 from ecg_gnn.nn.network import Known, Network
-from ecg_gnn.seeds import seeded
+from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.seeds import seeded
 from ecg_gnn.train.checkpoint import content_hash, load_checkpoint, save_checkpoint
 from ecg_gnn.train.labels import (
     evaluation_input,

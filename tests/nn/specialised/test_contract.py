@@ -5,11 +5,11 @@ import dataclasses
 import pytest
 import torch
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.kernels import using_engine
 from ecg_gnn.nn import SPECIALISED, Known, Network, read_options, wants_self_loops
 from ecg_gnn.nn.dropout import Dropout
-from ecg_gnn.seeds import seeded
+from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.seeds import seeded
 from ecg_gnn.train import TrainConfig, train
 from specialised_nets import (
     CHANNELS,

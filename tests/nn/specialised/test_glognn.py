@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.nn.specialised.base import with_self_loops
 from ecg_gnn.nn.specialised.glognn import positive_inverse
+from ecg_gnn.system.checks import InputError
 from specialised_nets import (
     EDGES,
     FEATURES,

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch_geometric.nn import models
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.nn import build_network
+from ecg_gnn.system.checks import InputError
 from specialised_nets import (
     CHANNELS,
     EDGES,

@@ -7,10 +7,10 @@ import pytest
 import torch
 from torch_geometric.nn.models import Polynormer as PyGPolynormer
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.nn import Known, read_options
 from ecg_gnn.nn.specialised.polynormer import _Betas
-from ecg_gnn.seeds import seeded
+from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.seeds import seeded
 from ecg_gnn.train import TrainConfig, train
 from specialised_nets import (
     CHANNELS,

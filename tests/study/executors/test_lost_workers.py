@@ -6,10 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.study import Store, run_study, units, workers
 from ecg_gnn.study.executors import LocalExecutor, RayExecutor, ray_cluster
 from ecg_gnn.study.executors.on_node import NodeRunner, run_on_node
+from ecg_gnn.system.checks import InputError
 from small_studies import small_recipe
 
 RECIPE = small_recipe(models=["gcn"], variants=["baseline", "identity"])

@@ -5,12 +5,12 @@ import builtins
 import numpy as np
 import pytest
 
-from ecg_gnn.checks import InputError, MissingExtraError
 from ecg_gnn.study.figures import FIGURES
 from ecg_gnn.study.figures.bands import bands
 from ecg_gnn.study.figures.canvas import draw
 from ecg_gnn.study.selection import Selection
 from ecg_gnn.study.store import Store
+from ecg_gnn.system.checks import InputError, MissingExtraError
 from reported_studies import HOSTILE, fill
 from small_studies import HandmadeStore, dataset_info
 

@@ -5,11 +5,11 @@ import builtins
 import numpy as np
 import pytest
 
-from ecg_gnn.checks import InputError, MissingExtraError
 from ecg_gnn.data import load_dataset
 from ecg_gnn.study import run_study
 from ecg_gnn.study.figures import draw_tsne, project, tsne
 from ecg_gnn.study.store import Store
+from ecg_gnn.system.checks import InputError, MissingExtraError
 from small_runs import BOARD
 from small_studies import HandmadeStore, dataset_info, small_recipe
 

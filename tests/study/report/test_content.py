@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.study.paper_tables import make_table
 from ecg_gnn.study.report import gather
 from ecg_gnn.study.report.sheets import sheet_of
 from ecg_gnn.study.store import Store
+from ecg_gnn.system.checks import InputError
 from reported_studies import fail_the_rest, fill
 from small_studies import HandmadeStore, dataset_info
 

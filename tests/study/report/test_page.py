@@ -6,9 +6,9 @@ from html.parser import HTMLParser
 
 import pytest
 
-from ecg_gnn.checks import MissingExtraError
 from ecg_gnn.study.report import gather, render_report, write_report
 from ecg_gnn.study.store import Store
+from ecg_gnn.system.checks import MissingExtraError
 from reported_studies import HOSTILE, fill
 
 

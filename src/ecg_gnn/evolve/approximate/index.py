@@ -8,9 +8,9 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from ecg_gnn.checks import MissingExtraError
 from ecg_gnn.evolve.approximate.sizes import LINKS, TRAINED_PER_CELL, num_cells
 from ecg_gnn.evolve.canonical import Canonical
+from ecg_gnn.system.checks import MissingExtraError
 
 Kind = Literal["ivf", "hnsw"]
 _BUILD_EFFORT = 100

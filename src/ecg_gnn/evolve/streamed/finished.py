@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ecg_gnn.checks import InputError
-from ecg_gnn.files import write_array, write_json
+from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.files import write_array, write_json
 
 Range = tuple[int, int]
 """Rows from the first number on, up to the second."""

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.evolve.canonical import chunk_elements
 from ecg_gnn.evolve.task import num_candidates
+from ecg_gnn.system.checks import InputError
 
 _MOST_TILE, _MOST_CUDA_TILE = 2048, 8192
 _LEAST_ROWS = 16

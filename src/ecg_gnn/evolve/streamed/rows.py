@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ecg_gnn.checks import InputError
+from ecg_gnn.system.checks import InputError
 
 Embeddings = Tensor | NDArray[Any]
 _CHECKED_ELEMENTS = 1 << 25

@@ -7,13 +7,13 @@ import torch
 from torch import Tensor
 
 from ecg_gnn.evolve.canonical import Canonical, GridRule
-from ecg_gnn.evolve.memory import out_of_memory
 from ecg_gnn.evolve.streamed.best import Best
 from ecg_gnn.evolve.streamed.crowded import draw_crowded
 from ecg_gnn.evolve.streamed.finished import Finished, count_rows
 from ecg_gnn.evolve.streamed.layout import Layout
 from ecg_gnn.evolve.streamed.pieces import LocalPieces, Piece, Pieces, read_piece
 from ecg_gnn.evolve.streamed.rows import Rows
+from ecg_gnn.system.memory import out_of_memory
 
 
 def search_block(block: Piece, k: int, key: int, pieces: Pieces, tile: int) -> Tensor:

@@ -5,13 +5,13 @@ from collections.abc import Callable, Sequence
 import torch
 
 from ecg_gnn.evolve.canonical import GridRule
-from ecg_gnn.evolve.memory import out_of_memory
 from ecg_gnn.evolve.streamed.finished import Finished, Range, count_rows
 from ecg_gnn.evolve.streamed.layout import Layout
 from ecg_gnn.evolve.streamed.pieces import read_piece
 from ecg_gnn.evolve.streamed.ring import Ring, RingPieces
 from ecg_gnn.evolve.streamed.rows import Rows
 from ecg_gnn.evolve.streamed.search import search_block
+from ecg_gnn.system.memory import out_of_memory
 
 
 def search_sharded(

@@ -12,7 +12,7 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-from ecg_gnn.files import atomic_path, cache_folder
+from ecg_gnn.system.files import atomic_path, cache_folder
 
 # Fast maths lets the compiler vectorise exp and reductions. It is a flag of compiling
 # only: at linking it would switch off denormal numbers for the whole process.

@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor, nn
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.kernels import Adjacency, neighbour_sum
+from ecg_gnn.system.checks import InputError
 
 
 class AdjacencyLinear(nn.Module):

@@ -8,11 +8,11 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.kernels import Adjacency
 from ecg_gnn.nn.network import Network
 from ecg_gnn.nn.options import Option, Options
 from ecg_gnn.nn.parallel import GraphInput
+from ecg_gnn.system.checks import InputError
 
 _T = TypeVar("_T")
 

@@ -6,7 +6,6 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.kernels import Adjacency, neighbour_mean
 from ecg_gnn.nn.dropout import Dropout
 from ecg_gnn.nn.options import Option, Options
@@ -20,6 +19,7 @@ from ecg_gnn.nn.specialised.base import (
     as_logits,
     with_self_loops,
 )
+from ecg_gnn.system.checks import InputError
 
 _LEAST = 1e-3  # of the ridge, or nothing keeps the inverse in bounds
 

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.kernels import Adjacency, additive_attention, joint_linear
 from ecg_gnn.nn.dropout import Dropout
 from ecg_gnn.nn.gate import make_gate
@@ -17,6 +16,7 @@ from ecg_gnn.nn.options import Option, Options
 from ecg_gnn.nn.parallel import GraphInput
 from ecg_gnn.nn.specialised.base import Sizes, SpecialisedNet, Usual
 from ecg_gnn.nn.specialised.warm_up import warm_up
+from ecg_gnn.system.checks import InputError
 
 
 class Polynormer(SpecialisedNet):

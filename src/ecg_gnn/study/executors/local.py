@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Any, Self
 
-from ecg_gnn.checks import check_in_range
 from ecg_gnn.presets import pick_device
 from ecg_gnn.study.executors.protocol import Ending, Job, run_units_of
 from ecg_gnn.study.provenance import provenance
 from ecg_gnn.study.workers import WorkerPool
+from ecg_gnn.system.checks import check_in_range
 
 
 class LocalExecutor:

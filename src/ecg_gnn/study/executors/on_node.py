@@ -12,13 +12,13 @@ from ecg_gnn._version import NUMERICS, __version__
 from ecg_gnn.config import RunConfig
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.embed import EmbeddingCache
-from ecg_gnn.files import cache_folder
 from ecg_gnn.study.executors.protocol import run_units_of
 from ecg_gnn.study.identity import Task
 from ecg_gnn.study.outcomes import FailingRunner, Outcome
 from ecg_gnn.study.provenance import provenance
 from ecg_gnn.study.units import Unit
 from ecg_gnn.study.workers import WorkerPool
+from ecg_gnn.system.files import cache_folder
 
 
 @dataclass(frozen=True, kw_only=True)

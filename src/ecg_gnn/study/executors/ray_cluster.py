@@ -10,12 +10,17 @@ from dataclasses import dataclass, replace
 from types import ModuleType, TracebackType
 from typing import Any, Self
 
-from ecg_gnn.checks import InputError, MissingExtraError, check_choice, check_in_range
 from ecg_gnn.study.executors.on_node import NodeRunner, run_on_node
 from ecg_gnn.study.executors.protocol import Ending, Job
 from ecg_gnn.study.outcomes import Failed, Outcome
 from ecg_gnn.study.provenance import provenance
 from ecg_gnn.study.units import batched, most_together
+from ecg_gnn.system.checks import (
+    InputError,
+    MissingExtraError,
+    check_choice,
+    check_in_range,
+)
 
 _LOOK_SECONDS = 5.0
 _PATIENCE_SECONDS = 300.0

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ecg_gnn.checks import InputError, MissingExtraError
-from ecg_gnn.files import atomic_path
+from ecg_gnn.system.checks import InputError, MissingExtraError
+from ecg_gnn.system.files import atomic_path
 
 FORMATS = (".png", ".svg", ".pdf")
 # Okabe and Ito's colours, told apart by everybody; controls stay grey.

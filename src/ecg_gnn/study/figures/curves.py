@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.study.figures.bands import Band, bands
 from ecg_gnn.study.figures.canvas import COLOURS, draw, in_lines
 from ecg_gnn.study.selection import Cell, Selection, best_ecg
 from ecg_gnn.study.store import Store
+from ecg_gnn.system.checks import InputError
 
 Panel = list[tuple[Cell, Band]]
 

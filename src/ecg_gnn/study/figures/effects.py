@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.study.figures.canvas import COLOURS, draw, in_lines
 from ecg_gnn.study.paper_tables import make_table
 from ecg_gnn.study.paper_tables.document import Row
 from ecg_gnn.study.store import Store
+from ecg_gnn.system.checks import InputError
 
 _MARKERS = {"baseline": "o", "identity": "D"}
 

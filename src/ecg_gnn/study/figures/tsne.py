@@ -14,16 +14,16 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.nn import GCNConv
 
-from ecg_gnn.checks import InputError, MissingExtraError
 from ecg_gnn.config import RunConfig
 from ecg_gnn.data import GraphDataset, load_dataset
 from ecg_gnn.embedders import Workspace
-from ecg_gnn.seeds import derive_seed, seeded
 from ecg_gnn.study.figures.canvas import draw
 from ecg_gnn.study.graphs import shared_graph
 from ecg_gnn.study.run import prepare
 from ecg_gnn.study.store import Store, UnitRecord
 from ecg_gnn.study.tags import run_tags, tagged
+from ecg_gnn.system.checks import InputError, MissingExtraError
+from ecg_gnn.system.seeds import derive_seed, seeded
 
 Points = NDArray[np.float64]
 _WIDTH = 64

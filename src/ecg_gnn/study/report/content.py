@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from ecg_gnn._version import __version__
-from ecg_gnn.checks import InputError
 from ecg_gnn.study.evolved import MeasuredGraph, measured_graphs
 from ecg_gnn.study.figures.bands import Band, bands
 from ecg_gnn.study.paper_tables import TABLES, TableDocument, make_table
@@ -24,6 +23,7 @@ from ecg_gnn.study.report.summary import Answer, Verdict, answers, lede, verdict
 from ecg_gnn.study.selection import Cell, Selection, best_ecg
 from ecg_gnn.study.store import Failure, Store
 from ecg_gnn.study.table import STATISTICS
+from ecg_gnn.system.checks import InputError
 
 _HEADINGS = {
     "results": "Results",

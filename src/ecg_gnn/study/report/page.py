@@ -7,11 +7,11 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from ecg_gnn.checks import MissingExtraError
-from ecg_gnn.files import write_text
 from ecg_gnn.study.report.content import Content, gather
 from ecg_gnn.study.report.summary import VERDICTS
 from ecg_gnn.study.store import Store
+from ecg_gnn.system.checks import MissingExtraError
+from ecg_gnn.system.files import write_text
 
 _SCRIPTS = (
     *("dom", "tables", "plot", "effects", "curves", "homophily", "leaderboard"),

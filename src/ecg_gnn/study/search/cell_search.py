@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ecg_gnn.config import known
-from ecg_gnn.seeds import derive_seed
 from ecg_gnn.study.bind import describe
 from ecg_gnn.study.outcomes import Failed, Outcome
 from ecg_gnn.study.search.cell import SearchCell
@@ -16,6 +15,7 @@ from ecg_gnn.study.settings import Settings
 from ecg_gnn.study.store import StoreWriter
 from ecg_gnn.study.trials import pruned_mark, trial_mark
 from ecg_gnn.study.work import CellSummary, Counts, Piece, TrialEnded
+from ecg_gnn.system.seeds import derive_seed
 
 _ATTEMPTS = 10  # at something new, before the first point that is left is taken
 

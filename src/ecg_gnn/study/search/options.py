@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from ecg_gnn.checks import check_choice, check_in_range
 from ecg_gnn.study.search.tpe import require_optuna
+from ecg_gnn.system.checks import check_choice, check_in_range
 
 SAMPLERS = ("tpe",)
 

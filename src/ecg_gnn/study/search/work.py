@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.study.bind import Graphs
 from ecg_gnn.study.expand import Space
 from ecg_gnn.study.outcomes import Outcome
@@ -12,6 +11,7 @@ from ecg_gnn.study.search.options import Search
 from ecg_gnn.study.search.past import Past, known_trials
 from ecg_gnn.study.store import StoreWriter
 from ecg_gnn.study.work import CellSummary, Counts, Piece, TrialEnded
+from ecg_gnn.system.checks import InputError
 
 
 def search_cells(

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, TypeVar
 
-from ecg_gnn.checks import InputError, check_choice
 from ecg_gnn.study.statistics import STATISTICS, Statistics
 from ecg_gnn.study.store.rows import Configuration, Result
+from ecg_gnn.system.checks import InputError, check_choice
 
 _CHOICES = {
     "metric": ("accuracy", "roc_auc"),

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.study.store.reader import Store
 from ecg_gnn.study.store.schema import (
     TEXT_ENDING,
@@ -17,6 +16,7 @@ from ecg_gnn.study.store.schema import (
     uri_of,
 )
 from ecg_gnn.study.store.text_reader import read_records
+from ecg_gnn.system.checks import InputError
 
 _SAME = 1e-12
 _ANOTHER = (

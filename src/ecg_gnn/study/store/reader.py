@@ -8,7 +8,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from ecg_gnn.checks import InputError, check_choice
 from ecg_gnn.config import RunConfig
 from ecg_gnn.reading import first_line, read_json
 from ecg_gnn.study.store.checked import check_result, check_statistics, checked
@@ -24,6 +23,7 @@ from ecg_gnn.study.store.rows import (
 )
 from ecg_gnn.study.store.schema import TEXT_ENDING, open_existing
 from ecg_gnn.study.store.text_reader import read_records
+from ecg_gnn.system.checks import InputError, check_choice
 
 _OF_RECIPE = (
     "(:recipe IS NULL OR units.id IN (SELECT unit FROM members WHERE recipe = :recipe))"

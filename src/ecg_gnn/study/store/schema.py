@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from ecg_gnn.checks import InputError
+from ecg_gnn.system.checks import InputError
 
 SCHEMA_VERSION = 1
 TEXT_ENDING = ".jsonl"

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from ecg_gnn.checks import InputError, check_choice
 from ecg_gnn.config import RunConfig
 from ecg_gnn.study.statistics import STATISTICS, Statistics
 from ecg_gnn.study.store.checked import checked
 from ecg_gnn.study.store.curves import Curve, Curves, Places
 from ecg_gnn.study.store.rows import Configuration, DatasetInfo, Result
 from ecg_gnn.study.store.schema import insert_row, open_in_memory, transaction
+from ecg_gnn.system.checks import InputError, check_choice
 
 FORMAT = "ecg_gnn_records"
 COUNT = "units"

@@ -26,13 +26,13 @@ from typing import Any
 
 import numpy as np
 
-from ecg_gnn.checks import InputError, check_in_range
-from ecg_gnn.files import write_text
 from ecg_gnn.study.store.curves import Curve, Curves, known_steps, thinned
 from ecg_gnn.study.store.reader import Store
 from ecg_gnn.study.store.rows import Configuration, Failure, UnitRecord
 from ecg_gnn.study.store.schema import TEXT_ENDING
 from ecg_gnn.study.store.text_reader import COUNT, FORMAT, SERIES, VERSION
+from ecg_gnn.system.checks import InputError, check_in_range
+from ecg_gnn.system.files import write_text
 
 
 def write_records(store: Store, path: Path, *, curve_points: int = 25) -> int:

@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
-from ecg_gnn.checks import InputError
 from ecg_gnn.study.store.owner import BEAT_SECONDS, Owner
 from ecg_gnn.study.store.reader import Store
 from ecg_gnn.study.store.rows import Configuration, DatasetInfo, Result
 from ecg_gnn.study.store.schema import insert_row, open_or_create, transaction
+from ecg_gnn.system.checks import InputError
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,187 @@
+"""A model card: what the model is, what it was compared with, and on which data."""
+
+from typing import Any
+
+from ecg_gnn._version import __version__
+from ecg_gnn.config import RunConfig
+from ecg_gnn.inference.defaults import FitOptions
+from ecg_gnn.inference.evolved import is_cross_fitted
+from ecg_gnn.inference.model_folder import Model
+
+NAMES = {"none": "plain GNN (baseline)", "identity": "identity control (self-loops)"}
+
+_MOST_CLASSES = 20
+
+
+def model_card(model: Model, options: FitOptions) -> str:
+    """The card in Markdown."""
+    parts = [
+        "# Model card",
+        _what(model),
+        "## Scores",
+        _scores(model),
+        class_by_class(model),
+        f"{verdict(model)}\n\nProbabilities are calibrated by temperature "
+        f"({model.classifier.calibration.temperature:.2f}) on the validation nodes. "
+        "The test nodes were used for this table only.",
+        "## Data",
+        _data(model),
+        "## Settings",
+        _settings(model, options),
+        "## Use",
+        "Predict with `ecg-gnn predict FOLDER --nodes nodes.csv --edges edges.csv "
+        "--out predictions.csv`. New nodes need the same columns; their neighbours in "
+        "the evolved graph are found among the nodes the model was fitted on.",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def verdict(model: Model) -> str:
+    """Whether the evolved graph helped beyond the two controls, in one sentence."""
+    chosen = model.classifier.embedding
+    if chosen in NAMES:
+        return "The model has no evolved graph."
+    scores = {name: found["val"]["score"] for name, found in model.metrics.items()}
+    rivals = {name: scores[name] for name in NAMES}
+    best = max(rivals, key=lambda name: rivals[name])
+    gain = 100 * (scores[chosen] - rivals[best])
+    if gain > 0:
+        return (
+            f"On the validation nodes the evolved graph is {gain:.1f} points above the "
+            f"better of its controls ({NAMES[best]}); one split says little more."
+        )
+    place = "level with" if gain == 0 else f"{-gain:.1f} points below"
+    instead = ""
+    if scores["none"] >= scores[chosen]:
+        instead = " (`--embedding none` fits the plain GNN instead)"
+    return (
+        f"On the validation nodes the evolved graph is {place} the {NAMES[best]}: it "
+        f"may not help on this graph{instead}."
+    )
+
+
+def class_by_class(model: Model) -> str:
+    """How many of every class's test nodes are found: one score hides rare classes."""
+    test = model.metrics[model.classifier.embedding]["test"]
+    counts = zip(
+        model.classes, test["found_by_class"], test["nodes_by_class"], strict=True
+    )
+    parts = [f"{name} {found} of {count}" for name, found, count in counts if count]
+    shown, rest = parts[:_MOST_CLASSES], len(parts) - _MOST_CLASSES
+    more = f" and {rest} more classes" if rest > 0 else ""
+    return f"Test nodes found, class by class: {', '.join(shown)}{more}."
+
+
+def _what(model: Model) -> str:
+    fitted = model.classifier
+    network, k = fitted.config.model, fitted.config.evolve.k
+    graphs = "on the graph alone"
+    if fitted.evolved is not None:
+        graphs = (
+            f"on the graph and on one evolved from {fitted.embedding} embeddings "
+            f"(k = {k}) side by side, the method of Deac and Tang"
+        )
+    return (
+        f"A {network.name.upper()} of {network.layers} layers, {network.hidden} wide, "
+        f"that predicts `{model.columns.get('label', 'label')}` "
+        f"({', '.join(model.classes[:20])}) for nodes of a graph, {graphs}. "
+        f"Made by ecg-gnn {__version__}."
+    )
+
+
+def score_rows(model: Model) -> tuple[list[str], list[list[str]]]:
+    """The table of scores: the model, then its controls."""
+    metric = model.dataset.metric.replace("_", " ")
+    shown = {"score": f"test {metric}", "accuracy": "test accuracy"}
+    shown |= {"log_loss": "log loss", "calibration_error": "calibration error"}
+    if model.dataset.metric == "accuracy":
+        del shown["accuracy"]
+    rows = [
+        [
+            _row_name(model, name),
+            *(f"{found['test'][key]:.4f}" for key in shown),
+            f"{found['val']['score']:.4f}",
+        ]
+        for name, found in model.metrics.items()
+    ]
+    return ["variant", *shown.values(), f"validation {metric}"], rows
+
+
+def _row_name(model: Model, variant: str) -> str:
+    """A variant with those options past the paper that it reads."""
+    config, name = model.classifier.config, NAMES.get(variant, f"ECG ({variant})")
+    if is_cross_fitted(variant, config):
+        name += ", cross-fitted"
+        if config.embed.cross_fit_models != "own":
+            name += ", by all models"
+    if variant != "none" and config.model.evolved_layers != "all":
+        name += ", in the last layer"
+    if variant != "none" and config.model.gate != "none":
+        name += ", gated"
+    return name + (" + labels" if config.train.label_input else "")
+
+
+def _scores(model: Model) -> str:
+    header, rows = score_rows(model)
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _data(model: Model) -> str:
+    data, dataset = model.data, model.dataset
+    direction = "directed" if dataset.directed else "undirected"
+    masks = (dataset.train_masks, dataset.val_masks, dataset.test_masks)
+    train, val, test = (int(mask.sum()) for mask in masks)
+    lines = [
+        f"- {dataset.num_nodes:,} nodes ({dataset.num_unlabelled:,} without a class), "
+        f"{dataset.num_edges:,} {direction} edges, {dataset.num_features:,} features",
+        f"- trained on {train:,} nodes, chosen on {val:,}, tested on {test:,}",
+        f"- sha256 of the graph: `{dataset.sha256}`",
+    ]
+    for key in ("classes", "homophily", "columns", "columns_left_out", "imbalance"):
+        if data.get(key):
+            lines.append(f"- {key.replace('_', ' ')}: {_plain(data[key])}")
+    return "\n".join(lines)
+
+
+def _settings(model: Model, options: FitOptions) -> str:
+    config = model.classifier.config
+    weights = model.classifier.calibration.weights
+    return (
+        f"Split {options.split}, seed {config.seed}, {config.train.steps} steps at "
+        f"{config.train.lr}, the best by validation score kept; classes weighed in "
+        f"training: {'no' if weights is None else 'yes, and taken back afterwards'}."
+        f"{_past_the_paper(config)}"
+    )
+
+
+def _past_the_paper(config: RunConfig) -> str:
+    """Options that go past the paper, each with what it means for predictions."""
+    crossed = is_cross_fitted(config.embed.names[0], config)
+    of_evolved_graphs = {
+        "The weak classifier is cross-fitted: a node's neighbours are found by a model "
+        "that was not trained on its class.": crossed,
+        "Those of nodes that do not train are found by all of these models, and those "
+        "of new nodes by the first.": crossed
+        and config.embed.cross_fit_models == "all",
+        f"Neighbours were found by an approximate index ({config.evolve.knn}); those "
+        "of new nodes are found exactly.": config.evolve.knn in ("ivf", "hnsw"),
+        "The last layer alone reads the evolved graph.": (
+            config.model.evolved_layers != "all"
+        ),
+        "A gate weighs the graphs node by node.": config.model.gate != "none",
+    }
+    told = of_evolved_graphs if config.embed.names != ("none",) else {}
+    told |= {
+        "Classes of the training nodes are input, so predictions are transductive: a "
+        "training node knows its own.": config.train.label_input > 0,
+    }
+    return "".join(f" {sentence}" for sentence, holds in told.items() if holds)
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_plain(part)}" for key, part in value.items())
+    if isinstance(value, float):
+        return f"{value:.3f}"
+    return "undefined" if value is None else str(value)

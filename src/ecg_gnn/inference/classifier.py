@@ -1,0 +1,244 @@
+"""The three steps fitted on one graph, ready for nodes that come later."""
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from torch import Tensor
+from torch_geometric.data import Data
+
+from ecg_gnn.config import RunConfig, known
+from ecg_gnn.data import GraphDataset, Split
+from ecg_gnn.embedders import Workspace, train_config
+from ecg_gnn.inference.calibration import Calibration, fit_temperature
+from ecg_gnn.inference.embedding import EMBEDDINGS, StoredEmbedder
+from ecg_gnn.inference.evolved import fit_evolved
+from ecg_gnn.inference.neighbours import edges_to_new
+from ecg_gnn.kernels import Adjacency, using_engine
+from ecg_gnn.nn import Network, build_network, model_names
+from ecg_gnn.pipeline import label_input, prepare_graphs
+from ecg_gnn.system.checks import check_choice
+from ecg_gnn.system.seeds import derive_seed, seeded
+from ecg_gnn.train import Task, Training, TrainResult, train_together
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class GraphClassifier:
+    """A trained network with its graph, its evolved graph and its index of embeddings.
+
+    Attributes:
+        config: Resolved settings.
+        embedding: The weak classifier, ``none`` or ``identity``.
+        num_classes: Number of classes.
+        x: Features of the stored nodes.
+        edge_index: Edges among them.
+        z: Their embeddings, the index in which new nodes find neighbours.
+        evolved: The evolved graph; None without one.
+        embedder: Embeds new nodes.
+        labels: Labels of training nodes, where they are input. ``[N, C]``
+        network: On the CPU in float64.
+        calibration: Makes probabilities of logits.
+    """
+
+    config: RunConfig
+    embedding: str
+    num_classes: int
+    x: Tensor
+    edge_index: Tensor
+    z: Tensor | None
+    evolved: Tensor | None
+    embedder: StoredEmbedder | None
+    network: Network
+    labels: Tensor | None = None
+    calibration: Calibration = field(default_factory=Calibration)
+
+    @torch.no_grad()
+    def logits(
+        self, new_x: Tensor | None = None, new_edges: Tensor | None = None
+    ) -> Tensor:
+        """Logits of all stored nodes, then of the new ones.
+
+        Args:
+            new_x: Features of nodes to add, ``[M, F]``.
+            new_edges: Edges to add, new nodes numbered after the stored ones.
+        """
+        x, edges, evolved = self.x.double(), self.edge_index, self.evolved
+        if new_x is not None and new_x.size(0):
+            x = torch.cat([x, new_x.double()])
+            if new_edges is not None:
+                edges = torch.cat([edges, new_edges], dim=1)
+            if evolved is not None:
+                evolved = torch.cat([evolved, self._evolve(x, edges)], dim=1)
+        data = Data(x=x, edge_index=edges)
+        graphs = prepare_graphs(data, [] if evolved is None else [evolved], self.config)
+        if self.evolved is not None:
+            _keep_out_degrees(graphs[1].adjacency, self.evolved, self.x.size(0))
+        with using_engine(self.config.engine):
+            found: Tensor = self.network(self._with_labels(x), graphs)
+        return found
+
+    def _with_labels(self, x: Tensor) -> Tensor:
+        """Features, and labels of training nodes where these are input, too."""
+        if self.labels is None:
+            return x
+        num_new = x.size(0) - self.labels.size(0)
+        return torch.cat([x, F.pad(self.labels.to(x), (0, 0, 0, num_new))], dim=1)
+
+    def probabilities(
+        self, new_x: Tensor | None = None, new_edges: Tensor | None = None
+    ) -> NDArray[np.float64]:
+        """Calibrated probabilities, ``[N + M, C]``."""
+        return self.calibration.probabilities(self.logits(new_x, new_edges))
+
+    def _evolve(self, x: Tensor, edges: Tensor) -> Tensor:
+        """Evolved edges into the rows of ``x`` after the stored ones."""
+        num_stored = self.x.size(0)
+        if self.embedder is None or self.z is None:  # the identity control
+            numbers = torch.arange(num_stored, x.size(0))
+            return torch.stack([numbers, numbers])
+        with using_engine(self.config.engine):
+            z = self.embedder.embed(x, edges)
+        return edges_to_new(z[num_stored:], self.z, self.config.evolve)
+
+
+def _keep_out_degrees(adjacency: Adjacency, evolved: Tensor, num_stored: int) -> None:
+    """Let stored nodes weigh as they did in training, however many nodes come.
+
+    Otherwise edges into one new node would change what its neighbours send to another.
+    """
+    degree = adjacency.by_source.counts(None).clone()
+    degree[:num_stored] = evolved[0].bincount(minlength=num_stored)
+    vars(adjacency)["out_degree"] = degree  # a cached property: read, not counted
+
+
+def fit_classifier(
+    dataset: GraphDataset,
+    split: Split,
+    config: RunConfig,
+    embedding: str,
+    *,
+    class_weights: Tensor | None = None,
+    workspace: Workspace | None = None,
+    checkpoint: Path | None = None,
+) -> tuple[GraphClassifier, TrainResult]:
+    """Embed, evolve and train on one split; calibrate on its validation nodes.
+
+    Args:
+        dataset: The graph; classes of nodes outside the split are never read.
+        split: Which nodes train, choose and (if any) test.
+        config: Resolved settings.
+        embedding: The weak classifier, ``none`` or ``identity``.
+        class_weights: How much each class counts in the loss, ``[C]``.
+        workspace: Progress.
+        checkpoint: Where to keep the state, to resume after a kill.
+    """
+    check_choice("embedding", embedding, [*EMBEDDINGS, "identity"])
+    check_choice("model", config.model.name, model_names(config.model.backbone))
+    workspace = workspace or Workspace()
+    embedder, z, evolved = fit_evolved(dataset, split, config, embedding, workspace)
+    training = _training(dataset, split, evolved, config, class_weights, checkpoint)
+    with using_engine(config.engine):
+        (result,) = train_together([training], progress=workspace.progress("training"))
+    fitted = GraphClassifier(
+        config=config,
+        embedding=embedding,
+        num_classes=dataset.num_classes,
+        x=dataset.x,
+        edge_index=dataset.edge_index,
+        z=z,
+        evolved=evolved,
+        embedder=embedder,
+        labels=label_columns(config, dataset, split),
+        network=training.network.cpu().double().eval(),
+    )
+    return calibrate(fitted, dataset, split, class_weights), result
+
+
+def calibrate(
+    fitted: GraphClassifier,
+    dataset: GraphDataset,
+    split: Split,
+    class_weights: Tensor | None,
+) -> GraphClassifier:
+    """Fit the temperature on the validation nodes."""
+    weights = None if class_weights is None else tuple(class_weights.tolist())
+    val = split.val_mask
+    found = fit_temperature(fitted.logits()[val], dataset.y[val], weights)
+    return replace(fitted, calibration=found)
+
+
+def balanced_weights(y: Tensor, num_classes: int) -> Tensor:
+    """Weights under which every class that occurs counts the same in total, ``[C]``."""
+    counts = y.bincount(minlength=num_classes).clamp_min(1)
+    return (y.numel() / (num_classes * counts)).float()
+
+
+def _training(
+    dataset: GraphDataset,
+    split: Split,
+    evolved: Tensor | None,
+    config: RunConfig,
+    class_weights: Tensor | None,
+    checkpoint: Path | None,
+) -> Training:
+    graphs = [] if evolved is None else [evolved]
+    device = torch.device(config.device)
+    seed = derive_seed(config.seed, "classify", split.index)
+    test = split.test_mask.nonzero()[:, 0]
+    task = Task(
+        x=dataset.x,
+        y=dataset.y,
+        graphs=prepare_graphs(dataset.data(), graphs, config),
+        train_index=split.train_mask.nonzero()[:, 0],
+        val_index=split.val_mask.nonzero()[:, 0],
+        test_index=test if test.numel() else None,
+        metric=dataset.metric,
+        class_weights=class_weights,
+        labels=label_input(config, dataset.num_classes),
+    )
+    with seeded(seed, "initialisation"):
+        network = make_network(
+            config, dataset.num_features, dataset.num_classes, 1 + len(graphs)
+        )
+    return Training(
+        network.to(device),
+        task.to(device),
+        train_config(config, config.train.steps, config.train.lr),
+        seed=seed,
+        checkpoint=checkpoint,
+    )
+
+
+def label_columns(
+    config: RunConfig, dataset: GraphDataset, split: Split
+) -> Tensor | None:
+    """A column per class with the labels of the training nodes, if they are input."""
+    if not config.train.label_input:
+        return None
+    known_labels = dataset.y.masked_fill(~split.train_mask, -1)
+    classes = torch.arange(dataset.num_classes)
+    return (known_labels[:, None] == classes).float()
+
+
+def make_network(
+    config: RunConfig, in_channels: int, num_classes: int, num_graphs: int
+) -> Network:
+    """The network that settings name, untrained."""
+    model = config.model
+    columns = num_classes if config.train.label_input else 0
+    return build_network(
+        backbone=model.backbone,
+        model=model.name,
+        in_channels=in_channels + columns,
+        hidden_channels=known(model.hidden),
+        num_classes=num_classes,
+        num_layers=known(model.layers),
+        num_graphs=num_graphs,
+        dropout=model.dropout,
+        norm=model.norm,
+        gate=model.gate,
+        evolved_layers=model.evolved_layers,
+    )

@@ -1,0 +1,218 @@
+"""A fitted classifier in a folder: weights, index, and what JSON says about them."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.torch import save_file
+from torch import Tensor
+
+from ecg_gnn.config import RunConfig, known
+from ecg_gnn.data import GraphDataset
+from ecg_gnn.data.folder import entry, read_folder_arrays, write_arrays
+from ecg_gnn.data.validate import AnyArray, check_edges
+from ecg_gnn.inference.calibration import Calibration
+from ecg_gnn.inference.classifier import GraphClassifier, label_columns, make_network
+from ecg_gnn.inference.embedding import (
+    EMBEDDINGS,
+    StoredEmbedder,
+    below,
+    load_weights,
+    restore_embedder,
+)
+from ecg_gnn.kernels import using_engine
+from ecg_gnn.nn import model_names
+from ecg_gnn.reading import refusing
+from ecg_gnn.reading.tensors import read_safetensors
+from ecg_gnn.system.checks import InputError, check_choice, check_in_range
+from ecg_gnn.system.files import sha256_of_file
+
+WEIGHTS, INDEX = "weights.safetensors", "index.npz"
+
+
+def write_classifier(folder: Path, fitted: GraphClassifier) -> dict[str, Any]:
+    """Write weights and index; returns what JSON must say to read them again."""
+    tensors = {f"network.{k}": v for k, v in fitted.network.state_dict().items()}
+    if fitted.embedder is not None:
+        kept = fitted.embedder.tensors()
+        tensors |= {f"embedder.{key}": tensor for key, tensor in kept.items()}
+    save_file(
+        {key: _single(tensor) for key, tensor in tensors.items()}, folder / WEIGHTS
+    )
+    arrays: dict[str, AnyArray] = {}
+    if fitted.evolved is not None:
+        arrays["evolved_edges"] = fitted.evolved.t().contiguous().numpy()
+    if fitted.z is not None:
+        arrays["embeddings"] = fitted.z.float().numpy()
+    write_arrays(folder / INDEX, arrays)
+    weights = fitted.calibration.weights
+    return {
+        "sha256": sha256_of_file(folder / WEIGHTS),
+        "embedding": fitted.embedding,
+        "config": fitted.config.to_dict(),
+        "temperature": fitted.calibration.temperature,
+        "class_weights": None if weights is None else list(weights),
+    }
+
+
+def read_classifier(
+    path: Path, described: Mapping[str, Any], dataset: GraphDataset
+) -> GraphClassifier:
+    """Read what ``write_classifier`` wrote, for the graph it was fitted on."""
+    config = _config(path, described, dataset.num_nodes)
+    embedding = entry(described, "embedding", str, path)
+    check_choice("embedding", embedding, [*EMBEDDINGS, "identity"])
+    has_index = embedding not in ("none", "identity")
+    needed = ["embeddings"] * has_index + ["evolved_edges"] * (embedding != "none")
+    arrays = read_folder_arrays(path / INDEX, needed)
+    _check_sha256(path / WEIGHTS, described.get("sha256"))
+    tensors = _weights(path / WEIGHTS, config)
+    embedder = None
+    # "meta": settings that ask for absurd sizes are refused before memory is taken.
+    with (
+        refusing(str(path / WEIGHTS), "the weights of the settings"),
+        torch.device("meta"),
+    ):
+        network = make_network(
+            config,
+            dataset.num_features,
+            dataset.num_classes,
+            1 if embedding == "none" else 2,
+        )
+        load_weights(network, below(tensors, "network"))
+        if has_index:
+            kept = below(tensors, "embedder")
+            embedder = restore_embedder(embedding, kept, config, dataset.num_features)
+    z = _index(path, arrays, dataset)
+    _check_width(path, embedder, z, dataset, config)
+    return GraphClassifier(
+        config=config,
+        embedding=embedding,
+        num_classes=dataset.num_classes,
+        x=dataset.x,
+        edge_index=dataset.edge_index,
+        z=z,
+        evolved=_evolved(path, arrays, dataset),
+        embedder=embedder,
+        labels=label_columns(config, dataset, dataset.split(0)),
+        network=network.double().eval(),
+        calibration=_calibration(path, described, dataset.num_classes),
+    )
+
+
+def _config(path: Path, described: Mapping[str, Any], num_nodes: int) -> RunConfig:
+    """Settings as a fit writes them: none is left to a preset."""
+    given = entry(described, "config", dict, path)
+    try:
+        config = RunConfig.from_dict({**given, "device": "cpu"})
+        names = model_names(config.model.backbone)
+        check_choice("model.name", config.model.name, names)
+    except InputError as error:
+        raise InputError(
+            f"{path}: the settings must be of this version of ecg-gnn ({error})"
+        ) from None
+    for name, value in {
+        "model.hidden": config.model.hidden,
+        "model.layers": config.model.layers,
+        "model.drop_edge": config.model.drop_edge,
+        "embed.hidden": config.embed.hidden,
+        "embed.layers": config.embed.layers,
+        "evolve.k": config.evolve.k,
+    }.items():
+        if value is None:
+            raise InputError(f"{path}: the settings must have {name!r} (got none)")
+    check_in_range(f"evolve.k of {path}", known(config.evolve.k), 1, num_nodes)
+    return config
+
+
+def _check_sha256(path: Path, expected: Any) -> None:
+    """Refuse weights that have changed; folders of before have no checksum."""
+    if not path.is_file():
+        raise InputError(f"{path}: must be there (the folder is incomplete)")
+    if expected is not None and (found := sha256_of_file(path)) != expected:
+        raise InputError(
+            f"{path}: must be as it was written, with the sha256 {expected!r:.70} (got "
+            f"{found})"
+        )
+
+
+def _weights(path: Path, config: RunConfig) -> dict[str, Tensor]:
+    """The tensors of a file, all finite, and enough of them for the settings."""
+    tensors = read_safetensors(path)
+    for name, tensor in tensors.items():
+        if not tensor.isfinite().all():
+            raise InputError(f"{path}: {name!r} must be finite numbers")
+    for layers in (config.model.layers, config.embed.layers):
+        if known(layers) > len(tensors):  # a layer has one tensor at least
+            raise InputError(
+                f"{path}: must have the weights of {layers} layers (got "
+                f"{len(tensors)} tensors)"
+            )
+    return tensors
+
+
+def _check_width(
+    path: Path,
+    embedder: StoredEmbedder | None,
+    z: Tensor | None,
+    dataset: GraphDataset,
+    config: RunConfig,
+) -> None:
+    """Refuse an index that new nodes could not be compared with."""
+    if embedder is None or z is None:
+        return
+    with (
+        refusing(str(path / WEIGHTS), "the weights of the embedder"),
+        using_engine(config.engine),
+    ):
+        none = torch.empty(2, 0, dtype=torch.long)
+        width = embedder.embed(dataset.x[:1], none).size(1)
+    if z.size(1) != width:
+        raise InputError(
+            f"{path / INDEX}: 'embeddings' must be [N, {width}], as the embedder makes "
+            f"them (got {list(z.shape)})"
+        )
+
+
+def _index(
+    path: Path, arrays: Mapping[str, AnyArray], dataset: GraphDataset
+) -> Tensor | None:
+    z = arrays.get("embeddings")
+    if z is None:
+        return None
+    fits = z.ndim == 2 and len(z) == dataset.num_nodes and z.dtype.kind == "f"
+    if not fits or not np.isfinite(z).all():
+        raise InputError(f"{path / INDEX}: 'embeddings' must be finite numbers [N, D]")
+    return torch.from_numpy(z)
+
+
+def _evolved(
+    path: Path, arrays: Mapping[str, AnyArray], dataset: GraphDataset
+) -> Tensor | None:
+    pairs = arrays.get("evolved_edges")
+    if pairs is None:
+        return None
+    checked = check_edges(str(path / INDEX), pairs, dataset.num_nodes)
+    return torch.from_numpy(checked).t().contiguous()
+
+
+def _calibration(
+    path: Path, described: Mapping[str, Any], num_classes: int
+) -> Calibration:
+    temperature = entry(described, "temperature", float, path)
+    check_in_range("temperature", temperature, 1e-6, 1e6)
+    weights = described.get("class_weights")
+    if weights is None:
+        return Calibration(temperature)
+    numbers = isinstance(weights, list) and len(weights) == num_classes
+    if not numbers or not all(isinstance(w, float) and 0 < w < 1e30 for w in weights):
+        raise InputError(f"{path}: 'class_weights' must be {num_classes} numbers")
+    return Calibration(temperature, tuple(weights))
+
+
+def _single(tensor: Tensor) -> Tensor:
+    """As it was trained: float64 only serves predictions."""
+    plain = tensor.detach().cpu().contiguous().clone()
+    return plain.float() if plain.is_floating_point() else plain

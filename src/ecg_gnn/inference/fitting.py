@@ -1,0 +1,191 @@
+"""Fit a model on one's own graph, with its controls, and keep it in a folder."""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from sklearn.metrics import log_loss, roc_auc_score
+from torch import Tensor
+
+from ecg_gnn._version import NUMERICS
+from ecg_gnn.config import RunConfig
+from ecg_gnn.data import GraphDataset
+from ecg_gnn.data.folder import read_manifest
+from ecg_gnn.embedders import Workspace
+from ecg_gnn.inference.calibration import calibration_error
+from ecg_gnn.inference.card import model_card
+from ecg_gnn.inference.classifier import (
+    GraphClassifier,
+    balanced_weights,
+    fit_classifier,
+)
+from ecg_gnn.inference.classifier_folder import read_classifier, write_classifier
+from ecg_gnn.inference.defaults import FitOptions, choose_settings, wants_balance
+from ecg_gnn.inference.embedding import EMBEDDINGS
+from ecg_gnn.inference.model_folder import Model, write_model
+from ecg_gnn.nn import model_names
+from ecg_gnn.presets import resolve
+from ecg_gnn.system.checks import InputError, check_choice
+from ecg_gnn.system.files import atomic_folder, made_folder, write_json
+from ecg_gnn.tabular.graph import OwnGraph, check_free, writing
+
+Progress = Callable[[str, str], Callable[[int, int, float], None]]
+"""Starts a display of one piece of work, by a title and a name."""
+
+_STAGE, _STAGE_FORMAT, _STAGE_VERSION = "stage.json", "ecg-gnn stage", 1
+
+
+def fit_model(
+    graph: OwnGraph,
+    options: FitOptions,
+    out: Path,
+    *,
+    progress: Progress | None = None,
+) -> Model:
+    """Fit the model and its controls, and write the model folder.
+
+    What is finished is kept beside the folder until it is written: the same call goes
+    on after an interruption.
+
+    Args:
+        graph: What to learn.
+        options: How; None is chosen by the graph.
+        out: The folder to write.
+        progress: Told how it goes.
+
+    Examples:
+        >>> from ecg_gnn.inference import FitOptions
+        >>> from ecg_gnn.tabular import load_own_graph
+        >>> graph = load_own_graph("csbm:nodes=60")
+        >>> model = fit_model(graph, FitOptions(steps=2), Path("model"))
+        >>> list(model.metrics)  # the model, the plain network, the control
+        ['mlp', 'none', 'identity']
+    """
+    check_free(out)
+    check_choice("embedding", options.embedding, EMBEDDINGS)
+    dataset = _one_split(graph.dataset, options.split)
+    settings = choose_settings(graph.dataset, options)
+    # Others (linkx, say) have a weight per node, and none for a new one.
+    check_choice("model", settings.model.name, model_names(settings.model.backbone))
+    config = resolve(replace(settings, splits=(0,)), dataset)
+    weights = None
+    if wants_balance(graph.dataset, options):
+        train = dataset.y[dataset.train_masks[0]]
+        weights = balanced_weights(train, dataset.num_classes)
+    work = out.parent / f".{out.name}.fit"
+    fitter = _Fitter(dataset, config, weights, work, progress)
+    names = dict.fromkeys([options.embedding, "none", "identity"])
+    with writing(out), made_folder(work):
+        fitted = {name: fitter.fit(name) for name in names}
+        model = Model(
+            classifier=fitted[options.embedding],
+            dataset=dataset,
+            ids=graph.ids,
+            classes=graph.classes,
+            columns=graph.columns,
+            features=graph.features,
+            metrics={name: evaluate(one, dataset) for name, one in fitted.items()},
+            data=graph.report,
+        )
+        with atomic_folder(out) as folder:
+            write_model(folder, model, model_card(model, options))
+    shutil.rmtree(work, ignore_errors=True)
+    return model
+
+
+@dataclass(frozen=True, eq=False)
+class _Fitter:
+    """Fits variants one by one; a finished one is read again and not fitted twice."""
+
+    dataset: GraphDataset
+    config: RunConfig
+    weights: Tensor | None
+    work: Path
+    progress: Progress | None
+
+    def fit(self, name: str) -> GraphClassifier:
+        stage = self.work / f"{name}-{self._key(name)}"
+        if (found := self._finished(stage)) is not None:
+            return found
+        fitted, _ = fit_classifier(
+            self.dataset,
+            self.dataset.split(0),
+            self.config,
+            name,
+            class_weights=self.weights,
+            workspace=self._workspace(name),
+            checkpoint=stage.with_suffix(".safetensors"),
+        )
+        with atomic_folder(stage) as folder:
+            described = write_classifier(folder, fitted)
+            header = {"format": _STAGE_FORMAT, "version": _STAGE_VERSION}
+            write_json(folder / _STAGE, {**header, "classifier": described})
+        return fitted
+
+    def _finished(self, stage: Path) -> GraphClassifier | None:
+        if not stage.is_dir():
+            return None
+        try:
+            found = read_manifest(stage / _STAGE, _STAGE_FORMAT, _STAGE_VERSION)
+            read = read_classifier(stage, found["classifier"], self.dataset)
+        except (InputError, KeyError):  # not ours, or half of it: fit anew
+            shutil.rmtree(stage, ignore_errors=True)
+            return None
+        return replace(read, config=self.config)
+
+    def _key(self, name: str) -> str:
+        weights = None if self.weights is None else self.weights.tolist()
+        parts = [
+            NUMERICS,
+            name,
+            self.config.to_dict(),
+            weights,
+            self.dataset.sha256,
+            hashlib.sha256(self.dataset.train_masks.numpy().tobytes()).hexdigest(),
+        ]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+
+    def _workspace(self, name: str) -> Workspace:
+        start = self.progress
+        if start is None:
+            return Workspace()
+        return Workspace(progress=lambda work: start(name, work))
+
+
+def evaluate(fitted: GraphClassifier, dataset: GraphDataset) -> dict[str, Any]:
+    """Scores on the validation and test nodes, probabilities included."""
+    proba = fitted.probabilities()
+    found: dict[str, Any] = {"metric": dataset.metric}
+    for part, masks in (("val", dataset.val_masks), ("test", dataset.test_masks)):
+        rows, y = proba[masks[0].numpy()], dataset.y[masks[0]]
+        right = torch.from_numpy(rows.argmax(axis=1)) == y
+        accuracy = float(right.float().mean())
+        score = accuracy
+        if dataset.metric == "roc_auc":
+            score = float(roc_auc_score(y.numpy(), rows[:, 1]))
+        found[part] = {
+            "score": score,
+            "accuracy": accuracy,
+            "log_loss": float(log_loss(y, rows, labels=range(dataset.num_classes))),
+            "calibration_error": calibration_error(rows, y),
+            "nodes": len(y),
+            "nodes_by_class": y.bincount(minlength=dataset.num_classes).tolist(),
+            "found_by_class": y[right].bincount(minlength=dataset.num_classes).tolist(),
+        }
+    return found
+
+
+def _one_split(dataset: GraphDataset, index: int) -> GraphDataset:
+    """The same graph with one of its splits only."""
+    split = dataset.split(index)
+    return replace(
+        dataset,
+        train_masks=split.train_mask[None],
+        val_masks=split.val_mask[None],
+        test_masks=split.test_mask[None],
+    )

@@ -1,0 +1,225 @@
+"""What the estimator is given, brought into the one form that training knows."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch_geometric.data import Data
+
+from ecg_gnn.data import GraphDataset
+from ecg_gnn.data.dataset import canonical_edge_index
+from ecg_gnn.data.validate import (
+    UNLABELLED,
+    Metric,
+    check_edges,
+    check_features,
+)
+from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.seeds import derive_seed
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Labelled:
+    """A graph, and the classes of some of its nodes.
+
+    Attributes:
+        x: Features, float32 ``[N, F]``.
+        edge_index: Edges, sorted, each once.
+        classes: The classes, sorted.
+        codes: The number of each node's class, -1 where it must not be known.
+        val_mask: Nodes to choose on; None to set some aside.
+    """
+
+    x: Tensor
+    edge_index: Tensor
+    classes: Array
+    codes: NDArray[np.int64]
+    val_mask: NDArray[np.bool_] | None = None
+
+    def dataset(self, validation_fraction: float, seed: int) -> GraphDataset:
+        """With one split, whose test part is empty."""
+        if len(self.classes) < 2:
+            raise InputError(
+                "'y' must have at least 2 classes: a classifier cannot learn one class "
+                f"(got {self.classes.tolist()})"
+            )
+        val = self.val_mask
+        if val is None:
+            val = _set_aside(self.codes, validation_fraction, seed)
+        val = val & (self.codes >= 0)
+        train = (self.codes >= 0) & ~val
+        if not val.any():  # too few nodes to spare any
+            val = train
+        two = len(self.classes) == 2 and len(np.unique(self.codes[val])) == 2
+        metric: Metric = "roc_auc" if two else "accuracy"
+        return GraphDataset(
+            name="data",
+            x=self.x,
+            y=torch.from_numpy(self.codes),
+            edge_index=self.edge_index,
+            num_classes=len(self.classes),
+            metric=metric,
+            train_masks=torch.from_numpy(train[None]),
+            val_masks=torch.from_numpy(val[None]),
+            test_masks=torch.zeros(1, len(train), dtype=torch.bool),
+            directed=True,  # edges are as they are to be read
+            sha256="",
+        )
+
+
+def validated(estimator: Any, X: Any, y: Any = None, *, reset: bool) -> Any:
+    """Scikit-learn's own checks of a matrix and its targets."""
+    options: dict[str, Any] = {"reset": reset, "dtype": np.float64}
+    if y is not None:
+        options |= {"y": y, "ensure_min_samples": 2}
+    try:
+        from sklearn.utils.validation import validate_data
+    except ImportError:  # scikit-learn before 1.6
+        return estimator._validate_data(X, **options)
+    return validate_data(estimator, X, **options)
+
+
+def read_arrays(rows: Array, y: Array, edge_index: Tensor) -> Labelled:
+    """A feature matrix whose rows all have a class."""
+    classes, codes = np.unique(y, return_inverse=True)
+    x = check_features("X", rows)
+    return Labelled(
+        x=torch.from_numpy(x),
+        edge_index=edge_index,
+        classes=classes,
+        codes=codes.astype(np.int64),
+    )
+
+
+def as_data(graph: Any) -> Data:
+    """A graph to take nodes of, as PyG has it."""
+    if isinstance(graph, GraphDataset):
+        return graph.data()
+    if not isinstance(graph, Data):
+        raise InputError(
+            "'graph' must be a PyG Data, or what load_dataset returns (got "
+            f"{type(graph).__name__})"
+        )
+    return graph
+
+
+def read_graph(data: Data, numbers: Array | None, y: Array | None) -> Labelled:
+    """A graph, with the classes of given nodes or with those that its masks show."""
+    x, edge_index = read_data(data, None)
+    num_nodes, val = x.size(0), None
+    if numbers is None or y is None:
+        numbers, val = _shown(data, num_nodes)
+        y = data.y.cpu().numpy().reshape(-1)[numbers]
+    if y.shape != numbers.shape:
+        raise InputError(f"'y' must be [{len(numbers)}] (got {list(y.shape)})")
+    _check_labelled(data, numbers, y)
+    classes, codes = np.unique(y, return_inverse=True)
+    whole = np.full(num_nodes, UNLABELLED, dtype=np.int64)
+    whole[numbers] = codes
+    return Labelled(
+        x=x, edge_index=edge_index, classes=classes, codes=whole, val_mask=val
+    )
+
+
+def _check_labelled(data: Data, numbers: Array, y: Array) -> None:
+    """Refuse -1 where that is how the graph itself marks nodes without a class.
+
+    Of two classes it is one of them: -1 and 1 are usual names.
+    """
+    own = data.get("y")
+    if not isinstance(own, Tensor) or own.numel() != data.num_nodes:
+        return
+    if y.dtype.kind != "i" or len(np.unique(y)) < 3 or UNLABELLED not in y:
+        return
+    unlabelled = own.reshape(-1).cpu().numpy()[numbers] == UNLABELLED
+    if (unlabelled & (y == UNLABELLED)).any():
+        raise InputError(
+            f"'y' must be classes of nodes that have one: {UNLABELLED} marks those of "
+            f"'graph' that have none (got it {int((y == UNLABELLED).sum())} times; fit "
+            "on the others)"
+        )
+
+
+def _shown(
+    data: Data, num_nodes: int
+) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None]:
+    """The nodes whose class may be known, and the validation mask if there is one."""
+    y = data.get("y")
+    if y is None or y.numel() != num_nodes:
+        raise InputError(f"'data' must have y, a class for each of {num_nodes} nodes")
+    shown = (y.reshape(-1) >= 0).cpu()
+    if data.get("train_mask") is None:
+        return shown.nonzero()[:, 0].numpy(), None
+    train = _one_split(data.train_mask)
+    if data.get("val_mask") is None:
+        return (shown & train).nonzero()[:, 0].numpy(), None
+    val = _one_split(data.val_mask)
+    return (shown & (train | val)).nonzero()[:, 0].numpy(), (val & ~train).numpy()
+
+
+def _one_split(mask: Tensor) -> Tensor:
+    if mask.dim() != 1:
+        raise InputError(
+            f"masks of 'data' must be one split [N] (got {list(mask.shape)})"
+        )
+    return mask.cpu().bool()
+
+
+def read_data(data: Data, num_features: int | None) -> tuple[Tensor, Tensor]:
+    """Features and edges of a PyG ``Data``, edges as they are stored."""
+    if data.get("x") is None or data.get("edge_index") is None:
+        raise InputError(f"'data' must have x and edge_index (got {data})")
+    x = check_features("data", data.x.detach().cpu().numpy())
+    if num_features is not None and x.shape[1] != num_features:
+        raise InputError(
+            f"'data' must have {num_features} features, as in fit (got {x.shape[1]})"
+        )
+    pairs = check_edges("data", data.edge_index.cpu().numpy().T, len(x))
+    return torch.from_numpy(x), canonical_edge_index(pairs, len(x), True)
+
+
+def check_edge_index(edge_index: Any, num_rows: int, directed: bool) -> Tensor:
+    """Edges ``[2, E]`` among rows; None is no edges."""
+    if edge_index is None:
+        return torch.empty(2, 0, dtype=torch.long)
+    if isinstance(edge_index, Tensor):
+        edge_index = edge_index.cpu().numpy()
+    pairs = np.asarray(edge_index)
+    if pairs.ndim != 2 or pairs.shape[0] != 2:
+        raise InputError(f"'edge_index' must be [2, E] (got {list(pairs.shape)})")
+    return canonical_edge_index(
+        check_edges("edge_index", pairs.T, num_rows), num_rows, directed
+    )
+
+
+def check_numbers(X: Any, num_nodes: int) -> NDArray[np.int64]:
+    """Node numbers ``[n]`` or ``[n, 1]`` of a graph, each once."""
+    numbers = np.asarray(X)
+    if numbers.ndim == 2 and numbers.shape[1] == 1:
+        numbers = numbers[:, 0]
+    if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or not numbers.size:
+        raise InputError(
+            "'X' must be node numbers [n] or [n, 1] of 'graph' (got "
+            f"{numbers.dtype} {list(numbers.shape)})"
+        )
+    if numbers.min() < 0 or numbers.max() >= num_nodes:
+        bad = numbers.min() if numbers.min() < 0 else numbers.max()
+        raise InputError(f"'X' must be in [0, {num_nodes - 1}] (got {bad})")
+    return numbers.astype(np.int64)
+
+
+def _set_aside(
+    codes: NDArray[np.int64], fraction: float, seed: int
+) -> NDArray[np.bool_]:
+    """A share of every class, of which one node at least stays to train on."""
+    rng = np.random.default_rng(derive_seed(seed, "validation"))
+    chosen = np.zeros(len(codes), dtype=bool)
+    for code in range(codes.max() + 1):
+        nodes = rng.permutation(np.flatnonzero(codes == code))
+        chosen[nodes[: min(round(fraction * len(nodes)), len(nodes) - 1)]] = True
+    return chosen

@@ -1,0 +1,155 @@
+"""A fitted classifier on disk: safetensors, JSON and plain arrays, nothing pickled."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ecg_gnn._version import __version__
+from ecg_gnn.data import GraphDataset, make_dataset
+from ecg_gnn.data.folder import (
+    ARRAYS,
+    class_names,
+    entry,
+    graph_arrays,
+    node_names,
+    read_folder_arrays,
+    read_manifest,
+    write_arrays,
+)
+from ecg_gnn.data.validate import GRAPH_KEYS, MASK_KEYS, AnyArray
+from ecg_gnn.inference.classifier import GraphClassifier
+from ecg_gnn.inference.classifier_folder import read_classifier, write_classifier
+from ecg_gnn.reading import expanded
+from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.files import write_json, write_text
+from ecg_gnn.tabular.features import FeaturePipeline
+from ecg_gnn.tabular.graph import FEATURES, read_columns, read_features
+
+MANIFEST, CARD = "model.json", "MODEL_CARD.md"
+FORMAT, VERSION = "ecg-gnn model", 1
+_CHECKSUM = "sha256"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Model:
+    """Everything that predictions need.
+
+    Attributes:
+        classifier: The fitted network with its graphs and index.
+        dataset: The graph with the one split that was used.
+        ids: The name of every node.
+        classes: The name of every class.
+        columns: Which columns were the id, the label, source and target.
+        features: Makes features of new nodes; None if the graph came without columns.
+        metrics: Scores of the model and of its controls.
+        data: What was found in the graph when it was imported.
+
+    Examples:
+        >>> from ecg_gnn.inference import FitOptions, fit_model
+        >>> from ecg_gnn.tabular import load_own_graph
+        >>> graph = load_own_graph("csbm:nodes=60")
+        >>> model = fit_model(graph, FitOptions(steps=2), Path("model"))
+        >>> sorted(model.metrics)
+        ['identity', 'mlp', 'none']
+    """
+
+    classifier: GraphClassifier
+    dataset: GraphDataset
+    ids: tuple[str, ...]
+    classes: tuple[str, ...]
+    columns: Mapping[str, str]
+    features: FeaturePipeline | None
+    metrics: Mapping[str, Any]
+    data: Mapping[str, Any]
+
+
+def write_model(folder: Path, model: Model, card: str) -> None:
+    """Write a model into a folder that is not yet in place."""
+    state, arrays = model.features.state() if model.features else (None, {})
+    described = write_classifier(folder, model.classifier)
+    write_arrays(folder / ARRAYS, graph_arrays(model.dataset, model.ids))
+    write_arrays(folder / FEATURES, arrays)
+    write_text(folder / CARD, card)
+    manifest = {
+        "format": FORMAT,
+        "version": VERSION,
+        "program": __version__,
+        "classes": list(model.classes),
+        "columns": dict(model.columns),
+        "directed": model.dataset.directed,
+        "features": state,
+        "classifier": described,
+        "metrics": dict(model.metrics),
+        "data": dict(model.data),
+    }
+    write_json(folder / MANIFEST, manifest | {_CHECKSUM: _checksum(manifest)})
+
+
+def read_model(path: str | Path) -> Model:
+    """Read a model folder; one that does not hold together is refused.
+
+    Examples:
+        >>> from ecg_gnn.inference import FitOptions, fit_model
+        >>> from ecg_gnn.tabular import load_own_graph
+        >>> graph = load_own_graph("csbm:nodes=60")
+        >>> model = fit_model(graph, FitOptions(steps=2), Path("model"))
+        >>> read_model("model").classifier.embedding
+        'mlp'
+    """
+    path = expanded(path)
+    if not path.is_dir():
+        raise InputError(f"{path}: must be a model folder (it is not there)")
+    if not (path / MANIFEST).exists():
+        raise InputError(f"{path}: must be a model folder (it has no {MANIFEST})")
+    manifest = read_manifest(path / MANIFEST, FORMAT, VERSION)
+    keys = [*GRAPH_KEYS, *MASK_KEYS, "node_ids"]
+    arrays = read_folder_arrays(path / ARRAYS, keys)
+    dataset = _dataset(path, arrays, bool(entry(manifest, "directed", bool, path)))
+    features = None
+    if manifest.get("features") is not None:
+        features = read_features(path, manifest)
+        if len(features.names) != dataset.num_features:
+            raise InputError(f"{path}: the feature pipeline does not fit the features")
+    described = entry(manifest, "classifier", dict, path)
+    model = Model(
+        classifier=read_classifier(path, described, dataset),
+        dataset=dataset,
+        ids=node_names(path / ARRAYS, arrays["node_ids"], dataset.num_nodes),
+        classes=class_names(path, manifest, dataset.num_classes),
+        columns=read_columns(path, manifest),
+        features=features,
+        metrics=entry(manifest, "metrics", dict, path),
+        data=entry(manifest, "data", dict, path),
+    )
+    # Last: a fault that has a name is named.
+    if manifest.get(_CHECKSUM, written := _checksum(manifest)) != written:
+        raise InputError(
+            f"{path / MANIFEST}: was changed after the model was written (its checksum "
+            "is another)"
+        )
+    return model
+
+
+def _checksum(manifest: Mapping[str, Any]) -> str:
+    """Of what a manifest says, as it reads after having been written."""
+    read = json.loads(json.dumps({k: v for k, v in manifest.items() if k != _CHECKSUM}))
+    return hashlib.sha256(json.dumps(read, sort_keys=True).encode()).hexdigest()
+
+
+def _dataset(
+    path: Path, arrays: Mapping[str, AnyArray], directed: bool
+) -> GraphDataset:
+    train, val, test = (arrays[key] for key in MASK_KEYS)
+    return make_dataset(
+        name=path.resolve().name,
+        x=arrays["node_features"],
+        y=arrays["node_labels"],
+        edges=arrays["edges"],
+        masks=(train, val, test),
+        directed=directed,
+        unlabelled=True,
+        source=str(path / ARRAYS),
+    )

@@ -1,0 +1,1 @@
+"""What every other part leans on: checks, files, seeds, memory. It imports nobody."""

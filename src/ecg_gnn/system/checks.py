@@ -1,0 +1,55 @@
+"""What a user's mistake gets: one sentence with name, what is allowed, what came."""
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+
+class InputError(ValueError):
+    """A mistake in what the user gave; the command line prints it as one line.
+
+    Examples:
+        >>> from ecg_gnn.system.checks import check_choice
+        >>> check_choice("gate", "edge", ["node"])
+        Traceback (most recent call last):
+        ecg_gnn.system.checks.InputError: 'gate' must be one of ['node'] (got 'edge')
+    """
+
+
+class MissingExtraError(InputError):
+    """An optional dependency is not installed."""
+
+    def __init__(self, package: str, extra: str, purpose: str) -> None:
+        super().__init__(
+            f"{purpose} needs the package {package!r}: "
+            f"pip install 'ecg-gnn[{extra}]' (it is not installed)"
+        )
+
+
+def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
+    """Refuse ``value`` unless it is one of ``choices``."""
+    allowed = list(choices)
+    if value not in allowed:
+        raise InputError(f"{name!r} must be one of {allowed} (got {value!r})")
+
+
+def check_in_range(
+    name: str, value: float, low: float | None, high: float | None
+) -> None:
+    """Refuse ``value`` unless ``low <= value <= high``; None leaves a side open.
+
+    Infinity and NaN are in no range.
+    """
+    too_low = value == -math.inf if low is None else not value >= low
+    too_high = value == math.inf if high is None else not value <= high
+    if too_low or too_high or value != value:
+        left = "(-inf" if low is None else f"[{low}"
+        right = "inf)" if high is None else f"{high}]"
+        raise InputError(f"{name!r} must be in {left}, {right} (got {value})")
+
+
+def printable(text: str) -> str:
+    """A stranger's text as a terminal may have it: control characters are spelled."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

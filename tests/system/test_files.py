@@ -1,0 +1,92 @@
+"""Files and folders are whole or not there, and what failed leaves no trace."""
+
+import errno
+import os
+import resource
+
+import numpy as np
+import pytest
+
+from ecg_gnn.system.checks import printable
+from ecg_gnn.system.files import (
+    atomic_folder,
+    atomic_path,
+    made_folder,
+    write_array,
+    write_text,
+)
+
+
+def everything(folder):
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+@pytest.mark.parametrize("writes", [atomic_path, atomic_folder])
+def test_a_failure_leaves_no_trace(tmp_path, writes):
+    def fail():
+        with writes(tmp_path / "a/b/c") as temporary:
+            assert temporary.exists()
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+    assert everything(tmp_path) == []
+
+
+def test_folders_in_use_stay(tmp_path):
+    def fail():
+        with made_folder(tmp_path / "a/b"):
+            (tmp_path / "a/mine").write_text("mine")
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+    assert everything(tmp_path) == ["a", "a/mine"]
+    with made_folder(tmp_path / "c/d"):
+        pass
+    assert (tmp_path / "c/d").is_dir()
+
+
+def test_a_file_in_the_way_is_named(tmp_path):
+    (tmp_path / "a").write_text("mine")
+    with pytest.raises(NotADirectoryError, match="a/b"):
+        write_text(tmp_path / "a/b/c", "new")
+    assert (tmp_path / "a").read_text() == "mine"
+
+
+def test_an_old_file_stays_until_the_new_one_is_on_the_disk(tmp_path, monkeypatch):
+    write_text(tmp_path / "a", "old")
+
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match=rf"No space left on device: '{tmp_path}/a'"):
+        write_text(tmp_path / "a", "new")
+    assert (tmp_path / "a").read_text() == "old"
+    assert everything(tmp_path) == ["a"]
+
+
+def test_control_characters_are_spelled():
+    assert printable("Zürich − 日本") == "Zürich − 日本"
+    assert printable("a\x1b[2Jb\n\ud800") == r"a\x1b[2Jb\n\ud800"
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (0, 2), (2, 500)])
+def test_arrays_come_back(tmp_path, shape):
+    array = np.arange(np.prod(shape)).reshape(shape)
+    write_array(tmp_path / "a.npy", array)
+    write_array(tmp_path / "b.npy", np.asfortranarray(array))
+    for name in ("a.npy", "b.npy"):
+        assert np.array_equal(np.load(tmp_path / name), array)
+
+
+def test_arrays_that_a_full_disk_cuts_off_are_noticed(tmp_path):
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    try:
+        with pytest.raises(OSError, match=r"a\.npy"):
+            write_array(tmp_path / "a.npy", np.zeros(300))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert everything(tmp_path) == []

@@ -1,0 +1,262 @@
+"""From tables, arrays and objects to a graph folder."""
+
+import json
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+from torch_geometric.data import Data
+
+from ecg_gnn.data import load_dataset
+from ecg_gnn.system.checks import InputError
+from ecg_gnn.tabular.graph import load_graph
+from ecg_gnn.tabular.importing import ImportOptions, class_names, import_files
+from ecg_gnn.tabular.sources import from_data, from_networkx, import_graph
+from ecg_gnn.tabular.tables import read_table, write_table
+from own_graphs import stranger_tables, write_csv, write_stranger
+from small_runs import ring_arrays
+
+OPTIONS = ImportOptions(label="kind")
+
+
+@pytest.fixture
+def graph(tmp_path):
+    write_stranger(tmp_path)
+    return import_files(tmp_path / "nodes.csv", tmp_path / "edges.csv", OPTIONS)
+
+
+def test_what_is_found(graph):
+    data, report = graph.dataset, graph.report
+    assert (data.num_nodes, data.num_unlabelled) == (138, 20)
+    assert graph.ids[:2] == ("n000", "n001")
+    assert graph.classes == ("kind-a", "kind-b", "kind-c")
+    assert report["self_loops_dropped"] == report["duplicate_edges_dropped"] == 1
+    assert report["columns"]["f0"] == "numeric"
+    assert report["columns"]["city"] == "categorical"
+    assert report["columns"]["words"] == "text"
+    assert report["missing_values"]["f0"] > 0
+    assert report["homophily"]["edge_homophily"] < 0.2
+    masks = data.train_masks | data.val_masks | data.test_masks
+    assert not masks[:, data.y < 0].any()
+    assert masks[:, data.y >= 0].all()
+
+
+def test_round_trip(graph, tmp_path):
+    graph.save(tmp_path / "g")
+    again = load_graph(tmp_path / "g")
+    for name in ("x", "y", "edge_index", "train_masks", "val_masks", "test_masks"):
+        assert torch.equal(getattr(again.dataset, name), getattr(graph.dataset, name))
+    assert (again.ids, again.classes) == (graph.ids, graph.classes)
+    assert again.report == json.loads(json.dumps(graph.report))
+    nodes = read_table(tmp_path / "nodes.csv")
+    assert np.array_equal(again.features.transform(nodes), graph.dataset.x.numpy())
+    assert load_dataset(str(tmp_path / "g")).name == "g"
+    assert sorted(p.name for p in (tmp_path / "g").iterdir()) == [
+        "features.npz",
+        "graph.json",
+        "graph.npz",
+    ]
+
+
+def test_statistics_are_of_the_labelled_part(graph):
+    edges, y = graph.dataset.labelled_part(graph.dataset.edge_index)
+    assert y.numel() == 118
+    assert int(edges.max()) < 118
+    u, v = graph.dataset.edge_index
+    both = (graph.dataset.y[u] >= 0) & (graph.dataset.y[v] >= 0)
+    assert torch.equal(y[edges[0]], graph.dataset.y[u[both]])
+    assert torch.equal(y[edges[1]], graph.dataset.y[v[both]])
+
+
+def test_tsv_other_names_and_splits(tmp_path):
+    header, nodes, _, edges = stranger_tables()
+    parts = ["train", "TEST", "valid", ""]
+    rows = [[*row[1:], parts[i // 3 % 4], row[0]] for i, row in enumerate(nodes)]
+    text = "\n".join("\t".join(r) for r in [[*header[1:], "part", "Node"], *rows])
+    (tmp_path / "n.tsv").write_text(text)
+    pairs = [["w", "b", "a"], *(["1", v, u] for u, v in edges)]
+    (tmp_path / "e.tsv").write_text("\n".join("\t".join(r) for r in pairs))
+    options = ImportOptions(
+        label="kind",
+        id="Node",
+        source="a",
+        target="b",
+        features=("f1", "city", "words"),
+        kinds={"f1": "categorical"},
+        splits=("part",),
+        directed=True,
+        hashed=True,
+    )
+    graph = import_files(tmp_path / "n.tsv", tmp_path / "e.tsv", options)
+    assert graph.dataset.num_splits == 1
+    assert graph.dataset.directed
+    assert graph.dataset.num_edges == len(edges)
+    assert graph.features.kinds() == {
+        "f1": "categorical",
+        "city": "categorical",
+        "words": "text",
+    }
+    sizes = graph.report["first_split"]
+    assert sizes["train"] > sizes["val"] > 0
+    graph.save(tmp_path / "g")
+    nodes = read_table(tmp_path / "n.tsv")
+    again = load_graph(tmp_path / "g").features.transform(nodes)
+    assert np.array_equal(again, graph.dataset.x.numpy())
+
+
+def test_class_names_are_in_the_order_of_numbers():
+    assert class_names(["10", None, "9", "10"]) == ("9", "10")
+    assert class_names(["b", "10", "9"]) == ("10", "9", "b")
+    assert class_names(["--5", "4", "-3"]) == ("--5", "-3", "4")
+    assert class_names(["9" * 5000, "4"]) == ("4", "9" * 5000)
+
+
+def test_parquet_is_the_same_as_csv(graph, tmp_path):
+    for name in ("nodes", "edges"):
+        table = read_table(tmp_path / f"{name}.csv")
+        columns = dict(table.columns)
+        if name == "nodes":
+            columns["f1"] = [float(v) for v in columns["f1"]]
+        write_table(tmp_path / f"{name}.parquet", columns)
+    again = import_files(
+        tmp_path / "nodes.parquet", tmp_path / "edges.parquet", OPTIONS
+    )
+    assert torch.equal(again.dataset.x, graph.dataset.x)
+    assert torch.equal(again.dataset.edge_index, graph.dataset.edge_index)
+
+
+def test_long_texts(tmp_path):
+    write_stranger(tmp_path, num_nodes=60, unlabelled=4)
+    text = (tmp_path / "nodes.csv").read_text().replace("red", "red " * 50_000)
+    (tmp_path / "nodes.csv").write_text(text)
+    graph = import_files(tmp_path / "nodes.csv", tmp_path / "edges.csv", OPTIONS)
+    assert graph.report["columns"]["words"] == "text"
+
+
+def test_a_text_that_parquet_repeats_is_in_memory_once(tmp_path):
+    write_table(tmp_path / "n.parquet", {"id": ["a", "b"], "t": ["x" * 999] * 2})
+    first, second = read_table(tmp_path / "n.parquet").columns["t"]
+    assert first == "x" * 999
+    assert first is second
+
+
+# --- Whole graphs ---------------------------------------------------------------------
+
+
+def ring_data():
+    found = ring_arrays()
+    y = torch.from_numpy(found["node_labels"])
+    y[0] = -1
+    data = Data(
+        x=torch.from_numpy(found["node_features"]).float(),
+        y=y,
+        edge_index=torch.from_numpy(found["edges"].T.copy()),
+    )
+    part = torch.arange(12) // 2 % 3
+    data.train_mask, data.val_mask, data.test_mask = part == 0, part == 1, part == 2
+    return data
+
+
+def save_npz(path):
+    data = ring_data()
+    np.savez(
+        path,
+        node_features=data.x,
+        node_labels=data.y,
+        edges=data.edge_index.t(),
+        train_masks=data.train_mask[None],
+        val_masks=data.val_mask[None],
+        test_masks=data.test_mask[None],
+        node_ids=np.array([f"v{i}" for i in range(12)]),
+    )
+
+
+SAVED = {
+    "g.npz": save_npz,
+    "g.pt": lambda path: torch.save(ring_data(), path),
+    "dict.pt": lambda path: torch.save(ring_data().to_dict(), path),
+    "g.safetensors": lambda path: save_file(
+        {k: v.contiguous() for k, v in ring_data().to_dict().items()}, path
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SAVED)
+def test_saved_graphs(tmp_path, name):
+    SAVED[name](tmp_path / name)
+    graph = import_graph(tmp_path / name, ImportOptions(label="label"))
+    data = ring_data()
+    assert torch.equal(graph.dataset.x, data.x)
+    assert torch.equal(graph.dataset.y, data.y)
+    assert graph.ids[1] == ("v1" if name == "g.npz" else "1")
+    assert graph.dataset.num_splits == 1
+    assert torch.equal(graph.dataset.val_masks[0], data.val_mask)
+    assert torch.equal(graph.dataset.train_masks[0], data.train_mask & (data.y >= 0))
+
+
+def test_a_file_may_say_that_it_is_directed(tmp_path):
+    found = ring_arrays() | {"directed": np.array(True)}
+    np.savez(tmp_path / "g.npz", **found)
+    graph = import_graph(tmp_path / "g.npz", ImportOptions(label="label"))
+    assert graph.dataset.directed
+    assert graph.dataset.edge_index.size(1) == 12
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        np.array("abcdefghijkl"),
+        np.array([f"n{i}" for i in range(11)]),
+        np.array(["n"] * 12),
+        np.array([b"n"] * 12),
+        np.arange(24).reshape(12, 2),
+        np.arange(12.0),
+    ],
+    ids=["one text", "too few", "same", "bytes", "pairs", "floats"],
+)
+def test_names_that_are_none(tmp_path, names):
+    np.savez(tmp_path / "g.npz", **ring_arrays(), node_ids=names)
+    with pytest.raises(InputError, match="'node_ids' must name each of 12 nodes once"):
+        import_graph(tmp_path / "g.npz", ImportOptions(label="label"))
+
+
+def test_data_in_memory_with_several_splits():
+    data = ring_data()
+    for name in ("train_mask", "val_mask", "test_mask"):
+        data[name] = torch.stack([data[name], data[name]], dim=1)
+    assert from_data(data).dataset.num_splits == 2
+
+
+def networkx_ring():
+    graph = nx.cycle_graph(24)
+    for node in graph:
+        graph.nodes[node].update(kind="ab"[node % 2], size=node % 5, odd=node % 3 == 0)
+    del graph.nodes[3]["kind"]
+    return graph
+
+
+def test_networkx_and_graphml(tmp_path):
+    graph = from_networkx(networkx_ring(), OPTIONS)
+    assert graph.classes == ("a", "b")
+    assert graph.dataset.num_edges == 24
+    assert graph.dataset.num_unlabelled == 1
+    nx.write_graphml(networkx_ring(), tmp_path / "g.graphml")
+    again = import_graph(tmp_path / "g.graphml", OPTIONS)
+    assert torch.equal(again.dataset.x, graph.dataset.x)
+    assert torch.equal(again.dataset.edge_index, graph.dataset.edge_index)
+
+
+def test_labels_without_any_class(tmp_path):
+    write_stranger(tmp_path, unlabelled=138)
+    with pytest.raises(InputError, match="at least 2 classes"):
+        import_files(tmp_path / "nodes.csv", tmp_path / "edges.csv", OPTIONS)
+
+
+def test_a_graph_without_edges(tmp_path):
+    write_stranger(tmp_path)
+    write_csv(tmp_path / "edges.csv", ["source", "target"], [["n001", "n001"]])
+    graph = import_files(tmp_path / "nodes.csv", tmp_path / "edges.csv", OPTIONS)
+    assert graph.report["homophily"]["edge_homophily"] is None
+    assert graph.report["isolated_nodes"] == 138
