@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from ecg_gnn.config import (
         EmbedConfig,
         EvolveConfig,
-        FitConfig,
         ModelConfig,
         RunConfig,
+        TrainConfig,
     )
     from ecg_gnn.data import GraphDataset, load_dataset, make_dataset
     from ecg_gnn.evolve import EvolveGraph, graph_statistics, knn_graph
@@ -27,12 +27,12 @@ __all__ = [
     "EmbedConfig",
     "EvolveConfig",
     "EvolveGraph",
-    "FitConfig",
     "GraphDataset",
     "InputError",
     "ModelConfig",
     "Report",
     "RunConfig",
+    "TrainConfig",
     "__version__",
     "graph_statistics",
     "knn_graph",
@@ -41,7 +41,14 @@ __all__ = [
     "run",
 ]
 _HOMES = {
-    "config": ("EmbedConfig", "EvolveConfig", "FitConfig", "ModelConfig", "RunConfig"),
+    "config": (
+        "EmbedConfig",
+        "EvolveConfig",
+        "FitConfig",  # the name of TrainConfig until 0.1
+        "ModelConfig",
+        "RunConfig",
+        "TrainConfig",
+    ),
     "data": ("GraphDataset", "load_dataset", "make_dataset"),
     "evolve": ("EvolveGraph", "graph_statistics", "knn_graph"),
     "nn": ("ECGConv",),

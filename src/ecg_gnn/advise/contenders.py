@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ecg_gnn.config.variants import BASELINE, Variant, identity_control, variant_of
 from ecg_gnn.study.table import row_name
-from ecg_gnn.study.variants import BASELINE, Variant, identity_control, variant_of
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from ecg_gnn.advise.contenders import make_candidates
 from ecg_gnn.advise.plan import Plan
 from ecg_gnn.config import CONTROLS, EMBEDDINGS, EmbedConfig, RunConfig, known
+from ecg_gnn.config.dotted import with_defaults
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.inference.defaults import FitOptions, choose_settings
 from ecg_gnn.nn import SPECIALISED, selectable, takes_evolved_graphs
-from ecg_gnn.presets import resolve
-from ecg_gnn.study.preflight import check_embeddings
-from ecg_gnn.study.settings import with_defaults
+from ecg_gnn.pipeline.preflight import check_embeddings
+from ecg_gnn.pipeline.resolve import resolve
 from ecg_gnn.system.checks import InputError
 
 DEFAULT_EMBEDDINGS = ("mlp", "bgrl", "features")

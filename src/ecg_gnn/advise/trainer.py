@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from ecg_gnn.advise.budget import Stopwatch
 from ecg_gnn.advise.contenders import Contender
 from ecg_gnn.config import RunConfig
+from ecg_gnn.config.dotted import replaced
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.embed import EmbeddingCache
-from ecg_gnn.embedders import Workspace, make_embedder
+from ecg_gnn.pipeline.workspace import Workspace, make_embedder
 from ecg_gnn.study.records import Record
-from ecg_gnn.study.settings import replaced
 from ecg_gnn.study.units import UnitRunner
 from ecg_gnn.train import Progress
 

@@ -19,21 +19,6 @@ _UsageError: Any = next(
 )
 _INTERRUPTED = 130
 _LONGEST = 2_000
-_OPTIONS = {
-    "embed.cross_fit": "cross_fit",
-    "embed.cross_fit_models": "cross_fit_models",
-    "embed.hidden": "embed_hidden",
-    "embed.layers": "embed_layers",
-    "embed.lr": "embed_lr",
-    "embed.steps": "embed_steps",
-    "evolve.knn": "knn",
-    "evolve.similarity": "similarity",
-    "evolve.weights": "edge_weights",
-    "model.evolved_layers": "evolved_layers",
-    "model.gate": "gate",
-    "train.precision": "precision",
-}
-"""Settings that are checked by their dotted names, and what they are as options."""
 
 
 def main() -> None:
@@ -62,7 +47,7 @@ def _run() -> int:
 
         status = app(standalone_mode=False)
     except InputError as error:
-        return _fail(_as_typed(str(error)), 2)
+        return _fail(str(error), 2)
     except _UsageError as error:  # without a message it was help that was shown
         return _fail(_with_value(error.format_message()), 2)
     except (KeyboardInterrupt, typer.Abort):
@@ -79,16 +64,6 @@ def _run() -> int:
         kept = "finished trainings are kept, the same command goes on after them"
         return _fail(f"interrupted: {kept}", status)
     return status if isinstance(status, int) else 0
-
-
-def _as_typed(message: str) -> str:
-    """A setting such as model.gate that was given as an option goes by its name."""
-    typed = {word.split("=")[0] for word in sys.argv[1:]}
-    for setting, name in _OPTIONS.items():
-        start = f"'{setting}'"
-        if message.startswith(start) and f"--{name.replace('_', '-')}" in typed:
-            return f"'{name}'{message.removeprefix(start)}"
-    return message
 
 
 def _with_value(message: str) -> str:

@@ -11,7 +11,7 @@ from ecg_gnn.bench.knn import Row as KnnRow
 from ecg_gnn.bench.train import Row, bench_train, default_cells
 from ecg_gnn.cli import options as opt
 from ecg_gnn.cli.show import ProgressDisplay, print_json, print_table
-from ecg_gnn.presets import pick_device
+from ecg_gnn.pipeline.resolve import pick_device
 from ecg_gnn.system.checks import check_choice, check_in_range
 from ecg_gnn.train import PRECISIONS, default_precision
 

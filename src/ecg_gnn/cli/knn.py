@@ -11,17 +11,22 @@ import torch
 import typer
 
 from ecg_gnn.cli import options as opt
+from ecg_gnn.cli.setting_options import with_settings
 from ecg_gnn.cli.show import ProgressDisplay, print_json
 from ecg_gnn.config import EvolveConfig, known
 from ecg_gnn.evolve.graph_file import WrittenGraph, write_knn_graph
 from ecg_gnn.evolve.sharded import PATIENCE
-from ecg_gnn.presets import pick_device
+from ecg_gnn.pipeline.resolve import pick_device
 from ecg_gnn.reading import map_array_file
 from ecg_gnn.scale.processes import joined
 from ecg_gnn.system.checks import InputError, check_in_range
 
+_DEFAULT_K = 10
 
+
+@with_settings(lambda name, _: name.startswith("evolve.") and name != "evolve.weights")
 def knn(
+    settings: dict[str, Any],
     embeddings: Annotated[
         Path,
         typer.Option(help=".npy file with a row per node; it is read piece by piece."),
@@ -34,11 +39,6 @@ def knn(
             rich_help_panel=opt.OUTPUT,
         ),
     ],
-    k: Annotated[int, typer.Option("--k", help="Neighbours per node.")] = 10,
-    self_loops: opt.SelfLoops = None,
-    similarity: opt.Similarity = None,
-    symmetric: opt.Symmetric = None,
-    knn: opt.Knn = None,
     seed: Annotated[int, typer.Option(help="Of ties, and of an index.")] = 0,
     memory: Annotated[
         float | None,
@@ -63,14 +63,7 @@ def knn(
     search together: each owns a part of the rows, parts go round, and the edges are
     those that one process finds.
     """
-    wanted = opt.given(
-        k=k,
-        self_loops=opt.parse_self_loops(self_loops),
-        similarity=similarity,
-        symmetric=symmetric,
-        knn=knn,
-    )
-    settings = EvolveConfig(**wanted)
+    asked = EvolveConfig(**{"k": _DEFAULT_K, **settings})
     check_in_range("patience", patience, 1, timedelta(days=7).total_seconds())
     if out.suffix != ".npy":
         raise InputError(f"'out' must be an .npy file (got {out.name!r})")
@@ -78,9 +71,7 @@ def knn(
     array = map_array_file(embeddings)
     with joined() as processes:
         first = processes.rank == 0
-        written = _write(
-            array, out, settings, seed, memory, patience, device, show=first
-        )
+        written = _write(array, out, asked, seed, memory, patience, device, show=first)
     if written is not None and first:
         _print(written, as_json)
 
@@ -88,7 +79,7 @@ def knn(
 def _write(
     array: Any,
     out: Path,
-    settings: EvolveConfig,
+    asked: EvolveConfig,
     seed: int,
     memory: float | None,
     patience: float,
@@ -101,12 +92,12 @@ def _write(
         return write_knn_graph(
             array,
             out,
-            known(settings.k),
-            metric=settings.similarity,
-            self_loops=settings.self_loops,
-            symmetric=settings.symmetric,
+            known(asked.k),
+            metric=asked.similarity,
+            self_loops=asked.self_loops,
+            symmetric=asked.symmetric,
             seed=seed,
-            knn=settings.knn,
+            knn=asked.knn,
             memory=_bytes(memory),
             device=_own_device(device),
             patience=timedelta(seconds=patience),

@@ -8,7 +8,7 @@ import typer
 from ecg_gnn.cli import options as opt
 from ecg_gnn.cli import study_options as opt_study
 from ecg_gnn.cli.show import ProgressDisplay
-from ecg_gnn.embedders import Workspace
+from ecg_gnn.pipeline.workspace import Workspace
 from ecg_gnn.study.figures import FIGURES, draw_tsne, project
 from ecg_gnn.study.figures.canvas import check_format
 from ecg_gnn.study.store import Store

@@ -4,9 +4,9 @@ import time
 from collections.abc import Callable
 
 from ecg_gnn.cli.show import ProgressDisplay
+from ecg_gnn.config.dotted import Settings
 from ecg_gnn.study.execute import Ended
 from ecg_gnn.study.outcomes import Failed
-from ecg_gnn.study.settings import Settings
 from ecg_gnn.study.table import configuration_name, model_name
 from ecg_gnn.study.work import Counts, TrialEnded
 

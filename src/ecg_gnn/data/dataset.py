@@ -114,15 +114,23 @@ class GraphDataset:
             index=index,
         )
 
-    def labelled_part(self, edge_index: Tensor) -> tuple[Tensor, Tensor]:
+    def labelled_part(
+        self, edge_index: Tensor, shown: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
         """Edges between nodes with a class, renumbered, and those classes.
 
         What is measured about classes is measured there; where every node has a class
         it is the whole graph.
+
+        Args:
+            edge_index: The edges.
+            shown: Nodes whose class may be looked at; all unless given. ``[N]``
         """
-        if not self.num_unlabelled:
+        if not self.num_unlabelled and shown is None:
             return edge_index, self.y
         labelled = self.y != validate.UNLABELLED
+        if shown is not None:
+            labelled &= shown
         number = labelled.long().cumsum(0) - 1
         kept = labelled[edge_index].all(0)
         return number[edge_index[:, kept]], self.y[labelled]

@@ -13,17 +13,60 @@ exponential moving average whose momentum rises from 0.99 to 1.
 
 import math
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
+from ecg_gnn.config import RunConfig, known
 from ecg_gnn.embed.protocol import SplitMasks
+from ecg_gnn.embed.stored import below, load_weights
 from ecg_gnn.kernels import Adjacency, keep_mask, normalized_sum
+from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.seeds import derive_seed, seeded
 from ecg_gnn.train import Progress, StepProgram, computing_in
+
+
+@dataclass(frozen=True, eq=False)
+class StoredBGRL:
+    """A self-supervised encoder, and the range that its features were scaled by."""
+
+    encoder: "Encoder"
+    low: Tensor
+    high: Tensor
+
+    @torch.no_grad()
+    def embed(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        """Each row from its features and its neighbours'."""
+        span = (self.high - self.low).clamp_min(torch.finfo(torch.float32).tiny)
+        adjacency = Adjacency.from_edge_index(
+            edge_index, x.size(0), add_self_loops=True
+        )
+        states: Tensor = self.encoder(
+            (x.double() - self.low.double()) / span.double(), adjacency
+        )
+        return states
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The weights and the range."""
+        kept = {f"encoder.{k}": v for k, v in self.encoder.state_dict().items()}
+        return {**kept, "low": self.low, "high": self.high}
+
+    @classmethod
+    def restore(
+        cls, tensors: Mapping[str, Tensor], config: RunConfig, in_channels: int
+    ) -> "StoredBGRL":
+        """The encoder with these weights."""
+        encoder = Encoder(in_channels, _widths(config))
+        load_weights(encoder, below(tensors, "encoder"))
+        low, high = tensors["low"], tensors["high"]
+        if low.shape != (in_channels,) or high.shape != (in_channels,):
+            raise InputError("the embedder's range does not fit the features")
+        return cls(encoder.double().eval(), low, high)
 
 
 @dataclass(frozen=True)
@@ -64,8 +107,23 @@ class BGRLEmbedder:
     progress: Progress | None = field(default=None, compare=False, repr=False)
     encoder: "Encoder | None" = field(default=None, compare=False, repr=False)
 
+    stored: ClassVar = StoredBGRL
     uses_labels = False
     leaks = False
+
+    @classmethod
+    def from_config(
+        cls, config: RunConfig, progress: Progress | None
+    ) -> "BGRLEmbedder":
+        """As a run's settings have it."""
+        return cls(
+            widths=_widths(config),
+            steps=known(config.embed.steps),
+            lr=config.embed.bgrl_lr,
+            precision=config.train.precision,
+            device=config.device,
+            progress=progress,
+        )
 
     def fit(self, data: Data, split: SplitMasks, *, seed: int) -> "BGRLEmbedder":
         """Train the encoder; neither the split nor any label is read."""
@@ -92,6 +150,12 @@ class BGRLEmbedder:
         states: Tensor = self.encoder(*self._inputs(data))
         return states.float().cpu()
 
+    def keep(self, x: Tensor) -> StoredBGRL:
+        """The encoder, and the range of the features it was fitted to."""
+        assert self.encoder is not None, "keep before fit"
+        encoder = self.encoder.cpu().double().eval()
+        return StoredBGRL(encoder, x.amin(dim=0), x.amax(dim=0))
+
     def _inputs(self, data: Data) -> tuple[Tensor, Adjacency]:
         adjacency = Adjacency.from_edge_index(
             data.edge_index, data.num_nodes, add_self_loops=True
@@ -116,6 +180,11 @@ class Encoder(nn.Module):
         for lin, norm, act in zip(self.lins, self.norms, self.acts, strict=True):
             x = act(norm(normalized_sum(adjacency, lin(x))))
         return x
+
+
+def _widths(config: RunConfig) -> tuple[int, int]:
+    hidden = known(config.embed.hidden)
+    return hidden, hidden // 2
 
 
 class _Trainer:

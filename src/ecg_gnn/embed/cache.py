@@ -3,7 +3,7 @@
 import dataclasses
 import hashlib
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +24,14 @@ from ecg_gnn.embed.protocol import (
     show_to,
     unchanged,
 )
+from ecg_gnn.embed.stored import KeepableEmbedder, below, single
 from ecg_gnn.kernels import current_engine
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.files import atomic_path
 from ecg_gnn.train.checkpoint import content_hash
 
 _CHECKED_ELEMENTS = 1 << 24
+_EMBEDDING, _KEPT = "embedding", "kept"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,27 +40,28 @@ class EmbeddingCache:
 
     folder: Path
 
-    def load(self, key: str) -> Tensor | None:
-        """The stored embedding, or None; an unreadable file counts as absent."""
+    def load(self, key: str) -> dict[str, Tensor] | None:
+        """The stored tensors, or None; an unreadable file counts as absent."""
         path = self._path(key)
         if not path.exists():
             return None
         try:
-            return load_file(path)["embedding"]
-        except (SafetensorError, OSError, KeyError) as error:
+            return load_file(path)
+        except (SafetensorError, OSError) as error:
             warnings.warn(
-                f"{path} cannot be read ({error}): embedding anew", stacklevel=2
+                f"{path} cannot be read ({error}): computing it anew", stacklevel=2
             )
             return None
 
-    def store(self, key: str, embedding: Tensor) -> None:
-        """Keep an embedding, whole or not at all; a run does not depend on it."""
+    def store(self, key: str, tensors: Mapping[str, Tensor]) -> None:
+        """Keep tensors, whole or not at all; a run does not depend on it."""
+        whole = {name: tensor.contiguous() for name, tensor in tensors.items()}
         try:
             with atomic_path(self._path(key)) as temporary:
-                save_file({"embedding": embedding.contiguous()}, temporary)
+                save_file(whole, temporary)
         except (OSError, SafetensorError) as error:
             warnings.warn(
-                f"{self.folder} cannot be written ({error}): the embedding is not kept",
+                f"{self.folder} cannot be written ({error}): nothing is kept there",
                 stacklevel=2,
             )
 
@@ -88,16 +91,47 @@ def embed_nodes(
         )
     if type(embedder) is PrecomputedEmbedder:  # it sees nothing, and has its file
         return _embedding(embedder.fit(data, split, seed=seed), data)
+    return _fit_or_load(embedder, data, split, seed, cache, keep=False)[_EMBEDDING]
+
+
+def embed_and_keep(
+    embedder: KeepableEmbedder,
+    data: Data,
+    split: SplitMasks,
+    *,
+    seed: int,
+    cache: EmbeddingCache | None = None,
+) -> tuple[Tensor, dict[str, Tensor]]:
+    """What ``embed_nodes`` gives, and the tensors that embed nodes which come later."""
+    tensors = _fit_or_load(embedder, data, split, seed, cache, keep=True)
+    return tensors[_EMBEDDING], below(tensors, _KEPT)
+
+
+def _fit_or_load(
+    embedder: Embedder,
+    data: Data,
+    split: SplitMasks,
+    seed: int,
+    cache: EmbeddingCache | None,
+    *,
+    keep: bool,
+) -> dict[str, Tensor]:
     shown = show_to(embedder, data, split)
     key = None if cache is None else cache_key(embedder, shown, split, seed)
     stored = cache.load(key) if cache is not None and key is not None else None
-    if stored is not None:
+    if stored is not None and _EMBEDDING in stored and (not keep or _KEPT in stored):
         return stored
     with unchanged(shown, embedder):
-        embedding = _embedding(embedder.fit(shown, split, seed=seed), shown)
+        fitted = embedder.fit(shown, split, seed=seed)
+        tensors = {_EMBEDDING: _embedding(fitted, shown)}
+    if keep:
+        assert isinstance(fitted, KeepableEmbedder)
+        tensors[_KEPT] = torch.ones(1)
+        for name, tensor in fitted.keep(data.x).tensors().items():
+            tensors[f"{_KEPT}.{name}"] = single(tensor)
     if cache is not None and key is not None:
-        cache.store(key, embedding)
-    return embedding
+        cache.store(key, tensors)
+    return tensors
 
 
 def embed_ahead(
@@ -114,7 +148,7 @@ def embed_ahead(
         return
     fitted = embedder.fit_together(list(missing.values()))
     for (key, fit), one in zip(missing.items(), fitted, strict=True):
-        cache.store(key, _embedding(one, fit.data))
+        cache.store(key, {_EMBEDDING: _embedding(one, fit.data)})
 
 
 def _embedding(fitted: Embedder, shown: Data) -> Tensor:

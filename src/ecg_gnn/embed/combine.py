@@ -1,5 +1,6 @@
 """Several embeddings as one."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
@@ -8,6 +9,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from ecg_gnn.embed.protocol import Embedder, SplitMasks
+from ecg_gnn.embed.stored import StoredEmbedder
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,25 @@ class ConcatEmbedder:
     def embed(self, data: Data) -> Tensor:
         """All parts side by side, each of length one."""
         return concatenate([part.embed(data) for part in self.parts])
+
+
+@dataclass(frozen=True, eq=False)
+class StoredParts:
+    """Kept embedders side by side, each of length one."""
+
+    parts: Mapping[str, StoredEmbedder]
+
+    def embed(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        """All of them, normalised and joined."""
+        return concatenate([p.embed(x, edge_index) for p in self.parts.values()])
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Those of every part, by its name."""
+        return {
+            f"{name}.{key}": tensor
+            for name, part in self.parts.items()
+            for key, tensor in part.tensors().items()
+        }
 
 
 def concatenate(parts: list[Tensor]) -> Tensor:

@@ -5,25 +5,37 @@ give random neighbours, and rows that say the class give random nodes of that cl
 """
 
 from dataclasses import dataclass
+from typing import Self
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.data import Data
 
+from ecg_gnn.config import RunConfig
 from ecg_gnn.embed.protocol import SplitMasks
+from ecg_gnn.train import Progress
+
+
+class _Control:
+    """An embedder without settings that learns nothing."""
+
+    @classmethod
+    def from_config(cls, config: RunConfig, progress: Progress | None) -> Self:
+        """No setting changes it."""
+        return cls()
+
+    def fit(self, data: Data, split: SplitMasks, *, seed: int) -> Self:
+        """Nothing to learn."""
+        return self
 
 
 @dataclass(frozen=True)
-class RandomControl:
+class RandomControl(_Control):
     """k random nodes: degree and parameters, no similarity."""
 
     uses_labels = False
     leaks = False
-
-    def fit(self, data: Data, split: SplitMasks, *, seed: int) -> "RandomControl":
-        """Nothing to learn."""
-        return self
 
     def embed(self, data: Data) -> Tensor:
         """The same row for every node: all ties."""
@@ -39,15 +51,11 @@ class IdentityControl(RandomControl):
 
 
 @dataclass(frozen=True)
-class OracleControl:
+class OracleControl(_Control):
     """k random nodes of the same class, all labels used: an upper bound that leaks."""
 
     uses_labels = True
     leaks = True
-
-    def fit(self, data: Data, split: SplitMasks, *, seed: int) -> "OracleControl":
-        """Nothing to learn: the labels are read in ``embed``."""
-        return self
 
     def embed(self, data: Data) -> Tensor:
         """The class of every node as a one-hot row."""

@@ -1,17 +1,19 @@
 """The paper's first weak classifier: features and labels, no graph."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from ecg_gnn.config import RunConfig, known
 from ecg_gnn.embed.protocol import Fit, SplitMasks
-from ecg_gnn.embed.supervised import network_training, represent
+from ecg_gnn.embed.stored import load_weights
+from ecg_gnn.embed.supervised import loop_settings, network_training, represent
 from ecg_gnn.kernels.rows import distinct_rows, first_of_group
-from ecg_gnn.nn import Network
+from ecg_gnn.nn import Network, build_network
 from ecg_gnn.train import (
     ROWS_AT_ONCE,
     Progress,
@@ -22,6 +24,40 @@ from ecg_gnn.train import (
     represent_rows,
     train_together,
 )
+
+
+@dataclass(frozen=True, eq=False)
+class StoredMLP:
+    """The last hidden representation of a network without a graph."""
+
+    network: Network
+
+    @torch.no_grad()
+    def embed(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        """Each row from its own features."""
+        return self.network.represent(x.double(), [no_graph(x.size(0))])
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The weights."""
+        return dict(self.network.state_dict())
+
+    @classmethod
+    def restore(
+        cls, tensors: Mapping[str, Tensor], config: RunConfig, in_channels: int
+    ) -> "StoredMLP":
+        """The network with these weights."""
+        network = build_network(
+            backbone="benchmark",
+            model="resnet",
+            in_channels=in_channels,
+            hidden_channels=known(config.embed.hidden),
+            num_classes=max(2, tensors["output.weight"].size(0)),
+            num_layers=known(config.embed.layers),
+            num_graphs=1,
+            dropout=config.model.dropout,
+        )
+        load_weights(network, tensors)
+        return cls(network.double().eval())
 
 
 @dataclass(frozen=True)
@@ -59,8 +95,21 @@ class MLPEmbedder:
     progress: Progress | None = field(default=None, compare=False, repr=False)
     network: Network | None = field(default=None, compare=False, repr=False)
 
+    stored: ClassVar = StoredMLP
     uses_labels = True
     leaks = False
+
+    @classmethod
+    def from_config(cls, config: RunConfig, progress: Progress | None) -> "MLPEmbedder":
+        """As a run's settings have it."""
+        return cls(
+            hidden_channels=known(config.embed.hidden),
+            num_layers=known(config.embed.layers),
+            dropout=config.model.dropout,
+            train=loop_settings(config, config.embed.steps, config.embed.lr),
+            device=config.device,
+            progress=progress,
+        )
 
     def fit(self, data: Data, split: SplitMasks, *, seed: int) -> "MLPEmbedder":
         """Train on the training labels; neither graph nor test nodes are read."""
@@ -126,6 +175,11 @@ class MLPEmbedder:
             states[begin : begin + block.size(0)] = block
             begin += block.size(0)
         return states
+
+    def keep(self, x: Tensor) -> StoredMLP:
+        """The network."""
+        assert self.network is not None, "keep before fit"
+        return StoredMLP(self.network.cpu().double().eval())
 
 
 class _Masks(NamedTuple):

@@ -4,13 +4,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from ecg_gnn.config import RunConfig
 from ecg_gnn.embed.protocol import SplitMasks
 from ecg_gnn.reading import (
     MappedFile,
@@ -22,16 +23,49 @@ from ecg_gnn.reading import (
 from ecg_gnn.reading.tensors import read_safetensors
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.files import sha256_of_file
+from ecg_gnn.train import Progress
 
 _T = TypeVar("_T")
+
+
+@dataclass(frozen=True, eq=False)
+class StoredFeatures:
+    """The features themselves: nothing to compute, nothing to keep."""
+
+    def embed(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        """The features."""
+        return x.double()
+
+    def tensors(self) -> dict[str, Tensor]:
+        """None."""
+        return {}
+
+    @classmethod
+    def restore(
+        cls, tensors: Mapping[str, Tensor], config: RunConfig, in_channels: int
+    ) -> "StoredFeatures":
+        """The same as ever."""
+        return cls()
 
 
 @dataclass(frozen=True)
 class FeaturesEmbedder:
     """The raw node features: what step 1 has to beat."""
 
+    stored: ClassVar = StoredFeatures
     uses_labels = False
     leaks = False
+
+    @classmethod
+    def from_config(
+        cls, config: RunConfig, progress: Progress | None
+    ) -> "FeaturesEmbedder":
+        """No setting changes it."""
+        return cls()
+
+    def keep(self, x: Tensor) -> StoredFeatures:
+        """Nothing to keep."""
+        return StoredFeatures()
 
     def fit(self, data: Data, split: SplitMasks, *, seed: int) -> "FeaturesEmbedder":
         """Nothing to learn."""

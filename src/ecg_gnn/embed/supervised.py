@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from ecg_gnn.config import RunConfig, known
 from ecg_gnn.embed.protocol import SplitMasks
 from ecg_gnn.nn import GraphInput, Network, build_network
 from ecg_gnn.system.checks import InputError
@@ -19,6 +20,18 @@ def num_shown_classes(data: Data, split: SplitMasks) -> int:
     if not split.train_mask.any() or not split.val_mask.any():
         raise InputError("the split must have training and validation nodes (got none)")
     return int(data.y[split.train_mask | split.val_mask].max()) + 1
+
+
+def loop_settings(
+    config: RunConfig, steps: int | None, lr: float | None
+) -> TrainConfig:
+    """A run's settings for one of its trainings."""
+    return TrainConfig(
+        steps=known(steps),
+        lr=known(lr),
+        weight_decay=config.train.weight_decay,
+        precision=config.train.precision,
+    )
 
 
 def network_training(

@@ -7,8 +7,9 @@ from typing import Any
 from torch import Tensor
 from torch_geometric.data import Data
 
+from ecg_gnn.config import RunConfig, known
 from ecg_gnn.embed.protocol import Fit, SplitMasks
-from ecg_gnn.embed.supervised import network_training, represent
+from ecg_gnn.embed.supervised import loop_settings, network_training, represent
 from ecg_gnn.kernels import Adjacency
 from ecg_gnn.nn import GraphInput, Network, wants_self_loops
 from ecg_gnn.train import Progress, TrainConfig, Training, train_together
@@ -53,6 +54,27 @@ class TrainedModelEmbedder:
 
     uses_labels = True
     leaks = False
+
+    @classmethod
+    def from_config(
+        cls, config: RunConfig, progress: Progress | None
+    ) -> "TrainedModelEmbedder":
+        """As a run's settings have it; gates and labels are the classifier's alone."""
+        model = config.model
+        return cls(
+            model=model.name,
+            backbone=model.backbone,
+            hidden_channels=known(model.hidden),
+            num_layers=known(model.layers),
+            dropout=model.dropout,
+            drop_edge=known(model.drop_edge),
+            norm=model.norm,
+            evolved_layers=model.evolved_layers,
+            options=tuple(model.options.items()),
+            train=loop_settings(config, config.train.steps, config.train.lr),
+            device=config.device,
+            progress=progress,
+        )
 
     def fit(
         self, data: Data, split: SplitMasks, *, seed: int

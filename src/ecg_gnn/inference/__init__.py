@@ -1,6 +1,5 @@
 """Models that are kept: fit one, store it, predict, explain, and the estimator."""
 
-from ecg_gnn.inference.defaults import FitOptions
 from ecg_gnn.inference.explaining import Explanation, explain_node
 from ecg_gnn.inference.fitting import fit_model
 from ecg_gnn.inference.model_folder import Model, read_model
@@ -8,7 +7,6 @@ from ecg_gnn.inference.predicting import Predictions, predict_nodes, predict_sto
 
 __all__ = [
     "Explanation",
-    "FitOptions",
     "Model",
     "Predictions",
     "explain_node",

@@ -3,9 +3,7 @@
 from typing import Any
 
 from ecg_gnn._version import __version__
-from ecg_gnn.config import RunConfig
-from ecg_gnn.inference.defaults import FitOptions
-from ecg_gnn.inference.evolved import is_cross_fitted
+from ecg_gnn.config.tags import card_sentences, run_tags, tagged
 from ecg_gnn.inference.model_folder import Model
 
 NAMES = {"none": "plain GNN (baseline)", "identity": "identity control (self-loops)"}
@@ -13,7 +11,7 @@ NAMES = {"none": "plain GNN (baseline)", "identity": "identity control (self-loo
 _MOST_CLASSES = 20
 
 
-def model_card(model: Model, options: FitOptions) -> str:
+def model_card(model: Model, split: int) -> str:
     """The card in Markdown."""
     parts = [
         "# Model card",
@@ -27,7 +25,7 @@ def model_card(model: Model, options: FitOptions) -> str:
         "## Data",
         _data(model),
         "## Settings",
-        _settings(model, options),
+        _settings(model, split),
         "## Use",
         "Predict with `ecg-gnn predict FOLDER --nodes nodes.csv --edges edges.csv "
         "--out predictions.csv`. New nodes need the same columns; their neighbours in "
@@ -109,16 +107,9 @@ def score_rows(model: Model) -> tuple[list[str], list[list[str]]]:
 
 def _row_name(model: Model, variant: str) -> str:
     """A variant with those options past the paper that it reads."""
-    config, name = model.classifier.config, NAMES.get(variant, f"ECG ({variant})")
-    if is_cross_fitted(variant, config):
-        name += ", cross-fitted"
-        if config.embed.cross_fit_models != "own":
-            name += ", by all models"
-    if variant != "none" and config.model.evolved_layers != "all":
-        name += ", in the last layer"
-    if variant != "none" and config.model.gate != "none":
-        name += ", gated"
-    return name + (" + labels" if config.train.label_input else "")
+    name = NAMES.get(variant, f"ECG ({variant})")
+    embedding = None if variant == "none" else variant
+    return tagged(name, run_tags(model.classifier.config, embedding))
 
 
 def _scores(model: Model) -> str:
@@ -144,39 +135,19 @@ def _data(model: Model) -> str:
     return "\n".join(lines)
 
 
-def _settings(model: Model, options: FitOptions) -> str:
+def _settings(model: Model, split: int) -> str:
     config = model.classifier.config
     weights = model.classifier.calibration.weights
-    return (
-        f"Split {options.split}, seed {config.seed}, {config.train.steps} steps at "
-        f"{config.train.lr}, the best by validation score kept; classes weighed in "
-        f"training: {'no' if weights is None else 'yes, and taken back afterwards'}."
-        f"{_past_the_paper(config)}"
+    weighed = "no" if weights is None else "yes, and taken back afterwards"
+    past_the_paper = card_sentences(config, model.classifier.embedding)
+    return " ".join(
+        [
+            f"Split {split}, seed {config.seed}, {config.train.steps} steps at "
+            f"{config.train.lr}, the best by validation score kept; classes weighed in "
+            f"training: {weighed}.",
+            *past_the_paper,
+        ]
     )
-
-
-def _past_the_paper(config: RunConfig) -> str:
-    """Options that go past the paper, each with what it means for predictions."""
-    crossed = is_cross_fitted(config.embed.names[0], config)
-    of_evolved_graphs = {
-        "The weak classifier is cross-fitted: a node's neighbours are found by a model "
-        "that was not trained on its class.": crossed,
-        "Those of nodes that do not train are found by all of these models, and those "
-        "of new nodes by the first.": crossed
-        and config.embed.cross_fit_models == "all",
-        f"Neighbours were found by an approximate index ({config.evolve.knn}); those "
-        "of new nodes are found exactly.": config.evolve.knn in ("ivf", "hnsw"),
-        "The last layer alone reads the evolved graph.": (
-            config.model.evolved_layers != "all"
-        ),
-        "A gate weighs the graphs node by node.": config.model.gate != "none",
-    }
-    told = of_evolved_graphs if config.embed.names != ("none",) else {}
-    told |= {
-        "Classes of the training nodes are input, so predictions are transductive: a "
-        "training node knows its own.": config.train.label_input > 0,
-    }
-    return "".join(f" {sentence}" for sentence, holds in told.items() if holds)
 
 
 def _plain(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import torch
@@ -10,19 +11,23 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
-from ecg_gnn.config import RunConfig, known
+from ecg_gnn.config import RunConfig, entry_of, known
 from ecg_gnn.data import GraphDataset, Split
-from ecg_gnn.embedders import Workspace, train_config
+from ecg_gnn.embed import EmbeddingCache
+from ecg_gnn.embed.stored import StoredEmbedder
 from ecg_gnn.inference.calibration import Calibration, fit_temperature
-from ecg_gnn.inference.embedding import EMBEDDINGS, StoredEmbedder
-from ecg_gnn.inference.evolved import fit_evolved
 from ecg_gnn.inference.neighbours import edges_to_new
 from ecg_gnn.kernels import Adjacency, using_engine
-from ecg_gnn.nn import Network, build_network, model_names
-from ecg_gnn.pipeline import label_input, prepare_graphs
-from ecg_gnn.system.checks import check_choice
-from ecg_gnn.system.seeds import derive_seed, seeded
-from ecg_gnn.train import Task, Training, TrainResult, train_together
+from ecg_gnn.nn import Network
+from ecg_gnn.pipeline import (
+    Classification,
+    Workspace,
+    classify,
+    embed_for_new_nodes,
+    evolve,
+)
+from ecg_gnn.pipeline.training import prepare_graphs
+from ecg_gnn.train import TrainResult
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -116,7 +121,6 @@ def _keep_out_degrees(adjacency: Adjacency, evolved: Tensor, num_stored: int) ->
 
 def fit_classifier(
     dataset: GraphDataset,
-    split: Split,
     config: RunConfig,
     embedding: str,
     *,
@@ -128,31 +132,36 @@ def fit_classifier(
 
     Args:
         dataset: The graph; classes of nodes outside the split are never read.
-        split: Which nodes train, choose and (if any) test.
-        config: Resolved settings.
+        config: Resolved settings, of the split that they name.
         embedding: The weak classifier, ``none`` or ``identity``.
         class_weights: How much each class counts in the loss, ``[C]``.
-        workspace: Progress.
+        workspace: Cache and progress.
         checkpoint: Where to keep the state, to resume after a kill.
     """
-    check_choice("embedding", embedding, [*EMBEDDINGS, "identity"])
-    check_choice("model", config.model.name, model_names(config.model.backbone))
-    workspace = workspace or Workspace()
-    embedder, z, evolved = fit_evolved(dataset, split, config, embedding, workspace)
-    training = _training(dataset, split, evolved, config, class_weights, checkpoint)
-    with using_engine(config.engine):
-        (result,) = train_together([training], progress=workspace.progress("training"))
+    split = dataset.split(known(config.splits)[0])
+    with TemporaryDirectory(prefix="ecg-gnn-") as temporary:
+        workspace = workspace or Workspace()
+        # Step 1 is needed twice, for the graph and for nodes that come later.
+        cache = workspace.cache or EmbeddingCache(Path(temporary))
+        workspace = replace(workspace, cache=cache)
+        kept, evolved = None, []
+        if entry_of(embedding).can_be_kept:
+            kept = embed_for_new_nodes(embedding, dataset, split, config, workspace)
+        if embedding != "none":
+            evolved = [evolve(embedding, dataset, split, config, workspace)]
+        job = Classification(split, evolved, checkpoint, class_weights)
+        ((network, result),) = classify(dataset, [job], config, workspace)
     fitted = GraphClassifier(
         config=config,
         embedding=embedding,
         num_classes=dataset.num_classes,
         x=dataset.x,
         edge_index=dataset.edge_index,
-        z=z,
-        evolved=evolved,
-        embedder=embedder,
+        z=None if kept is None else kept.z,
+        evolved=evolved[0].edge_index if evolved else None,
+        embedder=None if kept is None else kept.embedder,
         labels=label_columns(config, dataset, split),
-        network=training.network.cpu().double().eval(),
+        network=network.cpu().double().eval(),
     )
     return calibrate(fitted, dataset, split, class_weights), result
 
@@ -170,48 +179,6 @@ def calibrate(
     return replace(fitted, calibration=found)
 
 
-def balanced_weights(y: Tensor, num_classes: int) -> Tensor:
-    """Weights under which every class that occurs counts the same in total, ``[C]``."""
-    counts = y.bincount(minlength=num_classes).clamp_min(1)
-    return (y.numel() / (num_classes * counts)).float()
-
-
-def _training(
-    dataset: GraphDataset,
-    split: Split,
-    evolved: Tensor | None,
-    config: RunConfig,
-    class_weights: Tensor | None,
-    checkpoint: Path | None,
-) -> Training:
-    graphs = [] if evolved is None else [evolved]
-    device = torch.device(config.device)
-    seed = derive_seed(config.seed, "classify", split.index)
-    test = split.test_mask.nonzero()[:, 0]
-    task = Task(
-        x=dataset.x,
-        y=dataset.y,
-        graphs=prepare_graphs(dataset.data(), graphs, config),
-        train_index=split.train_mask.nonzero()[:, 0],
-        val_index=split.val_mask.nonzero()[:, 0],
-        test_index=test if test.numel() else None,
-        metric=dataset.metric,
-        class_weights=class_weights,
-        labels=label_input(config, dataset.num_classes),
-    )
-    with seeded(seed, "initialisation"):
-        network = make_network(
-            config, dataset.num_features, dataset.num_classes, 1 + len(graphs)
-        )
-    return Training(
-        network.to(device),
-        task.to(device),
-        train_config(config, config.train.steps, config.train.lr),
-        seed=seed,
-        checkpoint=checkpoint,
-    )
-
-
 def label_columns(
     config: RunConfig, dataset: GraphDataset, split: Split
 ) -> Tensor | None:
@@ -221,24 +188,3 @@ def label_columns(
     known_labels = dataset.y.masked_fill(~split.train_mask, -1)
     classes = torch.arange(dataset.num_classes)
     return (known_labels[:, None] == classes).float()
-
-
-def make_network(
-    config: RunConfig, in_channels: int, num_classes: int, num_graphs: int
-) -> Network:
-    """The network that settings name, untrained."""
-    model = config.model
-    columns = num_classes if config.train.label_input else 0
-    return build_network(
-        backbone=model.backbone,
-        model=model.name,
-        in_channels=in_channels + columns,
-        hidden_channels=known(model.hidden),
-        num_classes=num_classes,
-        num_layers=known(model.layers),
-        num_graphs=num_graphs,
-        dropout=model.dropout,
-        norm=model.norm,
-        gate=model.gate,
-        evolved_layers=model.evolved_layers,
-    )

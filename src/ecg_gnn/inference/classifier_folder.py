@@ -9,21 +9,23 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from ecg_gnn.config import RunConfig, known
+from ecg_gnn.config import KEPT_EMBEDDINGS, RunConfig, entry_of, known
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.data.folder import entry, read_folder_arrays, write_arrays
 from ecg_gnn.data.validate import AnyArray, check_edges
-from ecg_gnn.inference.calibration import Calibration
-from ecg_gnn.inference.classifier import GraphClassifier, label_columns, make_network
-from ecg_gnn.inference.embedding import (
-    EMBEDDINGS,
+from ecg_gnn.embed.stored import (
     StoredEmbedder,
     below,
     load_weights,
-    restore_embedder,
+    no_edges,
+    single,
 )
+from ecg_gnn.inference.calibration import Calibration
+from ecg_gnn.inference.classifier import GraphClassifier, label_columns
 from ecg_gnn.kernels import using_engine
 from ecg_gnn.nn import model_names
+from ecg_gnn.pipeline.training import network_of
+from ecg_gnn.pipeline.workspace import restore_embedder
 from ecg_gnn.reading import refusing
 from ecg_gnn.reading.tensors import read_safetensors
 from ecg_gnn.system.checks import InputError, check_choice, check_in_range
@@ -39,7 +41,7 @@ def write_classifier(folder: Path, fitted: GraphClassifier) -> dict[str, Any]:
         kept = fitted.embedder.tensors()
         tensors |= {f"embedder.{key}": tensor for key, tensor in kept.items()}
     save_file(
-        {key: _single(tensor) for key, tensor in tensors.items()}, folder / WEIGHTS
+        {key: single(tensor) for key, tensor in tensors.items()}, folder / WEIGHTS
     )
     arrays: dict[str, AnyArray] = {}
     if fitted.evolved is not None:
@@ -63,8 +65,8 @@ def read_classifier(
     """Read what ``write_classifier`` wrote, for the graph it was fitted on."""
     config = _config(path, described, dataset.num_nodes)
     embedding = entry(described, "embedding", str, path)
-    check_choice("embedding", embedding, [*EMBEDDINGS, "identity"])
-    has_index = embedding not in ("none", "identity")
+    check_choice("embedding", embedding, [*KEPT_EMBEDDINGS, "identity"])
+    has_index = entry_of(embedding).can_be_kept
     needed = ["embeddings"] * has_index + ["evolved_edges"] * (embedding != "none")
     arrays = read_folder_arrays(path / INDEX, needed)
     _check_sha256(path / WEIGHTS, described.get("sha256"))
@@ -75,12 +77,7 @@ def read_classifier(
         refusing(str(path / WEIGHTS), "the weights of the settings"),
         torch.device("meta"),
     ):
-        network = make_network(
-            config,
-            dataset.num_features,
-            dataset.num_classes,
-            1 if embedding == "none" else 2,
-        )
+        network = network_of(config, dataset, 1 if embedding == "none" else 2)
         load_weights(network, below(tensors, "network"))
         if has_index:
             kept = below(tensors, "embedder")
@@ -167,8 +164,7 @@ def _check_width(
         refusing(str(path / WEIGHTS), "the weights of the embedder"),
         using_engine(config.engine),
     ):
-        none = torch.empty(2, 0, dtype=torch.long)
-        width = embedder.embed(dataset.x[:1], none).size(1)
+        width = embedder.embed(dataset.x[:1], no_edges()).size(1)
     if z.size(1) != width:
         raise InputError(
             f"{path / INDEX}: 'embeddings' must be [N, {width}], as the embedder makes "
@@ -210,9 +206,3 @@ def _calibration(
     if not numbers or not all(isinstance(w, float) and 0 < w < 1e30 for w in weights):
         raise InputError(f"{path}: 'class_weights' must be {num_classes} numbers")
     return Calibration(temperature, tuple(weights))
-
-
-def _single(tensor: Tensor) -> Tensor:
-    """As it was trained: float64 only serves predictions."""
-    plain = tensor.detach().cpu().contiguous().clone()
-    return plain.float() if plain.is_floating_point() else plain

@@ -1,5 +1,6 @@
 """The method as a scikit-learn estimator."""
 
+from inspect import Parameter, Signature
 from typing import Any, Self
 
 import numpy as np
@@ -11,25 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 from torch_geometric.data import Data
 
-from ecg_gnn.config import (
-    CrossFitModels,
-    EmbedConfig,
-    EvolveConfig,
-    EvolvedLayers,
-    FitConfig,
-    Gate,
-    Knn,
-    ModelConfig,
-    RunConfig,
-    SelfLoops,
-    Similarity,
-)
-from ecg_gnn.data import GraphDataset
-from ecg_gnn.inference.classifier import (
-    GraphClassifier,
-    balanced_weights,
-    fit_classifier,
-)
+from ecg_gnn.config import SECTIONS, declared
+from ecg_gnn.inference.classifier import GraphClassifier, fit_classifier
+from ecg_gnn.inference.fit_settings import class_weights, fit_settings
 from ecg_gnn.inference.inputs import (
     Labelled,
     as_data,
@@ -40,10 +25,23 @@ from ecg_gnn.inference.inputs import (
     read_graph,
     validated,
 )
-from ecg_gnn.presets import resolve
-from ecg_gnn.system.checks import InputError, check_in_range
+from ecg_gnn.system.checks import InputError, check_choice, check_in_range
 
 Array = NDArray[Any]
+_PREFIXES = tuple(kind.prefix for kind in SECTIONS)
+_SETTINGS = {
+    one.option: None
+    for name, one in declared().items()
+    if one.option and one.kept and (name.startswith(_PREFIXES) or name == "device")
+}
+"""What a model that is kept can have; None is chosen by the graph."""
+_PARAMETERS: dict[str, Any] = _SETTINGS | {
+    "balance_classes": False,
+    "validation_fraction": 0.2,
+    "directed": False,
+    "graph": None,
+    "random_state": 0,
+}
 
 
 class ECGClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no types
@@ -67,35 +65,16 @@ class ECGClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no
     probabilities, unless the data has a ``val_mask``.
 
     Args:
-        embedding: Weak classifier: mlp, bgrl, mlp+bgrl, features, or none.
-        model: Message-passing module of the network.
-        k: Neighbours per node in the evolved graph; fewer where there are fewer nodes.
-        self_loops: Whether a node is its own neighbour: exclude, within_k, add, only.
-        similarity: cosine, dot or euclidean.
-        knn: How neighbours are found: auto, exact, ivf or hnsw; those of new nodes are
-            always found exactly.
-        cross_fit: Folds of cross-fitting the weak classifier; 0 is none.
-        cross_fit_models: Which of its models find neighbours for nodes that train none:
-            own (that of the node's fold), or all, each a share of k. New nodes always
-            have theirs from the first.
-        layers: Number of layers.
-        hidden: Width.
-        dropout: Dropout rate.
-        drop_edge: Share of evolved edges dropped in every training step.
-        gate: none, or node: every node learns how much it takes of each graph.
-        evolved_layers: Which layers read the evolved graph: all, or the last alone.
-        steps: Training steps.
-        lr: Learning rate.
-        label_input: Share of training labels that are input in a step, the others being
-            learned; all of them are input where nodes are predicted. 0 is none.
+        **parameters: Settings by the names of their options, see ``RunConfig.of``: what
+            is not given is chosen by the graph. ``embedding`` and ``model`` are among
+            them; ``k`` is cut to the number of other nodes. And these:
         balance_classes: Weigh rare classes up in training. Probabilities are corrected
             for it, so they are still those of the population.
         validation_fraction: Share of the training nodes that is set aside.
         directed: Whether edges given as ``edge_index`` have one direction only.
         graph: The graph, where ``X`` is node numbers: a PyG ``Data``, or what
             ``load_dataset`` returns.
-        random_state: Determines everything random.
-        device: auto, cpu or cuda.
+        random_state: Random seed.
 
     Attributes:
         classes_: The classes, sorted.
@@ -114,56 +93,22 @@ class ECGClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no
         True
     """
 
-    def __init__(
-        self,
-        *,
-        embedding: str = "mlp",
-        model: str = "gcn",
-        k: int = 10,
-        self_loops: SelfLoops = "exclude",
-        similarity: Similarity = "cosine",
-        knn: Knn = "auto",
-        cross_fit: int = 0,
-        cross_fit_models: CrossFitModels = "own",
-        layers: int = 2,
-        hidden: int = 64,
-        dropout: float = 0.2,
-        drop_edge: float = 0.5,
-        gate: Gate = "none",
-        evolved_layers: EvolvedLayers = "all",
-        steps: int = 200,
-        lr: float = 3e-3,
-        label_input: float = 0.0,
-        balance_classes: bool = False,
-        validation_fraction: float = 0.2,
-        directed: bool = False,
-        graph: Data | GraphDataset | None = None,
-        random_state: int = 0,
-        device: str = "auto",
-    ) -> None:
-        self.embedding = embedding
-        self.model = model
-        self.k = k
-        self.self_loops = self_loops
-        self.similarity = similarity
-        self.knn = knn
-        self.cross_fit = cross_fit
-        self.cross_fit_models = cross_fit_models
-        self.layers = layers
-        self.hidden = hidden
-        self.dropout = dropout
-        self.drop_edge = drop_edge
-        self.gate = gate
-        self.evolved_layers = evolved_layers
-        self.steps = steps
-        self.lr = lr
-        self.label_input = label_input
-        self.balance_classes = balance_classes
-        self.validation_fraction = validation_fraction
-        self.directed = directed
-        self.graph = graph
-        self.random_state = random_state
-        self.device = device
+    def __init__(self, **parameters: Any) -> None:
+        for name in parameters:
+            check_choice("parameter", name, _PARAMETERS)
+        for name, default in _PARAMETERS.items():
+            setattr(self, name, parameters.get(name, default))
+
+    # scikit-learn, and editors, learn from it which parameters there are.
+    __init__.__signature__ = Signature(  # type: ignore[attr-defined]
+        [
+            Parameter("self", Parameter.POSITIONAL_ONLY),
+            *(
+                Parameter(name, Parameter.KEYWORD_ONLY, default=default)
+                for name, default in _PARAMETERS.items()
+            ),
+        ]
+    )
 
     def fit(
         self,
@@ -183,14 +128,14 @@ class ECGClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no
         self.classes_ = labelled.classes
         seed = int(self.random_state or 0)
         dataset = labelled.dataset(self.validation_fraction, seed)
-        k = min(self.k, dataset.num_nodes - 1)
-        config = resolve(self._config(seed, k), dataset)
-        weights = None
-        if self.balance_classes:
-            train = dataset.y[dataset.train_masks[0]]
-            weights = balanced_weights(train, dataset.num_classes)
+        given = {name: getattr(self, name) for name in _SETTINGS}
+        if self.k is not None:
+            given["k"] = min(self.k, dataset.num_nodes - 1)
+        embedding = given["embedding"] = self.embedding or "mlp"
+        config = fit_settings(dataset, seed=seed, **given)
+        weights = class_weights(dataset, config, bool(self.balance_classes))
         self.classifier_, result = fit_classifier(
-            dataset, dataset.split(0), config, self.embedding, class_weights=weights
+            dataset, config, embedding, class_weights=weights
         )
         self.best_step_, self.validation_score_ = result.best_step, result.val
         return self
@@ -251,34 +196,6 @@ class ECGClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no
         check_classification_targets(y)
         edges = check_edge_index(edge_index, len(rows), self.directed)
         return read_arrays(rows, np.asarray(y), edges)
-
-    def _config(self, seed: int, k: int) -> RunConfig:
-        return RunConfig(
-            seed=seed,
-            splits=(0,),
-            device=self.device,
-            embed=EmbedConfig(
-                names=(self.embedding,),
-                cross_fit=self.cross_fit,
-                cross_fit_models=self.cross_fit_models,
-            ),
-            evolve=EvolveConfig(
-                k=k,
-                self_loops=self.self_loops,
-                similarity=self.similarity,
-                knn=self.knn,
-            ),
-            model=ModelConfig(
-                name=self.model,
-                layers=self.layers,
-                hidden=self.hidden,
-                dropout=self.dropout,
-                drop_edge=self.drop_edge,
-                gate=self.gate,
-                evolved_layers=self.evolved_layers,
-            ),
-            train=FitConfig(steps=self.steps, lr=self.lr, label_input=self.label_input),
-        )
 
     @staticmethod
     def _is_the_graph(data: Data, fitted: GraphClassifier) -> bool:

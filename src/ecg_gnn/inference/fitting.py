@@ -13,23 +13,17 @@ from sklearn.metrics import log_loss, roc_auc_score
 from torch import Tensor
 
 from ecg_gnn._version import NUMERICS
-from ecg_gnn.config import RunConfig
+from ecg_gnn.config import KEPT_EMBEDDINGS, RunConfig
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.data.folder import read_manifest
-from ecg_gnn.embedders import Workspace
+from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.inference.calibration import calibration_error
 from ecg_gnn.inference.card import model_card
-from ecg_gnn.inference.classifier import (
-    GraphClassifier,
-    balanced_weights,
-    fit_classifier,
-)
+from ecg_gnn.inference.classifier import GraphClassifier, fit_classifier
 from ecg_gnn.inference.classifier_folder import read_classifier, write_classifier
-from ecg_gnn.inference.defaults import FitOptions, choose_settings, wants_balance
-from ecg_gnn.inference.embedding import EMBEDDINGS
+from ecg_gnn.inference.fit_settings import class_weights, fit_settings
 from ecg_gnn.inference.model_folder import Model, write_model
-from ecg_gnn.nn import model_names
-from ecg_gnn.presets import resolve
+from ecg_gnn.pipeline.workspace import Workspace
 from ecg_gnn.system.checks import InputError, check_choice
 from ecg_gnn.system.files import atomic_folder, made_folder, write_json
 from ecg_gnn.tabular.graph import OwnGraph, check_free, writing
@@ -42,10 +36,13 @@ _STAGE, _STAGE_FORMAT, _STAGE_VERSION = "stage.json", "ecg-gnn stage", 1
 
 def fit_model(
     graph: OwnGraph,
-    options: FitOptions,
     out: Path,
     *,
+    split: int = 0,
+    balance: bool | None = None,
+    cache: EmbeddingCache | None = None,
     progress: Progress | None = None,
+    **options: Any,
 ) -> Model:
     """Fit the model and its controls, and write the model folder.
 
@@ -54,36 +51,35 @@ def fit_model(
 
     Args:
         graph: What to learn.
-        options: How; None is chosen by the graph.
         out: The folder to write.
-        progress: Told how it goes.
+        split: Which of the graph's splits.
+        balance: Whether rare classes are weighed up in training; None is where sizes
+            differ twofold.
+        cache: Where embeddings are kept.
+        progress: Shows how it goes.
+        options: Settings by the names of their options (``RunConfig.of``); what is not
+            given is chosen by the graph.
 
     Examples:
-        >>> from ecg_gnn.inference import FitOptions
         >>> from ecg_gnn.tabular import load_own_graph
         >>> graph = load_own_graph("csbm:nodes=60")
-        >>> model = fit_model(graph, FitOptions(steps=2), Path("model"))
+        >>> model = fit_model(graph, Path("model"), steps=2)
         >>> list(model.metrics)  # the model, the plain network, the control
         ['mlp', 'none', 'identity']
     """
     check_free(out)
-    check_choice("embedding", options.embedding, EMBEDDINGS)
-    dataset = _one_split(graph.dataset, options.split)
-    settings = choose_settings(graph.dataset, options)
-    # Others (linkx, say) have a weight per node, and none for a new one.
-    check_choice("model", settings.model.name, model_names(settings.model.backbone))
-    config = resolve(replace(settings, splits=(0,)), dataset)
-    weights = None
-    if wants_balance(graph.dataset, options):
-        train = dataset.y[dataset.train_masks[0]]
-        weights = balanced_weights(train, dataset.num_classes)
+    embedding = options.setdefault("embedding", "mlp")
+    check_choice("embedding", embedding, KEPT_EMBEDDINGS)
+    dataset = _one_split(graph.dataset, split)
+    config = fit_settings(dataset, **options)
+    weights = class_weights(dataset, config, balance)
     work = out.parent / f".{out.name}.fit"
-    fitter = _Fitter(dataset, config, weights, work, progress)
-    names = dict.fromkeys([options.embedding, "none", "identity"])
+    fitter = _Fitter(dataset, config, weights, work, cache, progress)
+    names = dict.fromkeys([embedding, "none", "identity"])
     with writing(out), made_folder(work):
         fitted = {name: fitter.fit(name) for name in names}
         model = Model(
-            classifier=fitted[options.embedding],
+            classifier=fitted[embedding],
             dataset=dataset,
             ids=graph.ids,
             classes=graph.classes,
@@ -93,7 +89,7 @@ def fit_model(
             data=graph.report,
         )
         with atomic_folder(out) as folder:
-            write_model(folder, model, model_card(model, options))
+            write_model(folder, model, model_card(model, split))
     shutil.rmtree(work, ignore_errors=True)
     return model
 
@@ -106,6 +102,7 @@ class _Fitter:
     config: RunConfig
     weights: Tensor | None
     work: Path
+    cache: EmbeddingCache | None
     progress: Progress | None
 
     def fit(self, name: str) -> GraphClassifier:
@@ -114,7 +111,6 @@ class _Fitter:
             return found
         fitted, _ = fit_classifier(
             self.dataset,
-            self.dataset.split(0),
             self.config,
             name,
             class_weights=self.weights,
@@ -151,10 +147,9 @@ class _Fitter:
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
     def _workspace(self, name: str) -> Workspace:
-        start = self.progress
-        if start is None:
-            return Workspace()
-        return Workspace(progress=lambda work: start(name, work))
+        if (start := self.progress) is None:
+            return Workspace(cache=self.cache)
+        return Workspace(cache=self.cache, progress=lambda work: start(name, work))
 
 
 def evaluate(fitted: GraphClassifier, dataset: GraphDataset) -> dict[str, Any]:

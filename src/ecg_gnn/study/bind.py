@@ -8,19 +8,19 @@ import torch
 
 from ecg_gnn._version import NUMERICS
 from ecg_gnn.config import RunConfig, known
+from ecg_gnn.config.dotted import replaced
+from ecg_gnn.config.identity import Purpose, canonical, configuration_id, unit_id
+from ecg_gnn.config.variants import Variant
 from ecg_gnn.data import GraphDataset, load_dataset
-from ecg_gnn.embedders import Workspace, make_embedder
 from ecg_gnn.evolve import graph_statistics
+from ecg_gnn.pipeline.preflight import check_embeddings
+from ecg_gnn.pipeline.workspace import Workspace, make_embedder
 from ecg_gnn.study.datasets import why_absent
 from ecg_gnn.study.expand import Plan
-from ecg_gnn.study.identity import Task, canonical, configuration_id, unit_id
-from ecg_gnn.study.preflight import check_embeddings
 from ecg_gnn.study.run import prepare
-from ecg_gnn.study.settings import replaced
 from ecg_gnn.study.statistics import plain
 from ecg_gnn.study.store import Configuration, DatasetInfo
 from ecg_gnn.study.store.writer import NewUnit
-from ecg_gnn.study.variants import Variant
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.train import default_precision
 
@@ -31,7 +31,7 @@ OnSkipped = Callable[[str, str], None]
 class Group:
     """The splits of one configuration and one seed: what is trained together."""
 
-    task: Task
+    task: Purpose
     configuration: Configuration
     config: RunConfig
     """Resolved for this machine, splits and seed included"""
@@ -150,7 +150,7 @@ def _group(plan: Plan, asked: RunConfig, dataset: GraphDataset) -> Group:
     # What the device decides is no part of the name: see identity.py.
     portable = replaced(resolved, {"train.precision": asked.train.precision})
     named = canonical(portable, plan.variant, plan.task)
-    name = configuration_id(named, plan.task, dataset, contents)
+    name = configuration_id(named, plan.task, (dataset.name, dataset.sha256), contents)
     splits = known(resolved.splits)
     if plan.task == "statistics":
         splits = _splits_of_graph(plan.variant, resolved, splits)

@@ -3,7 +3,7 @@
 import shlex
 
 from ecg_gnn.config import RunConfig
-from ecg_gnn.study.settings import given
+from ecg_gnn.config.dotted import given
 from ecg_gnn.study.store import Configuration
 
 _OPTIONS = {

@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ecg_gnn.config import RunConfig
+from ecg_gnn.config.dotted import flatten, given
+from ecg_gnn.config.identity import canonical
+from ecg_gnn.config.tags import Tags, run_tags, tagged
+from ecg_gnn.config.variants import variant_of
 from ecg_gnn.study.datasets import is_official
-from ecg_gnn.study.identity import canonical
-from ecg_gnn.study.settings import flatten, given
 from ecg_gnn.study.statistics import Statistics, mean
 from ecg_gnn.study.store import Configuration, DatasetInfo, Store, UnitRecord
 from ecg_gnn.study.table import model_name
-from ecg_gnn.study.tags import Tags, run_tags, tagged
-from ecg_gnn.study.variants import variant_of
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,18 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from ecg_gnn.config import RunConfig
+from ecg_gnn.config.dotted import Settings, unflatten
+from ecg_gnn.config.identity import Purpose, ignored_settings
+from ecg_gnn.config.variants import BASELINE, Variant, identity_control, variant_of
 from ecg_gnn.paper import numbers
-from ecg_gnn.study.identity import Task, ignored_settings
+from ecg_gnn.pipeline.choose_variants import evolves
 from ecg_gnn.study.ranges import Range
 from ecg_gnn.study.recipe import WINNER, Grid, Part, Recipe
-from ecg_gnn.study.settings import Settings, unflatten
-from ecg_gnn.study.variants import (
-    BASELINE,
-    Variant,
-    evolves,
-    identity_control,
-    variant_of,
-)
 from ecg_gnn.system.checks import InputError
 
 _MOST_POINTS = 100_000  # years of training: a slip of the finger ends here
@@ -28,7 +23,7 @@ _MOST_POINTS = 100_000  # years of training: a slip of the finger ends here
 class Plan:
     """One configuration before its graph is loaded; the preset fills the rest."""
 
-    task: Task
+    task: Purpose
     config: RunConfig
     variant: Variant
     seeds: tuple[int, ...]
@@ -43,7 +38,7 @@ class Plan:
 class Space:
     """One dataset, model and variant of a recipe, and what is tried there."""
 
-    task: Task
+    task: Purpose
     variant: Variant
     seeds: tuple[int, ...]
     fixed: Settings
@@ -119,7 +114,7 @@ def _part_spaces(recipe: Recipe, part: Part, only: Only) -> Iterator[Space]:
 
 
 def _variants(
-    task: Task, part: Part, dataset: str, model: str, only: Only
+    task: Purpose, part: Part, dataset: str, model: str, only: Only
 ) -> list[Variant]:
     """The variants of one cell: a model that takes no evolved graph has one alone."""
     names = [name for name in part.variants if _wanted(name, only.variants)]

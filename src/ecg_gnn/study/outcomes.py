@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-from ecg_gnn.study.graphs import shared_graph
+from ecg_gnn.pipeline import evolve
 from ecg_gnn.study.records import Record, RunFolder
 from ecg_gnn.study.statistics import of_evolved
 from ecg_gnn.study.store import Curves, Result
@@ -122,7 +122,7 @@ def _measure(runner: UnitRunner, unit: Unit) -> Result:
     started = time.perf_counter()
     split, workspace = runner.dataset.split(index), runner.workspace(variant.name)
     graphs = [
-        shared_graph(part, runner.dataset, split, runner.config, workspace)
+        evolve(part, runner.dataset, split, runner.config, workspace)
         for part in variant.embeddings
     ]
     found = [of_evolved(graph, runner.dataset) for graph in graphs]

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
-from ecg_gnn.study.settings import number_type
+from ecg_gnn.config.dotted import number_type
 from ecg_gnn.system.checks import InputError, check_choice
 
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
 from ecg_gnn import config
+from ecg_gnn.config.dotted import DEFAULTS, OPTION, Settings
+from ecg_gnn.config.identity import Purpose
 from ecg_gnn.nn import MODULES, SPECIALISED
 from ecg_gnn.study.datasets import check_dataset
-from ecg_gnn.study.identity import Task
 from ecg_gnn.study.ranges import Range
-from ecg_gnn.study.settings import DEFAULTS, OPTION, Settings
 from ecg_gnn.system.checks import InputError, check_choice
 
 WINNER = "paper-winner"
@@ -99,11 +99,11 @@ class Recipe:
     name: str
     parts: tuple[Part, ...]
     description: str = ""
-    task: Task = "train"
+    task: Purpose = "train"
     overrides: tuple[Override, ...] = ()
 
     def __post_init__(self) -> None:
-        check_choice("task", self.task, get_args(Task))
+        check_choice("task", self.task, get_args(Purpose))
         if not self.parts:
             raise InputError("'parts' must name at least one part (got none)")
 

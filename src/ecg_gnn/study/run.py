@@ -9,24 +9,20 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from ecg_gnn.config import RunConfig, known
+from ecg_gnn.config.variants import BASELINE, Variant, identity_control
 from ecg_gnn.data import GraphDataset, load_dataset
 from ecg_gnn.embed import Embedder, EmbeddingCache
 from ecg_gnn.evolve import graph_statistics
-from ecg_gnn.presets import resolve
+from ecg_gnn.pipeline.choose_variants import choose_variants
+from ecg_gnn.pipeline.preflight import check_embeddings
+from ecg_gnn.pipeline.resolve import resolve
 from ecg_gnn.scale import wait_for_all, world
 from ecg_gnn.study.compare import Comparison, Summary, compare, summarize
 from ecg_gnn.study.joined import check_joined, run_folder
-from ecg_gnn.study.preflight import check_embeddings
 from ecg_gnn.study.provenance import provenance
 from ecg_gnn.study.records import Record
 from ecg_gnn.study.statistics import Statistics, mean, plain
 from ecg_gnn.study.units import OnProgress, UnitRunner, run_units
-from ecg_gnn.study.variants import (
-    BASELINE,
-    Variant,
-    choose_variants,
-    identity_control,
-)
 from ecg_gnn.system.checks import InputError, check_in_range
 from ecg_gnn.system.files import write_json
 

@@ -18,13 +18,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ecg_gnn.config import EMBEDDINGS
+from ecg_gnn.config.tags import LABELS, Tags, tagged, tags_read_by
+from ecg_gnn.config.variants import identity_control
 from ecg_gnn.nn import SPECIALISED
 from ecg_gnn.study.paired import PairedTest, paired_test
 from ecg_gnn.study.store import Configuration, DatasetInfo, Store, UnitRecord
 from ecg_gnn.study.table import model_name, row_name
-from ecg_gnn.study.tags import LABELS, Tags, tagged, tags_read_by
 from ecg_gnn.study.trials import was_given_up
-from ecg_gnn.study.variants import identity_control
 
 _ORDER = ("baseline", "ecg", "identity", "random", "oracle")
 _MODEL_ORDER = (
@@ -47,7 +47,7 @@ class CellKey:
     embedding: str | None
     """The evolved graphs as the user writes them; None for the baseline"""
     tags: Tags = ()
-    """Options past the paper: see :mod:`ecg_gnn.study.tags`"""
+    """Options past the paper: see :mod:`ecg_gnn.config.tags`"""
 
     @classmethod
     def of(cls, configuration: Configuration) -> "CellKey":

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from ecg_gnn.config import RunConfig
+from ecg_gnn.config.tags import Tags, explain, run_tags, tagged
 from ecg_gnn.study.compare import Comparison, Summary
 from ecg_gnn.study.run import Report
 from ecg_gnn.study.statistics import RECALL, Statistics
 from ecg_gnn.study.statistics import STATISTICS as STATISTICS
 from ecg_gnn.study.store import Configuration
-from ecg_gnn.study.tags import Tags, explain, run_tags, tagged
 
 Table = tuple[list[str], list[list[str]]]
 

@@ -12,21 +12,20 @@ import torch
 from torch import Tensor
 
 from ecg_gnn.config import RunConfig, known
+from ecg_gnn.config.variants import Variant
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.embed import Embedder, EmbeddingCache
-from ecg_gnn.embedders import Workspace
 from ecg_gnn.evolve import EvolvedGraph
 from ecg_gnn.pipeline import (
     Classification,
-    classify_together,
+    classify,
     embed_together,
     evolve,
 )
+from ecg_gnn.pipeline.workspace import Workspace
 from ecg_gnn.scale import sampler_name, world
-from ecg_gnn.study.graphs import shared_graph
 from ecg_gnn.study.records import Record, RunFolder
 from ecg_gnn.study.statistics import Statistics, of_evolved
-from ecg_gnn.study.variants import Variant
 from ecg_gnn.study.workers import WorkerPool
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.train import Progress, TrainResult
@@ -78,7 +77,7 @@ class UnitRunner:
             self._job(variant, index, name, workspace)
             for index, name in zip(splits, names, strict=True)
         ]
-        trained = classify_together(self.dataset, jobs, self.config, workspace)
+        trained = classify(self.dataset, jobs, self.config, workspace)
         peak = torch.cuda.max_memory_reserved(self.config.device) if on_gpu else None
         records = [
             self._record(variant, index, job, result, peak, len(units))
@@ -94,7 +93,7 @@ class UnitRunner:
     ) -> Classification:
         split = self.dataset.split(index)
         evolved = [
-            shared_graph(part, self.dataset, split, self.config, workspace)
+            evolve(part, self.dataset, split, self.config, workspace)
             for part in variant.embeddings
         ]
         checkpoint = self.folder.checkpoint(name) if self.folder is not None else None

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from ecg_gnn.config.dotted import Settings
 from ecg_gnn.study.bind import Group
 from ecg_gnn.study.outcomes import Outcome
-from ecg_gnn.study.settings import Settings
 from ecg_gnn.study.store import StoreWriter
 
 

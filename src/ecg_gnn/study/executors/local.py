@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Any, Self
 
-from ecg_gnn.presets import pick_device
+from ecg_gnn.pipeline.resolve import pick_device
 from ecg_gnn.study.executors.protocol import Ending, Job, run_units_of
 from ecg_gnn.study.provenance import provenance
 from ecg_gnn.study.workers import WorkerPool

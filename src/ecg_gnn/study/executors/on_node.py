@@ -10,10 +10,10 @@ import torch
 
 from ecg_gnn._version import NUMERICS, __version__
 from ecg_gnn.config import RunConfig
+from ecg_gnn.config.identity import Purpose
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.study.executors.protocol import run_units_of
-from ecg_gnn.study.identity import Task
 from ecg_gnn.study.outcomes import FailingRunner, Outcome
 from ecg_gnn.study.provenance import provenance
 from ecg_gnn.study.units import Unit
@@ -50,7 +50,7 @@ class NodeRunner:
 
 
 def run_on_node(
-    graph: GraphDataset, runner: NodeRunner, task: Task, units: Sequence[Unit]
+    graph: GraphDataset, runner: NodeRunner, task: Purpose, units: Sequence[Unit]
 ) -> list[tuple[int, Outcome]]:
     """Run units of one variant; how each of their splits ended.
 

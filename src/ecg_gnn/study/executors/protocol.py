@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from ecg_gnn.study.identity import Task
+from ecg_gnn.config.identity import Purpose
 from ecg_gnn.study.outcomes import (
     FailingRunner,
     Outcome,
@@ -71,7 +71,7 @@ class Executor(Protocol):
 
 
 def run_units_of(
-    task: Task, runner: FailingRunner, units: Sequence[Unit], pool: WorkerPool
+    task: Purpose, runner: FailingRunner, units: Sequence[Unit], pool: WorkerPool
 ) -> Iterator[tuple[Unit, Outcome]]:
     """Do with units what their task asks for; all of them end."""
     if task == "statistics":

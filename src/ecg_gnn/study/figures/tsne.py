@@ -15,13 +15,13 @@ from torch import Tensor
 from torch_geometric.nn import GCNConv
 
 from ecg_gnn.config import RunConfig
+from ecg_gnn.config.tags import run_tags, tagged
 from ecg_gnn.data import GraphDataset, load_dataset
-from ecg_gnn.embedders import Workspace
+from ecg_gnn.pipeline import evolve
+from ecg_gnn.pipeline.workspace import Workspace
 from ecg_gnn.study.figures.canvas import draw
-from ecg_gnn.study.graphs import shared_graph
 from ecg_gnn.study.run import prepare
 from ecg_gnn.study.store import Store, UnitRecord
-from ecg_gnn.study.tags import run_tags, tagged
 from ecg_gnn.system.checks import InputError, MissingExtraError
 from ecg_gnn.system.seeds import derive_seed, seeded
 
@@ -75,7 +75,7 @@ def project(
     asked = replace(config, seed=record.seed, splits=(record.split,))
     config, graph = prepare(asked, None, graph)
     split = graph.split(record.split)
-    evolved = shared_graph(embedding, graph, split, config, workspace or Workspace())
+    evolved = evolve(embedding, graph, split, config, workspace or Workspace())
     shown = _sample(graph, num_nodes, record.seed)
     before, after = (
         _tsne(_layer(graph, each, record.seed)[shown].numpy(), record.seed)

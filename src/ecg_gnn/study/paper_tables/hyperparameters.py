@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
+from ecg_gnn.config.tags import tagged
 from ecg_gnn.paper import numbers
 from ecg_gnn.study.paper_tables.document import Column, Row, TableDocument, text
 from ecg_gnn.study.paper_tables.notes import common_notes
 from ecg_gnn.study.paper_tables.published import official
 from ecg_gnn.study.selection import Cell, Selection, best_ecg
 from ecg_gnn.study.store import Store
-from ecg_gnn.study.tags import tagged
 
 _SETTINGS = {
     "layers": "model.layers",

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Any
 
+from ecg_gnn.config.tags import LABELS, tagged
 from ecg_gnn.data import CATALOGUE
 from ecg_gnn.paper import numbers, published
 from ecg_gnn.paper.published import Published
@@ -19,7 +20,6 @@ from ecg_gnn.study.paper_tables.score_columns import score_text, signed_text
 from ecg_gnn.study.selection import Cell, Selection, best_ecg
 from ecg_gnn.study.store import Store
 from ecg_gnn.study.table import model_name
-from ecg_gnn.study.tags import LABELS, tagged
 
 _EXPLAINED = (
     "Ours: mean ± sample standard deviation of the test score in percent over splits. "

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
+from ecg_gnn.config.tags import explain
 from ecg_gnn.paper import numbers
 from ecg_gnn.study.paper_tables.score_columns import RIVALS
 from ecg_gnn.study.selection import Cell, Selection, best_ecg
 from ecg_gnn.study.store import DatasetInfo
-from ecg_gnn.study.tags import explain
 
 SCORES_EXPLAINED = (
     "Mean ± sample standard deviation in percent over n trainings (splits × seeds); "

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ecg_gnn.config.variants import identity_control
 from ecg_gnn.paper import numbers
 from ecg_gnn.paper.published import Published
 from ecg_gnn.study.paired import PairedTest, corrected
@@ -26,7 +27,6 @@ from ecg_gnn.study.paper_tables.published import (
 from ecg_gnn.study.paper_tables.score_columns import RIVALS, score_columns
 from ecg_gnn.study.selection import Cell, Selection, best_ecg
 from ecg_gnn.study.store import Store
-from ecg_gnn.study.variants import identity_control
 
 PaperScore = Callable[[Cell], numbers.Score | None]
 

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ecg_gnn.config import RunConfig
+from ecg_gnn.config.dotted import DEFAULTS, flatten, given
 from ecg_gnn.study.commands import run_command
 from ecg_gnn.study.paper_tables.document import Row, minus
 from ecg_gnn.study.selection import Candidate, Cell, Selection
-from ecg_gnn.study.settings import DEFAULTS, flatten, given
 from ecg_gnn.study.store import Configuration, Failure, UnitRecord
 from ecg_gnn.study.table import METRIC_NAMES, configuration_name, model_name
 

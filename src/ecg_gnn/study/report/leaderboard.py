@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ecg_gnn.config.tags import LABELS
 from ecg_gnn.study.paper_tables.document import Row, minus
 from ecg_gnn.study.paper_tables.leaderboard import boards
 from ecg_gnn.study.paper_tables.score_columns import score_text
 from ecg_gnn.study.report.details import Detail
 from ecg_gnn.study.table import METRIC_NAMES
-from ecg_gnn.study.tags import LABELS
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,11 +7,11 @@ from functools import cached_property
 from typing import Any
 
 from ecg_gnn.config import RunConfig
+from ecg_gnn.config.dotted import OPTION, Settings, flatten
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.study.bind import Group, bind
 from ecg_gnn.study.expand import Space
 from ecg_gnn.study.ranges import Range
-from ecg_gnn.study.settings import OPTION, Settings, flatten
 from ecg_gnn.study.store import Configuration
 
 

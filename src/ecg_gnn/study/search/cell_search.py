@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ecg_gnn.config import known
+from ecg_gnn.config.dotted import Settings
 from ecg_gnn.study.bind import describe
 from ecg_gnn.study.outcomes import Failed, Outcome
 from ecg_gnn.study.search.cell import SearchCell
@@ -11,7 +12,6 @@ from ecg_gnn.study.search.options import Search
 from ecg_gnn.study.search.past import Past
 from ecg_gnn.study.search.tpe import is_hopeless, propose
 from ecg_gnn.study.search.trial import Trial, TrialUnit, best_of
-from ecg_gnn.study.settings import Settings
 from ecg_gnn.study.store import StoreWriter
 from ecg_gnn.study.trials import pruned_mark, trial_mark
 from ecg_gnn.study.work import CellSummary, Counts, Piece, TrialEnded

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from ecg_gnn.config.dotted import Settings
 from ecg_gnn.study.ranges import Range
 from ecg_gnn.study.recipe import Grid
 from ecg_gnn.study.search.trial import Trial
-from ecg_gnn.study.settings import Settings
 from ecg_gnn.system.checks import MissingExtraError
 
 if TYPE_CHECKING:

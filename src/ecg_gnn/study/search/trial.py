@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, NamedTuple
 
+from ecg_gnn.config.dotted import Settings
 from ecg_gnn.study.bind import Group
-from ecg_gnn.study.settings import Settings
 
 State = Literal["open", "done", "failed", "pruned"]
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from ecg_gnn.config.tags import Tags, stored_tags
 from ecg_gnn.study.statistics import Statistics
 from ecg_gnn.study.store.curves import Curves
-from ecg_gnn.study.tags import Tags, stored_tags
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +56,7 @@ class Configuration:
 
     @cached_property
     def tags(self) -> Tags:
-        """Options past the paper: see :mod:`ecg_gnn.study.tags`."""
+        """Options past the paper: see :mod:`ecg_gnn.config.tags`."""
         return stored_tags(self.config)
 
     @property

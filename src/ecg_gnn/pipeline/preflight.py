@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Mapping
 
-from ecg_gnn.config import OWN_PREFIX, RunConfig, known
+from ecg_gnn.config import OWN_PREFIX, PRECOMPUTED, RunConfig, known
+from ecg_gnn.config.variants import Variant
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.embed import Embedder, PrecomputedEmbedder, describe_embedder, embed_nodes
-from ecg_gnn.embedders import Workspace, make_embedder
-from ecg_gnn.study.variants import Variant
+from ecg_gnn.pipeline.workspace import Workspace, make_embedder
 
 
 def check_embeddings(
@@ -28,6 +28,6 @@ def check_embeddings(
         if isinstance(embedder, PrecomputedEmbedder):
             split = dataset.split(known(config.splits)[0])
             embed_nodes(embedder, dataset.data(), split, seed=0)
-        if part.startswith(("precomputed:", OWN_PREFIX)):
+        if part.startswith((PRECOMPUTED, OWN_PREFIX)):
             contents.append(f"{part}={describe_embedder(embedder) or repr(embedder)}")
     return contents

@@ -1,7 +1,4 @@
-"""The paper on one page: embed, evolve, classify, for one split of one dataset.
-
-The first two steps are in ``evolving``, the last one is here.
-"""
+"""Step 3 before its first step: graphs, network and task of one training."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -14,12 +11,9 @@ from torch_geometric.data import Data
 
 from ecg_gnn.config import RunConfig, known
 from ecg_gnn.data import GraphDataset, Split
-from ecg_gnn.embedders import Workspace, train_config
+from ecg_gnn.embed.supervised import loop_settings
 from ecg_gnn.evolve import EvolvedGraph
-from ecg_gnn.evolving import embed_together as embed_together
-from ecg_gnn.evolving import evolve as evolve
-from ecg_gnn.evolving import evolve_graph as evolve_graph
-from ecg_gnn.kernels import Adjacency, WeightedAdjacency, using_engine
+from ecg_gnn.kernels import Adjacency, WeightedAdjacency
 from ecg_gnn.nn import (
     GraphInput,
     LayeredNetwork,
@@ -27,75 +21,26 @@ from ecg_gnn.nn import (
     build_network,
     wants_self_loops,
 )
+from ecg_gnn.pipeline.workspace import Workspace
 from ecg_gnn.scale import Advice, Batching, BatchTraining, Step, explaining
 from ecg_gnn.system.seeds import derive_seed, seeded
-from ecg_gnn.train import (
-    LabelInput,
-    Task,
-    Training,
-    TrainResult,
-    train_together,
-)
-
-# --- Step 3 ---------------------------------------------------------------------------
-
-
-def classify(
-    dataset: GraphDataset,
-    split: Split,
-    evolved: Sequence[Tensor | EvolvedGraph],
-    config: RunConfig,
-    workspace: Workspace | None = None,
-    *,
-    checkpoint: Path | None = None,
-) -> tuple[Network, TrainResult]:
-    """Train on the input graph and any evolved graphs in parallel.
-
-    Args:
-        dataset: The graph.
-        split: Which nodes train, choose and test.
-        evolved: Each evolved graph, or its edges; none is the baseline.
-        config: Resolved settings.
-        workspace: Progress.
-        checkpoint: Where to keep the state, to resume after a kill.
-
-    Returns:
-        The network with the weights of the best validation step, and the numbers.
-    """
-    one = Classification(split, evolved, checkpoint)
-    return classify_together(dataset, [one], config, workspace)[0]
+from ecg_gnn.train import LabelInput, Task, Training
 
 
 class Classification(NamedTuple):
-    """One training among several: see ``classify``."""
+    """One training among several.
+
+    Attributes:
+        split: Which nodes train, choose and (if any) test.
+        evolved: Each evolved graph, or its edges; none is the baseline.
+        checkpoint: Where to keep the state, to resume after a kill.
+        class_weights: How much each class counts in the loss, ``[C]``.
+    """
 
     split: Split
     evolved: Sequence[Tensor | EvolvedGraph]
     checkpoint: Path | None = None
-
-
-def classify_together(
-    dataset: GraphDataset,
-    jobs: Sequence[Classification],
-    config: RunConfig,
-    workspace: Workspace | None = None,
-) -> list[tuple[Network, TrainResult]]:
-    """Train for several splits in turns, at the same time where a GPU has room.
-
-    Args:
-        dataset: The graph.
-        jobs: A split and its evolved graphs each.
-        config: Resolved settings.
-        workspace: Progress, of all together.
-    """
-    workspace = workspace or Workspace()
-    with using_engine(config.engine):
-        trainings = [make_training(dataset, job, config, workspace) for job in jobs]
-        first = trainings[0]
-        with _explaining_memory(first.network, first.task.graphs, config):
-            results = train_together(trainings, progress=workspace.progress("training"))
-    networks = [training.network for training in trainings]
-    return list(zip(networks, results, strict=True))
+    class_weights: Tensor | None = None
 
 
 def make_training(
@@ -104,26 +49,29 @@ def make_training(
     config: RunConfig,
     workspace: Workspace | None = None,
 ) -> Training:
-    """A training before its first step; arguments as in ``classify_together``."""
+    """A training before its first step; arguments as in ``classify``."""
     workspace = workspace or Workspace()
     split, device = job.split, torch.device(config.device)
     seed = derive_seed(config.seed, "classify", split.index)
     # Batches are drawn on the host; full-batch steps want the graphs where they are.
     home = "cpu" if config.train.batch_size else config.device
+    test = split.test_mask.nonzero()[:, 0]
     task = Task(
         x=dataset.x,
         y=dataset.y,
         graphs=prepare_graphs(dataset.data(), job.evolved, config, device=home),
         train_index=split.train_mask.nonzero()[:, 0],
         val_index=split.val_mask.nonzero()[:, 0],
-        test_index=split.test_mask.nonzero()[:, 0],
+        test_index=test if test.numel() else None,
         metric=dataset.metric,
+        class_weights=job.class_weights,
         labels=label_input(config, dataset.num_classes),
     )
-    network = _build(dataset, 1 + len(job.evolved), config, seed).to(device)
-    how = train_config(config, config.train.steps, config.train.lr)
+    with seeded(seed, "initialisation"):
+        network = network_of(config, dataset, 1 + len(job.evolved)).to(device)
+    how = loop_settings(config, config.train.steps, config.train.lr)
     if not config.train.batch_size:
-        with _explaining_memory(network, task.graphs, config):
+        with explaining_memory(network, task.graphs, config):
             return Training(
                 network, task.to(device), how, seed=seed, checkpoint=job.checkpoint
             )
@@ -145,7 +93,7 @@ def make_training(
     )
 
 
-def _explaining_memory(
+def explaining_memory(
     network: Network, graphs: Sequence[GraphInput], config: RunConfig
 ) -> AbstractContextManager[None]:
     """Say what to do if a full-batch step does not fit; a batch says it itself."""
@@ -189,24 +137,22 @@ def _adjacency(graph: Tensor | EvolvedGraph, num_nodes: int, device: str) -> Adj
     )
 
 
-def _build(
-    dataset: GraphDataset, num_graphs: int, config: RunConfig, seed: int
-) -> Network:
-    model, labels = config.model, label_input(config, dataset.num_classes)
-    columns = 0 if labels is None else labels.num_classes
-    with seeded(seed, "initialisation"):
-        return build_network(
-            backbone=model.backbone,
-            model=model.name,
-            in_channels=dataset.num_features + columns,
-            hidden_channels=known(model.hidden),
-            num_classes=dataset.num_classes,
-            num_layers=known(model.layers),
-            num_graphs=num_graphs,
-            dropout=model.dropout,
-            norm=model.norm,
-            gate=model.gate,
-            evolved_layers=model.evolved_layers,
-            options=model.options,
-            num_nodes=dataset.num_nodes,
-        )
+def network_of(config: RunConfig, dataset: GraphDataset, num_graphs: int) -> Network:
+    """The network that settings name, untrained; labels that are input are columns."""
+    model = config.model
+    columns = dataset.num_classes if config.train.label_input else 0
+    return build_network(
+        backbone=model.backbone,
+        model=model.name,
+        in_channels=dataset.num_features + columns,
+        hidden_channels=known(model.hidden),
+        num_classes=dataset.num_classes,
+        num_layers=known(model.layers),
+        num_graphs=num_graphs,
+        dropout=model.dropout,
+        norm=model.norm,
+        gate=model.gate,
+        evolved_layers=model.evolved_layers,
+        options=model.options,
+        num_nodes=dataset.num_nodes,
+    )

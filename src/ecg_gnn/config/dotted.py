@@ -1,11 +1,11 @@
 """Settings of a run by their dotted names: ``model.layers``, ``evolve.k``."""
 
 import dataclasses
-import typing
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ecg_gnn.config import RunConfig
+from ecg_gnn.config.run_config import ALL_SECTIONS, RunConfig
+from ecg_gnn.config.setting import field_types, plain_type
 from ecg_gnn.system.checks import InputError
 
 Settings = Mapping[str, Any]
@@ -45,8 +45,7 @@ DEFAULTS = flatten(RunConfig())
 
 def with_defaults(config: RunConfig, names: Iterable[str]) -> RunConfig:
     """The same config with these settings as if nobody had given them."""
-    flat = flatten(config) | {name: DEFAULTS[name] for name in names}
-    return RunConfig.from_dict(unflatten(flat))
+    return replaced(config, {name: DEFAULTS[name] for name in names})
 
 
 def given(config: RunConfig) -> dict[str, Any]:
@@ -80,10 +79,9 @@ def number_type(name: str) -> type[int] | type[float] | None:
     """
     if name.startswith(OPTION):
         return None
-    owner, (section, dot, inner) = RunConfig(), name.partition(".")
-    hints = typing.get_type_hints(type(getattr(owner, section) if dot else owner))
-    hint = hints[inner if dot else section]
-    for kind in (int, float):
-        if kind in (typing.get_args(hint) or (hint,)):
-            return kind
+    for kind in ALL_SECTIONS:
+        for inner, hint in field_types(kind).items():
+            if f"{kind.prefix}{inner}" == name and plain_type(hint) in (int, float):
+                number: type[int] | type[float] = plain_type(hint)
+                return number
     raise InputError(f"'grid.{name}' must be a list of values (got a range)")

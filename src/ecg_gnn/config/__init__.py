@@ -1,0 +1,77 @@
+"""Settings: declared once, from which every door to the package follows.
+
+``classify_settings`` and ``run_config`` hold the declarations, ``embedders`` the table
+of step 1; ``identity`` names what settings decide, ``tags`` puts options past the paper
+into words, ``variants`` says which models a run compares. Nothing here needs torch.
+"""
+
+from ecg_gnn.config.classify_settings import (
+    EvolvedLayers,
+    Gate,
+    ModelConfig,
+    Precision,
+    TrainConfig,
+)
+from ecg_gnn.config.embedders import (
+    CONTROLS,
+    EMBEDDERS,
+    EMBEDDINGS,
+    KEPT_EMBEDDINGS,
+    OWN_PREFIX,
+    PRECOMPUTED,
+    EmbedderEntry,
+    entry_of,
+    is_control,
+    reads_labels,
+)
+from ecg_gnn.config.run_config import (
+    SECTIONS,
+    CrossFitModels,
+    EdgeWeights,
+    EmbedConfig,
+    Engine,
+    EvolveConfig,
+    Knn,
+    Preset,
+    RunConfig,
+    SelfLoops,
+    Similarity,
+    declared,
+    known,
+)
+from ecg_gnn.config.setting import Setting
+
+FitConfig = TrainConfig  # its name until 0.1
+
+__all__ = [
+    "CONTROLS",
+    "EMBEDDERS",
+    "EMBEDDINGS",
+    "KEPT_EMBEDDINGS",
+    "OWN_PREFIX",
+    "PRECOMPUTED",
+    "SECTIONS",
+    "CrossFitModels",
+    "EdgeWeights",
+    "EmbedConfig",
+    "EmbedderEntry",
+    "Engine",
+    "EvolveConfig",
+    "EvolvedLayers",
+    "FitConfig",
+    "Gate",
+    "Knn",
+    "ModelConfig",
+    "Precision",
+    "Preset",
+    "RunConfig",
+    "SelfLoops",
+    "Setting",
+    "Similarity",
+    "TrainConfig",
+    "declared",
+    "entry_of",
+    "is_control",
+    "known",
+    "reads_labels",
+]

@@ -1,0 +1,212 @@
+"""The settings of step 3: the network, and how it is trained."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from ecg_gnn.config.setting import Section, setting
+from ecg_gnn.config.typed import read_fanout, read_options
+from ecg_gnn.system.checks import InputError
+
+Gate = Literal["none", "node"]
+EvolvedLayers = Literal["all", "last"]
+Precision = Literal["auto", "fp32", "tf32", "bf16"]
+
+# A slip of the finger ends here, before memory is taken for it.
+WIDEST, DEEPEST, LONGEST = 2**20, 10_000, 10_000_000
+SMALL, LARGE = 5_000, 100_000
+"""Nodes up to which a graph of one's own gets a narrow network, and more steps."""
+_DEFAULT_FANOUT = (10,)
+_BATCHES = "Graphs too large for full-batch steps"
+
+
+def _steps(nodes: int) -> int:
+    """Small graphs can have more steps, and need them."""
+    if nodes <= SMALL:
+        return 300
+    return 200 if nodes <= LARGE else 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelConfig(Section):
+    """Step 3: the network.
+
+    Examples:
+        >>> ModelConfig(name="gat-sep", layers=2, hidden=128).dropout
+        0.2
+    """
+
+    name: str = setting(
+        "gcn",
+        "Message passing, or a whole network",
+        option="model",
+    )
+    backbone: str = setting(
+        "benchmark",
+        "benchmark (residual blocks, as in the paper) or tuned (gcn, sage, gat with a "
+        "linear skip)",
+    )
+    layers: int | None = setting(
+        None,
+        "Number of layers",
+        low=1,
+        high=DEEPEST,
+        presets={"quick": 3, "auto": 2},
+    )
+    hidden: int | None = setting(
+        None,
+        "Width",
+        low=1,
+        high=WIDEST,
+        presets={"quick": 64, "auto": lambda nodes: 64 if nodes <= SMALL else 128},
+    )
+    dropout: float = setting(0.2, "Dropout rate", low=0, high=0.99)
+    drop_edge: float | None = setting(
+        None,
+        "Share of evolved edges dropped afresh in every layer of every training step",
+        low=0,
+        high=1,
+        presets={"quick": 0.5},
+        needs="evolved graph",
+    )
+    norm: str = setting("batch", "Of the tuned backbone: batch, layer or none")
+    gate: Gate = setting(
+        "none",
+        "Between the parallel graphs: none (the paper's projection alone), or node "
+        "(before it every node learns how much it takes of each graph)",
+        tag="gated",
+        meaning="every node learns how much it takes of each graph",
+        card="A gate weighs the graphs node by node.",
+        needs="evolved graph",
+        last_only=True,
+        added_later=True,
+    )
+    evolved_layers: EvolvedLayers = setting(
+        "all",
+        "The layers that read evolved graphs: all (the paper's), or last (with "
+        "--cross-fit no training label then comes back to its node over the evolved "
+        "edges of its neighbours)",
+        tag="in the last layer",
+        meaning="no other layer reads the evolved graphs",
+        card="The last layer alone reads the evolved graph.",
+        needs="evolved graph",
+        added_later=True,
+    )
+    options: dict[str, Any] = setting(
+        dict,
+        "NAME=VALUE: what only one of the whole networks has, such as alpha=0.2 of "
+        "gpr-gnn. Repeat it for several",
+        option="option",
+        flag="--set",
+        added_later=True,
+        read=read_options,
+    )
+
+    prefix: ClassVar[str] = "model."
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainConfig(Section):
+    """Step 3: how the classifier is trained.
+
+    Examples:
+        >>> TrainConfig(steps=100, lr="3e-3").lr  # as YAML reads it
+        0.003
+        >>> TrainConfig(batch_size=1024, fanout=(15, 5)).fanouts(3)
+        (15, 5, 5)
+    """
+
+    batch_size: int = setting(
+        0,
+        "Train by batches of N training nodes, over all processes, and their sampled "
+        "neighbours in all graphs; a step is a batch. Scores are exact. 0: full-batch "
+        "steps",
+        metavar="N",
+        low=0,
+        last_only=True,
+        added_later=True,
+        panel=_BATCHES,
+    )
+    fanout: tuple[int, ...] = setting(
+        _DEFAULT_FANOUT,
+        "Neighbours a node draws in each layer: in every graph, or in the input graph "
+        "and then in each evolved one, such as 15,5. -1: all (10)",
+        metavar="F[,F…]",
+        last_only=True,
+        added_later=True,
+        panel=_BATCHES,
+        read=read_fanout,
+    )
+    eval_every: int | None = setting(
+        None,
+        "Batches between evaluations (an epoch, or a twentieth of the training where "
+        "that is shorter)",
+        metavar="STEPS",
+        low=1,
+        last_only=True,
+        added_later=True,
+        panel=_BATCHES,
+    )
+    steps: int | None = setting(
+        None,
+        "Full-batch steps, each followed by an evaluation, or batches",
+        low=1,
+        high=LONGEST,
+        presets={
+            "quick": 200,
+            "paper": 1000,
+            "auto": _steps,
+        },
+    )
+    lr: float | None = setting(
+        None,
+        "Learning rate of AdamW",
+        low=0,
+        presets={"quick": 3e-3, "paper": 3e-5},
+    )
+    weight_decay: float = setting(
+        0.0, "Weight decay of AdamW, the MLP embedding's as well (0)", low=0
+    )
+    precision: Precision = setting(
+        "auto", "auto (tf32 on a GPU, else fp32), fp32, tf32 (GPU) or bf16"
+    )
+    label_input: float = setting(
+        0.0,
+        "Give labels of training nodes as input, too: in every step those of a random "
+        "share RATE, and only the others are learned; to predict, all of them. "
+        "Transductive, and named in every table. 0.5, say; 0 is off",
+        metavar="RATE",
+        low=0,
+        high=0.99,
+        tag="labels",
+        meaning="transductive. Labels of training nodes are input (while training "
+        "those of a random share, and only the others are learned): compare such rows "
+        "with each other",
+        card="Classes of the training nodes are input, so predictions are "
+        "transductive: a training node knows its own.",
+        last_only=True,
+        added_later=True,
+    )
+
+    prefix: ClassVar[str] = "train."
+
+    def _check(self) -> None:
+        if not self.fanout or any(drawn != -1 and drawn < 1 for drawn in self.fanout):
+            raise InputError(
+                "'fanout' must be -1 (all neighbours) or at least 1, once or for each "
+                f"graph (got {list(self.fanout)})"
+            )
+        if self.batch_size:
+            return
+        # Refuse what full-batch steps would leave unread.
+        given = {"fanout": self.fanout != _DEFAULT_FANOUT}
+        given["eval_every"] = self.eval_every is not None
+        for name in (name for name, is_given in given.items() if is_given):
+            raise InputError(
+                f"'batch_size' must be at least 1 with {name!r}, which full-batch "
+                f"steps do not have (got {self.batch_size})"
+            )
+
+    def fanouts(self, num_graphs: int) -> tuple[int, ...]:
+        """One for each of so many graphs."""
+        missing = max(0, num_graphs - len(self.fanout))
+        return (self.fanout + self.fanout[-1:] * missing)[:num_graphs]

@@ -1,0 +1,206 @@
+"""What a setting is: declared once, in the section it belongs to.
+
+Everything that shows or reads settings follows from these declarations: command-line
+options and their help, recipe keys, JSON, the estimator's parameters, presets, the
+names of runs, and the words beside a variant in tables and model cards.
+"""
+
+import dataclasses
+import inspect
+import types
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, Self
+
+from ecg_gnn.system.checks import InputError, check_choice, check_in_range
+
+_KEY = "setting"
+Needs = Literal["nothing", "evolved graph", "similarity"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """One declaration.
+
+    Attributes:
+        help: What it does; the text of ``--help``.
+        option: The name of its option and of the estimator's parameter; the field's
+            name unless given. None: it can be set in recipes and files only.
+        flag: The option as it is typed, where that is not the name with dashes.
+        metavar: What stands for the value in ``--help``.
+        low: The smallest value allowed; None is open.
+        high: The largest.
+        off: A value outside the range that switches it off.
+        presets: What fills it in where it is not given, by preset; a function is given
+            the number of nodes.
+        like: The dotted name of the setting whose value it takes if no preset has one.
+        tag: The word beside the name of a variant that has it.
+        meaning: What the tag means, for under a table.
+        card: What a model card says of it, where it is not at its default.
+        needs: What a variant must have for the setting to change any number.
+        last_only: Read by the final classifier, not by a model that only embeds.
+        identity: Whether it decides numbers, and is part of a training's name.
+        added_later: At its default it leaves no trace in names, which are older.
+        kept: Whether a model that is kept for new nodes can have it.
+        panel: The group of ``--help``, where that is not the section's.
+        read: Makes a value of what was typed.
+    """
+
+    help: str
+    option: str | None = ""
+    flag: str | None = None
+    metavar: str | None = None
+    low: float | None = None
+    high: float | None = None
+    off: float | None = None
+    presets: Mapping[str, Any] = field(default_factory=dict)
+    like: str | None = None
+    tag: str | None = None
+    meaning: str | None = None
+    card: str | None = None
+    needs: Needs = "nothing"
+    last_only: bool = False
+    identity: bool = True
+    added_later: bool = False
+    kept: bool = True
+    panel: str | None = None
+    read: Callable[[str], Any] | None = None
+
+    def check(self, value: Any, name: str) -> None:
+        """Refuse a number outside the range; None and texts pass."""
+        ranged = self.low is not None or self.high is not None
+        if not ranged or value is None or value == self.off:
+            return
+        check_in_range(self.option or name, value, self.low, self.high)
+
+
+def setting(default: Any, help: str, **details: Any) -> Any:
+    """Declare a setting; ``details`` are the fields of ``Setting``."""
+    metadata = {_KEY: Setting(help=help, **details)}
+    if callable(default):
+        return field(default_factory=default, hash=False, metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+def settings_of(cls: type) -> dict[str, Setting]:
+    """The declarations of a section by field; fields that hold a section have none."""
+    found: Any = cls
+    return {
+        one.name: _named(one.name, one.metadata[_KEY])
+        for one in dataclasses.fields(found)
+        if _KEY in one.metadata
+    }
+
+
+def _named(name: str, declared: Setting) -> Setting:
+    if declared.option != "":
+        return declared
+    return dataclasses.replace(declared, option=name)
+
+
+class Section:
+    """Settings that bring every field to its declared type and range, or refuse it."""
+
+    prefix: ClassVar[str] = ""
+
+    def __init_subclass__(cls) -> None:
+        """Say in the docstring, and so in ``help()``, what the settings are."""
+        lines = [
+            f"    {name}: {value.metadata[_KEY].help}"
+            for name, value in vars(cls).items()
+            if isinstance(value, dataclasses.Field) and _KEY in value.metadata
+        ]
+        if lines:
+            doc = inspect.cleandoc(cls.__doc__ or "")
+            cls.__doc__ = "\n".join([doc, "", "Attributes:", *lines])
+
+    def __post_init__(self) -> None:
+        kind: Any = type(self)
+        declared = settings_of(kind)
+        for name, hint in field_types(kind).items():
+            one = declared.get(name)
+            shown = (one and one.option) or f"{self.prefix}{name}"
+            value = _parse(hint, getattr(self, name), f"{self.prefix}{name}", shown)
+            if one is not None:
+                one.check(value, f"{self.prefix}{name}")
+            # Frozen for everybody else: 0 becomes 0.0 and a list a tuple here, so that
+            # equal settings are equal and have one id.
+            object.__setattr__(self, name, value)
+        self._check()
+
+    def _check(self) -> None:
+        """Refuse values that do not go together."""
+
+    @classmethod
+    def from_mapping(cls, values: Any, name: str) -> Self:
+        """Read plain values; unknown keys and wrong types are refused."""
+        if not isinstance(values, Mapping):
+            raise InputError(f"{name!r} must be a mapping of settings (got {values!r})")
+        allowed = list(field_types(cls))
+        for key in values:
+            if key not in allowed:
+                raise InputError(
+                    f"a setting of {name!r} must be one of {allowed} (got {key!r})"
+                )
+        return cls(**values)
+
+
+def field_types(cls: type) -> dict[str, Any]:
+    """The declared type of every field."""
+    kind: Any = cls
+    return _field_types(kind)
+
+
+@cache
+def _field_types(cls: Any) -> dict[str, Any]:
+    hints = typing.get_type_hints(cls)
+    return {one.name: hints[one.name] for one in dataclasses.fields(cls)}
+
+
+def plain_type(hint: Any) -> Any:
+    """A field's type without None."""
+    options = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+    return next(option for option in options if option is not type(None))
+
+
+def _parse(hint: Any, value: Any, name: str, shown: str) -> Any:
+    """Check a value against a field's type, also as JSON and YAML spell it."""
+    if isinstance(hint, type) and issubclass(hint, Section):
+        return value if type(value) is hint else hint.from_mapping(value, name)
+    if value is None and type(None) in typing.get_args(hint):
+        return None
+    wanted = plain_type(hint)
+    if typing.get_origin(wanted) is Literal:
+        check_choice(shown, value, typing.get_args(wanted))
+        return value
+    if typing.get_origin(wanted) is dict:
+        return _parse_options(value, name)
+    if typing.get_origin(wanted) is tuple:
+        item = typing.get_args(wanted)[0]
+        if not isinstance(value, list | tuple | range):
+            raise InputError(f"{name!r} must be a list (got {value!r})")
+        return tuple(_parse(item, part, name, shown) for part in value)
+    if type(value) is wanted:
+        return value
+    # YAML reads 3e-5 as text: it wants a dot before the exponent.
+    convertible = {int: (Integral,), float: (Real, str)}.get(wanted, ())
+    if isinstance(value, convertible) and not isinstance(value, bool):
+        try:
+            return wanted(value)
+        except (ValueError, OverflowError):
+            pass
+    raise InputError(f"{name!r} must be of type {wanted.__name__} (got {value!r})")
+
+
+def _parse_options(value: Any, name: str) -> dict[str, Any]:
+    """Plain values by name, in the order of the names: equal options are one text."""
+    if not isinstance(value, Mapping):
+        raise InputError(f"{name!r} must be a mapping of options (got {value!r})")
+    for key, inner in value.items():
+        if not isinstance(key, str) or not isinstance(inner, str | Real):
+            got = f"(got {key!r}: {inner!r})"
+            raise InputError(f"{name!r} must map names to numbers or texts {got}")
+    return {key: value[key] for key in sorted(value)}

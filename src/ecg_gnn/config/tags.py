@@ -1,0 +1,72 @@
+"""Options that go past the paper, as words beside the name of every variant."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ecg_gnn.config.dotted import given
+from ecg_gnn.config.identity import Purpose, canonical, ignored_settings
+from ecg_gnn.config.run_config import RunConfig, declared
+from ecg_gnn.config.variants import BASELINE, Variant, variant_of
+
+Tags = tuple[str, ...]
+_TAGGED = {name: one for name, one in declared().items() if one.tag is not None}
+LABELS = str(_TAGGED["train.label_input"].tag)
+"""Training labels were input: predictions are transductive."""
+
+
+def run_tags(
+    config: RunConfig, embedding: str | None, purpose: Purpose = "train"
+) -> Tags:
+    """Those options of a run that one of its variants reads."""
+    return _tags(canonical(config, _variant(embedding), purpose))
+
+
+def stored_tags(config: Mapping[str, Any]) -> Tags:
+    """Those of a stored configuration, which has nothing but what is read."""
+    return _tags(RunConfig.from_dict(config))
+
+
+def tags_read_by(embedding: str | None, tags: Sequence[str]) -> Tags:
+    """Of these tags the ones that another variant could have, too."""
+    ignored = ignored_settings(_variant(embedding), "train")
+    can = {one.tag for name, one in _TAGGED.items() if name not in ignored}
+    return tuple(tag for tag in tags if tag in can)
+
+
+def tagged(name: str, tags: Sequence[str]) -> str:
+    """A name with its tags: ``ECG (mlp), cross-fitted, gated + labels``."""
+    parts = [name, *(tag for tag in tags if tag != LABELS)]
+    return ", ".join(parts) + (f" + {LABELS}" if LABELS in tags else "")
+
+
+def explain(tags: Iterable[str]) -> list[str]:
+    """A sentence on each of these tags, for under a table."""
+    wanted = set(tags)
+    return [
+        f"{'+ ' if one.tag == LABELS else ''}{one.tag}: {one.meaning}."
+        for one in _TAGGED.values()
+        if one.tag in wanted
+    ]
+
+
+def card_sentences(config: RunConfig, embedding: str) -> list[str]:
+    """What a model card says of the options past the paper that its model has."""
+    variant = BASELINE if embedding == "none" else variant_of(embedding)
+    settings = _settings(canonical(config, variant, "train"))
+    return [one.card for name, one in _TAGGED.items() if name in settings and one.card]
+
+
+def _variant(embedding: str | None) -> Variant:
+    return BASELINE if embedding is None else variant_of(embedding)
+
+
+def _settings(config: RunConfig) -> dict[str, Any]:
+    settings = given(config)
+    if settings.get("evolve.knn") == "exact":
+        del settings["evolve.knn"]
+    return settings
+
+
+def _tags(config: RunConfig) -> Tags:
+    settings = _settings(config)
+    return tuple(str(one.tag) for name, one in _TAGGED.items() if name in settings)

@@ -1,0 +1,95 @@
+"""What a run brings along, and which embedder a name means."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+from torch import Tensor
+
+from ecg_gnn.config import EMBEDDERS, OWN_PREFIX, PRECOMPUTED, RunConfig
+from ecg_gnn.embed import ConcatEmbedder, Embedder, EmbeddingCache, PrecomputedEmbedder
+from ecg_gnn.embed.combine import StoredParts
+from ecg_gnn.embed.stored import StoredEmbedder, below
+from ecg_gnn.system.checks import check_choice
+from ecg_gnn.train import Progress
+
+ProgressFor = Callable[[str], Progress | None]
+"""Gives the progress callback for a named piece of work."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workspace:
+    """What a run brings along.
+
+    Attributes:
+        cache: Where embeddings and evolved graphs are kept.
+        progress: Shows how a named piece of work goes.
+        embedders: Embedders of the caller's own, by the names ``own:...``.
+        loader_workers: Processes that prepare batches, where there are batches.
+    """
+
+    cache: EmbeddingCache | None = None
+    progress: ProgressFor = lambda _name: None
+    embedders: Mapping[str, Embedder] = field(default_factory=dict)
+    loader_workers: int = 0
+
+    def once_it_moves(self, title: str) -> Progress:
+        """Progress that is shown from the first step on.
+
+        An embedder is also built to be described, or to be found in the cache: no
+        display should start for that.
+        """
+        started: list[Progress | None] = []
+
+        def tell(done: int, total: int, score: float) -> None:
+            if not started:
+                started.append(self.progress(title))
+            if started[0] is not None:
+                started[0](done, total, score)
+
+        return tell
+
+
+def make_embedder(name: str, config: RunConfig, workspace: Workspace) -> Embedder:
+    """Build a weak classifier or control from its name and a resolved config."""
+    if name in workspace.embedders:
+        return workspace.embedders[name]
+    if name.startswith(OWN_PREFIX):
+        check_choice("embedding", name, workspace.embedders)
+    if name.startswith(PRECOMPUTED):
+        return PrecomputedEmbedder.from_file(name.removeprefix(PRECOMPUTED))
+    parts = EMBEDDERS[name].parts
+    if parts:
+        return ConcatEmbedder(
+            tuple(make_embedder(part, config, workspace) for part in parts)
+        )
+    progress = workspace.once_it_moves(f"{_shown(name)} embedding")
+    embedder: Embedder = embedder_class(name).from_config(config, progress)
+    return embedder
+
+
+def restore_embedder(
+    name: str, tensors: Mapping[str, Tensor], config: RunConfig, in_channels: int
+) -> StoredEmbedder:
+    """Build a kept embedder again from its tensors; what does not fit is refused."""
+    if parts := EMBEDDERS[name].parts:
+        return StoredParts(
+            {
+                part: restore_embedder(part, below(tensors, part), config, in_channels)
+                for part in parts
+            }
+        )
+    stored = embedder_class(name).stored
+    restored: StoredEmbedder = stored.restore(tensors, config, in_channels)
+    return restored
+
+
+def embedder_class(name: str) -> Any:
+    """The class of an embedder in the table."""
+    module, attribute = EMBEDDERS[name].place.split(":")
+    return getattr(import_module(f"ecg_gnn.embed.{module}"), attribute)
+
+
+def _shown(name: str) -> str:
+    return {"mlp-gnn": "MLP→GNN"}.get(name, name.upper())
