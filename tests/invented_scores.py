@@ -3,8 +3,9 @@
 from collections import deque
 from dataclasses import replace
 
-from ecg_gnn.study.outcomes import Failed
 from ecg_gnn.study.settings import flatten
+
+from ecg_gnn.study.outcomes import Failed
 from small_runs import STATISTICS
 from small_studies import result
 

@@ -13,8 +13,9 @@ import sys
 import time
 from pathlib import Path
 
-from ecg_gnn.inference import classifier
 from ecg_gnn.inference.defaults import FitOptions
+
+from ecg_gnn.inference import classifier
 from ecg_gnn.inference.fitting import fit_model
 from ecg_gnn.tabular.importing import ImportOptions, import_files
 from killed_studies import fork, wait_until

@@ -8,12 +8,12 @@ import torch
 from ecg_gnn.config import (
     EmbedConfig,
     EvolveConfig,
-    FitConfig,
     ModelConfig,
     RunConfig,
+    TrainConfig,
 )
 from ecg_gnn.data import load_dataset
-from ecg_gnn.presets import resolve
+from ecg_gnn.pipeline import Classification, classify, evolve, resolve
 
 BOARD = "minesweeper-gen:rows=8,cols=8"
 SMALL = ["--steps", "3", "--splits", "0-1", "--hidden", "8", "--layers", "1"]
@@ -38,13 +38,24 @@ def small_config(*embeddings, model="gcn", backbone="benchmark", splits=(0, 1), 
         embed=EmbedConfig(names=embeddings or ("mlp",), hidden=8, layers=1),
         evolve=evolve,
         model=ModelConfig(name=model, backbone=backbone, layers=1, hidden=8),
-        train=FitConfig(steps=4, lr=1e-2),
+        train=TrainConfig(steps=4, lr=1e-2),
         **rest,
     )
 
 
 def small_board():
     return load_dataset(BOARD)
+
+
+def edges_of(*arguments):
+    """The edges of the evolved graph, ``[2, E]``."""
+    return evolve(*arguments).edge_index
+
+
+def train_one(dataset, split, evolved, config, workspace=None, *, checkpoint=None):
+    """One training: the network and its numbers."""
+    job = Classification(split, evolved, checkpoint)
+    return classify(dataset, [job], config, workspace)[0]
 
 
 def resolved(dataset, *embeddings, **settings):

@@ -1,10 +1,12 @@
 """Recipes that run in a moment, and stores filled by hand."""
 
+from ecg_gnn.study.identity import canonical, unit_id
+from ecg_gnn.study.settings import replaced
+from ecg_gnn.study.variants import BASELINE, variant_of
+
 from ecg_gnn.config import RunConfig
 from ecg_gnn.data import CATALOGUE
-from ecg_gnn.study.identity import canonical, unit_id
 from ecg_gnn.study.recipe_file import recipe_from_dict
-from ecg_gnn.study.settings import replaced
 from ecg_gnn.study.store import (
     Configuration,
     Curves,
@@ -13,7 +15,6 @@ from ecg_gnn.study.store import (
     StoreWriter,
 )
 from ecg_gnn.study.store.writer import NewUnit
-from ecg_gnn.study.variants import BASELINE, variant_of
 from small_runs import BOARD, STATISTICS
 
 SMALL_RECIPE = {

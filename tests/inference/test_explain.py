@@ -8,7 +8,6 @@ import torch
 from matplotlib.figure import Figure
 
 from ecg_gnn.inference import picture
-from ecg_gnn.inference.defaults import FitOptions
 from ecg_gnn.inference.explaining import explain_node
 from ecg_gnn.inference.fitting import fit_model
 from ecg_gnn.inference.picture import draw_explanation
@@ -16,7 +15,7 @@ from ecg_gnn.system.checks import InputError
 from ecg_gnn.tabular.importing import ImportOptions, import_files
 from own_graphs import write_stranger
 
-QUICK = FitOptions(steps=10, hidden=16, layers=1, k=4, device="cpu")
+QUICK = dict(steps=10, hidden=16, layers=1, k=4, device="cpu")
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +24,7 @@ def model(tmp_path_factory):
     write_stranger(folder)
     options = ImportOptions(label="kind")
     graph = import_files(folder / "nodes.csv", folder / "edges.csv", options)
-    return fit_model(graph, QUICK, folder / "m")
+    return fit_model(graph, folder / "m", **QUICK)
 
 
 def test_neighbours_of_both_graphs(model):

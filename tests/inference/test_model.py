@@ -3,12 +3,15 @@
 import dataclasses
 import json
 import shutil
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
+from ecg_gnn.config import RunConfig
 from ecg_gnn.data import csbm
+from ecg_gnn.embed.supervised import loop_settings
 from ecg_gnn.inference import fitting
 from ecg_gnn.inference.calibration import (
     Calibration,
@@ -16,14 +19,12 @@ from ecg_gnn.inference.calibration import (
     fit_temperature,
 )
 from ecg_gnn.inference.card import class_by_class, verdict
-from ecg_gnn.inference.classifier import balanced_weights, fit_classifier
-from ecg_gnn.inference.defaults import FitOptions, choose_settings, wants_balance
+from ecg_gnn.inference.classifier import fit_classifier
+from ecg_gnn.inference.fit_settings import class_weights, fit_settings
 from ecg_gnn.inference.fitting import fit_model
 from ecg_gnn.inference.model_folder import read_model
 from ecg_gnn.inference.neighbours import nearest_stored
 from ecg_gnn.inference.predicting import predict_nodes, predict_stored
-from ecg_gnn.pipeline import evolve
-from ecg_gnn.presets import resolve
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.tabular import load_own_graph
 from ecg_gnn.tabular.importing import ImportOptions, import_files, import_tables
@@ -31,8 +32,9 @@ from ecg_gnn.tabular.tables import Table, read_table
 from ecg_gnn.train import loop
 from ecg_gnn.train.metrics import supervised_loss
 from own_graphs import NEW, write_stranger
+from small_runs import edges_of
 
-QUICK = FitOptions(steps=15, hidden=16, layers=1, k=4, device="cpu")
+QUICK = dict(steps=15, hidden=16, layers=1, k=4, device="cpu")
 
 
 @pytest.fixture(scope="module")
@@ -52,13 +54,13 @@ def graph(folder):
 @pytest.fixture(scope="module")
 def fitted(graph, tmp_path_factory):
     out = tmp_path_factory.mktemp("models") / "m"
-    return fit_model(graph, QUICK, out), out
+    return fit_model(graph, out, **QUICK), out
 
 
 @pytest.mark.parametrize("embedding", ["mlp", "bgrl", "mlp+bgrl", "features", "none"])
 def test_round_trip(graph, folder, tmp_path, embedding):
-    options = dataclasses.replace(QUICK, embedding=embedding, steps=5)
-    model = fit_model(graph, options, tmp_path / "m")
+    options = dict(QUICK, embedding=embedding, steps=5)
+    model = fit_model(graph, tmp_path / "m", **options)
     again = read_model(tmp_path / "m")
     ours, theirs = predict_stored(model, every=True), predict_stored(again, every=True)
     assert np.array_equal(ours.probabilities, theirs.probabilities)
@@ -72,11 +74,11 @@ def test_round_trip(graph, folder, tmp_path, embedding):
 
 def test_the_evolved_graph_is_that_of_a_run(graph):
     dataset = fitting._one_split(graph.dataset, 0)
-    config = resolve(choose_settings(dataset, QUICK), dataset)
+    config = fit_settings(dataset, **QUICK)
     for name in ("mlp", "bgrl"):
-        model, _ = fit_classifier(dataset, dataset.split(0), config, name)
+        model, _ = fit_classifier(dataset, config, name)
         assert torch.equal(
-            model.evolved, evolve(name, dataset, dataset.split(0), config)
+            model.evolved, edges_of(name, dataset, dataset.split(0), config)
         )
 
 
@@ -107,7 +109,7 @@ def test_categories_never_seen_are_named(tmp_path):
     pairs = Table("edges", {"source": names[1:], "target": names[:-1]})
     nodes = Table("nodes", columns)
     graph = import_tables(nodes, pairs, ImportOptions(label="kind"))
-    model = fit_model(graph, dataclasses.replace(QUICK, steps=2), tmp_path / "m")
+    model = fit_model(graph, tmp_path / "m", **dict(QUICK, steps=2))
     new = Table("new", {"id": ["x", "y", "z"], "colour": ["red", "mauve", ""]})
     joined = Table("edges", {"source": ["x", "y"], "target": ["n1", "z"]})
     (note,) = predict_nodes(model, new, joined).notes
@@ -190,12 +192,12 @@ def test_interrupted_between_trainings(graph, tmp_path, monkeypatch):
 
     monkeypatch.setattr(fitting, "fit_classifier", fit)
     with pytest.raises(KeyboardInterrupt):
-        fit_model(graph, QUICK, out)
+        fit_model(graph, out, **QUICK)
     assert not out.exists()
-    resumed = fit_model(graph, QUICK, out)
+    resumed = fit_model(graph, out, **QUICK)
     assert calls == ["mlp", "none", "identity", "identity"]
     assert [path.name for path in tmp_path.iterdir()] == ["m"]
-    whole = fit_model(graph, QUICK, tmp_path / "other")
+    whole = fit_model(graph, tmp_path / "other", **QUICK)
     assert resumed.metrics == whole.metrics
 
 
@@ -209,20 +211,17 @@ def test_interrupted_within_a_training(graph, tmp_path, monkeypatch):
         real(training)
 
     def soon(*arguments):
-        return dataclasses.replace(train_config(*arguments), checkpoint_seconds=-1)
+        return dataclasses.replace(loop_settings(*arguments), checkpoint_seconds=-1)
 
-    from ecg_gnn.inference import classifier
-    from ecg_gnn.inference.classifier import train_config
-
-    monkeypatch.setattr(classifier, "train_config", soon)
+    monkeypatch.setattr("ecg_gnn.pipeline.training.loop_settings", soon)
     monkeypatch.setattr(loop.Training, "step", step)
     with pytest.raises(KeyboardInterrupt):
-        fit_model(graph, QUICK, tmp_path / "m")
+        fit_model(graph, tmp_path / "m", **QUICK)
     assert not (tmp_path / "m").exists()
-    fit_model(graph, QUICK, tmp_path / "m")
+    fit_model(graph, tmp_path / "m", **QUICK)
     assert steps[40] == 9  # where the interrupted training stood
     monkeypatch.undo()
-    fit_model(graph, QUICK, tmp_path / "whole")
+    fit_model(graph, tmp_path / "whole", **QUICK)
     weights = [
         (tmp_path / n / "weights.safetensors").read_bytes() for n in ("m", "whole")
     ]
@@ -235,13 +234,13 @@ def test_a_full_disk_leaves_no_model(graph, tmp_path, monkeypatch):
 
     monkeypatch.setattr("ecg_gnn.inference.model_folder.write_json", full)
     with pytest.raises(InputError, match=r"cannot be written \(No space left"):
-        fit_model(graph, dataclasses.replace(QUICK, steps=2), tmp_path / "m")
+        fit_model(graph, tmp_path / "m", **dict(QUICK, steps=2))
     assert not (tmp_path / "m").exists()
 
 
 def test_other_datasets_can_be_fitted(tmp_path):
     graph = load_own_graph("csbm:nodes=80,features=4")
-    model = fit_model(graph, dataclasses.replace(QUICK, steps=3), tmp_path / "m")
+    model = fit_model(graph, tmp_path / "m", **dict(QUICK, steps=3))
     found = predict_stored(read_model(tmp_path / "m"), every=True)
     assert found.ids[:2] == ("0", "1")
     with pytest.raises(InputError, match="every node of the model's graph has a class"):
@@ -255,11 +254,19 @@ def test_other_datasets_can_be_fitted(tmp_path):
 
 def test_defaults_by_size_and_homophily():
     apart, alike = csbm(nodes=200, homophily=0.1), csbm(nodes=200, homophily=0.9)
-    assert choose_settings(apart, FitOptions()).model.name == "sage"
-    assert choose_settings(alike, FitOptions()).model.name == "gcn"
-    assert choose_settings(csbm(nodes=30), FitOptions()).evolve.k == 3
-    assert not wants_balance(apart, FitOptions())
-    assert wants_balance(apart, FitOptions(balance=True))
+    assert fit_settings(apart).model.name == "sage"
+    assert fit_settings(alike).model.name == "gcn"
+    assert fit_settings(csbm(nodes=30)).evolve.k == 3
+    assert class_weights(apart, fit_settings(apart), None) is None
+    assert class_weights(apart, fit_settings(apart), True) is not None
+
+
+def test_the_model_is_chosen_without_test_classes():
+    board = csbm(nodes=200, homophily=0.9)
+    y, test = board.y.clone(), board.split(0).test_mask
+    y[test] = 1 - y[test]
+    other = dataclasses.replace(board, y=y)
+    assert fit_settings(other) == fit_settings(board)
 
 
 def test_temperature_cools_what_is_too_sure():
@@ -282,7 +289,9 @@ def test_class_weights_are_taken_back():
 
 def test_balanced_weights_and_loss():
     y = torch.tensor([0, 0, 0, 1])
-    weights = balanced_weights(y, 2)
+    split = SimpleNamespace(train_mask=torch.ones(4, dtype=torch.bool))
+    dataset = SimpleNamespace(y=y, num_classes=2, split=lambda index: split)
+    weights = class_weights(dataset, RunConfig(splits=(0,)), True)
     assert torch.allclose(weights, torch.tensor([2 / 3, 2.0]))
     one = torch.tensor([[0.3], [-1.0], [0.2], [0.7]])
     two = torch.cat([torch.zeros_like(one), one], dim=1)

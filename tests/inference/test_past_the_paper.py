@@ -9,20 +9,19 @@ import torch
 from ecg_gnn import ECGClassifier, InputError
 from ecg_gnn.data import csbm
 from ecg_gnn.embed import BGRLEmbedder, MLPEmbedder
-from ecg_gnn.inference import evolved
 from ecg_gnn.inference.classifier import fit_classifier
-from ecg_gnn.inference.defaults import FitOptions, choose_settings
 from ecg_gnn.inference.explaining import explain_node
+from ecg_gnn.inference.fit_settings import fit_settings
 from ecg_gnn.inference.fitting import fit_model
 from ecg_gnn.inference.model_folder import read_model
 from ecg_gnn.inference.predicting import predict_nodes, predict_stored
-from ecg_gnn.pipeline import evolve
-from ecg_gnn.presets import resolve
+from ecg_gnn.pipeline import method
 from ecg_gnn.tabular.importing import ImportOptions, import_files
 from ecg_gnn.tabular.tables import read_table
 from own_graphs import write_stranger
+from small_runs import edges_of
 
-QUICK = FitOptions(steps=6, hidden=8, layers=2, k=4, device="cpu")
+QUICK = dict(steps=6, hidden=8, layers=2, k=4, device="cpu")
 OPTIONS = {
     "cross_fit": 3,
     "gate": "node",
@@ -50,16 +49,15 @@ def board():
 
 
 def fitted(board, embedding="mlp", **options):
-    asked = dataclasses.replace(QUICK, **options)
-    config = resolve(choose_settings(board, asked), board)
-    model, _ = fit_classifier(board, board.split(0), config, embedding)
+    config = fit_settings(board, embedding=embedding, **dict(QUICK, **options))
+    model, _ = fit_classifier(board, config, embedding)
     return model, config
 
 
 @pytest.mark.parametrize("name", OPTIONS)
 def test_a_model_is_kept_and_read_again(graph, folder, tmp_path, name):
-    options = dataclasses.replace(QUICK, **{name: OPTIONS[name]})
-    model = fit_model(graph, options, tmp_path / "m")
+    options = dict(QUICK, **{name: OPTIONS[name]})
+    model = fit_model(graph, tmp_path / "m", **options)
     again = read_model(tmp_path / "m")
     tables = [read_table(folder / name) for name in ("new_nodes.csv", "new_edges.csv")]
     for ours, theirs in (
@@ -85,7 +83,7 @@ def test_without_an_evolved_graph_a_card_is_silent_about_how_it_is_read(
     graph, tmp_path
 ):
     asked = {name: value for name, value in OPTIONS.items() if name != "label_input"}
-    fit_model(graph, dataclasses.replace(QUICK, embedding="none", **asked), tmp_path)
+    fit_model(graph, tmp_path, **dict(QUICK, embedding="none", **asked))
     card = (tmp_path / "MODEL_CARD.md").read_text()
     for word in ("is cross-fitted", "A gate", "last layer alone"):
         assert word not in card
@@ -95,7 +93,8 @@ def test_cross_fitted_neighbours_are_those_of_a_run(board):
     found = []
     for models in ("own", "all"):
         model, config = fitted(board, cross_fit=3, cross_fit_models=models)
-        assert torch.equal(model.evolved, evolve("mlp", board, board.split(0), config))
+        expected = edges_of("mlp", board, board.split(0), config)
+        assert torch.equal(model.evolved, expected)
         found.append(model.evolved)
     assert not torch.equal(*found)
     plain, _ = fitted(board)
@@ -105,13 +104,13 @@ def test_cross_fitted_neighbours_are_those_of_a_run(board):
 
 
 def test_a_card_says_who_finds_neighbours(graph, tmp_path):
-    crossed = dataclasses.replace(QUICK, cross_fit=3, cross_fit_models="all")
-    fit_model(graph, crossed, tmp_path)
+    crossed = dict(QUICK, cross_fit=3, cross_fit_models="all")
+    fit_model(graph, tmp_path, **crossed)
     card = (tmp_path / "MODEL_CARD.md").read_text()
     assert "| ECG (mlp), cross-fitted, by all models |" in card
     assert "by all of these models, and those of new nodes by the first" in card
-    silent = dataclasses.replace(crossed, embedding="features")
-    fit_model(graph, silent, tmp_path / "features")  # reads no labels: one space
+    silent = dict(crossed, embedding="features")
+    fit_model(graph, tmp_path / "features", **silent)  # reads no labels: one space
     card = (tmp_path / "features" / "MODEL_CARD.md").read_text()
     assert "cross-fitted" not in card
 
@@ -128,8 +127,8 @@ def test_the_estimator_takes_the_models_that_are_asked_for(board):
 
 
 def test_a_neighbour_that_several_models_name_is_explained_once(graph, tmp_path):
-    crossed = dataclasses.replace(QUICK, cross_fit=3, cross_fit_models="all", k=8)
-    model = fit_model(graph, crossed, tmp_path)
+    crossed = dict(QUICK, cross_fit=3, cross_fit_models="all", k=8)
+    model = fit_model(graph, tmp_path, **crossed)
     edges = model.classifier.evolved
     counts = torch.unique(edges, dim=1, return_counts=True)
     node = int(counts[0][1, counts[1].argmax()])
@@ -140,7 +139,7 @@ def test_a_neighbour_that_several_models_name_is_explained_once(graph, tmp_path)
     sources = {model.ids[place] for place in edges[0, edges[1] == node].tolist()}
     assert sorted(names) == sorted(sources)
     assert explained.degrees["evolved"] == len(sources)
-    assert sum(found.times for found in rows) == crossed.k > len(sources)
+    assert sum(found.times for found in rows) == crossed["k"] > len(sources)
 
 
 def test_what_reads_no_labels_is_fitted_once_for_all_folds(board, monkeypatch):
@@ -155,7 +154,7 @@ def test_what_reads_no_labels_is_fitted_once_for_all_folds(board, monkeypatch):
         monkeypatch.setattr(kind, "fit", count)
     model, config = fitted(board, "mlp+bgrl", cross_fit=3)
     assert sorted(fits) == ["BGRLEmbedder"] + 3 * ["MLPEmbedder"]
-    expected = evolve("mlp+bgrl", board, board.split(0), config)
+    expected = edges_of("mlp+bgrl", board, board.split(0), config)
     assert torch.equal(model.evolved, expected)
 
 
@@ -167,8 +166,8 @@ def test_the_search_is_the_one_asked_for(board, monkeypatch, knn):
         asked.append(how.pop("knn"))
         return real(z, k, **how)
 
-    real = evolved.knn_graph
-    monkeypatch.setattr(evolved, "knn_graph", search)
+    real = method.knn_search_jointly
+    monkeypatch.setattr(method, "knn_search_jointly", search)
     fitted(board, knn=knn)
     ECGClassifier(knn=knn, steps=2, hidden=8).fit(board.data())
     assert asked == [knn, knn]
@@ -201,5 +200,5 @@ def test_the_estimator_has_them_too(board):
     for name, value in OPTIONS.items():
         changed = ECGClassifier(**small, **{name: value}).fit(data)
         assert not np.allclose(changed.predict_proba(data), plain), name
-    with pytest.raises(InputError, match=r"'model\.gate' must be one of"):
+    with pytest.raises(InputError, match=r"'gate' must be one of"):
         ECGClassifier(**small, gate="edge").fit(data)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 import torch
+from ecg_gnn.presets import resolve
 
 from ecg_gnn.data import load_dataset
 from ecg_gnn.pipeline import classify, evolve_graph
-from ecg_gnn.presets import resolve
 
 FOLDER = Path(__file__).parents[2] / "benchmarks" / "scale"
 STAGES = ["generate", "embed", "kNN", "train", "infer", "metrics"]

@@ -4,13 +4,13 @@ import dataclasses
 
 import pytest
 import torch
+from ecg_gnn.embedders import Workspace
+from ecg_gnn.study.graphs import shared_graph
 
 from ecg_gnn.config import EvolveConfig
 from ecg_gnn.embed import EmbeddingCache
-from ecg_gnn.embedders import Workspace
 from ecg_gnn.pipeline import evolve_graph
 from ecg_gnn.study import graphs
-from ecg_gnn.study.graphs import shared_graph
 from small_runs import resolved, small_board
 
 WEIGHTED = EvolveConfig(k=3, weights="similarity")

@@ -5,14 +5,14 @@ import json
 
 import pytest
 import torch
+from ecg_gnn.embedders import Workspace
+from ecg_gnn.study.graphs import shared_graph
 
 from ecg_gnn.config import EvolveConfig
 from ecg_gnn.embed import EmbeddingCache
-from ecg_gnn.embedders import Workspace
 from ecg_gnn.evolve import EvolvedGraph, join_rows, share_rows
 from ecg_gnn.pipeline import evolve_graph
 from ecg_gnn.study import graphs, run, run_study
-from ecg_gnn.study.graphs import shared_graph
 from ecg_gnn.study.statistics import RECALL, mean
 from ecg_gnn.study.store import Store
 from ecg_gnn.study.table import report_markdown, statistics_table

@@ -5,6 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from ecg_gnn.study.settings import flatten
 
 from ecg_gnn.data import CATALOGUE, load_dataset, make_dataset
 from ecg_gnn.nn import SPECIALISED, read_options
@@ -14,7 +15,6 @@ from ecg_gnn.study.bind import bind
 from ecg_gnn.study.commands import run_command
 from ecg_gnn.study.expand import expand
 from ecg_gnn.study.recipe_file import recipe_from_dict
-from ecg_gnn.study.settings import flatten
 from ecg_gnn.system.checks import InputError
 from small_runs import BOARD
 from small_studies import SMALL_RECIPE, small_recipe

@@ -1,8 +1,8 @@
 """Which models one run compares, and what their records are called."""
 
 import pytest
-
 from ecg_gnn.study.variants import Variant, choose_variants
+
 from small_runs import small_config
 
 

@@ -14,7 +14,7 @@ from ecg_gnn.config.run_config import nest_options
 from ecg_gnn.nn import MODULES, SPECIALISED
 
 _HELPS = {
-    "embed.names": f"{EMBEDDING_HELP} Repeat it to compare several; mlp,bgrl puts two "
+    "embed.names": f"{EMBEDDING_HELP}. Repeat it to compare several; mlp,bgrl puts two "
     "evolved graphs into one model.",
     "model.name": f"Message passing: one of {', '.join(MODULES)}; or a whole network: "
     f"one of {', '.join(SPECIALISED)}.",

@@ -139,7 +139,6 @@ EMBEDDING_HELP = (
     + f", {PRECOMPUTED}FILE (.npy, .npz or .safetensors, one row per node), {NONE} "
     "(baseline only); or a control: "
     + ", ".join(f"{name} ({EMBEDDERS[name].help})" for name in CONTROLS)
-    + "."
 )
 
 

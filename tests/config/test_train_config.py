@@ -2,9 +2,9 @@
 
 import pytest
 
-from ecg_gnn.config import FitConfig, RunConfig
+from ecg_gnn.config import RunConfig, TrainConfig
 from ecg_gnn.data import load_dataset
-from ecg_gnn.presets import resolve
+from ecg_gnn.pipeline.resolve import resolve
 from ecg_gnn.system.checks import InputError
 from small_runs import BOARD
 
@@ -20,13 +20,13 @@ from small_runs import BOARD
     ],
 )
 def test_fanouts_of_graphs(fanout, num_graphs, expected):
-    assert FitConfig(batch_size=8, fanout=fanout).fanouts(num_graphs) == expected
+    assert TrainConfig(batch_size=8, fanout=fanout).fanouts(num_graphs) == expected
 
 
 def test_full_batch_runs_keep_their_names():
     plain = RunConfig().to_dict()["train"]
     assert not {"batch_size", "fanout", "eval_every"} & set(plain)
-    batches = RunConfig(train=FitConfig(batch_size=64, fanout=(5,)))
+    batches = RunConfig(train=TrainConfig(batch_size=64, fanout=(5,)))
     assert batches.to_dict()["train"]["batch_size"] == 64
     assert batches.run_id("x") != RunConfig().run_id("x")
     assert RunConfig.from_dict(batches.to_dict()) == batches
@@ -45,7 +45,7 @@ def test_full_batch_runs_keep_their_names():
 )
 def test_refuses(settings, message):
     with pytest.raises(InputError, match=message):
-        FitConfig(**settings)
+        TrainConfig(**settings)
 
 
 def test_whole_networks_have_no_batches():

@@ -7,16 +7,14 @@ import torch
 import torch.nn.functional as F
 
 from ecg_gnn.config import EvolveConfig
-from ecg_gnn.cross_fitting import leave_out
 from ecg_gnn.data import load_dataset
 from ecg_gnn.embed import EmbeddingCache, MLPEmbedder, embed_nodes
-from ecg_gnn.embedders import Workspace, make_embedder
-from ecg_gnn.evolving import embed, embed_together, evolve, evolve_graph
 from ecg_gnn.kernels import Adjacency
 from ecg_gnn.nn import GraphInput, TunedNet
-from ecg_gnn.pipeline import classify
+from ecg_gnn.pipeline import Workspace, embed, embed_together, evolve, make_embedder
+from ecg_gnn.pipeline.cross_fit import leave_out
 from ecg_gnn.system.seeds import derive_seed
-from small_runs import resolved
+from small_runs import edges_of, resolved, train_one
 
 FOLDS = 3
 LABELLED = ["mlp", "mlp+bgrl", "mlp-gnn"]
@@ -73,12 +71,12 @@ def with_everything(config, **options):
 def test_a_node_finds_its_neighbours_without_its_own_label(board, cache, name, models):
     config = settings(board, name, models=models, weights="similarity")
     split = board.split(0)
-    before = evolve_graph(name, board, split, config, cache)
+    before = evolve(name, board, split, config, cache)
     folds = leave_out(split, config)[0]
     searched_alone = split.train_mask if models == "all" else torch.ones(60)
     moved = 0
     for node in split.train_mask.nonzero()[:3, 0].tolist():
-        other = evolve_graph(name, relabelled(board, node), split, config, cache)
+        other = evolve(name, relabelled(board, node), split, config, cache)
         for each in range(60):
             if folds[each] == folds[node] and searched_alone[each]:
                 assert row(other, each) == row(before, each)
@@ -89,10 +87,10 @@ def test_a_node_finds_its_neighbours_without_its_own_label(board, cache, name, m
 
 def test_without_cross_fitting_it_does_not(board, cache):
     config, split = settings(board, "mlp", folds=0), board.split(0)
-    before = evolve_graph("mlp", board, split, config, cache)
+    before = evolve("mlp", board, split, config, cache)
     train = split.train_mask.nonzero()[:6, 0].tolist()
     assert any(
-        row(evolve_graph("mlp", relabelled(board, u), split, config, cache), u)
+        row(evolve("mlp", relabelled(board, u), split, config, cache), u)
         != row(before, u)
         for u in train
     )
@@ -122,7 +120,7 @@ def test_no_label_comes_back_where_only_the_last_layer_reads_evolved_graphs(
     given = GraphInput(Adjacency.from_edge_index(board.edge_index, 60))
 
     def logits(dataset):
-        edges = evolve("mlp", dataset, split, config, cache)
+        edges = edges_of("mlp", dataset, split, config, cache)
         graphs = [given, GraphInput(Adjacency.from_edge_index(edges, 60))]
         return {layers: net(board.x, graphs) for layers, net in nets.items()}
 
@@ -141,11 +139,11 @@ def test_test_labels_change_nothing_but_test_scores(board, name, models):
     config = with_everything(settings(board, name, **given))
     split = board.split(0)
     other = relabelled(board, split.test_mask)
-    graphs = [evolve_graph(name, each, split, config) for each in (board, other)]
+    graphs = [evolve(name, each, split, config) for each in (board, other)]
     assert torch.equal(graphs[0].edge_index, graphs[1].edge_index)
     assert torch.equal(graphs[0].edge_weight, graphs[1].edge_weight)
     first, second = (
-        classify(each, split, graphs[:1], config)[1] for each in (board, other)
+        train_one(each, split, graphs[:1], config)[1] for each in (board, other)
     )
     assert first.losses == second.losses
     assert first.val_scores == second.val_scores
@@ -164,7 +162,7 @@ def exact_neighbours(z, node, k=3):
 
 def test_rows_are_found_in_the_space_of_the_own_fold(board):
     config, split = settings(board, "mlp"), board.split(0)
-    graph = evolve_graph("mlp", board, split, config)
+    graph = evolve("mlp", board, split, config)
     folds, left_out = leave_out(split, config)
     embedder = make_embedder("mlp", config, Workspace())
     seed = derive_seed(config.seed, "embed", split.index)
@@ -197,8 +195,8 @@ def test_nodes_that_train_no_model_may_ask_all_of_them(
         )
         for models in ("own", "all")
     )
-    alone = evolve_graph(name, board, split, own, cache)
-    graph = evolve_graph(name, board, split, shared, cache)
+    alone = evolve(name, board, split, own, cache)
+    graph = evolve(name, board, split, shared, cache)
     folds, parts = leave_out(split, own)
     one = dataclasses.replace(settings(board, name, folds=0), evolve=own.evolve)
     spaces = [embed(name, board, part, one, cache) for part in parts]
@@ -226,7 +224,7 @@ def test_where_there_is_nothing_to_share_out_all_is_own(board, cache):
         EvolveConfig(k=3, self_loops="only"),
     ):
         graphs = [
-            evolve(
+            edges_of(
                 "mlp",
                 board,
                 split,
@@ -246,17 +244,17 @@ def test_models_are_trained_once_for_both_searches(board, monkeypatch):
     monkeypatch.setattr(
         MLPEmbedder, "fit", lambda *a, **b: (fits.append(1), fit(*a, **b))[1]
     )
-    evolve("mlp", board, board.split(0), settings(board, "mlp", models="all"))
+    edges_of("mlp", board, board.split(0), settings(board, "mlp", models="all"))
     assert len(fits) == FOLDS
 
 
 def test_a_chain_of_models_is_trained_for_every_fold(board):
     config, split = settings(board, "mlp-gnn"), board.split(0)
-    graph = evolve_graph("mlp-gnn", board, split, config)
+    graph = evolve("mlp-gnn", board, split, config)
     folds, left_out = leave_out(split, config)
     one = settings(board, "mlp-gnn", folds=0)
     for fold, part in enumerate(left_out):
-        alone = evolve_graph("mlp-gnn", board, part, one)
+        alone = evolve("mlp-gnn", board, part, one)
         for node in (folds == fold).nonzero()[:, 0].tolist():
             assert row(graph, node) == row(alone, node)
 
@@ -265,7 +263,7 @@ def test_a_chain_of_models_is_trained_for_every_fold(board):
 def test_embeddings_without_labels_need_no_folds(board, name):
     split = board.split(0)
     crossed, plain = (
-        evolve(name, board, split, settings(board, name, folds=folds))
+        edges_of(name, board, split, settings(board, name, folds=folds))
         for folds in (FOLDS, 0)
     )
     assert torch.equal(crossed, plain)
@@ -275,7 +273,7 @@ def test_embeddings_without_labels_need_no_folds(board, name):
 def test_self_loops_are_those_asked_for(board, mode):
     config = settings(board, "mlp")
     config = dataclasses.replace(config, evolve=EvolveConfig(k=3, self_loops=mode))
-    edges = evolve("mlp", board, board.split(0), config)
+    edges = edges_of("mlp", board, board.split(0), config)
     loops = int((edges[0] == edges[1]).sum())
     assert loops == (0 if mode == "exclude" else 60)
     assert edges.size(1) == 60 * (4 if mode == "add" else 3)
@@ -283,7 +281,7 @@ def test_self_loops_are_those_asked_for(board, mode):
 
 def test_weights_are_cosines_in_the_space_of_the_row(board):
     config, split = settings(board, "mlp", weights="similarity"), board.split(0)
-    source, target = (graph := evolve_graph("mlp", board, split, config)).edge_index
+    source, target = (graph := evolve("mlp", board, split, config)).edge_index
     folds, left_out = leave_out(split, config)
     embedder = make_embedder("mlp", config, Workspace())
     seed = derive_seed(config.seed, "embed", split.index)
@@ -296,14 +294,14 @@ def test_weights_are_cosines_in_the_space_of_the_row(board):
 @pytest.mark.parametrize("name", ["identity", "random", "oracle"])
 def test_controls_are_never_weighted(board, name):
     config = settings(board, name, folds=0, weights="similarity")
-    assert evolve_graph(name, board, board.split(0), config).edge_weight is None
+    assert evolve(name, board, board.split(0), config).edge_weight is None
 
 
 def test_splits_are_embedded_together_fold_by_fold(board, tmp_path, monkeypatch):
     """What is found in the cache is what would have been trained one by one."""
     workspace = Workspace(cache=EmbeddingCache(tmp_path))
     config, splits = settings(board, "mlp"), [board.split(0), board.split(1)]
-    alone = [evolve("mlp", board, split, config) for split in splits]
+    alone = [edges_of("mlp", board, split, config) for split in splits]
     counts = []
     fit = MLPEmbedder.fit_together
     monkeypatch.setattr(
@@ -313,7 +311,7 @@ def test_splits_are_embedded_together_fold_by_fold(board, tmp_path, monkeypatch)
     )
     embed_together("mlp", board, splits, config, workspace)
     assert counts == [2] * FOLDS
-    together = [evolve("mlp", board, split, config, workspace) for split in splits]
+    together = [edges_of("mlp", board, split, config, workspace) for split in splits]
     assert counts == [2] * FOLDS
     for one, other in zip(alone, together, strict=True):
         assert torch.equal(one, other)
@@ -331,11 +329,9 @@ def test_three_graphs_with_everything(board, cache, model, backbone):
     options = {"heads": 2, "warm_up_steps": 2} if model == "polynormer" else {}
     config = with_everything(settings(board, "mlp", **given), **options)
     split = board.split(0)
-    graphs = [
-        evolve_graph(name, board, split, config, cache) for name in ("mlp", "bgrl")
-    ]
-    results = [classify(board, split, graphs, config)[1] for _ in range(2)]
+    graphs = [evolve(name, board, split, config, cache) for name in ("mlp", "bgrl")]
+    results = [train_one(board, split, graphs, config)[1] for _ in range(2)]
     assert results[0].losses == results[1].losses
     assert results[0].test is not None
     edges = [graph.edge_index for graph in graphs]  # all of one weight
-    assert classify(board, split, edges, config)[1].losses != results[0].losses
+    assert train_one(board, split, edges, config)[1].losses != results[0].losses

@@ -15,15 +15,15 @@ from ecg_gnn.config import (
     EMBEDDINGS,
     EmbedConfig,
     EvolveConfig,
-    FitConfig,
     ModelConfig,
     RunConfig,
+    TrainConfig,
     is_control,
 )
 from ecg_gnn.data import make_dataset
 from ecg_gnn.nn import SPECIALISED, model_names
 from ecg_gnn.paper import best_settings, tables
-from ecg_gnn.presets import QUICK, paper_defaults, pick_device, resolve
+from ecg_gnn.pipeline.resolve import pick_device, resolve
 from ecg_gnn.system.checks import InputError
 from small_runs import small_board
 
@@ -54,7 +54,7 @@ CONFIGS = st.builds(
     model=st.builds(
         ModelConfig, layers=COUNT, dropout=SHARE, drop_edge=st.none() | SHARE
     ),
-    train=st.builds(FitConfig, steps=COUNT, lr=RATE),
+    train=st.builds(TrainConfig, steps=COUNT, lr=RATE),
 )
 
 
@@ -143,7 +143,7 @@ def test_wrong_types(values, message):
         lambda: EmbedConfig(names="mlp"),
         lambda: RunConfig(splits=3),
         lambda: RunConfig(model="gcn"),
-        lambda: FitConfig(lr=None, steps=[1]),
+        lambda: TrainConfig(lr=None, steps=[1]),
     ],
 )
 def test_wrong_types_in_python_too(make):
@@ -161,17 +161,17 @@ def test_wrong_types_in_python_too(make):
         ({"train": {"lr": "nan"}}, r"'lr' must be in \[0, inf\) \(got nan\)"),
         ({"train": {"lr": "inf"}}, r"'lr' must be in \[0, inf\) \(got inf\)"),
         ({"train": {"weight_decay": -1}}, r"'weight_decay' must be in"),
-        ({"embed": {"lr": -1.0}}, r"'embed.lr' must be in"),
+        ({"embed": {"lr": -1.0}}, r"'embed_lr' must be in"),
         ({"embed": {"bgrl_lr": "inf"}}, r"'embed.bgrl_lr' must be in"),
         ({"embed": {"names": []}}, r"at least one embedding \(got none\)"),
         ({"embed": {"names": ["mpl"]}}, r"'embedding' must be one of \['mlp', 'bgrl'"),
         ({"embed": {"names": ["mlp,"]}}, r"'embedding' must be one of .*\(got ''\)"),
         ({"embed": {"names": ["mlp,none"]}}, r"must be one of .*\(got 'none'\)"),
         ({"evolve": {"k": 0}}, r"'k' must be in \[1, inf\)"),
-        ({"evolve": {"self_loops": "no"}}, r"'evolve.self_loops' must be one of"),
-        ({"evolve": {"similarity": "l1"}}, r"'evolve.similarity' must be one of"),
-        ({"train": {"precision": "fp8"}}, r"'train.precision' must be one of"),
-        ({"preset": "slow"}, r"'preset' must be one of \['quick', 'paper'\]"),
+        ({"evolve": {"self_loops": "no"}}, r"'self_loops' must be one of"),
+        ({"evolve": {"similarity": "l1"}}, r"'similarity' must be one of"),
+        ({"train": {"precision": "fp8"}}, r"'precision' must be one of"),
+        ({"preset": "slow"}, r"'preset' must be one of \['quick', 'paper', 'auto'\]"),
         ({"seed": -1}, r"'seed' must be in"),
         ({"splits": []}, r"at least one split, each once \(got \[\]\)"),
         ({"splits": [1, 1]}, r"at least one split, each once \(got \[1, 1\]\)"),
@@ -194,9 +194,9 @@ def test_yaml_writes_small_numbers_as_text():
 def test_numpy_numbers_are_numbers():
     config = RunConfig(
         splits=tuple(np.arange(2)),
-        train=FitConfig(lr=np.float32(0.5), steps=np.int8(3)),
+        train=TrainConfig(lr=np.float32(0.5), steps=np.int8(3)),
     )
-    assert config == RunConfig(splits=(0, 1), train=FitConfig(lr=0.5, steps=3))
+    assert config == RunConfig(splits=(0, 1), train=TrainConfig(lr=0.5, steps=3))
     assert json.dumps(config.to_dict())
 
 
@@ -262,10 +262,10 @@ def test_controls_are_named():
 def test_quick_fills_everything():
     config = resolve(RunConfig(), small_board())
     assert config.splits == (0, 1, 2, 3, 4)
-    assert (config.model.layers, config.model.hidden) == (QUICK.layers, QUICK.hidden)
-    assert (config.train.steps, config.train.lr) == (QUICK.steps, QUICK.lr)
-    assert (config.embed.steps, config.embed.lr) == (QUICK.steps, QUICK.lr)
-    assert config.evolve.k == QUICK.k
+    assert (config.model.layers, config.model.hidden) == (3, 64)
+    assert (config.train.steps, config.train.lr) == (200, 3e-3)
+    assert (config.embed.steps, config.embed.lr) == (200, 3e-3)
+    assert config.evolve.k == 10
     assert config.device in ("cpu", "cuda")
     assert config.train.precision in ("fp32", "tf32")
     assert resolve(config, small_board()) == config
@@ -286,7 +286,7 @@ def test_given_settings_win():
 
 
 def test_weak_classifiers_train_like_the_classifier_unless_told():
-    config = resolve(RunConfig(train=FitConfig(steps=7, lr=0.5)), small_board())
+    config = resolve(RunConfig(train=TrainConfig(steps=7, lr=0.5)), small_board())
     assert (config.embed.steps, config.embed.lr) == (7, 0.5)
 
 
@@ -298,7 +298,7 @@ def test_specialised_models_have_settings_of_their_own(model, preset):
     usual = SPECIALISED[model].usual
     assert (config.model.layers, config.model.hidden) == (usual.layers, usual.hidden)
     assert config.train.lr == usual.lr
-    assert config.train.steps == (1000 if preset == "paper" else QUICK.steps)
+    assert config.train.steps == (1000 if preset == "paper" else 200)
     assert set(config.model.options) == set(SPECIALISED[model].options)
     assert resolve(config, graph_named("tolokers")) == config
 
@@ -325,7 +325,8 @@ def test_paper_preset_is_the_papers_table(dataset, model):
 
 @pytest.mark.parametrize("model", model_names("benchmark"))
 def test_every_model_has_paper_settings(model):
-    assert paper_defaults("tolokers", model).steps == 1000
+    asked = RunConfig(preset="paper", model=ModelConfig(name=model))
+    assert resolve(asked, graph_named("tolokers")).train.steps == 1000
 
 
 def test_substitute_borrows_the_settings_of_its_original():

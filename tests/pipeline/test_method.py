@@ -9,19 +9,12 @@ import torch
 from ecg_gnn.config import EvolveConfig
 from ecg_gnn.data import load_dataset
 from ecg_gnn.embed import EmbeddingCache, MLPEmbedder, TrainedModelEmbedder
-from ecg_gnn.embedders import Workspace
 from ecg_gnn.evolve import graph_statistics
-from ecg_gnn.pipeline import (
-    Classification,
-    classify,
-    classify_together,
-    embed_together,
-    evolve,
-    prepare_graphs,
-)
+from ecg_gnn.pipeline import Classification, Workspace, classify, embed_together
+from ecg_gnn.pipeline.training import prepare_graphs
 from ecg_gnn.study import run
 from ecg_gnn.train import loop
-from small_runs import resolved, small_board, small_config
+from small_runs import edges_of, resolved, small_board, small_config, train_one
 
 EMBEDDINGS = ["mlp", "bgrl", "mlp+bgrl", "mlp-gnn", "features"]
 EVERYTHING = [*EMBEDDINGS, "random", "oracle"]
@@ -48,7 +41,7 @@ def with_other_test_labels(dataset, index):
 
 def predictions(dataset, split, edges, config):
     """What the trained network says of every node, and its numbers."""
-    network, result = classify(dataset, split, edges, config)
+    network, result = train_one(dataset, split, edges, config)
     with torch.no_grad():
         logits = network(dataset.x, prepare_graphs(dataset.data(), edges, config))
     return logits, result
@@ -64,7 +57,7 @@ def predictions(dataset, split, edges, config):
 )
 def test_edges_of_every_embedding(board, name, mode, per_node, loops):
     config = resolved(board, name, evolve=with_loops(mode))
-    edges = evolve(name, board, board.split(0), config)
+    edges = edges_of(name, board, board.split(0), config)
     assert edges.shape == (2, per_node * board.num_nodes)
     assert edges.dtype == torch.long
     assert (edges[1].bincount(minlength=board.num_nodes) == per_node).all()
@@ -75,27 +68,27 @@ def test_edges_of_every_embedding(board, name, mode, per_node, loops):
 @pytest.mark.parametrize("mode", ["exclude", "within_k", "add", "only"])
 def test_identity_is_self_loops_only(board, mode):
     config = resolved(board, "identity", evolve=with_loops(mode))
-    edges = evolve("identity", board, board.split(0), config)
+    edges = edges_of("identity", board, board.split(0), config)
     nodes = torch.arange(board.num_nodes)
     assert torch.equal(edges, torch.stack([nodes, nodes]))
 
 
 def test_symmetric_graph_has_every_reverse(board):
     config = resolved(board, "mlp", evolve=EvolveConfig(k=3, symmetric=True))
-    edges = evolve("mlp", board, board.split(0), config)
+    edges = edges_of("mlp", board, board.split(0), config)
     pairs = {*map(tuple, edges.t().tolist())}
     assert pairs == {(v, u) for u, v in pairs}
 
 
 def test_oracle_is_perfectly_homophilous(board):
-    edges = evolve("oracle", board, board.split(0), resolved(board, "oracle"))
+    edges = edges_of("oracle", board, board.split(0), resolved(board, "oracle"))
     assert graph_statistics(edges, board.y, directed=True)["edge_homophily"] == 1
 
 
 def test_random_is_spread_over_all_nodes():
     board = load_dataset("minesweeper-gen:rows=20,cols=20")
     config = resolved(board, "random", evolve=with_loops("exclude", k=10))
-    edges = evolve("random", board, board.split(0), config)
+    edges = edges_of("random", board, board.split(0), config)
     chosen = edges[0].bincount(minlength=board.num_nodes)
     # Binomial with mean 10 and standard deviation about 3.2.
     assert 0 <= int(chosen.min()) < 10 < int(chosen.max()) < 30
@@ -106,7 +99,7 @@ def test_random_is_spread_over_all_nodes():
 
 def test_random_is_another_graph_with_another_seed(board):
     graphs = [
-        evolve("random", board, board.split(0), resolved(board, "random", seed=seed))
+        edges_of("random", board, board.split(0), resolved(board, "random", seed=seed))
         for seed in (0, 1)
     ]
     assert not torch.equal(*graphs)
@@ -115,7 +108,7 @@ def test_random_is_another_graph_with_another_seed(board):
 @pytest.mark.parametrize("name", ["bgrl", "features", "random"])
 def test_without_labels_one_graph_serves_every_split(board, name):
     config = resolved(board, name)
-    graphs = [evolve(name, board, board.split(i), config) for i in (0, 1)]
+    graphs = [edges_of(name, board, board.split(i), config) for i in (0, 1)]
     assert torch.equal(*graphs)
 
 
@@ -123,7 +116,7 @@ def test_without_labels_one_graph_serves_every_split(board, name):
 def test_with_labels_every_split_has_its_own_graph(name):
     board = load_dataset("csbm:nodes=60,features=4")
     config = resolved(board, name)
-    graphs = [evolve(name, board, board.split(i), config) for i in (0, 1)]
+    graphs = [edges_of(name, board, board.split(i), config) for i in (0, 1)]
     assert not torch.equal(*graphs)
 
 
@@ -132,7 +125,7 @@ def test_bgrl_is_trained_once_for_every_split_and_combination(board, tmp_path):
     config = resolved(board, "bgrl")
     for name in ("bgrl", "mlp", "mlp+bgrl"):
         for index in (0, 1, 2):
-            evolve(name, board, board.split(index), config, Workspace(cache=cache))
+            edges_of(name, board, board.split(index), config, Workspace(cache=cache))
     assert len(list(cache.folder.glob("*.safetensors"))) == 1 + 3
 
 
@@ -140,9 +133,9 @@ def test_cached_graph_is_the_graph(board, tmp_path):
     workspace = Workspace(cache=EmbeddingCache(tmp_path / "cache"))
     config = resolved(board, "mlp")
     first, second = (
-        evolve("mlp", board, board.split(0), config, workspace) for _ in range(2)
+        edges_of("mlp", board, board.split(0), config, workspace) for _ in range(2)
     )
-    plain = evolve("mlp", board, board.split(0), config)
+    plain = edges_of("mlp", board, board.split(0), config)
     assert torch.equal(first, plain)
     assert torch.equal(second, plain)
 
@@ -155,8 +148,8 @@ def test_test_labels_change_no_graph_no_prediction_no_best_step(name):
     board = load_dataset("csbm:nodes=80,features=4")
     other = with_other_test_labels(board, 0)
     config, split = resolved(board, name), board.split(0)
-    edges = evolve(name, board, split, config)
-    assert torch.equal(edges, evolve(name, other, split, config))
+    edges = edges_of(name, board, split, config)
+    assert torch.equal(edges, edges_of(name, other, split, config))
     logits, result = predictions(board, split, [edges], config)
     other_logits, other_result = predictions(other, split, [edges], config)
     assert torch.equal(logits, other_logits)
@@ -169,7 +162,9 @@ def test_test_labels_change_no_graph_no_prediction_no_best_step(name):
 def test_oracle_is_the_one_that_leaks(board):
     other = with_other_test_labels(board, 0)
     config = resolved(board, "oracle")
-    graphs = [evolve("oracle", data, data.split(0), config) for data in (board, other)]
+    graphs = [
+        edges_of("oracle", data, data.split(0), config) for data in (board, other)
+    ]
     assert not torch.equal(*graphs)
 
 
@@ -178,7 +173,7 @@ def test_test_labels_change_no_cache_entry(board, tmp_path):
     cache = EmbeddingCache(tmp_path / "cache")
     config = resolved(board, "mlp")
     for data in (board, with_other_test_labels(board, 0)):
-        evolve("mlp", data, data.split(0), config, Workspace(cache=cache))
+        edges_of("mlp", data, data.split(0), config, Workspace(cache=cache))
     assert len(list(cache.folder.glob("*.safetensors"))) == 1
 
 
@@ -227,11 +222,11 @@ def test_the_seed_is_everything(board):
 def test_three_graphs_in_parallel(board, backbone):
     config = resolved(board, "mlp,bgrl", backbone=backbone)
     split = board.split(0)
-    edges = [evolve(name, board, split, config) for name in ("mlp", "bgrl")]
-    network, result = classify(board, split, edges, config)
+    edges = [edges_of(name, board, split, config) for name in ("mlp", "bgrl")]
+    network, result = train_one(board, split, edges, config)
     assert len(result.losses) == 4
-    two, _ = classify(board, split, edges[:1], config)
-    one, _ = classify(board, split, [], config)
+    two, _ = train_one(board, split, edges[:1], config)
+    one, _ = train_one(board, split, [], config)
     sizes = [sum(p.numel() for p in net.parameters()) for net in (one, two, network)]
     assert sizes == sorted(set(sizes))
 
@@ -240,12 +235,12 @@ def test_three_graphs_in_parallel(board, backbone):
 def test_the_last_layer_alone_reads_evolved_graphs_where_asked_to(board, backbone):
     config = resolved(board, "mlp", backbone=backbone)
     split = board.split(0)
-    edges = [evolve("mlp", board, split, config)]
+    edges = [edges_of("mlp", board, split, config)]
     losses = []
     for layers in ("all", "last"):
         model = dataclasses.replace(config.model, layers=2, evolved_layers=layers)
         asked = dataclasses.replace(config, model=model)
-        network, result = classify(board, split, edges, asked)
+        network, result = train_one(board, split, edges, asked)
         assert network.first_evolved == (layers == "last")
         losses.append(result.losses)
     assert losses[0] != losses[1]
@@ -264,7 +259,7 @@ def test_trained_model_embeds_with_the_network_asked_for(board):
     ]
     config = resolved(board, "mlp-gnn")
     graphs = {
-        evolve(
+        edges_of(
             "mlp-gnn", board, board.split(0), dataclasses.replace(config, model=model)
         )
         .numpy()
@@ -283,13 +278,13 @@ def test_splits_together_are_the_splits_one_by_one(board, model, tmp_path):
     jobs = []
     for index in (2, 0, 1):
         split = board.split(index)
-        edges = evolve("mlp", board, split, config)
+        edges = edges_of("mlp", board, split, config)
         evolved = [edges] if index else []  # one of them is the baseline
         jobs.append(Classification(split, evolved, tmp_path / f"{index}.safetensors"))
-    found = classify_together(board, jobs, config)
+    found = classify(board, jobs, config)
     assert len({tuple(result.losses) for _, result in found}) == 3
     for job, (network, result) in zip(jobs, found, strict=True):
-        twin, expected = classify(board, job.split, job.evolved, config)
+        twin, expected = train_one(board, job.split, job.evolved, config)
         assert dataclasses.replace(result, seconds=0) == dataclasses.replace(
             expected, seconds=0
         )
@@ -306,7 +301,7 @@ def test_progress_of_splits_together(board, monkeypatch):
     calls = []
     watching = Workspace(progress=lambda name: lambda *c: calls.append((name, *c[:2])))
     jobs = [Classification(board.split(index), []) for index in (0, 1)]
-    classify_together(board, jobs, resolved(board, "mlp"), watching)
+    classify(board, jobs, resolved(board, "mlp"), watching)
     assert calls == [("training", done, 8) for done in (2, 4, 6, 8)]
 
 
@@ -316,14 +311,14 @@ def test_embedding_splits_together_gives_what_each_gives_alone(
 ):
     config = resolved(board, name)
     splits = [board.split(index) for index in (0, 1, 2)]
-    alone = [evolve(name, board, split, config) for split in splits]
+    alone = [edges_of(name, board, split, config) for split in splits]
     workspace = Workspace(cache=EmbeddingCache(tmp_path))
     embed_together(name, board, splits, config, workspace)
-    evolve(name, board, splits[0], config, workspace)  # what no labels need, too
+    edges_of(name, board, splits[0], config, workspace)  # what no labels need, too
     monkeypatch.setattr(MLPEmbedder, "fit_together", None)  # nothing is left to train
     monkeypatch.setattr(TrainedModelEmbedder, "fit_together", None)
     for split, edges in zip(splits, alone, strict=True):
-        assert torch.equal(evolve(name, board, split, config, workspace), edges)
+        assert torch.equal(edges_of(name, board, split, config, workspace), edges)
 
 
 def test_without_a_cache_nothing_is_trained_ahead(board, monkeypatch):

@@ -6,7 +6,6 @@ import torch
 
 from ecg_gnn.config import EvolveConfig
 from ecg_gnn.evolve import joint, neighbours
-from ecg_gnn.evolving import evolve_graph
 from ecg_gnn.system.checks import InputError
 from small_runs import resolved, small_board
 from toy_graphs import random
@@ -24,7 +23,7 @@ def files(tmp_path):
 def graph_of(path, **evolve):
     board, name = small_board(), f"precomputed:{path}"
     config = resolved(board, name, evolve=EvolveConfig(k=3, **evolve))
-    return evolve_graph(name, board, board.split(0), config)
+    return evolve(name, board, board.split(0), config)
 
 
 @pytest.mark.parametrize("weights", ["uniform", "similarity"])

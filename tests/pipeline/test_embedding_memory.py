@@ -13,9 +13,8 @@ from ecg_gnn.embed import (
     MLPEmbedder,
     TrainedModelEmbedder,
 )
-from ecg_gnn.embedders import Workspace
-from ecg_gnn.embedding_memory import EmbeddingAdvice
-from ecg_gnn.evolving import embed, embed_together
+from ecg_gnn.pipeline import Workspace, embed, embed_together
+from ecg_gnn.pipeline.embedding_memory import EmbeddingAdvice
 from ecg_gnn.train import TrainConfig
 from small_runs import resolved, small_board
 

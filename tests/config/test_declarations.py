@@ -1,0 +1,153 @@
+"""Settings and embedders are declared whole, and everything follows from that."""
+
+import inspect
+import json
+from pathlib import Path
+
+import pytest
+
+from ecg_gnn import ECGClassifier, RunConfig, load_dataset
+from ecg_gnn.cli.verbs import VERBS, load
+from ecg_gnn.config import EMBEDDERS, KEPT_EMBEDDINGS, declared
+from ecg_gnn.config.dotted import DEFAULTS, flatten, replaced
+from ecg_gnn.config.identity import canonical, ignored_settings
+from ecg_gnn.config.variants import BASELINE, variant_of
+from ecg_gnn.embed import Embedder
+from ecg_gnn.embed.stored import KeepableEmbedder
+from ecg_gnn.pipeline import Workspace, make_embedder, resolve
+from ecg_gnn.pipeline.workspace import embedder_class
+
+SETTINGS = declared()
+FLAGS = json.loads((Path(__file__).parent / "flags.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def config():
+    return resolve(RunConfig(), load_dataset("csbm:nodes=60"))
+
+
+def flags_of(command, name):
+    """Every flag of a command and of those below it, by the words that call it."""
+    if inner := getattr(command, "commands", None):
+        for word, below in inner.items():
+            yield from flags_of(below, f"{name} {word}")
+        return
+    flags = [(*each.opts, *each.secondary_opts) for each in command.params]
+    yield name, {flag for both in flags for flag in both if flag.startswith("-")}
+
+
+# --- Settings -------------------------------------------------------------------------
+
+
+def test_every_field_is_declared():
+    assert set(SETTINGS) == set(DEFAULTS)
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_a_declaration_is_whole(name):
+    one = SETTINGS[name]
+    assert one.help
+    assert not one.help.endswith(".")
+    assert (one.tag is None) == (one.meaning is None)
+    filled = one.presets or one.like or name == "splits"
+    assert bool(filled) == (DEFAULTS[name] is None) or name == "train.eval_every"
+    assert set(one.presets) <= {"quick", "paper", "auto"}
+    assert one.like is None or one.like in SETTINGS
+
+
+def test_options_have_names_of_their_own():
+    options = [one.option for one in SETTINGS.values() if one.option]
+    assert len(set(options)) == len(options)
+
+
+def test_help_says_what_the_fields_are():
+    for kind in (type(RunConfig().embed), type(RunConfig().train)):
+        fields = [name for name in kind.__annotations__ if name != "prefix"]
+        assert all(f"    {name}: " in kind.__doc__ for name in fields)
+
+
+@pytest.mark.parametrize("name", [n for n, one in SETTINGS.items() if one.option])
+def test_every_setting_is_an_option_of_run(name):
+    flags = dict(flags_of(load("run"), "run"))["run"]
+    one = SETTINGS[name]
+    wanted = one.flag or f"--{one.option.replace('_', '-')}"
+    assert set(wanted.split("/")) <= flags
+
+
+def test_the_estimator_has_what_a_kept_model_can_have():
+    parameters = inspect.signature(ECGClassifier).parameters
+    for name, one in SETTINGS.items():
+        if one.option and "." in name:
+            assert (one.option in parameters) == one.kept, name
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_no_flag_is_lost(verb):
+    """Flags are an interface: a renamed one keeps its old name, hidden."""
+    now = dict(flags_of(load(verb), verb))
+    for name, flags in FLAGS.items():
+        if name.split()[0] == verb:
+            assert set(flags) <= now[name]
+
+
+def test_options_by_name_are_the_same_settings():
+    asked = RunConfig.of(model="sage", embed_layers=4, embedding="bgrl", k=None)
+    assert flatten(asked) == DEFAULTS | {
+        "model.name": "sage",
+        "embed.layers": 4,
+        "embed.names": ("bgrl",),
+    }
+
+
+# --- Embedders ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", EMBEDDERS)
+def test_an_entry_says_what_its_class_says(name, config):
+    entry = EMBEDDERS[name]
+    embedder = make_embedder(name, config, Workspace())
+    assert isinstance(embedder, Embedder)
+    assert entry.help
+    assert embedder.uses_labels == entry.uses_labels
+    assert embedder.leaks == entry.leaks
+    assert entry.reads <= set(SETTINGS)
+    if not entry.parts:
+        assert type(embedder) is embedder_class(name)
+        assert isinstance(embedder, KeepableEmbedder) == entry.can_be_kept
+    assert (name in KEPT_EMBEDDINGS) == entry.can_be_kept
+
+
+@pytest.mark.parametrize("name", EMBEDDERS)
+def test_what_an_embedder_reads_is_part_of_its_name(name, config):
+    """One identity for two different embeddings would merge them in a store."""
+    variant = variant_of(name)
+    for setting in SETTINGS:
+        if not setting.startswith("embed.") or setting in ("embed.names",):
+            continue
+        changed = _changed(config, setting)
+        if changed is None:
+            continue
+        made = [make_embedder(name, c, Workspace()) for c in (config, changed)]
+        names = [canonical(c, variant, "train") for c in (config, changed)]
+        assert (made[0] == made[1]) or (names[0] != names[1]), setting
+
+
+def _changed(config, setting):
+    value = flatten(config)[setting]
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return replaced(config, {setting: value * 2 or 2})
+
+
+def test_building_an_embedder_shows_no_progress(config):
+    started = []
+    workspace = Workspace(progress=lambda title: started.append(title))
+    for name in EMBEDDERS:
+        make_embedder(name, config, workspace)
+    assert not started
+
+
+def test_the_baseline_reads_nothing_of_steps_1_and_2():
+    ignored = ignored_settings(BASELINE, "train")
+    wanted = {n for n in SETTINGS if n.startswith(("embed.", "evolve."))}
+    assert wanted - {"embed.names"} <= ignored
