@@ -6,7 +6,6 @@ from tempfile import TemporaryDirectory
 
 from ecg_gnn.data import csbm
 from ecg_gnn.inference import (
-    FitOptions,
     Predictions,
     fit_model,
     predict_nodes,
@@ -48,7 +47,7 @@ with TemporaryDirectory() as name:
     new_edges = write(folder / "new_edges.csv", "source target", joins[1])
 
     graph = import_files(nodes, edges, ImportOptions(label="colour"))
-    model = fit_model(graph, FitOptions(steps=60, hidden=32), folder / "model")
+    model = fit_model(graph, folder / "model", steps=60, hidden=32)
     for variant, scores in model.metrics.items():
         print(f"{variant:>8}: test accuracy {scores['test']['score']:.3f}")
     show("left empty", predict_stored(model, every=False))

@@ -91,10 +91,10 @@ def explain_node(model: Model, name: str, most: int = MOST) -> Explanation:
         most: Neighbours per graph.
 
     Examples:
-        >>> from ecg_gnn.inference import FitOptions, fit_model
+        >>> from ecg_gnn.inference import fit_model
         >>> from ecg_gnn.tabular import load_own_graph
         >>> graph = load_own_graph("csbm:nodes=60")
-        >>> model = fit_model(graph, FitOptions(steps=2), Path("model"))
+        >>> model = fit_model(graph, Path("model"), steps=2)
         >>> sorted(explain_node(model, "0").degrees)
         ['evolved', 'input']
     """

@@ -48,10 +48,10 @@ class Model:
         data: What was found in the graph when it was imported.
 
     Examples:
-        >>> from ecg_gnn.inference import FitOptions, fit_model
+        >>> from ecg_gnn.inference import fit_model
         >>> from ecg_gnn.tabular import load_own_graph
         >>> graph = load_own_graph("csbm:nodes=60")
-        >>> model = fit_model(graph, FitOptions(steps=2), Path("model"))
+        >>> model = fit_model(graph, Path("model"), steps=2)
         >>> sorted(model.metrics)
         ['identity', 'mlp', 'none']
     """
@@ -92,10 +92,10 @@ def read_model(path: str | Path) -> Model:
     """Read a model folder; one that does not hold together is refused.
 
     Examples:
-        >>> from ecg_gnn.inference import FitOptions, fit_model
+        >>> from ecg_gnn.inference import fit_model
         >>> from ecg_gnn.tabular import load_own_graph
         >>> graph = load_own_graph("csbm:nodes=60")
-        >>> model = fit_model(graph, FitOptions(steps=2), Path("model"))
+        >>> model = fit_model(graph, Path("model"), steps=2)
         >>> read_model("model").classifier.embedding
         'mlp'
     """

@@ -71,10 +71,10 @@ def predict_stored(model: Model, *, every: bool = False) -> Predictions:
     """Predict nodes of the model's own graph: those without a class, or every one.
 
     Examples:
-        >>> from ecg_gnn.inference import FitOptions, fit_model
+        >>> from ecg_gnn.inference import fit_model
         >>> from ecg_gnn.tabular import load_own_graph
         >>> graph = load_own_graph("csbm:nodes=60")
-        >>> model = fit_model(graph, FitOptions(steps=2), Path("model"))
+        >>> model = fit_model(graph, Path("model"), steps=2)
         >>> predict_stored(model, every=True).probabilities.shape
         (60, 2)
     """
@@ -106,7 +106,6 @@ def predict_nodes(
         most: See :func:`ecg_gnn.reading.check_cells`.
 
     Examples:
-        >>> from ecg_gnn.inference import FitOptions
         >>> from ecg_gnn.tabular import ImportOptions, Table
         >>> from ecg_gnn.inference import fit_model
         >>> from ecg_gnn.tabular import import_tables
@@ -115,7 +114,7 @@ def predict_nodes(
         >>> pairs = Table("edges", {"source": names[1:], "target": names[:-1]})
         >>> options = ImportOptions(label="kind")
         >>> graph = import_tables(Table("nodes", columns), pairs, options)
-        >>> model = fit_model(graph, FitOptions(steps=2), Path("model"))
+        >>> model = fit_model(graph, Path("model"), steps=2)
         >>> new = Table("new", {"id": ["x"], "size": ["3"]})
         >>> predict_nodes(model, new, None).num_new
         1
