@@ -1,15 +1,13 @@
 """A laboratory without networks: trainings whose time and scores are made up."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from ecg_gnn.advise.advice import Advice
-from ecg_gnn.advise.budget import Stopwatch
-from ecg_gnn.advise.contenders import make_candidates
-from ecg_gnn.advise.plan import Plan
+from ecg_gnn.advise.question import Plan, Question, make_candidates
 from ecg_gnn.advise.rounds import run_rounds
+from ecg_gnn.advise.time_budget import Stopwatch
 from ecg_gnn.config import ModelConfig, RunConfig
 from ecg_gnn.study import Record
-from small_runs import STATISTICS
+from small_runs import STATISTICS, small_board
 
 EMBEDDINGS, KS = ("mlp", "bgrl", "features"), (10, 3)
 
@@ -108,29 +106,23 @@ class Laboratory:
             self.watch.check()
 
 
-def run_laboratory(budget=300.0, plan=None, on_round=None, **options):
-    """Rounds in a laboratory, with its watch."""
-    watch = Stopwatch(budget, Clock())
-    lab = Laboratory(watch, **options)
-    return run_rounds(lab, plan or whole_plan(), watch, on_round), lab
+def made_advice(scores=None, **options):
+    """Advice on made-up scores."""
+    return run_laboratory(scores, **options)[0]
 
 
-def made_advice(scores=None, *, graph=None, metric="accuracy", **options):
-    """Advice on made-up scores; ``options`` are the laboratory's."""
+def run_laboratory(scores=None, budget=10_000.0, plan=None, on_round=None, **options):
+    """Advice on made-up scores, and the laboratory it comes from."""
+    graph = options.pop("graph", statistics(adjusted=0.0))
     if scores is not None:
         options["scores"] = scores
-    budget = options.pop("budget", 10_000.0)
-    rounds, lab = run_laboratory(budget, **options)
-    return Advice(
-        dataset="a graph",
-        metric=metric,
-        note="",
+    question = Question(
+        dataset=replace(small_board(), name="a graph", metric="accuracy"),
         config=RunConfig(model=ModelConfig(name="sage", layers=2, hidden=64)),
-        budget=lab.watch.budget,
-        spent=lab.watch.spent(),
-        rounds=rounds,
-        graph=graph or statistics(adjusted=0.0),
+        whole=plan or whole_plan(),
     )
+    lab = Laboratory(Stopwatch(budget, Clock()), **options)
+    return replace(run_rounds(lab, question, lab.watch, on_round), graph=graph), lab
 
 
 # Without ties, which scipy's ranks take long over; the sum is zero.

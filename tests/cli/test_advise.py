@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from ecg_gnn.advise import settings
+from ecg_gnn.advise import question
 from ecg_gnn.config import FitConfig
 from ecg_gnn.study.units import UnitRunner
 from own_graphs import write_stranger
@@ -21,14 +21,14 @@ FILES = {"advice.md", "advice.json", "advice.png"}
 @pytest.fixture
 def _short(monkeypatch):
     """Four steps instead of three hundred, and narrow."""
-    usual = settings.choose_settings
+    usual = question.choose_settings
 
     def short(dataset, options):
         config = usual(dataset, options)
         model = replace(config.model, hidden=8, layers=1)
         return replace(config, model=model, train=FitConfig(steps=4, lr=1e-2))
 
-    monkeypatch.setattr(settings, "choose_settings", short)
+    monkeypatch.setattr(question, "choose_settings", short)
 
 
 def test_help_names_every_option(ecg_gnn):

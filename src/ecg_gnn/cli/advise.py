@@ -13,14 +13,12 @@ from ecg_gnn.advise import (
     parse_budget,
 )
 from ecg_gnn.advise import advise as give_advice
-from ecg_gnn.advise.budget import format_budget
-from ecg_gnn.advise.commands import Asked, next_steps
-from ecg_gnn.advise.contenders import PLAIN
-from ecg_gnn.advise.folder import advice_dict, claim, write_advice
-from ecg_gnn.advise.rounds import Round
-from ecg_gnn.advise.settings import DEFAULT_EMBEDDINGS, DEFAULT_KS
-from ecg_gnn.advise.tables import graph_table, score_table
-from ecg_gnn.advise.words import answer, paragraphs
+from ecg_gnn.advise.advice_files import advice_dict, claim_folder, write_advice
+from ecg_gnn.advise.advice_text import answer, graph_table, paragraphs, score_table
+from ecg_gnn.advise.next_steps import GraphSource, next_steps
+from ecg_gnn.advise.question import DEFAULT_EMBEDDINGS, DEFAULT_KS, PLAIN
+from ecg_gnn.advise.time_budget import format_budget
+from ecg_gnn.advise.verdict import Round
 from ecg_gnn.cli import options as opt
 from ecg_gnn.cli.show import ProgressDisplay, print_json, print_table
 from ecg_gnn.data import load_dataset
@@ -95,7 +93,7 @@ def advise(
     ends it early with what there is by then.
     """
     watch = Stopwatch(parse_budget(budget))
-    asked = Asked(dataset, None if data_root is None else str(data_root))
+    source = GraphSource(dataset, None if data_root is None else str(data_root))
     options = AdviceOptions(
         model=model,
         embeddings=tuple(embedding or DEFAULT_EMBEDDINGS),
@@ -108,7 +106,7 @@ def advise(
     graph = load_dataset(dataset, data_root=data_root)
     question = make_question(graph, options)
     folder = out or Path("runs") / f"advice-{Path(graph.name).stem.split(':')[0]}"
-    claim(folder)
+    claim_folder(folder)
     with ProgressDisplay() as display:
         found = give_advice(
             question,
@@ -117,11 +115,11 @@ def advise(
             display=display.start,
             on_round=lambda *done: display.say(_line(watch, *done)),
         )
-    written = write_advice(found, asked, folder)
+    written = write_advice(found, source, folder)
     if as_json:
-        print_json(advice_dict(found, asked) | {"out": str(folder)})
+        print_json(advice_dict(found, source) | {"out": str(folder)})
         return
-    _print(found, asked)
+    _print(found, source)
     print(f"In {folder}: {', '.join(written)}")
 
 
@@ -134,18 +132,18 @@ def _line(watch: Stopwatch, found: Round, done: int, planned: int) -> str:
     )
 
 
-def _print(advice: Advice, asked: Asked) -> None:
-    if advice.note:
-        print(f"Note: {advice.note}")
+def _print(advice: Advice, source: GraphSource) -> None:
+    if advice.question.dataset.note:
+        print(f"Note: {advice.question.dataset.note}")
     print(answer(advice))
-    if advice.rounds.records:
+    if advice.rounds:
         print()
-        title = f"{advice.dataset} · {advice.config.model.name}"
+        title = f"{advice.question.dataset.name} · {advice.question.config.model.name}"
         print_table(score_table(advice), title)
         print_table(graph_table(advice), "Homophily (evolved: mean over splits)")
     for title, text in paragraphs(advice).items():
         print(f"\n{title} {text}")
     print("\nWhat next?")
-    for step in next_steps(advice, asked):
+    for step in next_steps(advice, source):
         print(f"  {step.purpose}:\n    {step.command}")
     print()
