@@ -21,7 +21,7 @@ from ecg_gnn.inference.defaults import FitOptions, choose_settings, wants_balanc
 from ecg_gnn.inference.fitting import fit_model
 from ecg_gnn.inference.model_folder import read_model
 from ecg_gnn.inference.neighbours import nearest_stored
-from ecg_gnn.inference.predicting import predict_nodes, predict_stored
+from ecg_gnn.inference.predict import predict_nodes, predict_stored
 from ecg_gnn.pipeline import evolve
 from ecg_gnn.presets import resolve
 from ecg_gnn.system.checks import InputError

@@ -12,10 +12,10 @@ from ecg_gnn.embed import BGRLEmbedder, MLPEmbedder
 from ecg_gnn.inference import evolved
 from ecg_gnn.inference.classifier import fit_classifier
 from ecg_gnn.inference.defaults import FitOptions, choose_settings
-from ecg_gnn.inference.explaining import explain_node
+from ecg_gnn.inference.explain import explain_node
 from ecg_gnn.inference.fitting import fit_model
 from ecg_gnn.inference.model_folder import read_model
-from ecg_gnn.inference.predicting import predict_nodes, predict_stored
+from ecg_gnn.inference.predict import predict_nodes, predict_stored
 from ecg_gnn.pipeline import evolve
 from ecg_gnn.presets import resolve
 from ecg_gnn.tabular.importing import ImportOptions, import_files
