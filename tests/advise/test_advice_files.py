@@ -4,10 +4,10 @@ import json
 
 import pytest
 
+from advise.fake_trainer import gains, made_advice, statistics, whole_plan
 from ecg_gnn.advise.advice_files import claim_folder, draw_advice, write_advice
 from ecg_gnn.advise.next_steps import GraphSource
 from ecg_gnn.system.checks import InputError, MissingExtraError
-from small_advice import gains, made_advice, statistics, whole_plan
 
 PNG = b"\x89PNG\r\n\x1a\n"
 SOURCE = GraphSource("graph")

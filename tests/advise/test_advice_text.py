@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from advise.fake_trainer import gains, made_advice, statistics, whole_plan
 from ecg_gnn.advise.advice_text import (
     advice_markdown,
     answer,
@@ -17,7 +18,6 @@ from ecg_gnn.advise.advice_text import (
 )
 from ecg_gnn.advise.next_steps import GraphSource, longer_budget, next_steps
 from ecg_gnn.advise.question import make_candidates
-from small_advice import gains, made_advice, statistics, whole_plan
 
 SOURCE = GraphSource("my graph.npz", "some/where")
 USE = gains(ecg=0.05, identity=0.01)
@@ -121,10 +121,12 @@ def test_whether_scores_follow_homophily(before, after, scores, words):
 
 def test_more_homophilous_may_be_less_informative():
     told = "53% of a node's class in the input graph and 10% in the evolved one"
-    lab = {"statistics": statistics(0.4, informativeness=0.1)}
+    trainer = {"statistics": statistics(0.4, informativeness=0.1)}
     before = statistics(-0.8, informativeness=0.53)
-    assert told in homophily_text(made_advice(graph=before, **lab))
-    assert told not in homophily_text(made_advice(graph=statistics(-0.8, 0.1), **lab))
+    assert told in homophily_text(made_advice(graph=before, **trainer))
+    assert told not in homophily_text(
+        made_advice(graph=statistics(-0.8, 0.1), **trainer)
+    )
 
 
 def test_nothing_is_minus_zero():

@@ -3,9 +3,9 @@
 import shlex
 from dataclasses import replace
 
+from advise.fake_trainer import gains, made_advice, whole_plan
 from ecg_gnn.advise.next_steps import GraphSource, next_steps
 from ecg_gnn.config import ModelConfig, RunConfig
-from small_advice import gains, made_advice, whole_plan
 
 SOURCE = GraphSource("my graph.npz", "some/where")
 USE = gains(ecg=0.05, identity=0.01)

@@ -2,11 +2,11 @@
 
 import pytest
 
+from advise.fake_trainer import whole_plan
 from ecg_gnn.advise import AdviceOptions, make_question
 from ecg_gnn.advise.question import PLAIN, make_candidates
 from ecg_gnn.data import csbm, make_dataset
 from ecg_gnn.system.checks import InputError
-from small_advice import whole_plan
 from small_runs import ring_arrays, small_board
 
 

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from advise.fake_trainer import Clock, run_fake, whole_plan
 from ecg_gnn.advise.question import PLAIN, make_candidates
 from ecg_gnn.advise.rounds import Trainer
 from ecg_gnn.advise.time_budget import OutOfTime, Stopwatch
 from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.study import run
-from small_advice import Clock, run_laboratory, whole_plan
 from small_runs import resolved, small_board, small_config, threads
 
 
@@ -34,8 +34,10 @@ def check_paired(advice):
 def test_the_budget_is_kept(budget, step, embed, search, splits):
     plan = whole_plan(splits=splits)
     options = {"step": step, "embed": embed, "search": search}
-    advice, lab = run_laboratory(budget=budget, plan=plan, **options)
-    assert lab.watch.spent() <= budget  # a tick is a second, as is what is kept back
+    advice, trainer = run_fake(budget=budget, plan=plan, **options)
+    assert (
+        trainer.watch.spent() <= budget
+    )  # a tick is a second, as is what is kept back
     if advice.rounds:
         check_paired(advice)
     all_done = len(advice.rounds) == splits
@@ -47,20 +49,20 @@ def test_the_budget_is_kept(budget, step, embed, search, splits):
 
 def test_with_enough_time_everything_is_trained():
     told = []
-    advice, lab = run_laboratory(
+    advice, trainer = run_fake(
         budget=1e6, on_round=lambda *said: told.append((len(said[0]), *said[1:]))
     )
     assert advice.plan == advice.question.whole
     assert advice.stop is None
     assert told == [(9, done, 10) for done in range(1, 11)]
-    kept = [one for one in lab.trained if one[3]]
+    kept = [one for one in trainer.trained if one[3]]
     assert len(kept) == 90
     assert {steps for _, _, steps, _ in kept} == {300}
 
 
 def test_short_trainings_are_timed_and_thrown_away():
-    advice, lab = run_laboratory(budget=1e6)
-    probes = [one for one in lab.trained if not one[3]]
+    advice, trainer = run_fake(budget=1e6)
+    probes = [one for one in trainer.trained if not one[3]]
     assert {steps for _, _, steps, _ in probes} == {1, 2, 40}
     assert {contender.k for contender, *_ in probes} == {None, 10}
     speed = advice.speed
@@ -73,33 +75,33 @@ def test_short_trainings_are_timed_and_thrown_away():
 
 
 def test_where_steps_are_slow_fewer_are_timed():
-    _, lab = run_laboratory(budget=1000.0, step=1.0)
-    assert {steps for _, _, steps, keep in lab.trained if not keep} == {1, 2, 12}
+    _, trainer = run_fake(budget=1000.0, step=1.0)
+    assert {steps for _, _, steps, keep in trainer.trained if not keep} == {1, 2, 12}
 
 
 def test_the_estimate_is_what_it_takes():
-    advice, lab = run_laboratory(budget=1e6)
+    advice, trainer = run_fake(budget=1e6)
     before = sum(
         0.1 * (contender.k is not None)
         + steps * (0.01 + 0.005 * (contender.embedding in ("mlp", "bgrl")))
-        for contender, _, steps, keep in lab.trained
+        for contender, _, steps, keep in trainer.trained
         if not keep
     )
     estimate = advice.speed.seconds(advice.question.whole, 10)
     random_searches = 10 * 0.1  # as good as free in reality
-    assert lab.watch.spent() - before == pytest.approx(estimate + random_searches)
+    assert trainer.watch.spent() - before == pytest.approx(estimate + random_searches)
 
 
 def test_a_split_that_would_not_fit_is_not_begun():
-    advice, lab = run_laboratory(budget=130.0)
+    advice, trainer = run_fake(budget=130.0)
     assert advice.stop == "time"
     check_paired(advice)
-    begun = {split for _, split, _, keep in lab.trained if keep}
+    begun = {split for _, split, _, keep in trainer.trained if keep}
     assert begun == {record.split for record in advice.records(PLAIN)}
 
 
 def test_time_may_end_while_it_is_still_being_told():
-    advice, _ = run_laboratory(budget=5.0, step=10.0)
+    advice, _ = run_fake(budget=5.0, step=10.0)
     assert (advice.speed, advice.stop) == (None, "time")
     assert advice.rounds == ()
 
@@ -107,7 +109,7 @@ def test_time_may_end_while_it_is_still_being_told():
 @settings(deadline=None, max_examples=30)
 @given(st.integers(0, 120))
 def test_interrupted_whenever(trainings):
-    advice, _ = run_laboratory(budget=1e6, interrupt=trainings)
+    advice, _ = run_fake(budget=1e6, interrupt=trainings)
     probing = 2 + 2 * 4
     finished = min(10, max(0, trainings - probing) // 9)
     assert len(advice.rounds) == finished

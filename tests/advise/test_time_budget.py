@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from advise.fake_trainer import Clock, whole_plan
 from ecg_gnn.advise.next_steps import round_up
 from ecg_gnn.advise.time_budget import (
     Cost,
@@ -17,7 +18,6 @@ from ecg_gnn.advise.time_budget import (
     parse_budget,
 )
 from ecg_gnn.system.checks import InputError
-from small_advice import Clock, whole_plan
 
 
 @pytest.mark.parametrize(

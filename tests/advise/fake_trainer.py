@@ -1,4 +1,4 @@
-"""A laboratory without networks: trainings whose time and scores are made up."""
+"""A trainer without networks: the time and scores of its trainings are made up."""
 
 from dataclasses import dataclass, field, replace
 
@@ -37,17 +37,17 @@ def statistics(adjusted=0.5, informativeness=0.5):
 
 
 @dataclass
-class Laboratory:
-    """Trains by moving the clock, a tick at a time as the real one does.
+class FakeTrainer:
+    """Trains by moving the clock, a tick at a time as the real trainer does.
 
     Attributes:
-        watch: What is looked at between ticks.
-        step: Seconds of a training step.
-        embed: Seconds of a step of a weak classifier; BGRL's serves all splits.
+        watch: The stopwatch that is checked at every tick.
+        step: Seconds per training step.
+        embed: Seconds per step of an embedder; BGRL's is trained once for all splits.
         search: Seconds to find neighbours.
         scores: ``(contender, split) -> (validation, test)``.
-        interrupt: After so many trainings somebody presses Ctrl-C.
-        statistics: Of every evolved graph.
+        interrupt: Number of trainings before somebody presses Ctrl-C.
+        statistics: Statistics of every evolved graph.
     """
 
     watch: Stopwatch
@@ -108,11 +108,11 @@ class Laboratory:
 
 def made_advice(scores=None, **options):
     """Advice on made-up scores."""
-    return run_laboratory(scores, **options)[0]
+    return run_fake(scores, **options)[0]
 
 
-def run_laboratory(scores=None, budget=10_000.0, plan=None, on_round=None, **options):
-    """Advice on made-up scores, and the laboratory it comes from."""
+def run_fake(scores=None, budget=10_000.0, plan=None, on_round=None, **options):
+    """Advice on made-up scores, and the trainer that made them up."""
     graph = options.pop("graph", statistics(adjusted=0.0))
     if scores is not None:
         options["scores"] = scores
@@ -121,8 +121,9 @@ def run_laboratory(scores=None, budget=10_000.0, plan=None, on_round=None, **opt
         config=RunConfig(model=ModelConfig(name="sage", layers=2, hidden=64)),
         whole=plan or whole_plan(),
     )
-    lab = Laboratory(Stopwatch(budget, Clock()), **options)
-    return replace(run_rounds(lab, question, lab.watch, on_round), graph=graph), lab
+    train = FakeTrainer(Stopwatch(budget, Clock()), **options)
+    advice = run_rounds(train, question, train.watch, on_round)
+    return replace(advice, graph=graph), train
 
 
 # Without ties, which scipy's ranks take long over; the sum is zero.
@@ -130,10 +131,10 @@ _NOISE = (-0.45, 0.34, -0.21, 0.25, 0.02, -0.38, 0.16, -0.11, 0.31, 0.07)
 
 
 def gains(ecg=0.0, identity=0.0, random=0.0, noise=0.004):
-    """Scores by variant, in shares above a baseline of about one half.
+    """Scores by variant, as shares above a baseline of about one half.
 
-    Splits differ much, and variants within a split little, as they do in reality. The
-    first embedding with k = 10 is the best on validation.
+    As in reality, splits differ much and variants within a split little. The first
+    embedding with k = 10 is the best on validation.
     """
     above = {"baseline": 0.0, "ecg": ecg, "identity": identity, "random": random}
     own = {"baseline": 0.0, "ecg": noise, "identity": noise / 3, "random": noise / 4}
