@@ -31,7 +31,7 @@ OPEN = gains(ecg=0.01, noise=0.2)
 @pytest.mark.parametrize(
     ("scores", "start"),
     [
-        (USE, "Use the evolved graph: it scores higher"),
+        (USE, "Use the evolved graph: ECG scores higher"),
         (PATH, "The extra path helps, the new edges do not: "),
         (gains(), "No help: any gain is below 1 point"),
         (OPEN, "Cannot tell within this budget: "),
@@ -111,7 +111,7 @@ def test_choice_says_how_clear_it_was():
         (0.2, 0.22, gains(), "about as homophilous, and the scores agree: its edges"),
         (0.5, 0.0, PATH, "less homophilous, and the scores agree: its edges"),
         (0.0, 0.5, OPEN, "more homophilous; whether the scores follow is open"),
-        (None, 0.5, USE, "Which is more homophilous cannot be said."),
+        (None, 0.5, USE, "Which of them is more homophilous cannot be said."),
     ],
 )
 def test_whether_scores_follow_homophily(before, after, scores, words):
@@ -137,9 +137,9 @@ def test_graphs_without_edges_or_classes():
     nothing = dict.fromkeys(statistics())
     text = homophily_text(made_advice(graph=nothing))
     assert "there is no edge between nodes with a class" in text
-    assert text.endswith("Which is more homophilous cannot be said.")
+    assert text.endswith("Which of them is more homophilous cannot be said.")
     unfinished = made_advice(budget=5.0, step=10.0)
-    assert homophily_text(unfinished).count("edges join nodes of one class") == 1
+    assert homophily_text(unfinished).count("edges join nodes of the same class") == 1
 
 
 # --- What was cut ---------------------------------------------------------------------

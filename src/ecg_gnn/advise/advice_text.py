@@ -97,7 +97,7 @@ def effort(advice: Advice) -> str:
     model, whole = advice.question.config.model, advice.question.whole
     spent, budget = format_budget(advice.spent), format_budget(advice.budget)
     text = f"Small networks ({model.layers} layers of width {model.hidden}), one seed. "
-    text += f"Took {spent} of {budget}; "
+    text += f"It took {spent} of {budget}; "
     if not (cut := cuts(advice)):
         return f"{text}nothing was cut."
     text += f"cut: {'; '.join(cut)}."
@@ -118,7 +118,7 @@ def homophily_text(advice: Advice) -> str:
     text += f" In the evolved graph, {_describe(after)}."
     old, new = before["adjusted_homophily"], after["adjusted_homophily"]
     if old is None or new is None:
-        return f"{text} Which is more homophilous cannot be said."
+        return f"{text} Which of them is more homophilous cannot be said."
     same, more = abs(new - old) < _ALIKE, new > old
     how = "about as" if same else "more" if more else "less"
     text += f" The evolved graph is {how} homophilous"
@@ -223,7 +223,7 @@ def _describe(graph: Statistics) -> str:
         "adjusted": graph["adjusted_homophily"],
     }
     shown = ", ".join(f"{name} {_number(value)}" for name, value in others.items())
-    return f"{100 * edge:.0f}% of edges join nodes of one class ({shown})"
+    return f"{100 * edge:.0f}% of edges join nodes of the same class ({shown})"
 
 
 def _number(value: float | int | None) -> str:

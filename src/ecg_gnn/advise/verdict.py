@@ -70,18 +70,18 @@ def judge(baseline: PairedTest | None, identity: PairedTest | None) -> Verdict:
         worse = baseline.ci_high is not None and baseline.ci_high < 0
         gain = f"any gain is below {100 * WORTH:.0f} point"
         return Verdict("no_help", "the network does worse with it" if worse else gain)
-    above = "it scores higher than the plain network"
+    above = "ECG scores higher than the plain network"
     if total == "helps" and edges == "helps":
         return Verdict("use_evolved_graph", f"{above} and higher than the control")
     if total == "helps" and edges == "does not help":
         reason = f"{above}, but so does the control without new edges"
         return Verdict("path_not_edges", reason)
     if total == "helps":
-        reason = f"{above}, but whether its edges or the extra path do it is open"
+        reason = f"{above}, but it is open whether the new edges are the reason"
     elif edges == "does not help":
         reason = (
-            "its edges add nothing beyond an extra path from each node to itself, and "
-            "whether that path helps is open"
+            "the new edges add nothing beyond an extra path from each node to itself, "
+            "and whether that path helps is open"
         )
     else:
         reason = "the results vary too much between splits"
