@@ -9,7 +9,7 @@ from ecg_gnn.config import RunConfig
 from ecg_gnn.paper import numbers
 from ecg_gnn.study import Cell, Selection, Store
 from ecg_gnn.study.paper_tables.document import Row
-from ecg_gnn.study.settings import flatten
+from ecg_gnn.config.dotted import flatten
 from ecg_gnn.study.table import markdown
 
 BAR = 1.0

@@ -10,7 +10,7 @@ from ecg_gnn.study.paper_tables.document import Row
 from ecg_gnn.study.paper_tables.scores import columns_of_test
 from ecg_gnn.study.selection import Candidate, Cell
 from ecg_gnn.study.table import markdown
-from ecg_gnn.study.tags import LABELS
+from ecg_gnn.config.tags import LABELS
 
 DATASET, BACKBONE, MODEL = "roman-empire-glove", "tuned", "sage"
 SMALL = {

@@ -6,7 +6,7 @@ from typing import Any
 from ecg_gnn.study import Only, Selection, Store, load_recipe
 from ecg_gnn.study.expand import Plan, expand
 from ecg_gnn.study.table import model_name, row_name
-from ecg_gnn.study.tags import run_tags
+from ecg_gnn.config.tags import run_tags
 
 DATASETS = ("minesweeper", "tolokers", "roman-empire-glove")
 RECIPES: dict[str, tuple[str, ...] | None] = {

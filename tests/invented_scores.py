@@ -3,8 +3,7 @@
 from collections import deque
 from dataclasses import replace
 
-from ecg_gnn.study.settings import flatten
-
+from ecg_gnn.config.dotted import flatten
 from ecg_gnn.study.outcomes import Failed
 from small_runs import STATISTICS
 from small_studies import result

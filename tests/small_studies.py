@@ -1,10 +1,9 @@
 """Recipes that run in a moment, and stores filled by hand."""
 
-from ecg_gnn.study.identity import canonical, unit_id
-from ecg_gnn.study.settings import replaced
-from ecg_gnn.study.variants import BASELINE, variant_of
-
 from ecg_gnn.config import RunConfig
+from ecg_gnn.config.dotted import replaced
+from ecg_gnn.config.identity import canonical, unit_id
+from ecg_gnn.config.variants import BASELINE, variant_of
 from ecg_gnn.data import CATALOGUE
 from ecg_gnn.study.recipe_file import recipe_from_dict
 from ecg_gnn.study.store import (

@@ -11,13 +11,13 @@ from contextlib import contextmanager
 
 import torch
 from ecg_gnn.evolving import embed
-from ecg_gnn.presets import resolve
 
 from ecg_gnn.config import EmbedConfig, FitConfig, ModelConfig, RunConfig
 from ecg_gnn.data import load_dataset
 from ecg_gnn.evolve import knn_graph
 from ecg_gnn.kernels import using_engine
 from ecg_gnn.pipeline import classify
+from ecg_gnn.pipeline.resolve import resolve
 from ecg_gnn.system.memory import out_of_memory
 
 NODES = 8000

@@ -32,10 +32,10 @@ from ecg_gnn import FitConfig, ModelConfig, RunConfig, load_dataset
 from ecg_gnn.config import known
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.embed import EmbeddingCache
-from ecg_gnn.embedders import Workspace
+from ecg_gnn.pipeline.workspace import Workspace
 from ecg_gnn.evolve import EvolvedGraph
-from ecg_gnn.pipeline import Classification, classify_together, evolve_graph
-from ecg_gnn.presets import resolve
+from ecg_gnn.pipeline import Classification, classify, evolve
+from ecg_gnn.pipeline.resolve import resolve
 from ecg_gnn.study.provenance import provenance
 from ecg_gnn.study.units import batched, most_together
 from ecg_gnn.system.files import cache_folder, write_json, write_text
@@ -71,7 +71,7 @@ class Cell:
         jobs = [Classification(self.dataset.split(s), own) for s, own in splits]
         found = []
         for group in batched(jobs, most_together(config)):
-            trained = classify_together(self.dataset, group, config, self.workspace)
+            trained = classify(self.dataset, group, config, self.workspace)
             found += [summary(result) for _, result in trained]
         return found
 
@@ -193,7 +193,7 @@ def cells(args: argparse.Namespace, dataset: GraphDataset) -> list[Cell]:
     ]
     splits = [dataset.split(index) for index in known(configs[0].splits)]
     evolved = [
-        [evolve_graph("mlp", dataset, split, configs[0], workspace)] for split in splits
+        [evolve("mlp", dataset, split, configs[0], workspace)] for split in splits
     ]
     nothing: list[list[EvolvedGraph]] = [[] for _ in splits]
     return [

@@ -15,7 +15,7 @@ from ecg_gnn.data import GraphDataset, load_dataset
 from ecg_gnn.evolve import EvolvedGraph
 from ecg_gnn.evolving import embed, evolve_embedding
 from ecg_gnn.pipeline import Classification, make_training
-from ecg_gnn.presets import resolve
+from ecg_gnn.pipeline.resolve import resolve
 from ecg_gnn.scale import BatchTraining, LayerwiseInference
 from ecg_gnn.scale.inputs import NodeInputs
 from ecg_gnn.train import METRICS, ROWS_AT_ONCE, Training, computing_in

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from ecg_gnn.advise import settings
-from ecg_gnn.config import FitConfig
+from ecg_gnn.advise import question
+from ecg_gnn.config import TrainConfig
 from ecg_gnn.study.units import UnitRunner
 from own_graphs import write_stranger
 from small_runs import BOARD
@@ -21,14 +21,14 @@ FILES = {"advice.md", "advice.json", "advice.png"}
 @pytest.fixture
 def _short(monkeypatch):
     """Four steps instead of three hundred, and narrow."""
-    usual = settings.choose_settings
+    usual = question._settings
 
     def short(dataset, options):
         config = usual(dataset, options)
         model = replace(config.model, hidden=8, layers=1)
-        return replace(config, model=model, train=FitConfig(steps=4, lr=1e-2))
+        return replace(config, model=model, train=TrainConfig(steps=4, lr=1e-2))
 
-    monkeypatch.setattr(settings, "choose_settings", short)
+    monkeypatch.setattr(question, "_settings", short)
 
 
 def test_help_names_every_option(ecg_gnn):

@@ -200,7 +200,7 @@ def test_memory_that_runs_out_is_one_line(ecg_gnn, monkeypatch, error):
     def classify(*arguments, **options):
         raise error
 
-    monkeypatch.setattr("ecg_gnn.study.units.classify_together", classify)
+    monkeypatch.setattr("ecg_gnn.study.units.classify", classify)
     status, _, err = ecg_gnn(*RUN, "--out", "out")
     assert (status, err) == (1, f"error: not enough memory: {error}\n")
 

@@ -1,16 +1,68 @@
-"""A fit that is killed at any moment goes on, and ends as if nothing had happened."""
+"""A fit that is killed at any moment resumes, and ends as if nothing had happened.
 
+The test starts this file as a script, whose children are forked, so that only one
+process has to load everything. It computes nothing before: threads do not survive a
+fork.
+"""
+
+import dataclasses
 import json
 import os
+import random
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from ecg_gnn.inference.fitting import fit_model
+from ecg_gnn.pipeline import training
+from ecg_gnn.tabular.importing import ImportOptions, import_files
+from killed_studies import fork, wait_until
 from own_graphs import write_stranger
 
 TESTS = Path(__file__).parents[1]
+OPTIONS = dict(steps=200, hidden=16, layers=1, k=4, device="cpu")
+SAFELY = training.loop_settings
+
+
+def often(*arguments):
+    """Checkpoints several times in a training that takes a second."""
+    return dataclasses.replace(SAFELY(*arguments), checkpoint_seconds=0.05)
+
+
+def fit(folder, out):
+    training.loop_settings = often
+    pair = (folder / "nodes.csv", folder / "edges.csv")
+    fit_model(import_files(*pair, ImportOptions(label="kind")), out, **OPTIONS)
+
+
+def kill_three_times(folder, out):
+    """Kill a fit in each of its three trainings; then let it be.
+
+    Returns how many trainings were finished after every kill.
+    """
+    work, after = out.parent / f".{out.name}.fit", []
+    for finished in range(3):
+        pid = fork(lambda: fit(folder, out))
+        wait_until(lambda least=finished: is_training(work, least))
+        time.sleep(random.uniform(0, 0.1))
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        after.append(len(stages(work)))
+    pid = fork(lambda: fit(folder, out))
+    return {"after": after, "status": os.waitpid(pid, 0)[1]}
+
+
+def stages(work):
+    return [path for path in work.glob("*-*") if path.is_dir()]
+
+
+def is_training(work, finished):
+    """Whether so many trainings are finished and the next has a checkpoint."""
+    return len(stages(work)) >= finished and any(work.glob("*.safetensors"))
 
 
 @pytest.mark.slow
@@ -19,7 +71,7 @@ def test_killed_and_resumed(tmp_path, built_kernels):
     (tmp_path / "cache").mkdir()
     (tmp_path / "cache/kernels").symlink_to(built_kernels)
     done = subprocess.run(
-        [sys.executable, str(TESTS / "killed_fits.py"), str(tmp_path)],
+        [sys.executable, __file__, str(tmp_path)],
         env=os.environ
         | {"OMP_NUM_THREADS": "1", "ECG_CACHE": str(tmp_path / "cache")}
         | {"PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])},
@@ -35,3 +87,11 @@ def test_killed_and_resumed(tmp_path, built_kernels):
     for path in whole.iterdir():
         assert (killed / path.name).read_bytes() == path.read_bytes(), path.name
     assert ".model.fit" not in {path.name for path in killed.parent.iterdir()}
+
+
+if __name__ == "__main__":
+    folder = Path(sys.argv[1])
+    whole = fork(lambda: fit(folder, folder / "whole/model"))
+    assert os.waitpid(whole, 0)[1] == 0
+    found = kill_three_times(folder, folder / "killed/model")
+    sys.stdout.write(json.dumps(found))

@@ -24,7 +24,7 @@ from ecg_gnn.inference.fit_settings import class_weights, fit_settings
 from ecg_gnn.inference.fitting import fit_model
 from ecg_gnn.inference.model_folder import read_model
 from ecg_gnn.inference.neighbours import nearest_stored
-from ecg_gnn.inference.predicting import predict_nodes, predict_stored
+from ecg_gnn.inference.predict import predict_nodes, predict_stored
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.tabular import load_own_graph
 from ecg_gnn.tabular.importing import ImportOptions, import_files, import_tables

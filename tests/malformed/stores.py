@@ -5,8 +5,7 @@ import sqlite3
 from contextlib import closing, suppress
 from pathlib import Path
 
-from ecg_gnn.study.identity import unit_id
-
+from ecg_gnn.config.identity import unit_id
 from ecg_gnn.study.store import Store, write_records
 from malformed.case import Case, damaged, spoiled
 from small_runs import STATISTICS

@@ -1,11 +1,11 @@
 """On real graphs, batches and full batches come to the same."""
 
 import pytest
-from ecg_gnn.presets import resolve
 
 from ecg_gnn.config import FitConfig, ModelConfig, RunConfig
 from ecg_gnn.data import load_dataset
 from ecg_gnn.pipeline import classify
+from ecg_gnn.pipeline.resolve import resolve
 
 pytestmark = pytest.mark.dataset
 

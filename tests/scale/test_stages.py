@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from ecg_gnn.presets import resolve
 
 from ecg_gnn.data import load_dataset
-from ecg_gnn.pipeline import classify, evolve_graph
+from ecg_gnn.pipeline import classify, evolve
+from ecg_gnn.pipeline.resolve import resolve
 
 FOLDER = Path(__file__).parents[2] / "benchmarks" / "scale"
 STAGES = ["generate", "embed", "kNN", "train", "infer", "metrics"]
@@ -47,7 +47,7 @@ def test_stages_are_the_packages_own_calls():
     unresolved = run_config(Settings(nodes=1500, batch_size=256, knn="exact"))
     dataset = load_dataset(unresolved.dataset)
     config, split = resolve(unresolved, dataset), dataset.split(0)
-    evolved = evolve_graph("mlp", dataset, split, config)
+    evolved = evolve("mlp", dataset, split, config)
     training = train_epoch(dataset, evolved, config)
     logits = infer(training)
     # One step more is the end of a training, which is evaluated.
@@ -70,7 +70,7 @@ def test_the_embedding_and_its_graph_are_those_of_a_run():
     config = resolve(unresolved, dataset)
     clock = Clock(torch.device("cpu"))
     graph = _embed_and_evolve(dataset, config, clock)
-    direct = evolve_graph("mlp", dataset, dataset.split(0), config)
+    direct = evolve("mlp", dataset, dataset.split(0), config)
     assert torch.equal(graph.edge_index, direct.edge_index)
     assert list(clock.stages) == ["embed", "kNN"]
 

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 import torch
-from ecg_gnn.embedders import Workspace
-from ecg_gnn.study.variants import choose_variants
 
 from ecg_gnn.config import EvolveConfig
 from ecg_gnn.data import load_dataset
 from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.kernels import is_weighted
-from ecg_gnn.pipeline import Classification, classify, evolve_graph, make_training
+from ecg_gnn.pipeline import Classification, classify, evolve, make_training
+from ecg_gnn.pipeline.choose_variants import choose_variants
+from ecg_gnn.pipeline.workspace import Workspace
 from small_runs import resolved
 
 NAMES = ("mlp", "bgrl", "features", "mlp,bgrl")
@@ -37,7 +37,7 @@ def config_of(graph, weights, model="sage", **batches):
 
 def evolved_of(variant, graph, config, workspace):
     split = graph.split(0)
-    return [evolve_graph(p, graph, split, config, workspace) for p in variant]
+    return [evolve(p, graph, split, config, workspace) for p in variant]
 
 
 def variants():

@@ -4,12 +4,11 @@ import dataclasses
 
 import pytest
 import torch
-from ecg_gnn.embedders import Workspace
-from ecg_gnn.study.graphs import shared_graph
 
 from ecg_gnn.config import EvolveConfig
 from ecg_gnn.embed import EmbeddingCache
-from ecg_gnn.pipeline import evolve_graph
+from ecg_gnn.pipeline import evolve
+from ecg_gnn.pipeline.workspace import Workspace
 from ecg_gnn.study import graphs
 from small_runs import resolved, small_board
 
@@ -32,12 +31,12 @@ def test_weights_are_kept_with_the_edges(workspace, monkeypatch):
     board = small_board()
     config = resolved(board, "mlp", evolve=WEIGHTED)
     arguments = ("mlp", board, board.split(0), config, workspace)
-    expected = evolve_graph(*arguments)
-    same(shared_graph(*arguments), expected)
-    monkeypatch.setattr(graphs, "evolve_graph", None)  # nothing is evolved again
-    same(shared_graph(*arguments), expected)
+    expected = evolve(*arguments)
+    same(evolve(*arguments), expected)
+    monkeypatch.setattr(graphs, "evolve", None)  # nothing is evolved again
+    same(evolve(*arguments), expected)
     plain = dataclasses.replace(config, evolve=EvolveConfig(k=3))
-    found = shared_graph("mlp", board, board.split(0), plain, workspace)
+    found = evolve("mlp", board, board.split(0), plain, workspace)
     assert found.edge_weight is None
     assert torch.equal(found.edge_index, expected.edge_index)
 
@@ -45,12 +44,12 @@ def test_weights_are_kept_with_the_edges(workspace, monkeypatch):
 def test_weights_are_made_where_only_edges_were_kept(workspace):
     board = small_board()
     plain = resolved(board, "mlp", evolve=EvolveConfig(k=3))
-    shared_graph("mlp", board, board.split(0), plain, workspace)
+    evolve("mlp", board, board.split(0), plain, workspace)
     config = dataclasses.replace(plain, evolve=WEIGHTED)
     arguments = ("mlp", board, board.split(0), config, workspace)
-    found = shared_graph(*arguments)
+    found = evolve(*arguments)
     assert found.edge_weight is not None
-    same(found, evolve_graph(*arguments))
+    same(found, evolve(*arguments))
 
 
 def test_folds_make_another_graph(workspace):
@@ -61,4 +60,4 @@ def test_folds_make_another_graph(workspace):
     )
     for config in (one, crossed):
         arguments = ("mlp", board, board.split(0), config, workspace)
-        same(shared_graph(*arguments), evolve_graph(*arguments))
+        same(evolve(*arguments), evolve(*arguments))

@@ -1,11 +1,11 @@
 """What a unit is called: everything that decides its numbers, and nothing else."""
 
 import pytest
-from ecg_gnn.study.identity import canonical, configuration_id
-from ecg_gnn.study.settings import DEFAULTS, flatten, given, replaced, unflatten
-from ecg_gnn.study.variants import BASELINE, variant_of
 
 from ecg_gnn.config import RunConfig
+from ecg_gnn.config.dotted import DEFAULTS, flatten, given, replaced, unflatten
+from ecg_gnn.config.identity import canonical, configuration_id
+from ecg_gnn.config.variants import BASELINE, variant_of
 from ecg_gnn.study import identity
 from ecg_gnn.study.bind import bind
 from ecg_gnn.study.expand import expand

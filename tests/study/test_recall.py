@@ -5,13 +5,12 @@ import json
 
 import pytest
 import torch
-from ecg_gnn.embedders import Workspace
-from ecg_gnn.study.graphs import shared_graph
 
 from ecg_gnn.config import EvolveConfig
 from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.evolve import EvolvedGraph, join_rows, share_rows
-from ecg_gnn.pipeline import evolve_graph
+from ecg_gnn.pipeline import evolve
+from ecg_gnn.pipeline.workspace import Workspace
 from ecg_gnn.study import graphs, run, run_study
 from ecg_gnn.study.statistics import RECALL, mean
 from ecg_gnn.study.store import Store
@@ -64,11 +63,11 @@ def test_it_is_kept_with_the_edges(tmp_path, monkeypatch):
     board, workspace = small_board(), Workspace(cache=EmbeddingCache(tmp_path))
     config = resolved(board, "mlp", evolve=IVF)
     arguments = ("mlp", board, board.split(0), config, workspace)
-    first = shared_graph(*arguments)
+    first = evolve(*arguments)
     exact = dataclasses.replace(config, evolve=EXACT)
-    assert shared_graph("mlp", board, board.split(0), exact, workspace).recall is None
-    monkeypatch.setattr(graphs, "evolve_graph", None)  # nothing is evolved again
-    again = shared_graph(*arguments)
+    assert evolve("mlp", board, board.split(0), exact, workspace).recall is None
+    monkeypatch.setattr(graphs, "evolve", None)  # nothing is evolved again
+    again = evolve(*arguments)
     assert again.recall == first.recall is not None
     assert torch.equal(again.edge_index, first.edge_index)
 
@@ -79,7 +78,7 @@ def test_cross_fitted_graphs_have_the_mean():
     crossed = dataclasses.replace(
         config, embed=dataclasses.replace(config.embed, cross_fit=2)
     )
-    assert evolve_graph("mlp", board, board.split(0), crossed).recall is not None
+    assert evolve("mlp", board, board.split(0), crossed).recall is not None
     edges = torch.tensor([[0, 1], [1, 0]])
     pair = [EvolvedGraph(edges, None, recall) for recall in (0.5, 1.0)]
     assert join_rows(pair, torch.tensor([0, 1])).recall == 0.75

@@ -5,8 +5,8 @@ from functools import cache
 
 import numpy as np
 import pytest
-from ecg_gnn.study.settings import flatten
 
+from ecg_gnn.config.dotted import flatten
 from ecg_gnn.data import CATALOGUE, load_dataset, make_dataset
 from ecg_gnn.nn import SPECIALISED, read_options
 from ecg_gnn.paper import best_settings, numbers

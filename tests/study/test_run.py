@@ -17,7 +17,7 @@ import torch
 from ecg_gnn.config import EmbedConfig, FitConfig, ModelConfig, RunConfig
 from ecg_gnn.data import make_dataset
 from ecg_gnn.embed import EmbeddingCache
-from ecg_gnn.pipeline import classify_together
+from ecg_gnn.pipeline import classify
 from ecg_gnn.study import run, units
 from ecg_gnn.study.provenance import provenance
 from ecg_gnn.study.run import load_results
@@ -88,27 +88,27 @@ def test_graph_without_edges_gives_nulls_not_nan():
 
 def diverging(*arguments, **options):
     """A training that lost its way after the best step."""
-    [(network, result)] = classify_together(*arguments, **options)
+    [(network, result)] = classify(*arguments, **options)
     lost = [*result.losses[:2], math.inf, math.nan]
     return [(network, replace(result, losses=lost, val_scores=lost, test_scores=lost))]
 
 
 def test_diverged_steps_are_null(tmp_path, monkeypatch):
     """JSON has no word for what is not a number."""
-    monkeypatch.setattr(units, "classify_together", diverging)
+    monkeypatch.setattr(units, "classify", diverging)
     report = run(small_config("none"), out=tmp_path / "run")
     for record in report.records:
         assert record.losses[2:] == record.test_scores[2:] == [None, None]
-    monkeypatch.setattr(units, "classify_together", no_training)
+    monkeypatch.setattr(units, "classify", no_training)
     assert numbers(run(small_config("none"), out=tmp_path / "run")) == numbers(report)
 
 
 def test_a_test_score_that_is_not_a_number_is_refused(monkeypatch):
     def lost(*arguments, **options):
-        [(network, result)] = classify_together(*arguments, **options)
+        [(network, result)] = classify(*arguments, **options)
         return [(network, replace(result, test=math.nan))]
 
-    monkeypatch.setattr(units, "classify_together", lost)
+    monkeypatch.setattr(units, "classify", lost)
     with pytest.raises(InputError, match="'lr' must be small enough"):
         run(small_config("none"))
 
@@ -178,7 +178,7 @@ def test_unfinished_folder_has_no_results(tmp_path):
 
 def test_rerun_reuses_every_record(tmp_path, monkeypatch):
     first = run(small_config("mlp"), out=tmp_path / "run")
-    monkeypatch.setattr(units, "classify_together", no_training)
+    monkeypatch.setattr(units, "classify", no_training)
     monkeypatch.setattr(units, "evolve", no_training)
     told = []
     again = run(

@@ -3,10 +3,10 @@
 import json
 
 import pytest
-from ecg_gnn.study.settings import replaced
-from ecg_gnn.study.tags import explain, run_tags, tagged, tags_read_by
 
 from ecg_gnn.config import RunConfig
+from ecg_gnn.config.dotted import replaced
+from ecg_gnn.config.tags import explain, run_tags, tagged, tags_read_by
 from ecg_gnn.study import Selection, best_ecg, run
 from ecg_gnn.study.commands import run_command
 from ecg_gnn.study.evolved import evolved_statistics

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from ecg_gnn.study.identity import unit_id
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from ecg_gnn.config.identity import unit_id
 from ecg_gnn.study.paper_tables import TABLES, make_table
 from ecg_gnn.study.report import gather
 from ecg_gnn.study.statistics import STATISTICS

@@ -1,8 +1,9 @@
 """Which models one run compares, and what their records are called."""
 
 import pytest
-from ecg_gnn.study.variants import Variant, choose_variants
 
+from ecg_gnn.config.variants import Variant
+from ecg_gnn.pipeline.choose_variants import choose_variants
 from small_runs import small_config
 
 

@@ -4,11 +4,10 @@ question = make_question(load_dataset("minesweeper-gen"), AdviceOptions())
 print(advise(question, Stopwatch(60)).verdict.headline)
 """
 
-from ecg_gnn.advise.advice import Advice
-from ecg_gnn.advise.advising import advise
-from ecg_gnn.advise.budget import Stopwatch, parse_budget
-from ecg_gnn.advise.settings import AdviceOptions, Question, make_question
-from ecg_gnn.advise.verdict import Verdict
+from ecg_gnn.advise.question import AdviceOptions, Question, make_question
+from ecg_gnn.advise.rounds import advise
+from ecg_gnn.advise.time_budget import Stopwatch, parse_budget
+from ecg_gnn.advise.verdict import Advice, Verdict
 
 __all__ = [
     "Advice",

@@ -1,154 +1,193 @@
-"""Time a short training first, then train everything split by split."""
+"""Trains all contenders split by split, after timing a short training of each kind."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Literal
 
-from ecg_gnn.advise.budget import OutOfTime, Stopwatch
-from ecg_gnn.advise.contenders import PLAIN, Contender
-from ecg_gnn.advise.plan import Cost, Plan, Speed, choose_plan
+from ecg_gnn.advise.question import PLAIN, Contender, Plan, Question
+from ecg_gnn.advise.time_budget import Cost, OutOfTime, Speed, Stopwatch, choose_plan
+from ecg_gnn.advise.verdict import Advice, Round
+from ecg_gnn.config import RunConfig
+from ecg_gnn.config.dotted import replaced
+from ecg_gnn.data import GraphDataset
+from ecg_gnn.embed import EmbeddingCache
+from ecg_gnn.pipeline.workspace import Workspace, make_embedder
 from ecg_gnn.study.records import Record
+from ecg_gnn.study.units import UnitRunner
+from ecg_gnn.tabular.report import homophily
+from ecg_gnn.train import Progress
 
-Stop = Literal["time", "interrupted"]
-Round = Mapping[Contender, Record]
+Display = Callable[[str, str], Progress]
+"""Starts to show the progress of one piece of work, given a title and a name."""
 OnRound = Callable[[Round, int, int], None]
-"""Told of every finished split: ``(its records, done, planned)``."""
+"""Called after every finished split with ``(its records, done, planned)``."""
 
-_WARM_UP, _FEW = 1, 2
-_MORE = range(6, 41)
-"""Steps of the short trainings; of the longest, as many as a share of the budget."""
-_SHARE = 0.05
+# Steps of the short trainings that are timed. The longest gets as many steps as fit
+# into a share of the budget, within these limits.
+_WARM_UP_STEPS, _SHORT_STEPS = 1, 2
+_MIN_LONG_STEPS, _MAX_LONG_STEPS = 6, 40
+_TIMING_SHARE = 0.05
 
 
-class Train(Protocol):
-    """Trains one contender; stops with ``OutOfTime`` when the budget is spent."""
+@dataclass(frozen=True)
+class Trainer:
+    """Trains contenders with the pipeline, and checks the stopwatch meanwhile."""
+
+    dataset: GraphDataset
+    config: RunConfig
+    cache: EmbeddingCache | None
+    watch: Stopwatch
+    display: Display | None = None
 
     def __call__(
         self, contender: Contender, split: int, steps: int, *, keep: bool = True
     ) -> Record:
-        """The record of a contender on a split after so many steps.
+        """Train one contender on one split.
 
         Args:
             contender: What to train.
-            split: On which split.
-            steps: How long, the weak classifier included.
-            keep: Whether others may use its embedding.
+            split: The split to train on.
+            steps: Training steps, of the embedder as well.
+            keep: Whether its embedding may be used again.
+
+        Raises:
+            OutOfTime: When the budget is spent.
         """
+        title = f"{f'split {split}' if keep else 'timing'} · {contender.label}"
+        settings = {"train.steps": steps, "embed.steps": steps}
+        if contender.k is not None:
+            settings["evolve.k"] = contender.k
+        runner = UnitRunner(
+            dataset=self.dataset,
+            config=replaced(self.config, settings),
+            run_id="",
+            made_with={},
+            cache=self.cache if keep else None,
+            on_progress=lambda _, work: self._progress(title, work),
+        )
+        return runner((contender.variant, split))
 
     def is_shared(self, contender: Contender) -> bool:
-        """Whether its embedding is trained once for all splits."""
+        """Whether all splits share its embedding, because no part reads labels."""
+        parts = contender.variant.embeddings
+        embedders = [make_embedder(part, self.config, Workspace()) for part in parts]
+        return not any(embedder.uses_labels for embedder in embedders)
+
+    def _progress(self, title: str, work: str) -> Progress:
+        show = None if self.display is None else self.display(title, work)
+
+        def tick(done: int, total: int, score: float) -> None:
+            if show is not None:
+                show(done, total, score)
+            self.watch.check()
+
+        return tick
 
 
-@dataclass(frozen=True, kw_only=True)
-class Rounds:
-    """What was trained: every contender on the same splits."""
+def advise(
+    question: Question,
+    watch: Stopwatch,
+    *,
+    cache: EmbeddingCache | None = None,
+    display: Display | None = None,
+    on_round: OnRound | None = None,
+) -> Advice:
+    """Train baseline, ECG and controls within the budget, and compare them.
 
-    whole: Plan
-    """What there would have been time for without a budget"""
-    plan: Plan | None
-    """What was chosen of it; None where even timing it took too long"""
-    speed: Speed | None
-    records: tuple[Round, ...]
-    """A finished split each"""
-    stop: Stop | None
-    """Why there are not more of them; None if all are there"""
-
-    def of(self, contender: Contender) -> list[Record]:
-        """One contender's records."""
-        return [found[contender] for found in self.records]
+    Args:
+        question: The graph, and what to try on it.
+        watch: The budget, running since the caller's work began.
+        cache: Where embeddings are kept; a temporary folder by default.
+        display: Shows the progress of every training.
+        on_round: Called after every finished split.
+    """
+    with TemporaryDirectory(prefix="ecg-gnn-") as temporary:
+        cache = cache or EmbeddingCache(Path(temporary))
+        train = Trainer(question.dataset, question.config, cache, watch, display)
+        return run_rounds(train, question, watch, on_round)
 
 
 def run_rounds(
-    train: Train, whole: Plan, watch: Stopwatch, on_round: OnRound | None = None
-) -> Rounds:
+    train: Trainer, question: Question, watch: Stopwatch, on_round: OnRound | None
+) -> Advice:
     """Choose what fits into the time, and train it.
 
-    A split counts when every contender is trained on it, so that whenever this is
-    stopped all have been seen on the same splits.
+    A split counts once every contender is trained on it, so that all have been seen on
+    the same splits whenever this stops.
     """
     speed: Speed | None = None
-    plan: Plan | None = None
-    stop: Stop | None = None
-    done: list[Round] = []
+    plan, rounds = question.whole, list[Round]()
+    stop: Literal["time", "interrupted"] | None = None
     try:
-        speed = measure_speed(train, whole, watch)
-        plan = choose_plan(whole, speed, watch.left())
-        seconds = 0.0
+        speed = measure_speed(train, plan, watch)
+        plan = choose_plan(plan, speed, watch.left())
+        round_seconds = 0.0
         for split in plan.splits:
-            if seconds > watch.left():
+            if round_seconds > watch.left():
                 raise OutOfTime
             started = watch.spent()
-            done.append(_train_all(train, plan, split, watch))
-            seconds = watch.spent() - started
+            records = {}
+            for contender in plan.contenders:
+                watch.check()
+                records[contender] = train(contender, split, plan.steps)
+            rounds.append(records)
+            round_seconds = watch.spent() - started
             if on_round is not None:
-                on_round(done[-1], len(done), len(plan.splits))
+                on_round(records, len(rounds), len(plan.splits))
     except OutOfTime:
         stop = "time"
     except KeyboardInterrupt:
         stop = "interrupted"
-    return Rounds(whole=whole, plan=plan, speed=speed, records=tuple(done), stop=stop)
+    return Advice(
+        question=question,
+        budget=watch.budget,
+        spent=watch.spent(),
+        graph=homophily(question.dataset),
+        plan=plan,
+        speed=speed,
+        rounds=tuple(rounds),
+        stop=stop,
+    )
 
 
-def _train_all(train: Train, plan: Plan, split: int, watch: Stopwatch) -> Round:
-    found = {}
-    for contender in plan.contenders:
-        watch.check()
-        found[contender] = train(contender, split, plan.steps)
-    return found
-
-
-def measure_speed(train: Train, plan: Plan, watch: Stopwatch) -> Speed:
+def measure_speed(train: Trainer, plan: Plan, watch: Stopwatch) -> Speed:
     """Time short trainings of the plain network and of every embedding.
 
-    Two lengths tell what each step costs from what is done once. What is found is
-    thrown away: nothing is chosen by it.
+    Two lengths separate the cost of a step from what is done once. The scores are
+    thrown away: nothing is chosen by them.
     """
-    split = plan.splits[0]
-    probes = _probes(plan.candidates)
+    largest_k = max(each.k or 0 for each in plan.candidates)
+    probes = [each for each in plan.candidates if each.k == largest_k]
+
+    def time_training(contender: Contender, steps: int) -> tuple[float, float]:
+        """Seconds of the classifier's steps, and of all else (embedding, search)."""
+        started = watch.spent()
+        seconds = train(contender, plan.splits[0], steps, keep=False).seconds
+        return seconds, max(0.0, watch.spent() - started - seconds)
+
     for probe in (PLAIN, probes[0]):  # kernels are built and memory is claimed here
-        train(probe, split, _WARM_UP, keep=False)
+        time_training(probe, _WARM_UP_STEPS)
     started = watch.spent()
-    few = {p: _time(train, p, split, _FEW, watch) for p in (PLAIN, *probes)}
-    longer = _longer(watch.spent() - started, watch.budget)
-    more = {p: _time(train, p, split, longer, watch) for p in (PLAIN, *probes)}
-    costs = {p: _line(few[p].training, more[p].training, longer) for p in more}
-    embedding = {p: _line(few[p].before, more[p].before, longer) for p in probes}
+    short = {each: time_training(each, _SHORT_STEPS) for each in (PLAIN, *probes)}
+    seconds = max(watch.spent() - started, 1e-9)
+    fitting = _SHORT_STEPS * _TIMING_SHARE * watch.budget / seconds
+    steps = int(min(max(fitting, _MIN_LONG_STEPS), _MAX_LONG_STEPS))
+    long = {each: time_training(each, steps) for each in (PLAIN, *probes)}
+    training, embedding = (
+        {each: _fit_cost(short[each][part], long[each][part], steps) for each in long}
+        for part in (0, 1)
+    )
     return Speed(
-        plain=costs[PLAIN],
-        evolved=max((costs[p] for p in probes), key=lambda cost: cost.seconds(100)),
-        embeddings={p.embedding: embedding[p] for p in probes},
+        plain=training[PLAIN],
+        evolved=max((training[p] for p in probes), key=lambda cost: cost.seconds(100)),
+        embeddings={probe.embedding: embedding[probe] for probe in probes},
         shared=frozenset(p.embedding for p in probes if train.is_shared(p)),
     )
 
 
-def _longer(seconds: float, budget: float) -> int:
-    """Steps for the longer of two timings, after one of few took so many seconds."""
-    fitting = _FEW * _SHARE * budget / max(seconds, 1e-9)
-    return int(min(max(fitting, _MORE[0]), _MORE[-1]))
-
-
-def _probes(candidates: Sequence[Contender]) -> list[Contender]:
-    """Every embedding once, with its largest k."""
-    largest = max(each.k or 0 for each in candidates)
-    return [each for each in candidates if each.k == largest]
-
-
-class _Timed(NamedTuple):
-    training: float
-    """Seconds of the classifier's steps"""
-    before: float
-    """Seconds of all else: the weak classifier and its graph"""
-
-
-def _time(
-    train: Train, contender: Contender, split: int, steps: int, watch: Stopwatch
-) -> _Timed:
-    started = watch.spent()
-    seconds = train(contender, split, steps, keep=False).seconds
-    return _Timed(seconds, max(0.0, watch.spent() - started - seconds))
-
-
-def _line(few: float, more: float, longer: int) -> Cost:
-    """The cost that two timings lie on; noise makes nothing cheaper than nothing."""
-    per_step = max(0.0, (more - few) / (longer - _FEW))
-    return Cost(max(0.0, few - _FEW * per_step), per_step)
+def _fit_cost(short: float, long: float, steps: int) -> Cost:
+    """The line through two timings; noise must not make any part negative."""
+    per_step = max(0.0, (long - short) / (steps - _SHORT_STEPS))
+    return Cost(max(0.0, short - _SHORT_STEPS * per_step), per_step)

@@ -1,23 +1,31 @@
-"""What the paired differences allow to say, and nothing more.
+"""The answer: what the paired differences of test scores allow one to say.
 
-A difference *is there* where its interval lies above zero, and *is not there* where it
-lies below what is worth having; an interval that reaches from below zero to beyond that
-leaves both open.
+A difference *helps* if its interval lies above zero, and *does not help* if it lies
+below what is worth having; an interval that reaches across both is *open*.
 """
 
+import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from functools import cached_property
+from typing import Any, Literal
 
-from ecg_gnn.study.paired import PairedTest
+from ecg_gnn.advise.question import PLAIN, Contender, Plan, Question
+from ecg_gnn.advise.time_budget import Speed
+from ecg_gnn.study.compare import Summary, summarize
+from ecg_gnn.study.paired import PairedTest, corrected, paired_test
+from ecg_gnn.study.records import Record
+from ecg_gnn.study.statistics import Statistics, mean
+from ecg_gnn.study.table import METRIC_NAMES
 
+Round = Mapping[Contender, Record]
+"""The records of every contender on one split."""
 Kind = Literal["use_evolved_graph", "path_not_edges", "no_help", "cannot_tell"]
-Effect = Literal["helps", "does not help", "open"]
-
 WORTH = 0.01
-"""One point of accuracy or ROC AUC: a gain that is surely less is called none."""
+"""One point of accuracy or ROC AUC: a gain that is surely smaller counts as none."""
 HEADLINES: dict[Kind, str] = {
     "use_evolved_graph": "Use the evolved graph",
-    "path_not_edges": "The extra path helps, its edges do not",
+    "path_not_edges": "The extra path helps, the new edges do not",
     "no_help": "No help",
     "cannot_tell": "Cannot tell within this budget",
 }
@@ -36,7 +44,7 @@ class Verdict:
         return HEADLINES[self.kind]
 
 
-def effect(test: PairedTest) -> Effect:
+def effect(test: PairedTest) -> Literal["helps", "does not help", "open"]:
     """What a paired difference says."""
     if test.ci_low is None or test.ci_high is None:
         return "open"
@@ -46,51 +54,158 @@ def effect(test: PairedTest) -> Effect:
 
 
 def judge(baseline: PairedTest | None, identity: PairedTest | None) -> Verdict:
-    """Whether an evolved graph helps, and whether by its edges.
+    """Whether an evolved graph helps, and whether its edges are the reason.
 
     Args:
-        baseline: ECG minus the plain network; None where nothing was finished.
+        baseline: ECG minus the plain network; None if no split was finished.
         identity: ECG minus the same network with self-loops for evolved edges.
     """
     if baseline is None or identity is None:
-        return Verdict("cannot_tell", "not one split was finished")
+        return Verdict("cannot_tell", "no split was finished")
     if baseline.num_pairs == 1:
-        return Verdict(
-            "cannot_tell",
-            "one split has no interval, so chance cannot be told from a gain",
+        reason = "one split has no interval, so a gain cannot be told from chance"
+        return Verdict("cannot_tell", reason)
+    total, edges = effect(baseline), effect(identity)
+    if total == "does not help":
+        worse = baseline.ci_high is not None and baseline.ci_high < 0
+        gain = f"any gain is below {100 * WORTH:.0f} point"
+        return Verdict("no_help", "the network does worse with it" if worse else gain)
+    above = "ECG scores higher than the plain network"
+    if total == "helps" and edges == "helps":
+        return Verdict("use_evolved_graph", f"{above} and higher than the control")
+    if total == "helps" and edges == "does not help":
+        reason = f"{above}, but so does the control without new edges"
+        return Verdict("path_not_edges", reason)
+    if total == "helps":
+        reason = f"{above}, but it is open whether the new edges are the reason"
+    elif edges == "does not help":
+        reason = (
+            "the new edges add nothing beyond an extra path from each node to itself, "
+            "and whether that path helps is open"
         )
-    whole, edges = effect(baseline), effect(identity)
-    if whole == "helps":
-        return _helps_by(edges)
-    if whole == "does not help":
-        return Verdict("no_help", _no_gain(baseline))
-    if edges == "does not help":
-        return Verdict(
-            "cannot_tell",
-            "its edges add nothing to an extra path from each node to itself, but "
-            "whether that path helps is open",
-        )
-    return Verdict("cannot_tell", "the splits differ too much among themselves")
+    else:
+        reason = "the results vary too much between splits"
+    return Verdict("cannot_tell", reason)
 
 
-def _helps_by(edges: Effect) -> Verdict:
-    if edges == "helps":
-        return Verdict(
-            "use_evolved_graph", "it is above the plain network and above the control"
-        )
-    if edges == "does not help":
-        return Verdict(
-            "path_not_edges",
-            "it is above the plain network, but so is the control without new edges",
-        )
-    return Verdict(
-        "cannot_tell",
-        "it is above the plain network, but whether that is due to its edges or to "
-        "the extra path is open",
-    )
+@dataclass(frozen=True, kw_only=True)
+class Advice:
+    """All results; ``to_dict`` is what ``--json`` prints."""
+
+    question: Question
+    """Its config has no time limit; ``plan`` has the steps that were trained."""
+    graph: Statistics
+    """Homophily of the input graph."""
+    plan: Plan
+    """The part of the whole plan that was chosen to fit into the budget."""
+    speed: Speed | None
+    """None if time ran out while it was measured."""
+    rounds: tuple[Round, ...]
+    """One for each finished split."""
+    stop: Literal["time", "interrupted"] | None
+    """Why splits are missing; None if none is."""
+    budget: float
+    spent: float
+
+    def records(self, contender: Contender) -> list[Record]:
+        """One contender's records, in the order of the splits."""
+        return [records[contender] for records in self.rounds]
+
+    def summary(self, contender: Contender) -> Summary:
+        """One contender's scores over the splits."""
+        return summarize(self.records(contender))
+
+    def evolved(self, contender: Contender) -> Statistics:
+        """Homophily of a contender's first evolved graph, mean over the splits."""
+        records = self.records(contender)
+        return mean([record.evolved_statistics[0] for record in records])
+
+    @property
+    def metric(self) -> str:
+        """The metric as tables and figures call it."""
+        return METRIC_NAMES[self.question.dataset.metric]
+
+    @property
+    def splits(self) -> tuple[int, ...]:
+        """The splits on which every contender was trained."""
+        return self.plan.splits[: len(self.rounds)]
+
+    @cached_property
+    def ranked(self) -> list[Contender]:
+        """Candidates by mean validation score, best first; test scores play no part."""
+        candidates = self.plan.candidates if self.rounds else ()
+        return sorted(candidates, key=lambda each: -self.summary(each).val_mean)
+
+    @property
+    def chosen(self) -> Contender | None:
+        """The candidate with the best mean validation score; the first if several."""
+        return self.ranked[0] if self.ranked else None
+
+    @cached_property
+    def tests(self) -> dict[str, PairedTest]:
+        """Paired differences of test scores, for the chosen candidate."""
+        if (chosen := self.chosen) is None:
+            return {}
+        identity, random = self.plan.controls_of(chosen)
+        pairs = {
+            "ecg_minus_baseline": (chosen, PLAIN),
+            "ecg_minus_identity": (chosen, identity),
+            "ecg_minus_random": (chosen, random),
+            "identity_minus_baseline": (identity, PLAIN),
+        }
+        tests = corrected(self._test(*pair) for pair in pairs.values())
+        named = zip(pairs, tests, strict=True)
+        return {name: test for name, test in named if test is not None}
+
+    def _test(self, ours: Contender, other: Contender) -> PairedTest:
+        records = zip(self.records(ours), self.records(other), strict=True)
+        return paired_test([a.test - b.test for a, b in records], other.variant.name)
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """The answer."""
+        tests = self.tests
+        return judge(tests.get("ecg_minus_baseline"), tests.get("ecg_minus_identity"))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values; scores are shares between 0 and 1."""
+        chosen, dataset = self.chosen, self.question.dataset
+        contenders = self.plan.contenders if self.rounds else ()
+        return {
+            "dataset": dataset.name,
+            "metric": dataset.metric,
+            "note": dataset.note,
+            "verdict": self.verdict.kind,
+            "headline": self.verdict.headline,
+            "because": self.verdict.because,
+            "worth_having": WORTH,
+            "chosen": chosen and _setting(chosen),
+            "tests": {k: dataclasses.asdict(v) for k, v in self.tests.items()},
+            "results": [
+                dataclasses.asdict(self.summary(each)) | {"k": each.k}
+                for each in contenders
+            ],
+            "homophily": {
+                "graph": self.graph,
+                "evolved": [
+                    {"variant": c.variant.name, **_setting(c), **self.evolved(c)}
+                    for c in contenders
+                    if c.k is not None
+                ],
+            },
+            "budget_seconds": self.budget,
+            "spent_seconds": self.spent,
+            "stopped_by": self.stop,
+            "planned": _plan(self.question.whole),
+            "trained": _plan(self.plan) | {"splits": list(self.splits)},
+            "config": self.question.config.to_dict(),
+        }
 
 
-def _no_gain(baseline: PairedTest) -> str:
-    if baseline.ci_high is not None and baseline.ci_high < 0:
-        return "with it the network is worse than without"
-    return f"if there is a gain, it is below {100 * WORTH:.0f} point"
+def _setting(contender: Contender) -> dict[str, Any]:
+    return {"embedding": contender.embedding, "k": contender.k}
+
+
+def _plan(plan: Plan) -> dict[str, Any]:
+    candidates = [_setting(candidate) for candidate in plan.candidates]
+    return {"steps": plan.steps, "candidates": candidates, "splits": list(plan.splits)}

@@ -1,4 +1,4 @@
-"""``ecg-gnn advise``: does an evolved graph help here? An answer within a budget."""
+"""``ecg-gnn advise``: does an evolved graph help? An answer within a time budget."""
 
 from pathlib import Path
 from typing import Annotated
@@ -13,14 +13,12 @@ from ecg_gnn.advise import (
     parse_budget,
 )
 from ecg_gnn.advise import advise as give_advice
-from ecg_gnn.advise.budget import format_budget
-from ecg_gnn.advise.commands import Asked, next_steps
-from ecg_gnn.advise.contenders import PLAIN
-from ecg_gnn.advise.folder import advice_dict, claim, write_advice
-from ecg_gnn.advise.rounds import Round
-from ecg_gnn.advise.settings import DEFAULT_EMBEDDINGS, DEFAULT_KS
-from ecg_gnn.advise.tables import graph_table, score_table
-from ecg_gnn.advise.words import answer, paragraphs
+from ecg_gnn.advise.advice_files import advice_dict, claim_folder, write_advice
+from ecg_gnn.advise.advice_text import answer, graph_table, paragraphs, score_table
+from ecg_gnn.advise.next_steps import GraphSource, next_steps
+from ecg_gnn.advise.question import DEFAULT_EMBEDDINGS, DEFAULT_KS, PLAIN
+from ecg_gnn.advise.time_budget import format_budget
+from ecg_gnn.advise.verdict import Round
 from ecg_gnn.cli import options as opt
 from ecg_gnn.cli.show import ProgressDisplay, print_json, print_table
 from ecg_gnn.data import load_dataset
@@ -38,7 +36,7 @@ def advise(
     budget: Annotated[
         str,
         typer.Option(
-            help="How long it may take from reading the graph on: 90s, 5m, 1h30m. "
+            help="Time limit, which includes reading the graph: 90s, 5m, 1h30m. "
             "What does not fit is cut, and the answer says what."
         ),
     ] = "5m",
@@ -51,7 +49,7 @@ def advise(
     embedding: Annotated[
         list[str] | None,
         typer.Option(
-            help=f"To choose from ({', '.join(DEFAULT_EMBEDDINGS)}); repeat it.",
+            help=f"To choose from ({', '.join(DEFAULT_EMBEDDINGS)}); may be repeated.",
             rich_help_panel=opt.STEP_1,
         ),
     ] = None,
@@ -60,13 +58,13 @@ def advise(
         typer.Option(
             "--k",
             help=f"Neighbours per node to choose from ({DEFAULT_KS[0]} and "
-            f"{DEFAULT_KS[1]}, less on tiny graphs); repeat it. The first is given up "
-            "last.",
+            f"{DEFAULT_KS[1]}, fewer on tiny graphs); may be repeated. The first is "
+            "dropped last.",
             rich_help_panel=opt.STEP_2,
         ),
     ] = None,
     splits: Annotated[
-        str | None, typer.Option(help="Such as 0-9 or 0,3,5; else the first ten.")
+        str | None, typer.Option(help="Such as 0-9 or 0,3,5. Default: the first ten.")
     ] = None,
     random_splits: Annotated[
         bool,
@@ -75,7 +73,7 @@ def advise(
             help="Ten fresh stratified 50/25/25 splits from the seed.",
         ),
     ] = False,
-    seed: Annotated[int, typer.Option(help="Determines everything random.")] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")] = "auto",
     out: Annotated[
         Path | None,
@@ -89,13 +87,13 @@ def advise(
 ) -> None:
     """Say whether an evolved graph helps on a graph, which one, and why.
 
-    Trains the plain network, ECG with several embeddings and k, and two controls, for
-    as long as it may. Embedding and k are chosen on validation scores; test scores
-    then tell whether the new edges help beyond the extra path they come with. Ctrl-C
-    ends it early with what there is by then.
+    Trains the plain network, ECG with several embeddings and k, and two controls, as
+    far as the budget allows. Validation scores choose the embedding and k; test scores
+    then show whether the new edges help beyond the extra path that comes with them.
+    Ctrl-C ends it early, with an answer from what is trained by then.
     """
     watch = Stopwatch(parse_budget(budget))
-    asked = Asked(dataset, None if data_root is None else str(data_root))
+    source = GraphSource(dataset, None if data_root is None else str(data_root))
     options = AdviceOptions(
         model=model,
         embeddings=tuple(embedding or DEFAULT_EMBEDDINGS),
@@ -108,44 +106,42 @@ def advise(
     graph = load_dataset(dataset, data_root=data_root)
     question = make_question(graph, options)
     folder = out or Path("runs") / f"advice-{Path(graph.name).stem.split(':')[0]}"
-    claim(folder)
+    claim_folder(folder)
     with ProgressDisplay() as display:
-        found = give_advice(
+        advice = give_advice(
             question,
             watch,
             cache=opt.default_cache(),
             display=display.start,
-            on_round=lambda *done: display.say(_line(watch, *done)),
+            on_round=lambda *progress: display.say(_round_line(watch, *progress)),
         )
-    written = write_advice(found, asked, folder)
+    written = write_advice(advice, source, folder)
     if as_json:
-        print_json(advice_dict(found, asked) | {"out": str(folder)})
+        print_json(advice_dict(advice, source) | {"out": str(folder)})
         return
-    _print(found, asked)
+    _print(advice, source)
     print(f"In {folder}: {', '.join(written)}")
 
 
-def _line(watch: Stopwatch, found: Round, done: int, planned: int) -> str:
-    """What one split said, on one line."""
-    split = found[PLAIN].split
-    spent, budget = format_budget(watch.spent()), format_budget(watch.budget)
-    return (
-        f"[{done}/{planned}] split {split}: {len(found)} trainings, {spent} of {budget}"
-    )
+def _round_line(watch: Stopwatch, records: Round, done: int, planned: int) -> str:
+    """One finished split, on one line."""
+    time = f"{format_budget(watch.spent())} of {format_budget(watch.budget)}"
+    split, count = records[PLAIN].split, len(records)
+    return f"[{done}/{planned}] split {split}: {count} trainings, {time}"
 
 
-def _print(advice: Advice, asked: Asked) -> None:
-    if advice.note:
-        print(f"Note: {advice.note}")
+def _print(advice: Advice, source: GraphSource) -> None:
+    dataset, model = advice.question.dataset, advice.question.config.model
+    if dataset.note:
+        print(f"Note: {dataset.note}")
     print(answer(advice))
-    if advice.rounds.records:
+    if advice.rounds:
         print()
-        title = f"{advice.dataset} · {advice.config.model.name}"
-        print_table(score_table(advice), title)
+        print_table(score_table(advice), f"{dataset.name} · {model.name}")
         print_table(graph_table(advice), "Homophily (evolved: mean over splits)")
     for title, text in paragraphs(advice).items():
         print(f"\n{title} {text}")
     print("\nWhat next?")
-    for step in next_steps(advice, asked):
+    for step in next_steps(advice, source):
         print(f"  {step.purpose}:\n    {step.command}")
     print()

@@ -1,5 +1,6 @@
-"""``ecg-gnn predict``: a model folder, on its own graph's nodes or on new ones."""
+"""``ecg-gnn predict``: classes of nodes in the model's own graph, or of new ones."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +10,7 @@ from ecg_gnn.cli import options as opt
 from ecg_gnn.cli.own_data import Delimiter, MaxCells
 from ecg_gnn.cli.show import print_json
 from ecg_gnn.inference.model_folder import read_model
-from ecg_gnn.inference.predicting import ENDINGS, predict_nodes, predict_stored
+from ecg_gnn.inference.predict import ENDINGS, predict_nodes, predict_stored
 from ecg_gnn.reading import MAX_CELLS
 from ecg_gnn.system.checks import InputError, check_choice
 from ecg_gnn.tabular.tables import read_table
@@ -21,12 +22,12 @@ def predict(
     nodes: Annotated[
         Path | None,
         typer.Option(
-            help="Table of nodes to predict; by default those nodes of the model's own "
+            help="Table of nodes to predict; by default, the nodes of the model's own "
             "graph that have no class."
         ),
     ] = None,
     edges: Annotated[
-        Path | None, typer.Option(help="Table of the edges of new nodes.")
+        Path | None, typer.Option(help="Table of new nodes' edges.")
     ] = None,
     every: Annotated[
         bool, typer.Option("--all", help="Every node of the model's own graph.")
@@ -35,10 +36,10 @@ def predict(
     max_cells: MaxCells = MAX_CELLS,
     as_json: opt.AsJson = False,
 ) -> None:
-    """Write the class and the probabilities of nodes, known or new.
+    """Write class probabilities of nodes, known or new.
 
-    New nodes join the model's graph by the edges given; their neighbours in the
-    evolved graph are found by the stored embedder among the stored nodes.
+    New nodes join the model's graph through the given edges. Their neighbours in the
+    evolved graph are the stored nodes with the most similar embeddings.
     """
     check_choice(f"ending of {out}", out.suffix.lower(), ENDINGS)
     opt.check_apart(out, nodes, edges)
@@ -48,28 +49,24 @@ def predict(
         raise InputError("'edges' must come with 'nodes'")
     loaded = read_model(model)
     if nodes is None:
-        found = predict_stored(loaded, every=every)
+        predictions = predict_stored(loaded, every=every)
     else:
-        tables = [
-            None
-            if path is None
-            else read_table(path, delimiter=delimiter, most=max_cells)
-            for path in (nodes, edges)
-        ]
-        assert tables[0] is not None
-        found = predict_nodes(loaded, tables[0], tables[1], most=max_cells)
-    found.write(out)
-    for note in found.notes:
+        read = partial(read_table, delimiter=delimiter, most=max_cells)
+        tables = read(nodes), None if edges is None else read(edges)
+        predictions = predict_nodes(loaded, *tables, most=max_cells)
+    predictions.write(out)
+    for note in predictions.notes:
         opt.warn(note)
     if as_json:
         print_json(
             {
                 "out": str(out),
-                "nodes": len(found.ids),
-                "new": found.num_new,
-                "classes": list(found.classes),
-                "notes": list(found.notes),
+                "nodes": len(predictions.ids),
+                "new": predictions.num_new,
+                "classes": list(predictions.classes),
+                "notes": list(predictions.notes),
             }
         )
     else:
-        print(f"{out}: {len(found.ids):,} nodes, {found.num_new:,} of them new")
+        count, new = len(predictions.ids), predictions.num_new
+        print(f"{out}: {count:,} nodes, {new:,} of them new")

@@ -23,19 +23,19 @@ from rich.text import Text
 from ecg_gnn.study.table import Table
 from ecg_gnn.system.checks import printable
 
-_QUIET_SECONDS = 20  # between lines where there is no terminal
+_QUIET_SECONDS = 20  # between lines without a terminal
 _PIPE_WIDTH = 10_000
 
 
 def print_json(value: Any) -> None:
-    """JSON on stdout, and nothing else there."""
+    """Print JSON, and nothing else, on stdout."""
     print(json.dumps(value, indent=2, allow_nan=False))
 
 
 def print_table(table: Table, title: str | None = None) -> None:
-    """A table on stdout; cells wrap on a terminal and stay whole when it is piped."""
+    """Print a table; cells wrap on a terminal and stay whole in a pipe."""
     header, rows = table
-    # Text, not str: names may be paths, and brackets in them are no markup.
+    # Text, not str: brackets in a name are not markup.
     shown = RichTable(
         title=Text(title or ""), title_justify="left", header_style="bold"
     )
@@ -48,7 +48,7 @@ def print_table(table: Table, title: str | None = None) -> None:
 
 
 class ProgressDisplay:
-    """A bar on a terminal, a line now and then elsewhere."""
+    """A progress bar on a terminal, an occasional line elsewhere."""
 
     def __init__(self) -> None:
         self.console = Console(stderr=True)
@@ -78,12 +78,12 @@ class ProgressDisplay:
         self.bars.stop()
 
     def say(self, text: str) -> None:
-        """A line above the bars."""
+        """Print a line above the bars."""
         self.bars.console.print(text, markup=False, highlight=False, soft_wrap=True)
         self.last_line = time.monotonic()
 
     def start(self, title: str, work: str) -> Callable[[int, int, float], None]:
-        """A bar for one piece of work."""
+        """Start the bar of one piece of work; returns what updates it."""
         if self.task is not None:
             self.bars.remove_task(self.task)
         name = f"{title}: {work}"

@@ -1,15 +1,13 @@
-"""A laboratory without networks: trainings whose time and scores are made up."""
+"""A trainer without networks: the time and scores of its trainings are made up."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from ecg_gnn.advise.advice import Advice
-from ecg_gnn.advise.budget import Stopwatch
-from ecg_gnn.advise.contenders import make_candidates
-from ecg_gnn.advise.plan import Plan
+from ecg_gnn.advise.question import Plan, Question, make_candidates
 from ecg_gnn.advise.rounds import run_rounds
+from ecg_gnn.advise.time_budget import Stopwatch
 from ecg_gnn.config import ModelConfig, RunConfig
 from ecg_gnn.study import Record
-from small_runs import STATISTICS
+from small_runs import STATISTICS, small_board
 
 EMBEDDINGS, KS = ("mlp", "bgrl", "features"), (10, 3)
 
@@ -39,17 +37,17 @@ def statistics(adjusted=0.5, informativeness=0.5):
 
 
 @dataclass
-class Laboratory:
-    """Trains by moving the clock, a tick at a time as the real one does.
+class FakeTrainer:
+    """Trains by moving the clock, a tick at a time as the real trainer does.
 
     Attributes:
-        watch: What is looked at between ticks.
-        step: Seconds of a training step.
-        embed: Seconds of a step of a weak classifier; BGRL's serves all splits.
+        watch: The stopwatch that is checked at every tick.
+        step: Seconds per training step.
+        embed: Seconds per step of an embedder; BGRL's is trained once for all splits.
         search: Seconds to find neighbours.
         scores: ``(contender, split) -> (validation, test)``.
-        interrupt: After so many trainings somebody presses Ctrl-C.
-        statistics: Of every evolved graph.
+        interrupt: Number of trainings before somebody presses Ctrl-C.
+        statistics: Statistics of every evolved graph.
     """
 
     watch: Stopwatch
@@ -108,29 +106,24 @@ class Laboratory:
             self.watch.check()
 
 
-def run_laboratory(budget=300.0, plan=None, on_round=None, **options):
-    """Rounds in a laboratory, with its watch."""
-    watch = Stopwatch(budget, Clock())
-    lab = Laboratory(watch, **options)
-    return run_rounds(lab, plan or whole_plan(), watch, on_round), lab
+def made_advice(scores=None, **options):
+    """Advice on made-up scores."""
+    return run_fake(scores, **options)[0]
 
 
-def made_advice(scores=None, *, graph=None, metric="accuracy", **options):
-    """Advice on made-up scores; ``options`` are the laboratory's."""
+def run_fake(scores=None, budget=10_000.0, plan=None, on_round=None, **options):
+    """Advice on made-up scores, and the trainer that made them up."""
+    graph = options.pop("graph", statistics(adjusted=0.0))
     if scores is not None:
         options["scores"] = scores
-    budget = options.pop("budget", 10_000.0)
-    rounds, lab = run_laboratory(budget, **options)
-    return Advice(
-        dataset="a graph",
-        metric=metric,
-        note="",
+    question = Question(
+        dataset=replace(small_board(), name="a graph", metric="accuracy"),
         config=RunConfig(model=ModelConfig(name="sage", layers=2, hidden=64)),
-        budget=lab.watch.budget,
-        spent=lab.watch.spent(),
-        rounds=rounds,
-        graph=graph or statistics(adjusted=0.0),
+        whole=plan or whole_plan(),
     )
+    train = FakeTrainer(Stopwatch(budget, Clock()), **options)
+    advice = run_rounds(train, question, train.watch, on_round)
+    return replace(advice, graph=graph), train
 
 
 # Without ties, which scipy's ranks take long over; the sum is zero.
@@ -138,10 +131,10 @@ _NOISE = (-0.45, 0.34, -0.21, 0.25, 0.02, -0.38, 0.16, -0.11, 0.31, 0.07)
 
 
 def gains(ecg=0.0, identity=0.0, random=0.0, noise=0.004):
-    """Scores by variant, in shares above a baseline of about one half.
+    """Scores by variant, as shares above a baseline of about one half.
 
-    Splits differ much, and variants within a split little, as they do in reality. The
-    first embedding with k = 10 is the best on validation.
+    As in reality, splits differ much and variants within a split little. The first
+    embedding with k = 10 is the best on validation.
     """
     above = {"baseline": 0.0, "ecg": ecg, "identity": identity, "random": random}
     own = {"baseline": 0.0, "ecg": noise, "identity": noise / 3, "random": noise / 4}

@@ -1,4 +1,4 @@
-"""Predictions for nodes of a model's own graph, and for nodes that come later."""
+"""Predictions for the nodes of a model's own graph, and for new nodes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,14 +24,14 @@ ENDINGS = (".csv", ".tsv", ".parquet")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Predictions:
-    """Probabilities of some nodes, and what was noticed on the way.
+    """Class probabilities of some nodes, with notes for the user.
 
     Attributes:
         ids: Names of the nodes.
         probabilities: ``[n, C]``.
         classes: The name of every class.
-        num_new: How many of the nodes the model had never seen.
-        notes: What a user should know.
+        num_new: Number of nodes that are not in the model's graph.
+        notes: Warnings, such as nodes without edges.
 
     Examples:
         >>> shares = np.array([[0.3, 0.7]])
@@ -49,16 +49,16 @@ class Predictions:
     notes: tuple[str, ...] = ()
 
     def columns(self) -> dict[str, list[Any]]:
-        """As a table: id, predicted class, its probability, all probabilities."""
+        """As table columns: id, predicted class, its probability, all probabilities."""
         best = self.probabilities.argmax(axis=1)
-        found: dict[str, list[Any]] = {
+        columns: dict[str, list[Any]] = {
             "id": list(self.ids),
             "predicted": [self.classes[place] for place in best],
             "probability": self.probabilities.max(axis=1).tolist(),
         }
         for place, name in enumerate(self.classes):
-            found[f"p_{name}"] = self.probabilities[:, place].tolist()
-        return found
+            columns[f"p_{name}"] = self.probabilities[:, place].tolist()
+        return columns
 
     def write(self, path: Path) -> None:
         """Write a .csv, .tsv or .parquet file, whole or not at all."""
@@ -68,7 +68,7 @@ class Predictions:
 
 
 def predict_stored(model: Model, *, every: bool = False) -> Predictions:
-    """Predict nodes of the model's own graph: those without a class, or every one.
+    """Predict nodes of the model's own graph: those without a class, or all of them.
 
     Examples:
         >>> from ecg_gnn.inference import fit_model
@@ -96,12 +96,12 @@ def predict_stored(model: Model, *, every: bool = False) -> Predictions:
 def predict_nodes(
     model: Model, nodes: Table, edges: Table | None, *, most: int | None = None
 ) -> Predictions:
-    """Predict the nodes of a table, new ones joined to the model's graph.
+    """Predict the nodes of a table; new ones join the model's graph.
 
     Args:
         model: The model.
-        nodes: A row per node, with the columns that the model knows; nodes that its
-            graph has are predicted with the features it has of them.
+        nodes: A row per node, with the columns that the model knows. Nodes of the
+            model's graph keep the features that are stored there.
         edges: Edges of new nodes, to each other and to nodes of the model's graph.
         most: See :func:`ecg_gnn.reading.check_cells`.
 
@@ -124,25 +124,44 @@ def predict_nodes(
             "the model was fitted on a graph without columns (not by `ecg-gnn data "
             "import`): it can only predict that graph's own nodes"
         )
-    named = number_nodes(nodes, model.columns["id"])
+    rows = number_nodes(nodes, model.columns["id"])  # row of every id
     x = torch.from_numpy(model.features.transform(nodes, most=most))
     stored = {name: place for place, name in enumerate(model.ids)}
-    is_new = [name not in stored for name in named]
-    numbers = dict(stored)
-    for name in named:
-        numbers.setdefault(name, len(numbers))
+    new = [name for name in rows if name not in stored]
+    numbers = stored | {name: len(stored) + place for place, name in enumerate(new)}
     new_edges, notes = _new_edges(model, edges, numbers)
-    if alone := _without_edges(new_edges, len(stored), len(numbers)):
+    if isolated := _count_isolated(new_edges, len(stored), len(numbers)):
         evolved = model.classifier.evolved is not None
         notes.append(
-            f"{alone} of {sum(is_new)} new nodes have no edges: they are predicted by "
+            f"{isolated} of {len(new)} new nodes have no edges: they are predicted by "
             f"their own features{' and evolved neighbours' if evolved else ''} alone "
             "(give their edges, if any)"
         )
-    proba = model.classifier.probabilities(x[torch.tensor(is_new)], new_edges)
-    known = [name for name in named if name in stored]
-    rows, places = [named[name] for name in known], [stored[name] for name in known]
-    if changed := int((x[rows] != model.dataset.x[places]).any(1).sum()):
+    new_rows = torch.tensor([name not in stored for name in rows])
+    probabilities = model.classifier.probabilities(x[new_rows], new_edges)
+    notes += _feature_notes(model, nodes, x, stored, rows)
+    return Predictions(
+        ids=tuple(rows),
+        probabilities=probabilities[[numbers[name] for name in rows]],
+        classes=model.classes,
+        num_new=len(new),
+        notes=tuple(notes),
+    )
+
+
+def _feature_notes(
+    model: Model,
+    nodes: Table,
+    x: Tensor,
+    stored: Mapping[str, int],
+    rows: Mapping[str, int],
+) -> list[str]:
+    """Say which features were not used as they stand in the table."""
+    assert model.features is not None
+    notes = []
+    known = [name for name in rows if name in stored]
+    ours = model.dataset.x[[stored[name] for name in known]]
+    if changed := int((x[[rows[name] for name in known]] != ours).any(1).sum()):
         notes.append(
             f"{changed} nodes have other features than in the model's graph: the old "
             "ones were used (fit again to use the new ones)"
@@ -152,18 +171,12 @@ def predict_nodes(
             f"{len(cells)} nodes have a {column!r} that the model has never seen, such "
             f"as {cells[0]!r}: they are predicted without it"
         )
-    return Predictions(
-        ids=tuple(named),
-        probabilities=proba[[numbers[name] for name in named]],
-        classes=model.classes,
-        num_new=sum(is_new),
-        notes=tuple(notes),
-    )
+    return notes
 
 
-def _without_edges(new_edges: Tensor | None, num_stored: int, count: int) -> int:
-    """How many of the nodes after the stored ones no edge reaches or leaves."""
-    joined = torch.zeros(count, dtype=torch.bool)
+def _count_isolated(new_edges: Tensor | None, num_stored: int, num_nodes: int) -> int:
+    """Number of new nodes, which follow the stored ones, without an edge."""
+    joined = torch.zeros(num_nodes, dtype=torch.bool)
     if new_edges is not None:
         joined[new_edges[:, new_edges[0] != new_edges[1]].flatten()] = True
     return int((~joined[num_stored:]).sum())
@@ -172,23 +185,21 @@ def _without_edges(new_edges: Tensor | None, num_stored: int, count: int) -> int
 def _new_edges(
     model: Model, edges: Table | None, numbers: Mapping[str, int]
 ) -> tuple[Tensor | None, list[str]]:
-    """Edges with a new node at one end at least, both ways if undirected."""
+    """Edges with at least one new end, both ways if undirected, and notes."""
     if edges is None:
         return None, []
-    columns = model.columns
+    columns, directed = model.columns, model.dataset.directed
     pairs = pair_nodes(edges, columns["source"], columns["target"], numbers)
-    num_stored, count = len(model.ids), len(numbers)
-    found = canonical_edge_index(pairs, count, model.dataset.directed)
-    inside = (found < num_stored).all(0)
-    old = model.dataset.edge_index
-    known = torch.isin(
-        found[0, inside] * count + found[1, inside], old[0] * count + old[1]
-    )
+    num_nodes, old = len(numbers), model.dataset.edge_index
+    edge_index = canonical_edge_index(pairs, num_nodes, directed)
+    is_old = (edge_index < len(model.ids)).all(0)
+    between = edge_index[:, is_old]
+    known = torch.isin(between[0] * num_nodes + between[1], old[0] * num_nodes + old[1])
     notes = []
-    if more := int((~known).sum()):
-        more = more if model.dataset.directed else more // 2
+    if unknown := int((~known).sum()):
+        unknown = unknown if directed else unknown // 2
         notes.append(
-            f"{more} edges between nodes of the model's graph are not in it and were "
-            "left out (fit again to use them)"
+            f"{unknown} edges between nodes of the model's graph are not in it and "
+            "were left out (fit again to use them)"
         )
-    return found[:, ~inside], notes
+    return edge_index[:, ~is_old], notes

@@ -4,20 +4,19 @@ import json
 
 import pytest
 
-from ecg_gnn.advise.commands import Asked
-from ecg_gnn.advise.figure import draw_advice
-from ecg_gnn.advise.folder import claim, write_advice
+from advise.fake_trainer import gains, made_advice, statistics, whole_plan
+from ecg_gnn.advise.advice_files import claim_folder, draw_advice, write_advice
+from ecg_gnn.advise.next_steps import GraphSource
 from ecg_gnn.system.checks import InputError, MissingExtraError
-from small_advice import gains, made_advice, statistics, whole_plan
 
 PNG = b"\x89PNG\r\n\x1a\n"
-ASKED = Asked("graph")
+SOURCE = GraphSource("graph")
 
 
 def test_three_files(tmp_path):
     folder = tmp_path / "a" / "b"
-    claim(folder)
-    names = write_advice(made_advice(gains(ecg=0.05)), ASKED, folder)
+    claim_folder(folder)
+    names = write_advice(made_advice(gains(ecg=0.05)), SOURCE, folder)
     assert names == ["advice.md", "advice.json", "advice.png"]
     assert sorted(path.name for path in folder.iterdir()) == sorted(names)
     assert (folder / "advice.png").read_bytes().startswith(PNG)
@@ -31,30 +30,30 @@ def test_three_files(tmp_path):
 
 
 def test_earlier_advice_is_replaced_with_its_picture(tmp_path):
-    write_advice(made_advice(), ASKED, tmp_path)
-    claim(tmp_path)
-    names = write_advice(made_advice(budget=5.0, step=10.0), ASKED, tmp_path)
+    write_advice(made_advice(), SOURCE, tmp_path)
+    claim_folder(tmp_path)
+    names = write_advice(made_advice(budget=5.0, step=10.0), SOURCE, tmp_path)
     assert names == ["advice.md", "advice.json"]
     text = (tmp_path / "advice.md").read_text()
-    assert "No picture: no split was finished." in text
+    assert "No figure: no split was finished." in text
 
 
 def test_folders_that_are_not_ours(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="'out' must be a folder"):
-        claim(tmp_path / "file")
+        claim_folder(tmp_path / "file")
     with pytest.raises(InputError, match="is not empty and holds no advice"):
-        claim(tmp_path)
+        claim_folder(tmp_path)
     with pytest.raises(InputError, match="cannot be written"):
-        claim(tmp_path / "file" / "below")
+        claim_folder(tmp_path / "file" / "below")
 
 
 def test_without_matplotlib(tmp_path, monkeypatch):
     def missing(advice, path):
         raise MissingExtraError("matplotlib", "plot", "drawing a figure")
 
-    monkeypatch.setattr("ecg_gnn.advise.folder.draw_advice", missing)
-    assert "advice.png" not in write_advice(made_advice(), ASKED, tmp_path)
+    monkeypatch.setattr("ecg_gnn.advise.advice_files.draw_advice", missing)
+    assert "advice.png" not in write_advice(made_advice(), SOURCE, tmp_path)
     assert "pip install 'ecg-gnn[plot]'" in (tmp_path / "advice.md").read_text()
 
 

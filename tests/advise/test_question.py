@@ -2,7 +2,9 @@
 
 import pytest
 
+from advise.fake_trainer import whole_plan
 from ecg_gnn.advise import AdviceOptions, make_question
+from ecg_gnn.advise.question import PLAIN, make_candidates
 from ecg_gnn.data import csbm, make_dataset
 from ecg_gnn.system.checks import InputError
 from small_runs import ring_arrays, small_board
@@ -87,3 +89,27 @@ def test_the_users_choices_stand():
 def test_refused(options, message):
     with pytest.raises(InputError, match=message):
         make_question(small_board(), AdviceOptions(**options))
+
+
+def test_controls_have_as_many_graphs_as_what_they_control():
+    plan = whole_plan(embeddings=("mlp", "mlp,bgrl"), ks=(3,))
+    one, two = plan.candidates
+    found = plan.contenders
+    assert found[0] == PLAIN
+    assert set(found[3:]) == {*plan.controls_of(one), *plan.controls_of(two)}
+    identity, random = plan.controls_of(two)
+    assert identity.variant.embeddings == ("identity", "identity")
+    assert (random.variant.embedding, random.k) == ("random,random", 3)
+    assert not any(each.is_candidate for each in (found[0], *found[3:]))
+
+
+def test_every_candidate_once_and_the_first_k_first():
+    found = make_candidates(("mlp", "bgrl", "mlp"), (10, 3, 10))
+    assert [(c.embedding, c.k) for c in found] == [
+        *(("mlp", 10), ("bgrl", 10)),
+        *(("mlp", 3), ("bgrl", 3)),
+    ]
+    assert found[0].label == "ECG (mlp, k = 10)"
+    assert found[0].graph_label == "G_ECG (mlp, k = 10)"
+    random = whole_plan().controls_of(found[0])[1]
+    assert random.graph_label == "G_ECG (random)"

@@ -1,4 +1,4 @@
-"""What is cut when time is short, and that nothing is when it is not."""
+"""Budgets are read as people write them, kept, and decide what is cut."""
 
 from dataclasses import replace
 
@@ -6,15 +6,61 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ecg_gnn.advise.contenders import (
-    PLAIN,
-    identity_of,
-    make_candidates,
-    random_of,
-    with_controls,
+from advise.fake_trainer import Clock, whole_plan
+from ecg_gnn.advise.next_steps import round_up
+from ecg_gnn.advise.time_budget import (
+    Cost,
+    OutOfTime,
+    Speed,
+    Stopwatch,
+    choose_plan,
+    format_budget,
+    parse_budget,
 )
-from ecg_gnn.advise.plan import Cost, Speed, choose_plan
-from small_advice import whole_plan
+from ecg_gnn.system.checks import InputError
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("90s", 90), ("5m", 300), ("1.5m", 90), ("1h30m", 5400), (" 2H ", 7200)],
+)
+def test_budgets(text, seconds):
+    assert parse_budget(text) == seconds
+
+
+@pytest.mark.parametrize(
+    "text", ["", "soon", "5", "-5m", "5 minutes", "m", "1s2m", "0s", "0.5s", "inf"]
+)
+def test_no_budgets(text):
+    with pytest.raises(InputError, match="'budget' must be "):
+        parse_budget(text)
+
+
+@given(st.integers(1, 10**6))
+def test_what_is_written_is_read_again(seconds):
+    assert parse_budget(format_budget(seconds)) == seconds
+
+
+@given(st.floats(1, 10**6))
+def test_rounding_up_never_gives_less(seconds):
+    rounded = round_up(seconds)
+    assert seconds <= rounded <= seconds + 600
+    assert rounded % 60 == 0
+
+
+def test_a_watch_runs_from_when_it_is_made():
+    clock = Clock()
+    watch = Stopwatch(100, clock)
+    clock.now += 40
+    assert watch.spent() == 40
+    assert 50 < watch.left() < 60  # some is kept for the report
+    watch.check()
+    clock.now += 60
+    with pytest.raises(OutOfTime):
+        watch.check()
+
+
+# --- What is cut when time is short ---------------------------------------------------
 
 
 def speed(step=0.01, embed=0.005, search=0.1, shared=("bgrl", "features")):
@@ -95,27 +141,3 @@ def test_more_time_never_gives_less(left, more, step, embed, search, splits):
     assert set(short.candidates) <= set(long.candidates) <= set(whole.candidates)
     if at.seconds(short, 1) > left:  # only where nothing fits at all
         assert len(short.candidates) == 1
-
-
-def test_controls_have_as_many_graphs_as_what_they_control():
-    one, two = make_candidates(("mlp", "mlp,bgrl"), (3,))
-    found = with_controls((one, two))
-    assert found[0] == PLAIN
-    assert set(found[3:]) == {
-        *(identity_of(one), identity_of(two)),
-        *(random_of(one, 3), random_of(two, 3)),
-    }
-    assert identity_of(two).variant.embeddings == ("identity", "identity")
-    assert random_of(two, 3).variant.embedding == "random,random"
-    assert not any(each.is_candidate for each in (found[0], *found[3:]))
-
-
-def test_every_candidate_once_and_the_first_k_first():
-    found = make_candidates(("mlp", "bgrl", "mlp"), (10, 3, 10))
-    assert [(c.embedding, c.k) for c in found] == [
-        *(("mlp", 10), ("bgrl", 10)),
-        *(("mlp", 3), ("bgrl", 3)),
-    ]
-    assert found[0].label == "ECG (mlp, k = 10)"
-    assert found[0].graph_label == "G_ECG (mlp, k = 10)"
-    assert random_of(found[0], 10).graph_label == "G_ECG (random)"

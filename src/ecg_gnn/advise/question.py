@@ -1,0 +1,189 @@
+"""What is asked about a graph, and everything that is trained to answer it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ecg_gnn.config import CONTROLS, EMBEDDINGS, EmbedConfig, RunConfig, known
+from ecg_gnn.config.variants import BASELINE, Variant, identity_control, variant_of
+from ecg_gnn.data import GraphDataset
+from ecg_gnn.inference.fit_settings import model_by_homophily
+from ecg_gnn.nn import SPECIALISED, selectable, takes_evolved_graphs
+from ecg_gnn.pipeline.preflight import check_embeddings
+from ecg_gnn.pipeline.resolve import resolve
+from ecg_gnn.study.table import row_name
+from ecg_gnn.system.checks import InputError
+
+DEFAULT_EMBEDDINGS = ("mlp", "bgrl", "features")
+DEFAULT_KS = (10, 3)
+_NUM_SPLITS = 10
+# Networks are kept small: more splits and steps tell more than more channels.
+_SMALL_GRAPH, _WIDE, _NARROW = 5_000, 64, 32
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A variant, and the number of neighbours per node in its evolved graph."""
+
+    variant: Variant
+    k: int | None = None
+    """None for the baseline and identity, which search for no neighbours."""
+
+    @property
+    def is_candidate(self) -> bool:
+        """Whether it may be recommended; controls and the baseline may not."""
+        return self.variant.name == "ecg"
+
+    @property
+    def embedding(self) -> str:
+        """The evolved graphs as the user writes them."""
+        return self.variant.embedding or "none"
+
+    @property
+    def setting(self) -> str:
+        """What tells one candidate from another."""
+        return f"{self.embedding}, k = {self.k}"
+
+    @property
+    def label(self) -> str:
+        """Its name in tables and figures."""
+        shown = self.setting if self.is_candidate else self.variant.embedding
+        return row_name(self.variant.name, shown)
+
+    @property
+    def graph_label(self) -> str:
+        """The name of its evolved graph in tables and figures."""
+        return f"G_ECG ({self.setting if self.is_candidate else self.embedding})"
+
+
+PLAIN = Contender(BASELINE)
+
+
+def make_candidates(
+    embeddings: Sequence[str], ks: Sequence[int]
+) -> tuple[Contender, ...]:
+    """Every embedding with every k; all with the first k come first."""
+    return tuple(
+        Contender(variant_of(embedding), k)
+        for k in dict.fromkeys(ks)
+        for embedding in dict.fromkeys(embeddings)
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What is to be trained."""
+
+    steps: int
+    candidates: tuple[Contender, ...]
+    """One of them is chosen; the first is the last to be dropped."""
+    splits: tuple[int, ...]
+    """In this order, every contender on each."""
+
+    def controls_of(self, candidate: Contender) -> tuple[Contender, Contender]:
+        """Its controls of equal size: self-loops, and random edges.
+
+        Random graphs always have the first candidate's k.
+        """
+        size = len(candidate.variant.embeddings)
+        random = variant_of(",".join(["random"] * size))
+        identity = Contender(identity_control(size))
+        return identity, Contender(random, self.candidates[0].k)
+
+    @property
+    def contenders(self) -> tuple[Contender, ...]:
+        """The baseline, the candidates, and controls for each of their sizes."""
+        pairs = [self.controls_of(candidate) for candidate in self.candidates]
+        identities, randoms = (dict.fromkeys(kind) for kind in zip(*pairs, strict=True))
+        return (PLAIN, *self.candidates, *identities, *randoms)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdviceOptions:
+    """What a user may set; None is chosen by the graph.
+
+    Attributes:
+        model: A message-passing module, or a whole network that takes evolved graphs.
+        embeddings: The embeddings to choose from.
+        ks: Neighbours per node to choose from; the last is dropped first.
+        splits: Which of the graph's splits.
+        random_splits: Fresh stratified splits instead of the graph's own.
+        seed: Random seed.
+        device: auto, cpu or cuda.
+    """
+
+    model: str | None = None
+    embeddings: tuple[str, ...] = DEFAULT_EMBEDDINGS
+    ks: tuple[int, ...] | None = None
+    splits: tuple[int, ...] | None = None
+    random_splits: bool = False
+    seed: int = 0
+    device: str = "auto"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """A graph with its splits, its settings, and the plan without a time limit."""
+
+    dataset: GraphDataset
+    config: RunConfig
+    whole: Plan
+
+
+def make_question(dataset: GraphDataset, options: AdviceOptions) -> Question:
+    """Fill in and check everything before anything is trained.
+
+    Raises:
+        InputError: For an embedding, model, k or split that does not fit.
+    """
+    for name in options.embeddings:
+        _check_candidate(name)
+    if options.random_splits:
+        dataset = dataset.with_random_splits(_NUM_SPLITS, options.seed)
+    splits = options.splits or tuple(range(min(_NUM_SPLITS, dataset.num_splits)))
+    config = replace(
+        _settings(dataset, options),
+        dataset=dataset.name,
+        splits=splits,
+        random_splits=options.random_splits,
+        embed=EmbedConfig(names=options.embeddings),
+    )
+    largest_k = known(resolve(config, dataset).evolve.k)  # small on small graphs
+    ks = options.ks or tuple(dict.fromkeys(min(k, largest_k) for k in DEFAULT_KS))
+    for k in ks:
+        config = replace(config, evolve=replace(config.evolve, k=k))
+        resolved = resolve(config, dataset)  # refuses what does not fit
+    whole = Plan(
+        steps=known(resolved.train.steps),
+        candidates=make_candidates(options.embeddings, ks),
+        splits=splits,
+    )
+    variants = [contender.variant for contender in whole.contenders]
+    check_embeddings(variants, dataset, resolved, {})
+    return Question(dataset=dataset, config=resolved, whole=whole)
+
+
+def _check_candidate(name: str) -> None:
+    if {*CONTROLS, "none"}.intersection(name.split(",")):
+        allowed = [choice for choice in EMBEDDINGS if choice != "none"]
+        raise InputError(
+            f"'embedding' must be one of {allowed} here, controls come by "
+            f"themselves (got {name!r})"
+        )
+
+
+def _settings(dataset: GraphDataset, options: AdviceOptions) -> RunConfig:
+    """The settings of ``fit``, except for the width."""
+    name = options.model or model_by_homophily(dataset, dataset.split(0))
+    takes = [m for m in selectable("benchmark") if takes_evolved_graphs("benchmark", m)]
+    if name not in takes:
+        raise InputError(
+            f"'model' must be one of {takes}, which take evolved graphs (got {name!r})"
+        )
+    width = _WIDE if dataset.num_nodes <= _SMALL_GRAPH else _NARROW
+    return RunConfig.of(
+        preset="auto",
+        model=name,
+        hidden=None if name in SPECIALISED else width,  # it has a width of its own
+        seed=options.seed,
+        device=options.device,
+    )
