@@ -20,9 +20,7 @@ ALLOWED = {
     "_version": set(),
     "system": set(),
     "reading": set(),
-    "sections": set(),
-    "batch_settings": {"sections"},
-    "config": {"sections", "batch_settings"},
+    "config": {"reading"},
     "data": {"reading"},
     "evolve": {"kernels"},
     "kernels": set(),
@@ -30,28 +28,16 @@ ALLOWED = {
     "nn": {"kernels"},
     "train": {"nn", "kernels"},
     "scale": {"evolve", "kernels", "nn", "reading", "train"},
-    "embed": {"train", "nn", "kernels", "reading"},
-    "presets": STEPS | {"config", "paper"},
-    "embedders": {"config", "embed", "train"},
-    "cross_fitting": {"config", "data", "embed", "evolve"},
-    "embedding_memory": {"embed", "evolve", "scale", "train"},
-    "evolving": STEPS
-    | {"config", "cross_fitting", "embedders", "embedding_memory", "scale"},
-    "pipeline": STEPS | {"config", "embedders", "evolving", "scale"},
-    "study": STEPS
-    | {"batch_settings", "config", "embedders", "paper", "pipeline", "presets"}
-    | {"reading", "scale"},
+    "embed": {"config", "train", "nn", "kernels", "reading"},
+    "pipeline": STEPS | {"config", "paper", "scale"},
+    "study": STEPS | {"config", "paper", "pipeline", "reading", "scale"},
     "tabular": {"data", "evolve", "reading"},
-    "inference": STEPS
-    | {"config", "cross_fitting", "embedders", "pipeline", "presets", "reading"}
-    | {"tabular"},
-    "advise": STEPS
-    | {"config", "embedders", "inference", "presets", "study"}
-    | {"tabular"},
-    "bench": STEPS | {"config", "embedders", "pipeline", "presets", "study"},
+    "inference": STEPS | {"config", "pipeline", "reading", "tabular"},
+    "advise": STEPS | {"config", "inference", "pipeline", "study", "tabular"},
+    "bench": STEPS | {"config", "pipeline", "study"},
     "cli": STEPS
-    | {"advise", "bench", "config", "embedders", "inference", "pipeline", "presets"}
-    | {"reading", "scale", "study", "tabular"},
+    | {"advise", "bench", "config", "inference", "pipeline", "reading", "scale"}
+    | {"study", "tabular"},
     "__main__": {"cli"},
     "__init__": STEPS | {"config", "inference", "study"},
 }

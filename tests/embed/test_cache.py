@@ -289,7 +289,7 @@ def test_damaged_file_costs_a_warning(damage, store):
         path.write_bytes(
             {"cut": content[:-9], "empty": b"", "garbage": b"\x01" * 99}[damage]
         )
-    with pytest.warns(UserWarning, match=r"cannot be read \(.*\): embedding anew"):
+    with pytest.warns(UserWarning, match=r"cannot be read \(.*\): computing it anew"):
         again = embed(Counting(), data, split, store)
     assert torch.equal(first, again)
     assert path.read_bytes() == content  # and whole again

@@ -184,11 +184,11 @@ def test_settings_that_ask_for_absurd_weights(fitted, tmp_path, setting):
 def test_interrupted_between_trainings(graph, tmp_path, monkeypatch):
     out, real, calls = tmp_path / "m", fitting.fit_classifier, []
 
-    def fit(dataset, split, config, name, **options):
+    def fit(dataset, config, name, **options):
         calls.append(name)
         if len(calls) == 3:
             raise KeyboardInterrupt
-        return real(dataset, split, config, name, **options)
+        return real(dataset, config, name, **options)
 
     monkeypatch.setattr(fitting, "fit_classifier", fit)
     with pytest.raises(KeyboardInterrupt):

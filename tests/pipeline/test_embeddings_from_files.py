@@ -6,6 +6,7 @@ import torch
 
 from ecg_gnn.config import EvolveConfig
 from ecg_gnn.evolve import joint, neighbours
+from ecg_gnn.pipeline import evolve
 from ecg_gnn.system.checks import InputError
 from small_runs import resolved, small_board
 from toy_graphs import random
@@ -20,9 +21,9 @@ def files(tmp_path):
     return tmp_path
 
 
-def graph_of(path, **evolve):
+def graph_of(path, **settings):
     board, name = small_board(), f"precomputed:{path}"
-    config = resolved(board, name, evolve=EvolveConfig(k=3, **evolve))
+    config = resolved(board, name, evolve=EvolveConfig(k=3, **settings))
     return evolve(name, board, board.split(0), config)
 
 

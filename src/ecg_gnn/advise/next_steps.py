@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from ecg_gnn.advise.question import PLAIN, Contender
 from ecg_gnn.advise.time_budget import format_budget
 from ecg_gnn.advise.verdict import Advice
+from ecg_gnn.config import KEPT_EMBEDDINGS
 from ecg_gnn.config.variants import identity_control
-from ecg_gnn.inference.embedding import EMBEDDINGS
 from ecg_gnn.nn import MODULES
 
 _SAFETY_FACTOR = 1.3  # it may take longer than estimated
@@ -92,7 +92,7 @@ def round_up(seconds: float) -> float:
 def _fit(advice: Advice, source: GraphSource, contender: Contender) -> list[NextStep]:
     """A model to keep, if ``fit`` can make it."""
     model = advice.question.config.model.name
-    if model not in MODULES or contender.embedding not in EMBEDDINGS:
+    if model not in MODULES or contender.embedding not in KEPT_EMBEDDINGS:
         return []
     command = _command("fit", advice, source, [contender], "--out", "model")
     network = "the plain network" if contender == PLAIN else "this network"

@@ -1,8 +1,9 @@
 """Settings: declared once, from which every door to the package follows.
 
-``classify_settings`` and ``run_config`` hold the declarations, ``embedders`` the table
-of step 1; ``identity`` names what settings decide, ``tags`` puts options past the paper
-into words, ``variants`` says which models a run compares. Nothing here needs torch.
+``evolve_settings``, ``classify_settings`` and ``run_config`` hold the declarations,
+``embedders`` the table of step 1; ``identity`` names what settings decide, ``tags``
+puts options past the paper into words, ``variants`` says which models a run compares.
+Nothing here needs torch.
 """
 
 from ecg_gnn.config.classify_settings import (
@@ -24,18 +25,20 @@ from ecg_gnn.config.embedders import (
     is_control,
     reads_labels,
 )
-from ecg_gnn.config.run_config import (
-    SECTIONS,
+from ecg_gnn.config.evolve_settings import (
     CrossFitModels,
     EdgeWeights,
     EmbedConfig,
-    Engine,
     EvolveConfig,
     Knn,
-    Preset,
-    RunConfig,
     SelfLoops,
     Similarity,
+)
+from ecg_gnn.config.run_config import (
+    SECTIONS,
+    Engine,
+    Preset,
+    RunConfig,
     declared,
     known,
 )

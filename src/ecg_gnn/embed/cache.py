@@ -40,14 +40,16 @@ class EmbeddingCache:
 
     folder: Path
 
-    def load(self, key: str) -> dict[str, Tensor] | None:
-        """The stored tensors, or None; an unreadable file counts as absent."""
+    def load(self, key: str, needed: str) -> dict[str, Tensor] | None:
+        """The stored tensors, or None; a file without the needed one is damaged."""
         path = self._path(key)
         if not path.exists():
             return None
         try:
-            return load_file(path)
-        except (SafetensorError, OSError) as error:
+            tensors: dict[str, Tensor] = load_file(path)
+            tensors[needed]
+            return tensors
+        except (SafetensorError, OSError, KeyError) as error:
             warnings.warn(
                 f"{path} cannot be read ({error}): computing it anew", stacklevel=2
             )
@@ -118,8 +120,10 @@ def _fit_or_load(
 ) -> dict[str, Tensor]:
     shown = show_to(embedder, data, split)
     key = None if cache is None else cache_key(embedder, shown, split, seed)
-    stored = cache.load(key) if cache is not None and key is not None else None
-    if stored is not None and _EMBEDDING in stored and (not keep or _KEPT in stored):
+    stored = (
+        cache.load(key, _EMBEDDING) if cache is not None and key is not None else None
+    )
+    if stored is not None and (not keep or _KEPT in stored):
         return stored
     with unchanged(shown, embedder):
         fitted = embedder.fit(shown, split, seed=seed)
@@ -142,7 +146,7 @@ def embed_ahead(
     for data, split, seed in fits:
         shown = show_to(embedder, data, split)
         key = cache_key(embedder, shown, split, seed)
-        if key is not None and cache.load(key) is None:
+        if key is not None and cache.load(key, _EMBEDDING) is None:
             missing[key] = Fit(shown, split, seed)
     if len(missing) < 2:  # one alone is as well made when it is asked for
         return

@@ -34,7 +34,7 @@ def kept_graph(
     cache = EmbeddingCache(workspace.cache.folder / "graphs")
     key = _key(name, dataset, split, config, workspace)
     weighted = config.evolve.weights != "uniform" and not is_control(name)
-    stored = cache.load(key) or {}
+    stored = cache.load(key, _EDGES) or {}
     is_here = _EDGES in stored and (_WEIGHTS in stored or not weighted)
     if all_have(is_here):
         recall = stored.get(_RECALL)

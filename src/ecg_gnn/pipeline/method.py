@@ -6,7 +6,6 @@ all call these three functions; settings say which embedding, graph and network.
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -15,15 +14,10 @@ from ecg_gnn.config import RunConfig, entry_of, is_control, known
 from ecg_gnn.data import GraphDataset, Split
 from ecg_gnn.embed import (
     Embedder,
-    Fit,
-    FitsTogether,
     PrecomputedEmbedder,
-    embed_ahead,
     embed_nodes,
 )
-from ecg_gnn.embed.cache import embed_and_keep
-from ecg_gnn.embed.combine import ConcatEmbedder, StoredParts, concatenate
-from ecg_gnn.embed.stored import KeepableEmbedder, StoredEmbedder
+from ecg_gnn.embed.combine import ConcatEmbedder, concatenate
 from ecg_gnn.evolve import EvolvedGraph, similarity_weights
 from ecg_gnn.evolve.choice import EXACT_NODES
 from ecg_gnn.evolve.joint import knn_search_jointly
@@ -33,7 +27,7 @@ from ecg_gnn.pipeline.cross_fit import join_models, leave_out, one_model, search
 from ecg_gnn.pipeline.embedding_memory import explaining_embedding
 from ecg_gnn.pipeline.graph_cache import kept_graph
 from ecg_gnn.pipeline.training import Classification, explaining_memory, make_training
-from ecg_gnn.pipeline.workspace import Workspace, make_embedder, restore_embedder
+from ecg_gnn.pipeline.workspace import Workspace, make_embedder
 from ecg_gnn.scale import first_goes_first
 from ecg_gnn.system.seeds import derive_seed
 from ecg_gnn.train import TrainResult, train_together
@@ -67,93 +61,12 @@ def embed(
     # Of several processes the first embeds; the others find it in the cache.
     with using_engine(config.engine), first_goes_first():
         for part in parts:
-            seed = _embedding_seed(part, split, config)
+            seed = embedding_seed(part, split, config)
             with explaining_embedding(part, data):
                 rows.append(
                     embed_nodes(part, data, split, seed=seed, cache=workspace.cache)
                 )
     return concatenate(rows) if isinstance(embedder, ConcatEmbedder) else rows[0]
-
-
-class KeptEmbedding(NamedTuple):
-    """An embedding that new nodes can be given, too.
-
-    Attributes:
-        z: The rows of all nodes, among which new ones find neighbours. ``[N, D]``
-        embedder: Embeds new nodes.
-    """
-
-    z: Tensor
-    embedder: StoredEmbedder
-
-
-def embed_for_new_nodes(
-    name: str,
-    dataset: GraphDataset,
-    split: Split,
-    config: RunConfig,
-    workspace: Workspace,
-) -> KeptEmbedding:
-    """``embed``, with what embeds nodes that come later; arguments as there.
-
-    Cross-fitted, it is the first of the models: none was trained on a new node.
-    """
-    if is_cross_fitted(name, config, workspace):
-        split, config = leave_out(split, config)[1][0], one_model(config)
-    if parts := entry_of(name).parts:
-        kept = {
-            part: embed_for_new_nodes(part, dataset, split, config, workspace)
-            for part in parts
-        }
-        stored = StoredParts({part: one.embedder for part, one in kept.items()})
-        return KeptEmbedding(concatenate([one.z for one in kept.values()]), stored)
-    data, embedder = dataset.data(), make_embedder(name, config, workspace)
-    assert isinstance(embedder, KeepableEmbedder)
-    with using_engine(config.engine), explaining_embedding(embedder, data):
-        z, tensors = embed_and_keep(
-            embedder,
-            data,
-            split,
-            seed=_embedding_seed(embedder, split, config),
-            cache=workspace.cache,
-        )
-    restored = restore_embedder(name, tensors, config, dataset.num_features)
-    return KeptEmbedding(z, restored)
-
-
-def embed_together(
-    name: str,
-    dataset: GraphDataset,
-    splits: Sequence[Split],
-    config: RunConfig,
-    workspace: Workspace,
-) -> None:
-    """Train several splits' weak classifiers at the same time, into the cache.
-
-    ``embed`` finds them there; without a cache it trains them one by one.
-    """
-    if workspace.cache is None:
-        return
-    if is_cross_fitted(name, config, workspace):
-        left_out = [leave_out(split, config)[1] for split in splits]
-        for same_fold in zip(*left_out, strict=True):
-            embed_together(name, dataset, same_fold, one_model(config), workspace)
-        return
-    data = {split.index: dataset.data() for split in splits}
-    if (source := entry_of(name).evolved_from) is not None:
-        embed_together(source, dataset, splits, config, workspace)
-        for split in splits:
-            graph = evolve(source, dataset, split, config, workspace)
-            data[split.index].ecg_edge_index = graph.edge_index
-    embedder = make_embedder(name, config, workspace)
-    parts = embedder.parts if isinstance(embedder, ConcatEmbedder) else (embedder,)
-    for part in parts:
-        if isinstance(part, FitsTogether):
-            fits = [
-                Fit(data[s.index], s, _embedding_seed(part, s, config)) for s in splits
-            ]
-            with using_engine(config.engine), explaining_embedding(part, fits[0].data):
-                embed_ahead(part, fits, workspace.cache)
 
 
 def is_cross_fitted(name: str, config: RunConfig, workspace: Workspace) -> bool:
@@ -164,7 +77,8 @@ def is_cross_fitted(name: str, config: RunConfig, workspace: Workspace) -> bool:
     return embedder.uses_labels and not embedder.leaks
 
 
-def _embedding_seed(embedder: Embedder, split: Split, config: RunConfig) -> int:
+def embedding_seed(embedder: Embedder, split: Split, config: RunConfig) -> int:
+    """The seed of step 1."""
     return derive_seed(config.seed, "embed", *_own_split(embedder, split))
 
 

@@ -1,0 +1,99 @@
+"""Step 1 for several splits at once, and for nodes that come later."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from torch import Tensor
+
+from ecg_gnn.config import RunConfig, entry_of
+from ecg_gnn.data import GraphDataset, Split
+from ecg_gnn.embed import Fit, FitsTogether, embed_ahead
+from ecg_gnn.embed.cache import embed_and_keep
+from ecg_gnn.embed.combine import ConcatEmbedder, StoredParts, concatenate
+from ecg_gnn.embed.stored import KeepableEmbedder, StoredEmbedder
+from ecg_gnn.kernels import using_engine
+from ecg_gnn.pipeline.cross_fit import leave_out, one_model
+from ecg_gnn.pipeline.embedding_memory import explaining_embedding
+from ecg_gnn.pipeline.method import embedding_seed, evolve, is_cross_fitted
+from ecg_gnn.pipeline.workspace import Workspace, make_embedder, restore_embedder
+
+
+class KeptEmbedding(NamedTuple):
+    """An embedding that new nodes can be given, too.
+
+    Attributes:
+        z: The rows of all nodes, among which new ones find neighbours. ``[N, D]``
+        embedder: Embeds new nodes.
+    """
+
+    z: Tensor
+    embedder: StoredEmbedder
+
+
+def embed_for_new_nodes(
+    name: str,
+    dataset: GraphDataset,
+    split: Split,
+    config: RunConfig,
+    workspace: Workspace,
+) -> KeptEmbedding:
+    """``embed``, with what embeds nodes that come later; arguments as there.
+
+    Cross-fitted, it is the first of the models: none was trained on a new node.
+    """
+    if is_cross_fitted(name, config, workspace):
+        split, config = leave_out(split, config)[1][0], one_model(config)
+    if parts := entry_of(name).parts:
+        kept = {
+            part: embed_for_new_nodes(part, dataset, split, config, workspace)
+            for part in parts
+        }
+        stored = StoredParts({part: one.embedder for part, one in kept.items()})
+        return KeptEmbedding(concatenate([one.z for one in kept.values()]), stored)
+    data, embedder = dataset.data(), make_embedder(name, config, workspace)
+    assert isinstance(embedder, KeepableEmbedder)
+    with using_engine(config.engine), explaining_embedding(embedder, data):
+        z, tensors = embed_and_keep(
+            embedder,
+            data,
+            split,
+            seed=embedding_seed(embedder, split, config),
+            cache=workspace.cache,
+        )
+    restored = restore_embedder(name, tensors, config, dataset.num_features)
+    return KeptEmbedding(z, restored)
+
+
+def embed_together(
+    name: str,
+    dataset: GraphDataset,
+    splits: Sequence[Split],
+    config: RunConfig,
+    workspace: Workspace,
+) -> None:
+    """Train several splits' weak classifiers at the same time, into the cache.
+
+    ``embed`` finds them there; without a cache it trains them one by one.
+    """
+    if workspace.cache is None:
+        return
+    if is_cross_fitted(name, config, workspace):
+        left_out = [leave_out(split, config)[1] for split in splits]
+        for same_fold in zip(*left_out, strict=True):
+            embed_together(name, dataset, same_fold, one_model(config), workspace)
+        return
+    data = {split.index: dataset.data() for split in splits}
+    if (source := entry_of(name).evolved_from) is not None:
+        embed_together(source, dataset, splits, config, workspace)
+        for split in splits:
+            graph = evolve(source, dataset, split, config, workspace)
+            data[split.index].ecg_edge_index = graph.edge_index
+    embedder = make_embedder(name, config, workspace)
+    parts = embedder.parts if isinstance(embedder, ConcatEmbedder) else (embedder,)
+    for part in parts:
+        if isinstance(part, FitsTogether):
+            fits = [
+                Fit(data[s.index], s, embedding_seed(part, s, config)) for s in splits
+            ]
+            with using_engine(config.engine), explaining_embedding(part, fits[0].data):
+                embed_ahead(part, fits, workspace.cache)
