@@ -339,7 +339,7 @@ def test_nothing_bad_is_stored(store):
 
 
 def test_load_of_an_unknown_key(store):
-    assert store.load("0" * 64) is None
+    assert store.load("0" * 64, "embedding") is None
 
 
 def test_embedding_is_stored_without_gradient(store):

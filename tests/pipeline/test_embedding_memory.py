@@ -5,7 +5,8 @@ import re
 import pytest
 import torch
 
-from ecg_gnn import embedding_memory, evolving
+from ecg_gnn.pipeline import embed_ahead as ahead
+from ecg_gnn.pipeline import embedding_memory, method
 from ecg_gnn.data import load_dataset
 from ecg_gnn.embed import (
     BGRLEmbedder,
@@ -30,7 +31,7 @@ def run_out(*_, **__):
     [("mlp", "MLP", "--embed-hidden"), ("bgrl", "BGRL", "--embed-hidden")],
 )
 def test_says_what_to_lower_and_by_how_much(name, what, option, monkeypatch):
-    monkeypatch.setattr(evolving, "embed_nodes", run_out)
+    monkeypatch.setattr(method, "embed_nodes", run_out)
     monkeypatch.setattr(embedding_memory, "available_bytes", lambda _: 2**40)
     board = small_board()
     config = resolved(board, name)
@@ -44,21 +45,21 @@ def test_says_what_to_lower_and_by_how_much(name, what, option, monkeypatch):
 
 def test_so_does_a_model_that_embeds(monkeypatch):
     board = small_board()
-    inner = evolving.embed_nodes
+    inner = method.embed_nodes
 
     def fails_in_the_end(embedder, *arguments, **options):
         if isinstance(embedder, TrainedModelEmbedder):
             run_out()
         return inner(embedder, *arguments, **options)
 
-    monkeypatch.setattr(evolving, "embed_nodes", fails_in_the_end)
+    monkeypatch.setattr(method, "embed_nodes", fails_in_the_end)
     message = r"^the MLP→GNN embedding of 64 nodes .* \(--hidden is 8 already\)"
     with pytest.raises(MemoryError, match=message):
         embed("mlp-gnn", board, board.split(0), resolved(board, "mlp-gnn"))
 
 
 def test_so_do_several_at_a_time(monkeypatch, tmp_path):
-    monkeypatch.setattr(evolving, "embed_ahead", run_out)
+    monkeypatch.setattr(ahead, "embed_ahead", run_out)
     board = small_board()
     splits = [board.split(index) for index in (0, 1)]
     workspace = Workspace(cache=EmbeddingCache(tmp_path))
@@ -67,7 +68,7 @@ def test_so_do_several_at_a_time(monkeypatch, tmp_path):
 
 
 def test_what_needs_no_training_has_nothing_to_lower(monkeypatch):
-    monkeypatch.setattr(evolving, "embed_nodes", run_out)
+    monkeypatch.setattr(method, "embed_nodes", run_out)
     board = small_board()
     with pytest.raises(RuntimeError, match=r"^DefaultCPUAllocator"):
         embed("features", board, board.split(0), resolved(board, "features"))
