@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from ecg_gnn.data.folder import MANIFEST
+from ecg_gnn.data.graph_folder import MANIFEST
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.tabular.importing import ImportOptions, import_files
 from ecg_gnn.tabular.sources import import_graph

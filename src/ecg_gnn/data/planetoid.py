@@ -1,4 +1,4 @@
-"""Cora, CiteSeer and PubMed: files of their authors, pickles that are checked first."""
+"""Cora, CiteSeer and PubMed from their authors' files: pickles, checked before use."""
 
 import re
 import shutil
@@ -7,8 +7,7 @@ from pathlib import Path
 
 from ecg_gnn.data.dataset import GraphDataset, make_dataset
 from ecg_gnn.data.download import download as fetch
-from ecg_gnn.reading import first_line
-from ecg_gnn.reading.pickled import check_pickle
+from ecg_gnn.reading import check_pickle, first_line
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.files import atomic_folder
 

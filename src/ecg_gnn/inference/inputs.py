@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.data.dataset import canonical_edge_index
-from ecg_gnn.data.validate import (
+from ecg_gnn.data.graph_checks import (
     UNLABELLED,
     Metric,
     check_edges,

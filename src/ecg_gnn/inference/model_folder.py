@@ -9,7 +9,7 @@ from typing import Any
 
 from ecg_gnn._version import __version__
 from ecg_gnn.data import GraphDataset, make_dataset
-from ecg_gnn.data.folder import (
+from ecg_gnn.data.graph_folder import (
     ARRAYS,
     class_names,
     entry,
@@ -19,7 +19,7 @@ from ecg_gnn.data.folder import (
     read_manifest,
     write_arrays,
 )
-from ecg_gnn.data.validate import GRAPH_KEYS, MASK_KEYS, AnyArray
+from ecg_gnn.data.graph_checks import GRAPH_KEYS, MASK_KEYS, AnyArray
 from ecg_gnn.inference.classifier import GraphClassifier
 from ecg_gnn.inference.classifier_folder import read_classifier, write_classifier
 from ecg_gnn.reading import expanded

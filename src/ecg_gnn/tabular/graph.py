@@ -9,7 +9,7 @@ from typing import Any
 from safetensors import SafetensorError
 
 from ecg_gnn.data import GraphDataset, load_dataset
-from ecg_gnn.data.folder import (
+from ecg_gnn.data.graph_folder import (
     ARRAYS,
     FORMAT,
     MANIFEST,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecg_gnn.data import make_dataset
-from ecg_gnn.data.validate import UNLABELLED
+from ecg_gnn.data.graph_checks import UNLABELLED
 from ecg_gnn.reading import max_cells
 from ecg_gnn.system.checks import InputError, check_choice
 from ecg_gnn.tabular.edges import (

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecg_gnn.reading import check_cells, refusing
-from ecg_gnn.reading.limits import BYTES_PER_CELL
+from ecg_gnn.reading import BYTES_PER_CELL
 from ecg_gnn.system.checks import InputError, MissingExtraError
 
 Values = list[str | None] | NDArray[np.float64]

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from ecg_gnn.data.npz import DIRECTED_KEY, is_directed
-from ecg_gnn.data.validate import (
+from ecg_gnn.data.npz_graph import DIRECTED_KEY, is_directed
+from ecg_gnn.data.graph_checks import (
     GRAPH_KEYS,
     MASK_KEYS,
     AnyArray,
@@ -19,7 +19,7 @@ from ecg_gnn.data.validate import (
     check_mask,
 )
 from ecg_gnn.reading import check_cells, read_archive, refusing
-from ecg_gnn.reading.tensors import dense_array, read_safetensors, read_torch
+from ecg_gnn.reading.tensor_files import dense_array, read_safetensors, read_torch
 from ecg_gnn.system.checks import InputError, check_choice
 from ecg_gnn.tabular.graph import OwnGraph
 from ecg_gnn.tabular.importing import ImportOptions, assemble, import_tables

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ecg_gnn.data.validate import AnyArray
+from ecg_gnn.data.graph_checks import AnyArray
 from ecg_gnn.reading import check_cells
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.tabular.features.blocks import (
