@@ -16,7 +16,7 @@ from pathlib import Path
 from ecg_gnn.inference import classifier
 from ecg_gnn.inference.defaults import FitOptions
 from ecg_gnn.inference.fitting import fit_model
-from ecg_gnn.tabular.importing import ImportOptions, import_files
+from ecg_gnn.tabular import ImportOptions, import_files
 from killed_studies import fork, wait_until
 
 OPTIONS = FitOptions(steps=200, hidden=16, layers=1, k=4, device="cpu")

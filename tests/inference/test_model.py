@@ -25,9 +25,14 @@ from ecg_gnn.inference.predicting import predict_nodes, predict_stored
 from ecg_gnn.pipeline import evolve
 from ecg_gnn.presets import resolve
 from ecg_gnn.system.checks import InputError
-from ecg_gnn.tabular import load_own_graph
-from ecg_gnn.tabular.importing import ImportOptions, import_files, import_tables
-from ecg_gnn.tabular.tables import Table, read_table
+from ecg_gnn.tabular import (
+    ImportOptions,
+    Table,
+    import_files,
+    import_tables,
+    load_named_graph,
+    read_table,
+)
 from ecg_gnn.train import loop
 from ecg_gnn.train.metrics import supervised_loss
 from own_graphs import NEW, write_stranger
@@ -240,7 +245,7 @@ def test_a_full_disk_leaves_no_model(graph, tmp_path, monkeypatch):
 
 
 def test_other_datasets_can_be_fitted(tmp_path):
-    graph = load_own_graph("csbm:nodes=80,features=4")
+    graph = load_named_graph("csbm:nodes=80,features=4")
     model = fit_model(graph, dataclasses.replace(QUICK, steps=3), tmp_path / "m")
     found = predict_stored(read_model(tmp_path / "m"), every=True)
     assert found.ids[:2] == ("0", "1")

@@ -18,8 +18,8 @@ from ecg_gnn.inference.model_folder import read_model
 from ecg_gnn.inference.predicting import predict_nodes, predict_stored
 from ecg_gnn.pipeline import evolve
 from ecg_gnn.presets import resolve
-from ecg_gnn.tabular.importing import ImportOptions, import_files
-from ecg_gnn.tabular.tables import read_table
+from ecg_gnn.tabular import ImportOptions, import_files
+from ecg_gnn.tabular.file_types import read_table
 from own_graphs import write_stranger
 
 QUICK = FitOptions(steps=6, hidden=8, layers=2, k=4, device="cpu")

@@ -9,7 +9,7 @@ from ecg_gnn.advise.rounds import OnRound, run_rounds
 from ecg_gnn.advise.settings import Question
 from ecg_gnn.advise.trainer import Display, Trainer
 from ecg_gnn.embed import EmbeddingCache
-from ecg_gnn.tabular.report import homophily
+from ecg_gnn.tabular.import_report import homophily
 
 
 def advise(

@@ -14,7 +14,7 @@ from ecg_gnn.inference.fitting import fit_model
 from ecg_gnn.inference.model_folder import CARD
 from ecg_gnn.nn import MODULES
 from ecg_gnn.system.checks import printable
-from ecg_gnn.tabular import load_own_graph
+from ecg_gnn.tabular import load_named_graph
 
 
 def fit(
@@ -113,7 +113,7 @@ def fit(
         **past_the_paper,
     )
     opt.warn_of_cross_fit(cross_fit, [embedding])
-    graph = load_own_graph(dataset, data_root)
+    graph = load_named_graph(dataset, data_root)
     with ProgressDisplay() as display:
         found = fit_model(graph, options, out, progress=display.start)
     if as_json:

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from ecg_gnn.config import RunConfig, known
 from ecg_gnn.data import GraphDataset
-from ecg_gnn.data.graph_folder import entry, read_folder_arrays, write_arrays
 from ecg_gnn.data.graph_checks import AnyArray, check_edges
+from ecg_gnn.data.graph_folder import entry, read_folder_arrays, write_arrays
 from ecg_gnn.inference.calibration import Calibration
 from ecg_gnn.inference.classifier import GraphClassifier, label_columns, make_network
 from ecg_gnn.inference.embedding import (

@@ -15,7 +15,7 @@ from ecg_gnn.config import (
     RunConfig,
 )
 from ecg_gnn.data import GraphDataset
-from ecg_gnn.tabular.report import homophily
+from ecg_gnn.tabular.import_report import homophily
 
 _Number = TypeVar("_Number", int, float)
 

@@ -31,8 +31,14 @@ from ecg_gnn.inference.model_folder import Model, write_model
 from ecg_gnn.nn import model_names
 from ecg_gnn.presets import resolve
 from ecg_gnn.system.checks import InputError, check_choice
-from ecg_gnn.system.files import atomic_folder, made_folder, write_json
-from ecg_gnn.tabular.graph import OwnGraph, check_free, writing
+from ecg_gnn.system.files import (
+    atomic_folder,
+    check_free,
+    made_folder,
+    write_json,
+    writing,
+)
+from ecg_gnn.tabular import NamedGraph
 
 Progress = Callable[[str, str], Callable[[int, int, float], None]]
 """Starts a display of one piece of work, by a title and a name."""
@@ -41,7 +47,7 @@ _STAGE, _STAGE_FORMAT, _STAGE_VERSION = "stage.json", "ecg-gnn stage", 1
 
 
 def fit_model(
-    graph: OwnGraph,
+    graph: NamedGraph,
     options: FitOptions,
     out: Path,
     *,
@@ -60,8 +66,8 @@ def fit_model(
 
     Examples:
         >>> from ecg_gnn.inference import FitOptions
-        >>> from ecg_gnn.tabular import load_own_graph
-        >>> graph = load_own_graph("csbm:nodes=60")
+        >>> from ecg_gnn.tabular import load_named_graph
+        >>> graph = load_named_graph("csbm:nodes=60")
         >>> model = fit_model(graph, FitOptions(steps=2), Path("model"))
         >>> list(model.metrics)  # the model, the plain network, the control
         ['mlp', 'none', 'identity']

@@ -9,6 +9,7 @@ from typing import Any
 
 from ecg_gnn._version import __version__
 from ecg_gnn.data import GraphDataset, make_dataset
+from ecg_gnn.data.graph_checks import GRAPH_KEYS, MASK_KEYS, AnyArray
 from ecg_gnn.data.graph_folder import (
     ARRAYS,
     class_names,
@@ -19,14 +20,13 @@ from ecg_gnn.data.graph_folder import (
     read_manifest,
     write_arrays,
 )
-from ecg_gnn.data.graph_checks import GRAPH_KEYS, MASK_KEYS, AnyArray
 from ecg_gnn.inference.classifier import GraphClassifier
 from ecg_gnn.inference.classifier_folder import read_classifier, write_classifier
 from ecg_gnn.reading import expanded
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.files import write_json, write_text
-from ecg_gnn.tabular.features import FeaturePipeline
-from ecg_gnn.tabular.graph import FEATURES, read_columns, read_features
+from ecg_gnn.tabular.feature_pipeline import FeaturePipeline
+from ecg_gnn.tabular.named_graph import FEATURES, read_columns, read_features
 
 MANIFEST, CARD = "model.json", "MODEL_CARD.md"
 FORMAT, VERSION = "ecg-gnn model", 1
@@ -49,8 +49,8 @@ class Model:
 
     Examples:
         >>> from ecg_gnn.inference import FitOptions, fit_model
-        >>> from ecg_gnn.tabular import load_own_graph
-        >>> graph = load_own_graph("csbm:nodes=60")
+        >>> from ecg_gnn.tabular import load_named_graph
+        >>> graph = load_named_graph("csbm:nodes=60")
         >>> model = fit_model(graph, FitOptions(steps=2), Path("model"))
         >>> sorted(model.metrics)
         ['identity', 'mlp', 'none']
@@ -93,8 +93,8 @@ def read_model(path: str | Path) -> Model:
 
     Examples:
         >>> from ecg_gnn.inference import FitOptions, fit_model
-        >>> from ecg_gnn.tabular import load_own_graph
-        >>> graph = load_own_graph("csbm:nodes=60")
+        >>> from ecg_gnn.tabular import load_named_graph
+        >>> graph = load_named_graph("csbm:nodes=60")
         >>> model = fit_model(graph, FitOptions(steps=2), Path("model"))
         >>> read_model("model").classifier.embedding
         'mlp'

@@ -1,12 +1,9 @@
-"""A graph of one's own: what was imported, with names, features' origin and report."""
+"""A graph with names for its nodes and classes, its columns, and its import report."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-from safetensors import SafetensorError
 
 from ecg_gnn.data import GraphDataset, load_dataset
 from ecg_gnn.data.graph_folder import (
@@ -23,31 +20,30 @@ from ecg_gnn.data.graph_folder import (
 )
 from ecg_gnn.reading import expanded
 from ecg_gnn.system.checks import InputError
-from ecg_gnn.system.files import atomic_folder, write_json
-from ecg_gnn.tabular.features import FeaturePipeline
-from ecg_gnn.tabular.features.pipeline import array_names
-from ecg_gnn.tabular.report import homophily
+from ecg_gnn.system.files import atomic_folder, check_free, write_json, writing
+from ecg_gnn.tabular.feature_pipeline import FeaturePipeline, array_names
+from ecg_gnn.tabular.import_report import homophily
 
 FEATURES = "features.npz"
 _COLUMNS = ("id", "source", "target", "label")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class OwnGraph:
-    """A graph, what its nodes and classes are called, and where features come from.
+class NamedGraph:
+    """A graph with names for its nodes and classes, and the columns it came from.
 
     Attributes:
-        dataset: The graph as everything else in the package knows it.
+        dataset: The graph in the form that the rest of the package works with.
         ids: The name of every node.
         classes: The name of every class.
         columns: Which columns were the id, the label, source and target.
-        features: Makes features of tables with the same columns; None where the graph
+        features: Makes features from tables with the same columns; None if the graph
             came without columns.
-        report: What was found on the way in.
+        report: What the import found.
 
     Examples:
-        >>> from ecg_gnn.tabular import load_own_graph
-        >>> graph = load_own_graph("csbm:nodes=60")
+        >>> from ecg_gnn.tabular import load_named_graph
+        >>> graph = load_named_graph("csbm:nodes=60")
         >>> graph.dataset.num_nodes, graph.classes
         (60, ('0', '1'))
     """
@@ -78,50 +74,6 @@ class OwnGraph:
             write_arrays(folder / FEATURES, arrays)
 
 
-@contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Say which output could not be written, and why."""
-    try:
-        yield
-    except (OSError, SafetensorError) as error:  # the latter of a full disk, too
-        reason = getattr(error, "strerror", None) or str(error)
-        raise InputError(f"{path}: cannot be written ({reason})") from error
-
-
-def check_free(path: Path) -> None:
-    """Refuse an output folder that has something in it already."""
-    try:
-        taken = path.exists() and (not path.is_dir() or any(path.iterdir()))
-    except OSError as error:
-        raise InputError(
-            f"{path}: cannot be written ({error.strerror or error})"
-        ) from error
-    if taken:
-        raise InputError(
-            "'out' must not exist yet or be an empty folder: what is there is never "
-            f"written over (got {path})"
-        )
-
-
-def load_graph(path: str | Path) -> OwnGraph:
-    """Read a folder that ``save`` wrote."""
-    path = expanded(path)
-    found = read_graph_folder(path)
-    manifest, features = found.manifest, None
-    if manifest.get("features") is not None:
-        features = read_features(path, manifest)
-    if features is not None and len(features.names) != found.dataset.num_features:
-        raise InputError(f"{path}: the feature pipeline does not fit the features")
-    return OwnGraph(
-        dataset=found.dataset,
-        ids=found.ids,
-        classes=found.classes,
-        columns=read_columns(path, manifest),
-        features=features,
-        report=entry(manifest, "report", dict, path),
-    )
-
-
 def read_columns(path: Path, manifest: Mapping[str, Any]) -> dict[str, str]:
     """Which columns were the id, the label, source and target."""
     found: dict[str, str] = entry(manifest, "columns", dict, path)
@@ -141,22 +93,41 @@ def read_features(path: Path, manifest: Mapping[str, Any]) -> FeaturePipeline:
     return FeaturePipeline.from_state(str(path), state, arrays)
 
 
-def load_own_graph(spec: str, data_root: str | Path | None = None) -> OwnGraph:
-    """A graph folder, or any other dataset with numbers for names.
+def load_named_graph(
+    spec: str | Path, data_root: str | Path | None = None
+) -> NamedGraph:
+    """Load a graph folder, or any other dataset with numbers for names.
 
     Examples:
-        >>> load_own_graph("csbm:nodes=60").ids[:3]
+        >>> load_named_graph("csbm:nodes=60").ids[:3]
         ('0', '1', '2')
     """
     path = expanded(spec)
     if is_graph_folder(path):
-        return load_graph(path)
-    dataset = load_dataset(spec, data_root=data_root)
-    return OwnGraph(
+        return _read_folder(path)
+    dataset = load_dataset(str(spec), data_root=data_root)
+    return NamedGraph(
         dataset=dataset,
         ids=tuple(map(str, range(dataset.num_nodes))),
         classes=tuple(map(str, range(dataset.num_classes))),
-        columns={"id": "id", "source": "source", "target": "target", "label": "label"},
+        columns={name: name for name in _COLUMNS},
         features=None,
         report={"homophily": homophily(dataset)},
+    )
+
+
+def _read_folder(path: Path) -> NamedGraph:
+    folder = read_graph_folder(path)
+    manifest, features = folder.manifest, None
+    if manifest.get("features") is not None:
+        features = read_features(path, manifest)
+    if features is not None and len(features.names) != folder.dataset.num_features:
+        raise InputError(f"{path}: the feature pipeline does not fit the features")
+    return NamedGraph(
+        dataset=folder.dataset,
+        ids=folder.ids,
+        classes=folder.classes,
+        columns=read_columns(path, manifest),
+        features=features,
+        report=entry(manifest, "report", dict, path),
     )

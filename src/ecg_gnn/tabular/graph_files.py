@@ -1,7 +1,7 @@
-"""Whole graphs in one file or object: NPZ, a saved PyG ``Data``, NetworkX, GraphML."""
+"""Whole graphs from one file or object: NPZ, PyG ``Data``, NetworkX, GraphML."""
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from ecg_gnn.data.npz_graph import DIRECTED_KEY, is_directed
 from ecg_gnn.data.graph_checks import (
     GRAPH_KEYS,
     MASK_KEYS,
@@ -18,12 +17,13 @@ from ecg_gnn.data.graph_checks import (
     check_keys,
     check_mask,
 )
+from ecg_gnn.data.npz_graph import DIRECTED_KEY, is_directed
 from ecg_gnn.reading import check_cells, read_archive, refusing
 from ecg_gnn.reading.tensor_files import dense_array, read_safetensors, read_torch
-from ecg_gnn.system.checks import InputError, check_choice
-from ecg_gnn.tabular.graph import OwnGraph
+from ecg_gnn.system.checks import InputError
 from ecg_gnn.tabular.importing import ImportOptions, assemble, import_tables
-from ecg_gnn.tabular.tables import Column, Table, as_text
+from ecg_gnn.tabular.named_graph import NamedGraph
+from ecg_gnn.tabular.table import Column, Table, as_text
 
 LABEL, ID = "label", "id"
 _NAMES = "node_ids"
@@ -31,21 +31,7 @@ _SAVED = "a PyG Data, or a dictionary of its tensors, as torch.save writes it"
 _DATA_KEYS = ("x", "y", "edge_index", "train_mask", "val_mask", "test_mask")
 
 
-def import_graph(path: str | Path, options: ImportOptions) -> OwnGraph:
-    """Import a file that holds a whole graph, by its ending.
-
-    ``.npz`` as ``ecg-gnn run`` reads it (labels may be -1, ``node_ids`` may name
-    nodes), ``.pt`` a PyG ``Data`` or a dictionary of its tensors, ``.safetensors`` the
-    same tensors, ``.graphml`` with the label among the nodes' attributes.
-    """
-    path = Path(path)
-    check_choice(f"ending of {path}", path.suffix.lower(), _READERS)
-    if not path.is_file():
-        raise InputError(f"{path}: cannot be read (no such file)")
-    return _READERS[path.suffix.lower()](path, options)
-
-
-def from_data(data: Any, options: ImportOptions | None = None) -> OwnGraph:
+def from_data(data: Any, options: ImportOptions | None = None) -> NamedGraph:
     """Import a PyG ``Data``: ``x``, ``y`` (-1: unlabelled), ``edge_index``, masks.
 
     Masks are one split ``[N]`` or several ``[N, S]``, as PyG has them.
@@ -54,20 +40,17 @@ def from_data(data: Any, options: ImportOptions | None = None) -> OwnGraph:
     return _from_tensors("data", values, options or ImportOptions(label=LABEL))
 
 
-def from_networkx(graph: Any, options: ImportOptions) -> OwnGraph:
+def from_networkx(graph: Any, options: ImportOptions) -> NamedGraph:
     """Import a NetworkX graph whose label and features are attributes of its nodes."""
-    names = list(
-        dict.fromkeys(key for _, found in graph.nodes(data=True) for key in found)
-    )
-    names = [name for name in names if name != ID]
+    attributes = [each for _, each in graph.nodes(data=True)]
     columns: dict[str, Column] = {ID: [str(node) for node in graph.nodes]}
-    for name in names:
-        values = [found.get(name) for _, found in graph.nodes(data=True)]
-        columns[str(name)] = [None if v is None else str(v) for v in values]
-    pairs = [(str(u), str(v)) for u, v in graph.edges()]
+    for name in dict.fromkeys(key for each in attributes for key in each):
+        if name != ID:
+            values = [each.get(name) for each in attributes]
+            columns[str(name)] = [None if v is None else str(v) for v in values]
     edges: dict[str, Column] = {
-        "source": [u for u, _ in pairs],
-        "target": [v for _, v in pairs],
+        "source": [str(source) for source, _ in graph.edges()],
+        "target": [str(target) for _, target in graph.edges()],
     }
     check_cells("graph", [len(columns[ID]), len(columns)], options.max_cells)
     options = replace(
@@ -76,7 +59,9 @@ def from_networkx(graph: Any, options: ImportOptions) -> OwnGraph:
     return import_tables(Table("graph", columns), Table("graph", edges), options)
 
 
-def _read_npz(path: Path, options: ImportOptions) -> OwnGraph:
+def read_npz_graph(path: Path, options: ImportOptions) -> NamedGraph:
+    """Read a graph in the benchmark's format, with names of nodes if it has them."""
+
     def check(names: set[str]) -> None:
         check_keys(str(path), names)
 
@@ -86,24 +71,27 @@ def _read_npz(path: Path, options: ImportOptions) -> OwnGraph:
     return _from_arrays(str(path), arrays, replace(options, directed=directed))
 
 
-def _read_pt(path: Path, options: ImportOptions) -> OwnGraph:
+def read_pt(path: Path, options: ImportOptions) -> NamedGraph:
+    """Read a PyG ``Data``, or a dictionary of its tensors, that torch saved."""
     from torch_geometric.data import Data
     from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
     from torch_geometric.data.storage import GlobalStorage
 
     allowed = [Data, DataEdgeAttr, DataTensorAttr, GlobalStorage]
-    found = read_torch(path, _SAVED, allowed, most=options.max_cells)
+    saved = read_torch(path, _SAVED, allowed, most=options.max_cells)
     with refusing(str(path), _SAVED):
-        values = found if isinstance(found, dict) else found.to_dict()
+        values = saved if isinstance(saved, dict) else saved.to_dict()
     return _from_tensors(str(path), values, options)
 
 
-def _read_safetensors(path: Path, options: ImportOptions) -> OwnGraph:
-    found = read_safetensors(path, most=options.max_cells)
-    return _from_tensors(str(path), found, options)
+def read_tensors(path: Path, options: ImportOptions) -> NamedGraph:
+    """Read the tensors of a PyG ``Data`` from a .safetensors file."""
+    tensors = read_safetensors(path, most=options.max_cells)
+    return _from_tensors(str(path), tensors, options)
 
 
-def _read_graphml(path: Path, options: ImportOptions) -> OwnGraph:
+def read_graphml(path: Path, options: ImportOptions) -> NamedGraph:
+    """Read a GraphML file whose label and features are attributes of its nodes."""
     import networkx as nx
 
     with refusing(str(path), "a GraphML file"), warnings.catch_warnings():
@@ -114,7 +102,7 @@ def _read_graphml(path: Path, options: ImportOptions) -> OwnGraph:
 
 def _from_tensors(
     source: str, values: Mapping[str, Any], options: ImportOptions
-) -> OwnGraph:
+) -> NamedGraph:
     for key in ("x", "y", "edge_index"):
         if not isinstance(values.get(key), Tensor):
             raise InputError(
@@ -140,8 +128,8 @@ def _from_tensors(
 
 def _from_arrays(
     source: str, arrays: Mapping[str, AnyArray], options: ImportOptions
-) -> OwnGraph:
-    """Features keep their values: they are somebody's choice already."""
+) -> NamedGraph:
+    """Features keep their values: whoever made the file has prepared them."""
     x, y = arrays["node_features"], arrays["node_labels"]
     fits = x.ndim == 2 and 0 not in x.shape and y.shape == x.shape[:1]
     if not fits or x.dtype.kind not in "fiub":
@@ -219,11 +207,3 @@ def _add_splits(
     for name, *parts in zip(names, train, val, test, strict=True):
         columns[name] = words[parts[0] + 2 * parts[1] + 3 * parts[2]].tolist()
     return names
-
-
-_READERS: dict[str, Callable[[Path, ImportOptions], OwnGraph]] = {
-    ".npz": _read_npz,
-    ".pt": _read_pt,
-    ".safetensors": _read_safetensors,
-    ".graphml": _read_graphml,
-}
