@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from ecg_gnn.data.dataset import GraphDataset
 from ecg_gnn.data.download import Progress
@@ -26,6 +26,7 @@ from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.files import cache_folder
 
 Kind = Literal["official", "substitute", "planetoid", "generator"]
+_WHOLE_NUMBERS = ("nodes", "edges", "features", "classes", "size")
 
 BASE_URL = "https://github.com/yandex-research/heterophilous-graphs/raw/main/data/"
 
@@ -67,21 +68,12 @@ class Entry:
 
 def _read_catalogue() -> dict[str, Entry]:
     text = files("ecg_gnn.data").joinpath("catalogue.csv").read_text(encoding="utf-8")
-    return {
-        row["name"]: Entry(
-            name=row["name"],
-            kind=cast(Kind, row["kind"]),
-            nodes=int(row["nodes"]),
-            edges=int(row["edges"]) if row["edges"] else None,
-            features=int(row["features"]),
-            classes=int(row["classes"]),
-            description=row["description"],
-            sha256=row["sha256"] or None,
-            size=int(row["size"]) if row["size"] else None,
-            note=row["note"],
-        )
-        for row in csv.DictReader(text.splitlines())
-    }
+    catalogue = {}
+    for row in csv.DictReader(text.splitlines()):
+        sizes = {key: int(row[key]) if row[key] else None for key in _WHOLE_NUMBERS}
+        fields: dict[str, Any] = row | sizes | {"sha256": row["sha256"] or None}
+        catalogue[row["name"]] = Entry(**fields)
+    return catalogue
 
 
 CATALOGUE = _read_catalogue()

@@ -36,17 +36,19 @@ def load_planetoid(name: str, root: Path, *, download: bool) -> GraphDataset:
         if not download:
             raise InputError(_advice(name, raw, "it is not there"))
         _fetch(name, root)
-    for path in _raw_files(name, root):
-        if not path.name.endswith(_INDEX):  # the only one that is text
-            _check(path, name)
     from torch_geometric.io import read_planetoid_data
 
     try:
+        for path in _raw_files(name, root):
+            if not path.name.endswith(_INDEX):  # the only one that is text
+                check_pickle(str(path), path.read_bytes(), _HARMLESS)
         # Only the raw files: what PyG makes of them it would read as any pickle.
         data = read_planetoid_data(str(raw), name)
         index = (raw / f"ind.{name}.{_INDEX}").read_text(encoding="ascii").split()
         if int(data.test_mask.sum()) != len(index):
             raise ValueError("the test nodes are not all there")
+    except InputError:
+        raise
     except Exception as error:  # damaged files can raise anything
         reason = f"{type(error).__name__} while reading it"
         raise InputError(_advice(name, raw, reason)) from error
@@ -59,17 +61,6 @@ def _raw_folder(name: str, root: Path) -> Path:
 
 def _raw_files(name: str, root: Path) -> list[Path]:
     return [_raw_folder(name, root) / f"ind.{name}.{part}" for part in _RAW_PARTS]
-
-
-def _check(path: Path, name: str) -> None:
-    """Refuse a file that could run code, or that is no pickle at all."""
-    try:
-        check_pickle(str(path), path.read_bytes(), _HARMLESS)
-    except InputError:
-        raise
-    except Exception as error:
-        reason = f"{type(error).__name__} while reading it"
-        raise InputError(_advice(name, path.parent, reason)) from error
 
 
 def _fetch(name: str, root: Path) -> None:

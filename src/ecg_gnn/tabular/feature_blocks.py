@@ -1,8 +1,7 @@
 """Feature blocks: some columns of one kind, and how they become features.
 
-Each is fitted by scikit-learn (imported where it is used: that takes half a second),
-keeps its fitted state as plain lists and arrays, and is built again from those through
-scikit-learn's public attributes: nothing is pickled.
+Each is fitted by scikit-learn (imported where it is used: that takes half a second) and
+keeps its fitted state as plain lists and arrays: nothing is pickled.
 """
 
 from abc import ABC, abstractmethod
@@ -102,18 +101,11 @@ class NumericBlock(Block):
 
     def transform(self, table: Table) -> Features:
         """Fill in, standardise, and append the indicators."""
-        from sklearn.impute import SimpleImputer
-        from sklearn.preprocessing import StandardScaler
-
         values = _number_matrix(table, self.columns)
-        # The median of one row is that row: an imputer with these very medians.
-        imputer = SimpleImputer(strategy="median").fit(self.medians[None])
-        scaler = StandardScaler()
-        scaler.mean_, scaler.scale_ = self.means, self.scales
-        scaler.n_features_in_ = len(self.columns)
-        filled = scaler.transform(imputer.transform(values))
+        missing = np.isnan(values)
+        scaled = (np.where(missing, self.medians, values) - self.means) / self.scales
         places = [self.columns.index(name) for name in self.indicated]
-        return np.hstack([filled, np.isnan(values[:, places])]).astype(np.float32)
+        return np.hstack([scaled, missing[:, places]]).astype(np.float32)
 
     def is_sound(self) -> bool:
         """Whether statistics are one number per column, and indicators are columns."""
@@ -154,21 +146,12 @@ class CategoryBlock(Block):
 
     def transform(self, table: Table) -> Features:
         """One-hot rows."""
-        from sklearn.preprocessing import OneHotEncoder
-
-        cells = [
-            [text if text in known else OTHER for text in texts]
-            for texts, known in self._texts_and_known(table)
-        ]
-        encoder = OneHotEncoder(
-            categories=[np.array(part, dtype=object) for part in self.categories],
-            handle_unknown="ignore",
-            sparse_output=False,
-            dtype=np.float32,
+        return np.hstack(
+            [
+                _one_hot(filled_texts(table.columns[name]), categories)
+                for name, categories in zip(self.columns, self.categories, strict=True)
+            ]
         )
-        first = np.array([[part[0] for part in self.categories]], dtype=object)
-        rows: Features = encoder.fit(first).transform(np.array(cells, dtype=object).T)
-        return rows
 
     def unseen(self, table: Table) -> dict[str, list[str]]:
         """Cells by column whose category was not there in fitting, as far as is known.
@@ -176,16 +159,12 @@ class CategoryBlock(Block):
         The rare categories of a column with more of them than features were not kept.
         """
         unseen = {}
-        columns = zip(self.columns, self._texts_and_known(table), strict=True)
-        for name, (texts, known) in columns:
-            new = [_category_name(text) for text in texts if text not in known]
-            if new and OTHER not in known:
+        for name, categories in zip(self.columns, self.categories, strict=True):
+            known = set(categories)
+            cells = filled_texts(table.columns[name]) if OTHER not in known else []
+            if new := [_category_name(text) for text in cells if text not in known]:
                 unseen[name] = new
         return unseen
-
-    def _texts_and_known(self, table: Table) -> list[tuple[list[str], set[str]]]:
-        texts = [filled_texts(table.columns[name]) for name in self.columns]
-        return list(zip(texts, map(set, self.categories), strict=True))
 
     def is_sound(self) -> bool:
         """Whether every column has categories, each once."""
@@ -272,6 +251,15 @@ def _most_frequent(values: list[str]) -> list[str]:
     ordered = sorted(counts, key=lambda value: (-counts[value], value))
     kept = sorted(ordered[:MAX_CATEGORIES])
     return kept if len(ordered) <= MAX_CATEGORIES else [*kept, OTHER]
+
+
+def _one_hot(texts: list[str], categories: list[str]) -> Features:
+    """A column per category, that of OTHER for all that have none of their own."""
+    places = {category: place for place, category in enumerate(categories)}
+    found = np.array([places.get(text, places.get(OTHER, -1)) for text in texts])
+    rows = np.zeros((len(texts), len(categories)), dtype=np.float32)
+    rows[found >= 0, found[found >= 0]] = 1
+    return rows
 
 
 def _category_name(category: str) -> str:

@@ -13,19 +13,31 @@ from typing import Any, Generic, TypeVar
 
 from ecg_gnn.reading import max_cells
 from ecg_gnn.system.checks import InputError, MissingExtraError, check_choice
-from ecg_gnn.tabular import graph_files, table_files
+from ecg_gnn.tabular.graph_files import (
+    read_graphml,
+    read_npz_graph,
+    read_pt,
+    read_tensors,
+)
 from ecg_gnn.tabular.importing import ImportOptions, import_tables
 from ecg_gnn.tabular.named_graph import NamedGraph
 from ecg_gnn.tabular.table import Table
+from ecg_gnn.tabular.table_files import (
+    Columns,
+    read_csv,
+    read_parquet,
+    write_csv,
+    write_parquet,
+)
 
-TableReader = Callable[[Path, str, int], table_files.Columns]
+TableReader = Callable[[Path, str, int], Columns]
 """Reads a path, given a delimiter and the most cells that may be read."""
 TableWriter = Callable[[Path, str, Mapping[str, Iterable[Any]]], None]
 GraphReader = Callable[[Path, ImportOptions], NamedGraph]
 Reader = TypeVar("Reader")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class FileType(Generic[Reader]):
     """One type of file.
 
@@ -59,34 +71,23 @@ class FileType(Generic[Reader]):
 
 
 TABLE_TYPES: Sequence[FileType[TableReader]] = (
+    FileType("CSV", ".csv", read_csv, write=write_csv),
+    FileType("TSV", ".tsv", read_csv, write=write_csv, delimiter="\t"),
+    FileType("text", ".txt", read_csv),
     FileType(
-        name="CSV",
-        suffix=".csv",
-        read=table_files.read_csv,
-        write=table_files.write_csv,
-    ),
-    FileType(
-        name="TSV",
-        suffix=".tsv",
-        read=table_files.read_csv,
-        write=table_files.write_csv,
-        delimiter="\t",
-    ),
-    FileType(name="text", suffix=".txt", read=table_files.read_csv),
-    FileType(
-        name="Parquet",
-        suffix=".parquet",
-        read=table_files.read_parquet,
-        write=table_files.write_parquet,
+        "Parquet",
+        ".parquet",
+        read_parquet,
+        write=write_parquet,
         package="pyarrow",
         extra="parquet",
     ),
 )
 GRAPH_TYPES: Sequence[FileType[GraphReader]] = (
-    FileType(name="NPZ", suffix=".npz", read=graph_files.read_npz_graph),
-    FileType(name="saved PyG Data", suffix=".pt", read=graph_files.read_pt),
-    FileType(name="PyG tensors", suffix=".safetensors", read=graph_files.read_tensors),
-    FileType(name="GraphML", suffix=".graphml", read=graph_files.read_graphml),
+    FileType("NPZ", ".npz", read_npz_graph),
+    FileType("saved PyG Data", ".pt", read_pt),
+    FileType("PyG tensors", ".safetensors", read_tensors),
+    FileType("GraphML", ".graphml", read_graphml),
 )
 WRITABLE_SUFFIXES = tuple(each.suffix for each in TABLE_TYPES if each.write)
 

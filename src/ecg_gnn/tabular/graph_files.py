@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from torch import Tensor
 
 from ecg_gnn.data.graph_checks import (
+    FEATURES_KEY,
     GRAPH_KEYS,
     MASK_KEYS,
     AnyArray,
@@ -21,7 +23,7 @@ from ecg_gnn.data.npz_graph import DIRECTED_KEY, is_directed
 from ecg_gnn.reading import check_cells, read_archive, refusing
 from ecg_gnn.reading.tensor_files import dense_array, read_safetensors, read_torch
 from ecg_gnn.system.checks import InputError
-from ecg_gnn.tabular.importing import ImportOptions, assemble, import_tables
+from ecg_gnn.tabular.importing import ImportOptions, Masks, assemble, import_tables
 from ecg_gnn.tabular.named_graph import NamedGraph
 from ecg_gnn.tabular.table import Column, Table, as_text
 
@@ -61,10 +63,7 @@ def from_networkx(graph: Any, options: ImportOptions) -> NamedGraph:
 
 def read_npz_graph(path: Path, options: ImportOptions) -> NamedGraph:
     """Read a graph in the benchmark's format, with names of nodes if it has them."""
-
-    def check(names: set[str]) -> None:
-        check_keys(str(path), names)
-
+    check = partial(check_keys, str(path))
     known = [*GRAPH_KEYS, *MASK_KEYS, _NAMES, DIRECTED_KEY]
     arrays = read_archive(path, known, check, most=options.max_cells)
     directed = options.directed or is_directed(path, arrays)
@@ -108,20 +107,19 @@ def _from_tensors(
             raise InputError(
                 f"{source}: must have the tensors x, y and edge_index (no {key!r})"
             )
-    masks = [key.removesuffix("s") for key in MASK_KEYS]
     found = {
         key: dense_array(f"{source}: {key!r}", value, most=options.max_cells)
         for key, value in values.items()
-        if key in ("x", "y", "edge_index", *masks) and isinstance(value, Tensor)
+        if key in _DATA_KEYS and isinstance(value, Tensor)
     }
     arrays: dict[str, AnyArray] = {
-        "node_features": found["x"],
+        FEATURES_KEY: found["x"],
         "node_labels": found["y"].reshape(-1),
         "edges": found["edge_index"].T,
     }
-    for key, mask in zip(MASK_KEYS, masks, strict=True):
-        if mask in found:
-            arrays[key] = np.atleast_2d(found[mask].T)
+    for key in MASK_KEYS:
+        if (mask := found.get(key.removesuffix("s"))) is not None:
+            arrays[key] = np.atleast_2d(mask.T)
     check_keys(source, arrays)
     return _from_arrays(source, arrays, options)
 
@@ -139,21 +137,22 @@ def _from_arrays(
         )
     pairs = check_edges(source, arrays["edges"], len(x))
     ids = _ids(source, arrays.get(_NAMES, np.arange(len(x))), len(x))
-    columns: dict[str, Column] = {LABEL: _labels(source, y), ID: list(ids)}
+    labels = _labels(source, y)
+    columns: dict[str, Column] = {LABEL: labels, ID: list(ids)}
     for place in range(x.shape[1]):
         columns[f"x{place}"] = x[:, place].astype(np.float64)
     names = tuple(f"x{place}" for place in range(x.shape[1]))
-    splits = _add_splits(source, columns, arrays)
     given = replace(
         options,
         label=LABEL,
         features=names,
         kinds=dict.fromkeys(names, "numeric"),
-        splits=splits,
+        splits=(),
         scale=False,
     )
     ends = {"id": ID, "source": "source", "target": "target"}
-    return assemble(Table(source, columns), ids, pairs, ends, given)
+    masks = _labelled_masks(source, arrays, labels)
+    return assemble(Table(source, columns), ids, pairs, ends, given, masks)
 
 
 def _ids(source: str, names: AnyArray, num_nodes: int) -> tuple[str, ...]:
@@ -173,37 +172,20 @@ def _labels(source: str, y: AnyArray) -> list[str | None]:
         raise InputError(
             f"{source}: labels must be numbers or texts (got dtype {y.dtype})"
         )
-    numeric = y.dtype.kind in "iuf"
-    return [
-        None
-        if numeric and not value >= 0
-        else as_text(value if numeric else str(value))
-        for value in y.tolist()
-    ]
+    if y.dtype.kind in "bU":
+        return [as_text(str(value)) for value in y.tolist()]
+    return [as_text(value) if value >= 0 else None for value in y.tolist()]
 
 
-def _add_splits(
-    source: str, columns: dict[str, Column], arrays: Mapping[str, AnyArray]
-) -> tuple[str, ...]:
-    """Masks as columns that say train, val and test."""
-    num_nodes = len(columns[ID])
-    masks = [
-        check_mask(source, key, arrays[key], num_nodes)
+def _labelled_masks(
+    source: str, arrays: Mapping[str, AnyArray], labels: list[str | None]
+) -> Masks | None:
+    """The masks of a file, without nodes that have no class; None if it has none."""
+    if MASK_KEYS[0] not in arrays:
+        return None
+    labelled = np.array([label is not None for label in labels])
+    train, val, test = (
+        check_mask(source, key, arrays[key], len(labels)) & labelled
         for key in MASK_KEYS
-        if key in arrays
-    ]
-    if not masks:
-        return ()
-    if len({len(mask) for mask in masks}) != 1:
-        raise InputError(
-            f"{source}: masks must have as many splits as each other (got "
-            f"{[len(mask) for mask in masks]})"
-        )
-    train, val, test = masks
-    if ((train & val) | (train & test) | (val & test)).any():
-        raise InputError(f"{source}: train, val and test must not overlap")
-    words = np.array(["", "train", "val", "test"])
-    names = tuple(f"split{split}" for split in range(len(train)))
-    for name, *parts in zip(names, train, val, test, strict=True):
-        columns[name] = words[parts[0] + 2 * parts[1] + 3 * parts[2]].tolist()
-    return names
+    )
+    return train, val, test

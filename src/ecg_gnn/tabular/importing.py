@@ -18,6 +18,7 @@ from ecg_gnn.tabular.named_graph import NamedGraph
 from ecg_gnn.tabular.table import KINDS, Table
 
 Pairs = NDArray[np.int64]
+Masks = tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]
 
 # Usual names of columns, looked for where the user names none.
 _SOURCES = ("source", "src", "from", "u")
@@ -88,6 +89,7 @@ def assemble(
     pairs: Pairs,
     columns: Mapping[str, str],
     options: ImportOptions,
+    masks: Masks | None = None,
 ) -> NamedGraph:
     """Features, classes and splits of nodes whose edges are numbered already."""
     labels = nodes.texts(options.label, "label")
@@ -99,10 +101,8 @@ def assemble(
             f"(got {got})"
         )
     number = {name: place for place, name in enumerate(classes)}
-    y = np.array(
-        [UNLABELLED if text is None else number[text] for text in labels],
-        dtype=np.int64,
-    )
+    codes = [UNLABELLED if text is None else number[text] for text in labels]
+    y = np.array(codes, dtype=np.int64)
     not_features = {options.label, *options.splits, columns["id"]}
     names = options.features or [n for n in nodes.columns if n not in not_features]
     _check_features(options, names)
@@ -114,7 +114,7 @@ def assemble(
         x=pipeline.transform(nodes, most=options.max_cells),
         y=y,
         edges=pairs,
-        masks=_masks(nodes, options.splits, y) if options.splits else None,
+        masks=_read_masks(nodes, options.splits, y) if options.splits else masks,
         num_splits=options.num_splits,
         seed=options.seed,
         directed=options.directed,
@@ -152,9 +152,7 @@ def _check_features(options: ImportOptions, names: Sequence[str]) -> None:
         )
 
 
-def _masks(
-    nodes: Table, columns: Sequence[str], y: NDArray[np.int64]
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
+def _read_masks(nodes: Table, columns: Sequence[str], y: NDArray[np.int64]) -> Masks:
     """Train, validation and test masks [S, N] that columns spell out."""
     parts = np.full((len(columns), len(y)), -1)
     for split, column in enumerate(columns):
