@@ -31,7 +31,7 @@ Name = Annotated[
 
 @app.command("list")
 def list_(data_root: opt.DataRoot = None, as_json: opt.AsJson = False) -> None:
-    """Every dataset of the catalogue, and whether its file is here."""
+    """List the datasets of the catalogue, and whether their files are here."""
     rows = list_datasets(data_root)
     if as_json:
         print_json(rows)
@@ -48,7 +48,7 @@ def list_(data_root: opt.DataRoot = None, as_json: opt.AsJson = False) -> None:
 def info(
     name: Name, data_root: opt.DataRoot = None, as_json: opt.AsJson = False
 ) -> None:
-    """Sizes, classes, splits, degrees, components, checksum of one graph."""
+    """Show sizes, classes, splits, degrees, components and checksum of one graph."""
     _show_description(describe(_load(name, data_root)), as_json)
 
 

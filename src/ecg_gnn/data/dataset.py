@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Split:
-    """Which nodes train, choose and test in one split; each mask is bool [N]."""
+    """The training, validation and test nodes of one split; each mask is bool [N]."""
 
     train_mask: Tensor
     val_mask: Tensor
@@ -60,7 +60,7 @@ class GraphDataset:
     sha256: str
     """Of the file the graph was read from, else of the contents."""
     note: str = ""
-    """What must be said wherever a number on this graph is shown."""
+    """A remark that is shown wherever a number on this graph is shown."""
     features_file: MappedFile | None = None
     """Where ``x`` lies, if it is not in memory."""
 
@@ -116,8 +116,8 @@ class GraphDataset:
     def labelled_part(self, edge_index: Tensor) -> tuple[Tensor, Tensor]:
         """Edges between nodes with a class, renumbered, and those classes.
 
-        What is measured about classes is measured there; where every node has a class
-        it is the whole graph.
+        Statistics of classes are computed on it; if every node has a class it is the
+        whole graph.
         """
         if not self.num_unlabelled:
             return edge_index, self.y
@@ -168,7 +168,7 @@ def make_dataset(
     note: str = "",
     source: str | None = None,
 ) -> GraphDataset:
-    """Check a graph's arrays and bring them into the one form the package uses.
+    """Check a graph's arrays and make a dataset of them.
 
     Args:
         name: What records and tables call the graph.
@@ -269,9 +269,9 @@ def _checked_masks(
     metric: Metric,
 ) -> Masks:
     """The three masks as bool tensors, checked against the labels."""
-    given = dict(zip(checks.MASK_KEYS, map(_array, masks), strict=True))
-    clean = checks.check_masks(source, given, y.numpy(), metric)
-    train, val, test = (torch.from_numpy(clean[key]) for key in checks.MASK_KEYS)
+    arrays = [_array(mask) for mask in masks]
+    checked = checks.check_masks(source, arrays, y.numpy(), metric)
+    train, val, test = map(torch.from_numpy, checked)
     return train, val, test
 
 

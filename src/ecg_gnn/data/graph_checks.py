@@ -5,7 +5,7 @@ rest of the package knows (a copy: later changes to the caller's array change no
 or raises one line: whose array, what is allowed, what came.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -145,11 +145,12 @@ def check_metric(source: str, metric: str | None, num_classes: int) -> Metric:
 
 
 def check_masks(
-    source: str, masks: Mapping[str, AnyArray], y: NDArray[np.int64], metric: Metric
-) -> dict[str, NDArray[np.bool_]]:
+    source: str, masks: Sequence[AnyArray], y: NDArray[np.int64], metric: Metric
+) -> list[NDArray[np.bool_]]:
     """Splits [S, N] whose parts are non-empty, disjoint, and can be learnt from."""
-    clean = {key: check_mask(source, key, masks[key], len(y)) for key in MASK_KEYS}
-    train, val, test = (clean[key] for key in MASK_KEYS)
+    parts = list(zip(MASK_KEYS, masks, strict=True))
+    checked = [check_mask(source, key, mask, len(y)) for key, mask in parts]
+    train, val, test = checked
     if not len(train) == len(val) == len(test):
         raise InputError(
             f"{source}: the masks must have the same number of splits (got "
@@ -174,9 +175,9 @@ def check_masks(
     _check_classes(source, "train_masks", train, y, learnable)
     if metric == "roc_auc":
         both = np.ones_like(learnable)
-        for key in MASK_KEYS:
-            _check_classes(source, key, clean[key], y, both)
-    return clean
+        for key, mask in zip(MASK_KEYS, checked, strict=True):
+            _check_classes(source, key, mask, y, both)
+    return checked
 
 
 def check_mask(

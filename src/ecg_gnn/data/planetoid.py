@@ -15,7 +15,7 @@ _URL = "https://github.com/kimiyoung/planetoid/raw/master/data"
 _PYG_NAMES = {"cora": "Cora", "citeseer": "CiteSeer", "pubmed": "PubMed"}
 _INDEX = "test.index"
 _RAW_PARTS = ("x", "tx", "allx", "y", "ty", "ally", "graph", _INDEX)
-# What matrices and dictionaries of lists are pickled as, today and by Python 2.
+# How matrices and dictionaries of lists are pickled, today and by Python 2.
 _HARMLESS = re.compile(
     r"scipy\.sparse\.(\w+\.)?csr_matrix|numpy\.(ndarray|dtype)|"
     r"numpy\.(core|_core)\.multiarray\.(_reconstruct|scalar)|_codecs\.encode|"
@@ -64,7 +64,7 @@ def _raw_files(name: str, root: Path) -> list[Path]:
 
 
 def _fetch(name: str, root: Path) -> None:
-    """Download all files elsewhere, and move them over once they are whole."""
+    """Download all files to a temporary folder, and move them once all are there."""
     raw = _raw_folder(name, root)
     try:
         with tempfile.TemporaryDirectory() as staging:

@@ -30,7 +30,7 @@ from ecg_gnn.inference.classifier import (
     balanced_weights,
     fit_classifier,
 )
-from ecg_gnn.inference.inputs import (
+from ecg_gnn.inference.estimator_inputs import (
     Labelled,
     as_data,
     check_edge_index,

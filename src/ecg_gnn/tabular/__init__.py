@@ -3,6 +3,8 @@
 from ecg_gnn.tabular.file_types import import_files as import_files
 from ecg_gnn.tabular.file_types import import_graph as import_graph
 from ecg_gnn.tabular.file_types import read_table as read_table
+from ecg_gnn.tabular.graph_files import from_data as from_data
+from ecg_gnn.tabular.graph_files import from_networkx as from_networkx
 from ecg_gnn.tabular.importing import ImportOptions as ImportOptions
 from ecg_gnn.tabular.importing import import_tables as import_tables
 from ecg_gnn.tabular.named_graph import NamedGraph as NamedGraph

@@ -45,7 +45,7 @@ class ImportOptions:
         scale: Whether numbers are standardised.
         hashed: Whether words are hashed instead of weighted by TF-IDF.
         num_splits: How many stratified splits are drawn where no column says.
-        seed: Of those splits.
+        seed: Random seed of those splits.
         max_cells: The most rows times columns of a table or of the features.
 
     Examples:
@@ -170,7 +170,7 @@ def _read_masks(nodes: Table, columns: Sequence[str], y: NDArray[np.int64]) -> M
 
 
 def number_nodes(table: Table, column: str) -> dict[str, int]:
-    """The number of every node by its name; a name that comes twice is refused."""
+    """The number of every node by its name; refuses a name that occurs twice."""
     numbers: dict[str, int] = {}
     for row, name in enumerate(table.names(column, "nodes")):
         if name in numbers:
@@ -185,7 +185,7 @@ def number_nodes(table: Table, column: str) -> dict[str, int]:
 def pair_nodes(
     table: Table, source: str, target: str, numbers: Mapping[str, int]
 ) -> Pairs:
-    """Both ends of every edge as node numbers, ``[E, 2]``; unknown nodes are named."""
+    """Both ends of every edge as node numbers, ``[E, 2]``; refuses unknown nodes."""
     columns = {source: "sources", target: "targets"}
     names = {each: table.names(each, f"edges' {columns[each]}") for each in columns}
     ends = {each: [numbers.get(n, -1) for n in names[each]] for each in columns}
@@ -201,7 +201,7 @@ def pair_nodes(
 
 
 def count_repeats(pairs: Pairs, num_nodes: int, directed: bool) -> dict[str, int]:
-    """Self-loops, and edges that an earlier row already has."""
+    """The numbers of self-loops and of edges that repeat an earlier row."""
     loops = pairs[:, 0] == pairs[:, 1]
     rest = pairs[~loops]
     if not directed:

@@ -76,21 +76,27 @@ class NamedGraph:
 
 def read_columns(path: Path, manifest: Mapping[str, Any]) -> dict[str, str]:
     """Which columns were the id, the label, source and target."""
-    found: dict[str, str] = entry(manifest, "columns", dict, path)
-    if sorted(found) != sorted(_COLUMNS) or not all(
-        isinstance(name, str) for name in found.values()
-    ):
+    columns: dict[str, str] = entry(manifest, "columns", dict, path)
+    are_texts = all(isinstance(name, str) for name in columns.values())
+    if sorted(columns) != sorted(_COLUMNS) or not are_texts:
         raise InputError(
-            f"{path}: 'columns' must name {list(_COLUMNS)} (got {found!r:.60})"
+            f"{path}: 'columns' must name {list(_COLUMNS)} (got {columns!r:.60})"
         )
-    return found
+    return columns
 
 
-def read_features(path: Path, manifest: Mapping[str, Any]) -> FeaturePipeline:
-    """The feature pipeline of a graph's or a model's folder."""
+def read_features(
+    path: Path, manifest: Mapping[str, Any], num_features: int
+) -> FeaturePipeline | None:
+    """The feature pipeline of a graph's or a model's folder, if it has one."""
+    if manifest.get("features") is None:
+        return None
     state = entry(manifest, "features", dict, path)
     arrays = read_folder_arrays(path / FEATURES, array_names(str(path), state))
-    return FeaturePipeline.from_state(str(path), state, arrays)
+    features = FeaturePipeline.from_state(str(path), state, arrays)
+    if len(features.names) != num_features:
+        raise InputError(f"{path}: the feature pipeline does not fit the features")
+    return features
 
 
 def load_named_graph(
@@ -118,16 +124,11 @@ def load_named_graph(
 
 def _read_folder(path: Path) -> NamedGraph:
     folder = read_graph_folder(path)
-    manifest, features = folder.manifest, None
-    if manifest.get("features") is not None:
-        features = read_features(path, manifest)
-    if features is not None and len(features.names) != folder.dataset.num_features:
-        raise InputError(f"{path}: the feature pipeline does not fit the features")
     return NamedGraph(
         dataset=folder.dataset,
         ids=folder.ids,
         classes=folder.classes,
-        columns=read_columns(path, manifest),
-        features=features,
-        report=entry(manifest, "report", dict, path),
+        columns=read_columns(path, folder.manifest),
+        features=read_features(path, folder.manifest, folder.dataset.num_features),
+        report=entry(folder.manifest, "report", dict, path),
     )
