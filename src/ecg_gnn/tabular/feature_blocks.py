@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecg_gnn.system.checks import InputError
-from ecg_gnn.tabular.table import WORD, Kind, Table, filled_texts, numeric_column
+from ecg_gnn.tabular.columns import WORD, Kind, Table, filled_texts, numeric_column
 
 MAX_CATEGORIES = 64
 MAX_WORDS = 256

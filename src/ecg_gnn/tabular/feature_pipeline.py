@@ -8,6 +8,7 @@ import numpy as np
 
 from ecg_gnn.reading import AnyArray, check_cells
 from ecg_gnn.system.checks import InputError
+from ecg_gnn.tabular.columns import KINDS, NO_VALUES, Table, guess_kind
 from ecg_gnn.tabular.feature_blocks import (
     BLOCKS,
     Block,
@@ -16,7 +17,6 @@ from ecg_gnn.tabular.feature_blocks import (
     NumericBlock,
     TextBlock,
 )
-from ecg_gnn.tabular.table import KINDS, NO_VALUES, Table, guess_kind
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from ecg_gnn.reading import max_cells
 from ecg_gnn.system.checks import InputError, MissingExtraError, check_choice
+from ecg_gnn.tabular.columns import Table
 from ecg_gnn.tabular.graph_files import (
     read_graphml,
     read_npz_graph,
@@ -21,7 +22,6 @@ from ecg_gnn.tabular.graph_files import (
 )
 from ecg_gnn.tabular.importing import ImportOptions, import_tables
 from ecg_gnn.tabular.named_graph import NamedGraph
-from ecg_gnn.tabular.table import Table
 from ecg_gnn.tabular.table_files import (
     Columns,
     read_csv,

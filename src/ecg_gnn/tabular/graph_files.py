@@ -23,9 +23,9 @@ from ecg_gnn.data.npz_graph import DIRECTED_KEY, is_directed
 from ecg_gnn.reading import check_cells, read_archive, refusing
 from ecg_gnn.reading.tensor_files import dense_array, read_safetensors, read_torch
 from ecg_gnn.system.checks import InputError
+from ecg_gnn.tabular.columns import Column, Table, as_text
 from ecg_gnn.tabular.importing import ImportOptions, Masks, assemble, import_tables
 from ecg_gnn.tabular.named_graph import NamedGraph
-from ecg_gnn.tabular.table import Column, Table, as_text
 
 LABEL, ID = "label", "id"
 _NAMES = "node_ids"

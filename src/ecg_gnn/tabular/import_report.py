@@ -6,8 +6,13 @@ from typing import Any
 
 from ecg_gnn.data import GraphDataset, describe
 from ecg_gnn.evolve import graph_statistics
+from ecg_gnn.tabular.columns import (
+    Table,
+    first_non_number,
+    parse_numbers,
+    present_texts,
+)
 from ecg_gnn.tabular.feature_pipeline import FeaturePipeline
-from ecg_gnn.tabular.table import Table, first_non_number, parse_numbers, present_texts
 
 # A column with this share of numbers is meant to be numbers; the rest are likely typos.
 _NEARLY_ALL = 0.95

@@ -12,10 +12,10 @@ from ecg_gnn.data import make_dataset
 from ecg_gnn.data.graph_checks import UNLABELLED
 from ecg_gnn.reading import max_cells
 from ecg_gnn.system.checks import InputError, check_choice
+from ecg_gnn.tabular.columns import KINDS, Table
 from ecg_gnn.tabular.feature_pipeline import fit_features
 from ecg_gnn.tabular.import_report import describe_import, import_warnings
 from ecg_gnn.tabular.named_graph import NamedGraph
-from ecg_gnn.tabular.table import KINDS, Table
 
 Pairs = NDArray[np.int64]
 Masks = tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]

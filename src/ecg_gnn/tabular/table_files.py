@@ -11,7 +11,7 @@ import numpy as np
 
 from ecg_gnn.reading import BYTES_PER_CELL, check_cells, refusing
 from ecg_gnn.system.checks import InputError
-from ecg_gnn.tabular.table import Column
+from ecg_gnn.tabular.columns import Column
 
 Columns = dict[str, Column]
 

@@ -1,4 +1,4 @@
-"""A table: named columns of cells, and what kind of values a column has."""
+"""Tables as named columns of cells, and what kind of values a column has."""
 
 import re
 from collections.abc import Sequence
