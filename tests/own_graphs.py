@@ -1,10 +1,15 @@
-"""A stranger's files: tables of a generated heterophilous graph, good and bad."""
+"""Files to import: tables of a generated graph, and a ring as every graph file."""
 
 import csv
 
+import networkx as nx
 import numpy as np
+import torch
+from safetensors.torch import save_file
+from torch_geometric.data import Data
 
 from ecg_gnn.data import csbm
+from small_runs import ring_arrays
 
 CITIES = ("Oslo", "Lima", "Pune", "Kyiv")
 WORDS = ("red", "green", "blue", "old", "new", "small", "large", "round")
@@ -59,3 +64,56 @@ def write_stranger(folder, unlabelled=20, **options):
     write_csv(folder / "new_nodes.csv", header[:-1], [r[:-1] for r in nodes[-NEW:]])
     write_csv(folder / "new_edges.csv", ends, [p for p in edges if set(p) & late])
     return truth
+
+
+def ring_data():
+    """A ring as PyG has it; its first node has no class."""
+    found = ring_arrays()
+    y = torch.from_numpy(found["node_labels"])
+    y[0] = -1
+    data = Data(
+        x=torch.from_numpy(found["node_features"]).float(),
+        y=y,
+        edge_index=torch.from_numpy(found["edges"].T.copy()),
+    )
+    part = torch.arange(12) // 2 % 3
+    data.train_mask, data.val_mask, data.test_mask = part == 0, part == 1, part == 2
+    return data
+
+
+def networkx_ring():
+    """A ring of 24 nodes with attributes, one of them without a class."""
+    graph = nx.cycle_graph(24)
+    for node in graph:
+        graph.nodes[node].update(kind="ab"[node % 2], size=node % 5, odd=node % 3 == 0)
+    del graph.nodes[3]["kind"]
+    return graph
+
+
+def save_ring_npz(path):
+    data = ring_data()
+    np.savez(
+        path,
+        node_features=data.x,
+        node_labels=data.y,
+        edges=data.edge_index.t(),
+        train_masks=data.train_mask[None],
+        val_masks=data.val_mask[None],
+        test_masks=data.test_mask[None],
+        node_ids=np.array([f"v{i}" for i in range(12)]),
+    )
+
+
+def save_ring_tensors(path):
+    tensors = ring_data().to_dict()
+    save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, path)
+
+
+SAVED_RINGS = {
+    "g.npz": save_ring_npz,
+    "g.pt": lambda path: torch.save(ring_data(), path),
+    "dict.pt": lambda path: torch.save(ring_data().to_dict(), path),
+    "g.safetensors": save_ring_tensors,
+    "g.graphml": lambda path: nx.write_graphml(networkx_ring(), path),
+}
+"""The same ring in every file but the last, which has another one."""

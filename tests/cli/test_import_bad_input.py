@@ -13,10 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from ecg_gnn.data.folder import MANIFEST
+from ecg_gnn.data.graph_folder import MANIFEST
 from ecg_gnn.system.checks import InputError
-from ecg_gnn.tabular.importing import ImportOptions, import_files
-from ecg_gnn.tabular.sources import import_graph
+from ecg_gnn.tabular import ImportOptions, import_files, import_graph
 from own_graphs import write_stranger
 from small_runs import ring_arrays
 
@@ -185,7 +184,7 @@ def test_a_full_disk_leaves_nothing(refused, files, monkeypatch):
     def full(*arguments, **options):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("ecg_gnn.tabular.graph.write_arrays", full)
+    monkeypatch.setattr("ecg_gnn.tabular.named_graph.write_arrays", full)
     assert "graph: cannot be written (No space left on device)" in refused(*IMPORT)
 
 

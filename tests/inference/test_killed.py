@@ -19,7 +19,7 @@ import pytest
 
 from ecg_gnn.inference.fitting import fit_model
 from ecg_gnn.pipeline import training
-from ecg_gnn.tabular.importing import ImportOptions, import_files
+from ecg_gnn.tabular import ImportOptions, import_files
 from killed_studies import fork, wait_until
 from own_graphs import write_stranger
 

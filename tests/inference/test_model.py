@@ -26,9 +26,14 @@ from ecg_gnn.inference.model_folder import read_model
 from ecg_gnn.inference.neighbours import nearest_stored
 from ecg_gnn.inference.predict import predict_nodes, predict_stored
 from ecg_gnn.system.checks import InputError
-from ecg_gnn.tabular import load_own_graph
-from ecg_gnn.tabular.importing import ImportOptions, import_files, import_tables
-from ecg_gnn.tabular.tables import Table, read_table
+from ecg_gnn.tabular import (
+    ImportOptions,
+    Table,
+    import_files,
+    import_tables,
+    load_named_graph,
+    read_table,
+)
 from ecg_gnn.train import loop
 from ecg_gnn.train.metrics import supervised_loss
 from own_graphs import NEW, write_stranger
@@ -239,7 +244,7 @@ def test_a_full_disk_leaves_no_model(graph, tmp_path, monkeypatch):
 
 
 def test_other_datasets_can_be_fitted(tmp_path):
-    graph = load_own_graph("csbm:nodes=80,features=4")
+    graph = load_named_graph("csbm:nodes=80,features=4")
     model = fit_model(graph, tmp_path / "m", **dict(QUICK, steps=3))
     found = predict_stored(read_model(tmp_path / "m"), every=True)
     assert found.ids[:2] == ("0", "1")

@@ -16,8 +16,7 @@ from ecg_gnn.inference.fitting import fit_model
 from ecg_gnn.inference.model_folder import read_model
 from ecg_gnn.inference.predict import predict_nodes, predict_stored
 from ecg_gnn.pipeline import method
-from ecg_gnn.tabular.importing import ImportOptions, import_files
-from ecg_gnn.tabular.tables import read_table
+from ecg_gnn.tabular import ImportOptions, import_files, read_table
 from own_graphs import write_stranger
 from small_runs import edges_of
 

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from pyarrow import parquet
 
-from ecg_gnn.tabular.graph import load_graph
+from ecg_gnn.tabular import load_named_graph
 from malformed.archives import N
 from small_runs import ring_arrays
 
@@ -16,7 +16,7 @@ USUAL_IDS = ("id", "node_id", "node")
 
 def wrong_import(folder, command):
     """What is wrong with an imported graph; None if it is what its files say."""
-    graph = load_graph(folder / "graph")
+    graph = load_named_graph(folder / "graph")
     options = dict(zip(command[2::2], command[3::2], strict=False))
     source = options.get("--graph")
     if source is None:

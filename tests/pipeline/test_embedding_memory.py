@@ -5,8 +5,6 @@ import re
 import pytest
 import torch
 
-from ecg_gnn.pipeline import embed_ahead as ahead
-from ecg_gnn.pipeline import embedding_memory, method
 from ecg_gnn.data import load_dataset
 from ecg_gnn.embed import (
     BGRLEmbedder,
@@ -14,7 +12,8 @@ from ecg_gnn.embed import (
     MLPEmbedder,
     TrainedModelEmbedder,
 )
-from ecg_gnn.pipeline import Workspace, embed, embed_together
+from ecg_gnn.pipeline import Workspace, embed, embed_together, embedding_memory, method
+from ecg_gnn.pipeline import embed_ahead as ahead
 from ecg_gnn.pipeline.embedding_memory import EmbeddingAdvice
 from ecg_gnn.train import TrainConfig
 from small_runs import resolved, small_board

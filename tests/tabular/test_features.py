@@ -14,9 +14,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from ecg_gnn.system.checks import InputError
-from ecg_gnn.tabular.features import FeaturePipeline, fit_features
-from ecg_gnn.tabular.features.blocks import MAX_CATEGORIES
-from ecg_gnn.tabular.tables import Table
+from ecg_gnn.tabular.columns import Table
+from ecg_gnn.tabular.feature_blocks import MAX_CATEGORIES
+from ecg_gnn.tabular.feature_pipeline import FeaturePipeline, fit_features
 
 COLUMNS = {
     "age": ["1", "2.5", "", "-4e1", "7", "7"],

@@ -1,4 +1,4 @@
-"""``ecg-gnn data``: list, info, check, get."""
+"""``ecg-gnn data``: list, info, check, get, import."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from ecg_gnn.cli import options as opt
-from ecg_gnn.cli.own_data import import_
+from ecg_gnn.cli.data_import import import_
 from ecg_gnn.cli.show import ProgressDisplay, print_json, print_table
 from ecg_gnn.data import (
     GraphDataset,
@@ -31,7 +31,7 @@ Name = Annotated[
 
 @app.command("list")
 def list_(data_root: opt.DataRoot = None, as_json: opt.AsJson = False) -> None:
-    """Every dataset of the catalogue, and whether its file is here."""
+    """List the datasets of the catalogue, and whether their files are here."""
     rows = list_datasets(data_root)
     if as_json:
         print_json(rows)
@@ -48,12 +48,8 @@ def list_(data_root: opt.DataRoot = None, as_json: opt.AsJson = False) -> None:
 def info(
     name: Name, data_root: opt.DataRoot = None, as_json: opt.AsJson = False
 ) -> None:
-    """Sizes, classes, splits, degrees, components, checksum of one graph."""
-    found = describe(_load(name, data_root))
-    if as_json:
-        print_json(found)
-    else:
-        _print_description(found)
+    """Show sizes, classes, splits, degrees, components and checksum of one graph."""
+    _show_description(describe(_load(name, data_root)), as_json)
 
 
 @app.command()
@@ -65,10 +61,10 @@ def check(
     """Check that a graph can be trained on; the first fault is named, exit status 2."""
     found = describe(_load(name, data_root, download=False))
     if as_json:
-        print_json({"ok": True, **found})
+        found = {"ok": True, **found}
     else:
         print(f"{found['name']}: ok")
-        _print_description(found)
+    _show_description(found, as_json)
 
 
 @app.command()
@@ -101,7 +97,10 @@ def _load(name: str, data_root: Path | None, download: bool = True) -> GraphData
         )
 
 
-def _print_description(found: dict[str, Any]) -> None:
+def _show_description(found: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        print_json(found)
+        return
     for key, value in found.items():
         if key == "splits":
             first = value[0] if value else {}

@@ -14,7 +14,7 @@ from ecg_gnn.inference.fitting import fit_model
 from ecg_gnn.inference.model_folder import CARD
 from ecg_gnn.nn import MODULES
 from ecg_gnn.system.checks import InputError, printable
-from ecg_gnn.tabular import load_own_graph
+from ecg_gnn.tabular import load_named_graph
 
 _HELPS = {
     "embed.names": f"Weak classifier: one of {', '.join(KEPT_EMBEDDINGS)} (mlp; none: "
@@ -63,7 +63,7 @@ def fit(
     if len(names) != 1:
         raise InputError(f"'embedding' must be a single one here (got {names})")
     opt.warn_of_cross_fit(settings.get("cross_fit"), names)
-    graph = load_own_graph(dataset, data_root)
+    graph = load_named_graph(dataset, data_root)
     with ProgressDisplay() as display:
         model = fit_model(
             graph,

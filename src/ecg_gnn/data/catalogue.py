@@ -1,24 +1,32 @@
-"""From what a user writes to a graph: a name, a path, or a generator's parameters."""
+"""Named graphs, and loading a graph by name, from a file or from a generator.
 
+``catalogue.csv`` lists every named graph with what is known of it before it is loaded.
+"""
+
+import csv
 import difflib
 import inspect
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from ecg_gnn.data.dataset import GraphDataset
 from ecg_gnn.data.download import Progress
 from ecg_gnn.data.download import download as fetch
-from ecg_gnn.data.entries import CATALOGUE as CATALOGUE
-from ecg_gnn.data.entries import Entry as Entry
-from ecg_gnn.data.folder import is_graph_folder, read_graph_folder
 from ecg_gnn.data.generators import csbm, minesweeper_gen
-from ecg_gnn.data.npz import read_npz
+from ecg_gnn.data.graph_checks import Metric
+from ecg_gnn.data.graph_folder import is_graph_folder, read_graph_folder
+from ecg_gnn.data.npz_graph import read_npz
 from ecg_gnn.data.planetoid import load_planetoid, planetoid_present
 from ecg_gnn.reading import expanded
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.files import cache_folder
+
+Kind = Literal["official", "substitute", "planetoid", "generator"]
+_WHOLE_NUMBERS = ("nodes", "edges", "features", "classes", "size")
 
 BASE_URL = "https://github.com/yandex-research/heterophilous-graphs/raw/main/data/"
 
@@ -26,6 +34,49 @@ GENERATORS: dict[str, Callable[..., GraphDataset]] = {
     "minesweeper-gen": minesweeper_gen,
     "csbm": csbm,
 }
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Entry:
+    """One named graph; the sizes of generators are those of their defaults."""
+
+    name: str
+    kind: Kind
+    nodes: int
+    edges: int | None
+    """Each undirected edge once; None where it is random."""
+    features: int
+    classes: int
+    description: str
+    sha256: str | None = None
+    size: int | None = None
+    """Bytes of the file."""
+    note: str = ""
+
+    @property
+    def metric(self) -> Metric:
+        """ROC AUC for two classes, accuracy for more."""
+        return "roc_auc" if self.classes == 2 else "accuracy"
+
+    @property
+    def file(self) -> str | None:
+        """The name of the .npz file, for graphs that come in one."""
+        if self.kind in ("planetoid", "generator"):
+            return None
+        return f"{self.name.replace('-', '_')}.npz"
+
+
+def _read_catalogue() -> dict[str, Entry]:
+    text = files("ecg_gnn.data").joinpath("catalogue.csv").read_text(encoding="utf-8")
+    catalogue = {}
+    for row in csv.DictReader(text.splitlines()):
+        sizes = {key: int(row[key]) if row[key] else None for key in _WHOLE_NUMBERS}
+        fields: dict[str, Any] = row | sizes | {"sha256": row["sha256"] or None}
+        catalogue[row["name"]] = Entry(**fields)
+    return catalogue
+
+
+CATALOGUE = _read_catalogue()
 
 
 def load_dataset(
@@ -43,7 +94,7 @@ def load_dataset(
             or a generator with parameters ("csbm:nodes=5000,homophily=0.1").
         data_root: See :func:`resolve_data_root`.
         download: Whether an absent official file may be fetched.
-        progress: Told about the bytes of a download.
+        progress: Called with the bytes of a download.
 
     Examples:
         >>> load_dataset("csbm:nodes=60,classes=3").num_classes
@@ -58,7 +109,8 @@ def load_dataset(
     entry = find_entry(name)
     if entry.kind == "generator":
         generator = GENERATORS[entry.name]
-        return generator(**_parse(entry.name, generator, parameters, bool(colon)))
+        given = _parse_parameters(entry.name, generator, parameters if colon else None)
+        return generator(**given)
     if colon:
         raise InputError(
             f"{name!r} takes no parameters, only {list(GENERATORS)} do (got {spec!r})"
@@ -84,7 +136,7 @@ def resolve_data_root(data_root: str | Path | None = None) -> Path:
 
 
 def find_entry(name: str) -> Entry:
-    """The catalogue's entry; case, and - against _, do not matter."""
+    """The catalogue's entry; upper or lower case, and - or _, do not matter."""
     wanted = name.strip().lower().replace("_", "-")
     if wanted in CATALOGUE:
         return CATALOGUE[wanted]
@@ -97,7 +149,7 @@ def find_entry(name: str) -> Entry:
 
 
 def find_file(entry: Entry, root: Path) -> Path | None:
-    """Where an entry's file lies in the data root, written with - or with _."""
+    """The path of an entry's file in the data root, its name with - or with _."""
     if entry.file is None:
         return None
     for name in (entry.file, entry.file.replace("_", "-")):
@@ -113,8 +165,19 @@ def is_present(entry: Entry, root: Path) -> bool:
     return entry.kind == "generator" or find_file(entry, root) is not None
 
 
+def list_datasets(data_root: str | Path | None = None) -> list[dict[str, Any]]:
+    """One row per named graph; ``present`` if it needs no download."""
+    root = resolve_data_root(data_root)
+    shown = ("name", "kind", "nodes", "edges", "features", "classes", "metric")
+    return [
+        {key: getattr(entry, key) for key in shown}
+        | {"present": is_present(entry, root), "description": entry.description}
+        for entry in CATALOGUE.values()
+    ]
+
+
 def _obtain(entry: Entry, root: Path, allowed: bool, progress: Progress | None) -> Path:
-    """Download an official file into the data root, or say how to do without."""
+    """Download an official file into the data root, or say where to put it by hand."""
     assert entry.file is not None
     path = root / entry.file
     reason = "downloading is switched off"
@@ -134,8 +197,8 @@ def _obtain(entry: Entry, root: Path, allowed: bool, progress: Progress | None) 
     )
 
 
-def _parse(
-    name: str, generator: Callable[..., GraphDataset], text: str, required: bool
+def _parse_parameters(
+    name: str, generator: Callable[..., GraphDataset], text: str | None
 ) -> dict[str, Any]:
     """``key=value,key=value`` as arguments of the types of the defaults."""
     kinds = {
@@ -143,7 +206,7 @@ def _parse(
         for key, parameter in inspect.signature(generator).parameters.items()
     }
     values: dict[str, Any] = {}
-    for pair in text.split(",") if required else []:
+    for pair in [] if text is None else text.split(","):
         key, equals, value = (part.strip() for part in pair.partition("="))
         if not equals or key not in kinds or key in values:
             problem = "given twice" if key in values else "not one of them"

@@ -1,4 +1,4 @@
-"""One graph with its splits, and the one door through which all graphs come."""
+"""A graph with its splits, and the one function that makes it from checked arrays."""
 
 import dataclasses
 import hashlib
@@ -10,10 +10,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ecg_gnn.data import validate
-from ecg_gnn.data.mapped import map_features
+from ecg_gnn.data import graph_checks as checks
+from ecg_gnn.data.graph_checks import UNLABELLED, AnyArray, Metric
 from ecg_gnn.data.splits import stratified_splits
-from ecg_gnn.data.validate import AnyArray, Metric
 from ecg_gnn.reading import MappedFile
 from ecg_gnn.system.checks import InputError
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Split:
-    """Which nodes train, choose and test in one split; each mask is bool [N]."""
+    """The training, validation and test nodes of one split; each mask is bool [N]."""
 
     train_mask: Tensor
     val_mask: Tensor
@@ -48,7 +47,7 @@ class GraphDataset:
     x: Tensor
     """Features, float32 [N, F]."""
     y: Tensor
-    """Classes 0..C-1, int64 [N]; -1 where nobody knows the class."""
+    """Classes 0..C-1, int64 [N]; -1 where the class is unknown."""
     edge_index: Tensor
     """int64 [2, E]: sorted, each edge once, no self-loops; both ways if undirected."""
     num_classes: int
@@ -61,7 +60,7 @@ class GraphDataset:
     sha256: str
     """Of the file the graph was read from, else of the contents."""
     note: str = ""
-    """What must be said wherever a number on this graph is shown."""
+    """A remark that is shown wherever a number on this graph is shown."""
     features_file: MappedFile | None = None
     """Where ``x`` lies, if it is not in memory."""
 
@@ -92,8 +91,8 @@ class GraphDataset:
 
     @property
     def num_unlabelled(self) -> int:
-        """Nodes whose class nobody knows; they are in no split."""
-        return int((self.y == validate.UNLABELLED).sum())
+        """Nodes of unknown class; they are in no split."""
+        return int((self.y == UNLABELLED).sum())
 
     @property
     def num_splits(self) -> int:
@@ -128,7 +127,7 @@ class GraphDataset:
         """
         if not self.num_unlabelled and shown is None:
             return edge_index, self.y
-        labelled = self.y != validate.UNLABELLED
+        labelled = self.y != UNLABELLED
         if shown is not None:
             labelled &= shown
         number = labelled.long().cumsum(0) - 1
@@ -177,7 +176,7 @@ def make_dataset(
     note: str = "",
     source: str | None = None,
 ) -> GraphDataset:
-    """Check a graph's arrays and bring them into the one form the package uses.
+    """Check a graph's arrays and make a dataset of them.
 
     Args:
         name: What records and tables call the graph.
@@ -194,7 +193,7 @@ def make_dataset(
         unlabelled: Whether nodes may have no class, written as -1.
         sha256: Of the file; by default of the contents.
         note: See :class:`GraphDataset`.
-        source: Whom error messages name, by default ``name``.
+        source: The name that error messages begin with, by default ``name``.
 
     Examples:
         >>> x, y = np.eye(12), np.arange(12) % 2
@@ -205,10 +204,10 @@ def make_dataset(
     """
     source = source or name
     tx, file = _features(source, x)
-    labels = validate.check_labels(source, _array(y), len(tx), unlabelled=unlabelled)
-    pairs = validate.check_edges(source, _array(edges), len(tx))
+    labels = checks.check_labels(source, _array(y), len(tx), unlabelled=unlabelled)
+    pairs = checks.check_edges(source, _array(edges), len(tx))
     num_classes = int(labels.max()) + 1
-    checked_metric = validate.check_metric(source, metric, num_classes)
+    checked_metric = checks.check_metric(source, metric, num_classes)
     ty = torch.from_numpy(labels)
     edge_index = canonical_edge_index(pairs, len(tx), directed)
     drawn = masks or _draw_splits(ty, num_splits, seed)
@@ -234,13 +233,14 @@ def make_dataset(
 
 def _features(source: str, x: Array) -> tuple[Tensor, MappedFile | None]:
     if isinstance(x, np.memmap):
-        return map_features(source, x)
-    return torch.from_numpy(validate.check_features(source, _array(x))), None
+        features, file = checks.check_mapped_features(source, x)
+        return torch.from_numpy(features), file
+    return torch.from_numpy(checks.check_features(source, _array(x))), None
 
 
 def _draw_splits(y: Tensor, num_splits: int, seed: int) -> Masks:
     """Stratified splits of the nodes that have a class."""
-    labelled = y != validate.UNLABELLED
+    labelled = y != UNLABELLED
     drawn = stratified_splits(y[labelled], num_splits, seed)
     masks = tuple(labelled.new_zeros(num_splits, y.numel()) for _ in drawn)
     for mask, part in zip(masks, drawn, strict=True):
@@ -277,9 +277,9 @@ def _checked_masks(
     metric: Metric,
 ) -> Masks:
     """The three masks as bool tensors, checked against the labels."""
-    given = dict(zip(validate.MASK_KEYS, map(_array, masks), strict=True))
-    clean = validate.check_masks(source, given, y.numpy(), metric)
-    train, val, test = (torch.from_numpy(clean[key]) for key in validate.MASK_KEYS)
+    arrays = [_array(mask) for mask in masks]
+    checked = checks.check_masks(source, arrays, y.numpy(), metric)
+    train, val, test = map(torch.from_numpy, checked)
     return train, val, test
 
 

@@ -1,4 +1,4 @@
-"""Fetch one file whole, or leave nothing."""
+"""Download a file completely, or leave nothing behind."""
 
 import hashlib
 import http.client
@@ -35,8 +35,8 @@ def download(
         path: Where to put it; folders are made.
         sha256: Refuse other contents; None accepts any.
         size: Refuse more or fewer bytes; None accepts up to 1 GiB.
-        progress: Told about every piece.
-        timeout: Seconds to wait for the server each time it falls silent.
+        progress: Called after every piece.
+        timeout: Seconds to wait for the server whenever it sends nothing.
     """
     try:
         with (
@@ -61,7 +61,7 @@ def _copy(
     size: int | None,
     progress: Progress | None,
 ) -> tuple[int, str]:
-    """Copy piece by piece, never more than allowed; the bytes and their checksum."""
+    """Copy at most the allowed bytes; returns their number and their checksum."""
     limit = _MAX_BYTES if size is None else size
     received, digest = 0, hashlib.sha256()
     while piece := response.read(_PIECE):

@@ -1,4 +1,4 @@
-"""Graphs made on the spot: a game with known rules, and a model with known answer."""
+"""Generated graphs: Minesweeper boards, and a contextual stochastic block model."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -45,7 +45,7 @@ def minesweeper_gen(
         cols: Width of the board.
         mines: Fraction of cells that are mines, rounded to a whole number of cells.
         unknown: Fraction of cells whose number is hidden, rounded alike.
-        seed: Where the randomness comes from.
+        seed: Random seed.
         num_splits: How many stratified splits to draw.
     """
     given = dict(locals())
@@ -128,7 +128,7 @@ def csbm(
         homophily: Probability that an edge joins nodes of one class.
         features: How many features.
         signal: Length of the class means, each in a random direction.
-        seed: Where the randomness comes from.
+        seed: Random seed.
         num_splits: How many stratified splits to draw.
     """
     given = dict(locals())
@@ -182,12 +182,12 @@ def _block_edges(
 
 
 def _pieces(count: int) -> list[slice]:
-    """Pieces small enough for what is computed from them to be no matter."""
+    """Slices small enough that temporary arrays do not matter."""
     return [slice(i, i + _PIECE) for i in range(0, count, _PIECE)]
 
 
 def _check_int(name: str, value: Any, low: int, high: int) -> None:
-    """Refuse what is not a whole number in the range."""
+    """Refuse anything but a whole number in the range."""
     if not isinstance(value, int | np.integer) or isinstance(value, bool):
         raise InputError(f"{name!r} must be a whole number (got {value!r})")
     check_in_range(name, int(value), low, high)
@@ -196,7 +196,7 @@ def _check_int(name: str, value: Any, low: int, high: int) -> None:
 def _spec(
     name: str, generator: Callable[..., GraphDataset], given: Mapping[str, Any]
 ) -> str:
-    """The name that makes this graph again: only what differs from the defaults."""
+    """The name that generates this graph again: it lists what is not the default."""
     parameters = inspect.signature(generator).parameters
     changed = [
         f"{key}={value}"

@@ -1,4 +1,4 @@
-"""Cora, CiteSeer and PubMed: files of their authors, pickles that are checked first."""
+"""Cora, CiteSeer and PubMed from their authors' files: pickles, checked before use."""
 
 import re
 import shutil
@@ -7,8 +7,7 @@ from pathlib import Path
 
 from ecg_gnn.data.dataset import GraphDataset, make_dataset
 from ecg_gnn.data.download import download as fetch
-from ecg_gnn.reading import first_line
-from ecg_gnn.reading.pickled import check_pickle
+from ecg_gnn.reading import check_pickle, first_line
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.files import atomic_folder
 
@@ -16,7 +15,7 @@ _URL = "https://github.com/kimiyoung/planetoid/raw/master/data"
 _PYG_NAMES = {"cora": "Cora", "citeseer": "CiteSeer", "pubmed": "PubMed"}
 _INDEX = "test.index"
 _RAW_PARTS = ("x", "tx", "allx", "y", "ty", "ally", "graph", _INDEX)
-# What matrices and dictionaries of lists are pickled as, today and by Python 2.
+# How matrices and dictionaries of lists are pickled, today and by Python 2.
 _HARMLESS = re.compile(
     r"scipy\.sparse\.(\w+\.)?csr_matrix|numpy\.(ndarray|dtype)|"
     r"numpy\.(core|_core)\.multiarray\.(_reconstruct|scalar)|_codecs\.encode|"
@@ -37,17 +36,19 @@ def load_planetoid(name: str, root: Path, *, download: bool) -> GraphDataset:
         if not download:
             raise InputError(_advice(name, raw, "it is not there"))
         _fetch(name, root)
-    for path in _raw_files(name, root):
-        if not path.name.endswith(_INDEX):  # the only one that is text
-            _check(path, name)
     from torch_geometric.io import read_planetoid_data
 
     try:
+        for path in _raw_files(name, root):
+            if not path.name.endswith(_INDEX):  # the only one that is text
+                check_pickle(str(path), path.read_bytes(), _HARMLESS)
         # Only the raw files: what PyG makes of them it would read as any pickle.
         data = read_planetoid_data(str(raw), name)
         index = (raw / f"ind.{name}.{_INDEX}").read_text(encoding="ascii").split()
         if int(data.test_mask.sum()) != len(index):
             raise ValueError("the test nodes are not all there")
+    except InputError:
+        raise
     except Exception as error:  # damaged files can raise anything
         reason = f"{type(error).__name__} while reading it"
         raise InputError(_advice(name, raw, reason)) from error
@@ -62,19 +63,8 @@ def _raw_files(name: str, root: Path) -> list[Path]:
     return [_raw_folder(name, root) / f"ind.{name}.{part}" for part in _RAW_PARTS]
 
 
-def _check(path: Path, name: str) -> None:
-    """Refuse a file that could run code, or that is no pickle at all."""
-    try:
-        check_pickle(str(path), path.read_bytes(), _HARMLESS)
-    except InputError:
-        raise
-    except Exception as error:
-        reason = f"{type(error).__name__} while reading it"
-        raise InputError(_advice(name, path.parent, reason)) from error
-
-
 def _fetch(name: str, root: Path) -> None:
-    """Download all files elsewhere, and move them over once they are whole."""
+    """Download all files to a temporary folder, and move them once all are there."""
     raw = _raw_folder(name, root)
     try:
         with tempfile.TemporaryDirectory() as staging:

@@ -1,4 +1,4 @@
-"""Random stratified splits: half to train on, a quarter each to choose and to test."""
+"""Random stratified splits: 50% training, 25% validation, 25% test."""
 
 import numpy as np
 import torch
@@ -26,7 +26,7 @@ def stratified_splits(
     Args:
         y: The class of each node, [N].
         num_splits: How many splits to draw.
-        seed: Where the randomness comes from.
+        seed: Random seed.
 
     Returns:
         The train, validation and test masks, each bool [num_splits, N].

@@ -20,7 +20,7 @@ from ecg_gnn.reading import (
     read_array_file,
     refusing,
 )
-from ecg_gnn.reading.tensors import read_safetensors
+from ecg_gnn.reading.tensor_files import read_safetensors
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.files import sha256_of_file
 from ecg_gnn.train import Progress

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from ecg_gnn.config import KEPT_EMBEDDINGS, RunConfig, entry_of, known
 from ecg_gnn.data import GraphDataset
-from ecg_gnn.data.folder import entry, read_folder_arrays, write_arrays
-from ecg_gnn.data.validate import AnyArray, check_edges
+from ecg_gnn.data.graph_checks import AnyArray, check_edges
+from ecg_gnn.data.graph_folder import entry, read_folder_arrays, write_arrays
 from ecg_gnn.embed.stored import (
     StoredEmbedder,
     below,
@@ -27,7 +27,7 @@ from ecg_gnn.nn import model_names
 from ecg_gnn.pipeline.training import network_of
 from ecg_gnn.pipeline.workspace import restore_embedder
 from ecg_gnn.reading import refusing
-from ecg_gnn.reading.tensors import read_safetensors
+from ecg_gnn.reading.tensor_files import read_safetensors
 from ecg_gnn.system.checks import InputError, check_choice, check_in_range
 from ecg_gnn.system.files import sha256_of_file
 

@@ -14,8 +14,7 @@ from torch_geometric.data import Data
 
 from ecg_gnn.config import SECTIONS, declared
 from ecg_gnn.inference.classifier import GraphClassifier, fit_classifier
-from ecg_gnn.inference.fit_settings import class_weights, fit_settings
-from ecg_gnn.inference.inputs import (
+from ecg_gnn.inference.estimator_inputs import (
     Labelled,
     as_data,
     check_edge_index,
@@ -25,6 +24,7 @@ from ecg_gnn.inference.inputs import (
     read_graph,
     validated,
 )
+from ecg_gnn.inference.fit_settings import class_weights, fit_settings
 from ecg_gnn.system.checks import InputError, check_choice, check_in_range
 
 Array = NDArray[Any]

@@ -91,8 +91,8 @@ def explain_node(model: Model, name: str, most: int = MOST) -> Explanation:
 
     Examples:
         >>> from ecg_gnn.inference import fit_model
-        >>> from ecg_gnn.tabular import load_own_graph
-        >>> graph = load_own_graph("csbm:nodes=60")
+        >>> from ecg_gnn.tabular import load_named_graph
+        >>> graph = load_named_graph("csbm:nodes=60")
         >>> model = fit_model(graph, Path("model"), steps=2)
         >>> sorted(explain_node(model, "0").degrees)
         ['evolved', 'input']

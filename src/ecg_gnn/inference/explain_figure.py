@@ -7,8 +7,7 @@ from typing import Any
 
 from ecg_gnn.inference.explain import Explanation, Neighbour
 from ecg_gnn.system.checks import MissingExtraError
-from ecg_gnn.system.files import atomic_path
-from ecg_gnn.tabular.graph import writing
+from ecg_gnn.system.files import atomic_path, writing
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart.
 _COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F"]

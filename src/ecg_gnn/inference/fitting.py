@@ -15,7 +15,7 @@ from torch import Tensor
 from ecg_gnn._version import NUMERICS
 from ecg_gnn.config import KEPT_EMBEDDINGS, RunConfig
 from ecg_gnn.data import GraphDataset
-from ecg_gnn.data.folder import read_manifest
+from ecg_gnn.data.graph_folder import read_manifest
 from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.inference.calibration import calibration_error
 from ecg_gnn.inference.card import model_card
@@ -25,8 +25,14 @@ from ecg_gnn.inference.fit_settings import class_weights, fit_settings
 from ecg_gnn.inference.model_folder import Model, write_model
 from ecg_gnn.pipeline.workspace import Workspace
 from ecg_gnn.system.checks import InputError, check_choice
-from ecg_gnn.system.files import atomic_folder, made_folder, write_json
-from ecg_gnn.tabular.graph import OwnGraph, check_free, writing
+from ecg_gnn.system.files import (
+    atomic_folder,
+    check_free,
+    made_folder,
+    write_json,
+    writing,
+)
+from ecg_gnn.tabular import NamedGraph
 
 Progress = Callable[[str, str], Callable[[int, int, float], None]]
 """Starts a display of one piece of work, by a title and a name."""
@@ -35,7 +41,7 @@ _STAGE, _STAGE_FORMAT, _STAGE_VERSION = "stage.json", "ecg-gnn stage", 1
 
 
 def fit_model(
-    graph: OwnGraph,
+    graph: NamedGraph,
     out: Path,
     *,
     split: int = 0,
@@ -61,8 +67,8 @@ def fit_model(
             given is chosen by the graph.
 
     Examples:
-        >>> from ecg_gnn.tabular import load_own_graph
-        >>> graph = load_own_graph("csbm:nodes=60")
+        >>> from ecg_gnn.tabular import load_named_graph
+        >>> graph = load_named_graph("csbm:nodes=60")
         >>> model = fit_model(graph, Path("model"), steps=2)
         >>> list(model.metrics)  # the model, the plain network, the control
         ['mlp', 'none', 'identity']

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from ecg_gnn._version import __version__
-from ecg_gnn.data import GraphDataset, make_dataset
-from ecg_gnn.data.folder import (
+from ecg_gnn.data import GraphDataset
+from ecg_gnn.data.graph_checks import GRAPH_KEYS, MASK_KEYS
+from ecg_gnn.data.graph_folder import (
     ARRAYS,
     class_names,
     entry,
@@ -19,14 +20,14 @@ from ecg_gnn.data.folder import (
     read_manifest,
     write_arrays,
 )
-from ecg_gnn.data.validate import GRAPH_KEYS, MASK_KEYS, AnyArray
+from ecg_gnn.data.npz_graph import dataset_from_arrays
 from ecg_gnn.inference.classifier import GraphClassifier
 from ecg_gnn.inference.classifier_folder import read_classifier, write_classifier
 from ecg_gnn.reading import expanded
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.files import write_json, write_text
-from ecg_gnn.tabular.features import FeaturePipeline
-from ecg_gnn.tabular.graph import FEATURES, read_columns, read_features
+from ecg_gnn.tabular.feature_pipeline import FeaturePipeline
+from ecg_gnn.tabular.named_graph import FEATURES, read_columns, read_features
 
 MANIFEST, CARD = "model.json", "MODEL_CARD.md"
 FORMAT, VERSION = "ecg-gnn model", 1
@@ -49,8 +50,8 @@ class Model:
 
     Examples:
         >>> from ecg_gnn.inference import fit_model
-        >>> from ecg_gnn.tabular import load_own_graph
-        >>> graph = load_own_graph("csbm:nodes=60")
+        >>> from ecg_gnn.tabular import load_named_graph
+        >>> graph = load_named_graph("csbm:nodes=60")
         >>> model = fit_model(graph, Path("model"), steps=2)
         >>> sorted(model.metrics)
         ['identity', 'mlp', 'none']
@@ -93,8 +94,8 @@ def read_model(path: str | Path) -> Model:
 
     Examples:
         >>> from ecg_gnn.inference import fit_model
-        >>> from ecg_gnn.tabular import load_own_graph
-        >>> graph = load_own_graph("csbm:nodes=60")
+        >>> from ecg_gnn.tabular import load_named_graph
+        >>> graph = load_named_graph("csbm:nodes=60")
         >>> model = fit_model(graph, Path("model"), steps=2)
         >>> read_model("model").classifier.embedding
         'mlp'
@@ -107,12 +108,13 @@ def read_model(path: str | Path) -> Model:
     manifest = read_manifest(path / MANIFEST, FORMAT, VERSION)
     keys = [*GRAPH_KEYS, *MASK_KEYS, "node_ids"]
     arrays = read_folder_arrays(path / ARRAYS, keys)
-    dataset = _dataset(path, arrays, bool(entry(manifest, "directed", bool, path)))
-    features = None
-    if manifest.get("features") is not None:
-        features = read_features(path, manifest)
-        if len(features.names) != dataset.num_features:
-            raise InputError(f"{path}: the feature pipeline does not fit the features")
+    dataset = dataset_from_arrays(
+        path / ARRAYS,
+        arrays,
+        name=path.resolve().name,
+        directed=bool(entry(manifest, "directed", bool, path)),
+        unlabelled=True,
+    )
     described = entry(manifest, "classifier", dict, path)
     model = Model(
         classifier=read_classifier(path, described, dataset),
@@ -120,7 +122,7 @@ def read_model(path: str | Path) -> Model:
         ids=node_names(path / ARRAYS, arrays["node_ids"], dataset.num_nodes),
         classes=class_names(path, manifest, dataset.num_classes),
         columns=read_columns(path, manifest),
-        features=features,
+        features=read_features(path, manifest, dataset.num_features),
         metrics=entry(manifest, "metrics", dict, path),
         data=entry(manifest, "data", dict, path),
     )
@@ -137,19 +139,3 @@ def _checksum(manifest: Mapping[str, Any]) -> str:
     """Of what a manifest says, as it reads after having been written."""
     read = json.loads(json.dumps({k: v for k, v in manifest.items() if k != _CHECKSUM}))
     return hashlib.sha256(json.dumps(read, sort_keys=True).encode()).hexdigest()
-
-
-def _dataset(
-    path: Path, arrays: Mapping[str, AnyArray], directed: bool
-) -> GraphDataset:
-    train, val, test = (arrays[key] for key in MASK_KEYS)
-    return make_dataset(
-        name=path.resolve().name,
-        x=arrays["node_features"],
-        y=arrays["node_labels"],
-        edges=arrays["edges"],
-        masks=(train, val, test),
-        directed=directed,
-        unlabelled=True,
-        source=str(path / ARRAYS),
-    )

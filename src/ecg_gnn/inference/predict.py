@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ecg_gnn.data.dataset import canonical_edge_index
-from ecg_gnn.data.validate import UNLABELLED
+from ecg_gnn.data.graph_checks import UNLABELLED
 from ecg_gnn.inference.model_folder import Model
 from ecg_gnn.system.checks import InputError, check_choice
-from ecg_gnn.system.files import atomic_path
-from ecg_gnn.tabular.edges import number_nodes, pair_nodes
-from ecg_gnn.tabular.graph import writing
-from ecg_gnn.tabular.tables import Table, write_table
+from ecg_gnn.system.files import atomic_path, writing
+from ecg_gnn.tabular.columns import Table
+from ecg_gnn.tabular.file_types import WRITABLE_SUFFIXES, write_table
+from ecg_gnn.tabular.importing import number_nodes, pair_nodes
 
-ENDINGS = (".csv", ".tsv", ".parquet")
+ENDINGS = WRITABLE_SUFFIXES
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -72,8 +72,8 @@ def predict_stored(model: Model, *, every: bool = False) -> Predictions:
 
     Examples:
         >>> from ecg_gnn.inference import fit_model
-        >>> from ecg_gnn.tabular import load_own_graph
-        >>> graph = load_own_graph("csbm:nodes=60")
+        >>> from ecg_gnn.tabular import load_named_graph
+        >>> graph = load_named_graph("csbm:nodes=60")
         >>> model = fit_model(graph, Path("model"), steps=2)
         >>> predict_stored(model, every=True).probabilities.shape
         (60, 2)

@@ -12,6 +12,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors import SafetensorError
+
+from ecg_gnn.system.checks import InputError
 
 
 def cache_folder(name: str) -> Path:
@@ -89,6 +92,31 @@ def atomic_folder(path: Path) -> Iterator[Path]:
             temporary.replace(path)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Say which output could not be written, and why."""
+    try:
+        yield
+    except (OSError, SafetensorError) as error:  # full disks raise either
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(f"{path}: cannot be written ({reason})") from error
+
+
+def check_free(path: Path) -> None:
+    """Refuse an output folder that has something in it already."""
+    try:
+        taken = path.exists() and (not path.is_dir() or any(path.iterdir()))
+    except OSError as error:
+        raise InputError(
+            f"{path}: cannot be written ({error.strerror or error})"
+        ) from error
+    if taken:
+        raise InputError(
+            "'out' must not exist yet or be an empty folder: what is there is never "
+            f"written over (got {path})"
+        )
 
 
 def write_text(path: Path, text: str) -> None:

@@ -9,34 +9,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecg_gnn.data import make_dataset
-from ecg_gnn.data.validate import UNLABELLED
+from ecg_gnn.data.graph_checks import UNLABELLED
 from ecg_gnn.reading import max_cells
 from ecg_gnn.system.checks import InputError, check_choice
-from ecg_gnn.tabular.edges import (
-    Pairs,
-    count_repeats,
-    end_columns,
-    id_column,
-    number_nodes,
-    pair_nodes,
-)
-from ecg_gnn.tabular.features import fit_features
-from ecg_gnn.tabular.features.kinds import KINDS
-from ecg_gnn.tabular.graph import OwnGraph
-from ecg_gnn.tabular.noticing import notice_slips
-from ecg_gnn.tabular.report import describe_import
-from ecg_gnn.tabular.tables import Table, read_table
+from ecg_gnn.tabular.columns import KINDS, Table
+from ecg_gnn.tabular.feature_pipeline import fit_features
+from ecg_gnn.tabular.import_report import describe_import, import_warnings
+from ecg_gnn.tabular.named_graph import NamedGraph
 
+Pairs = NDArray[np.int64]
+Masks = tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]
+
+# Usual names of columns, looked for where the user names none.
+_SOURCES = ("source", "src", "from", "u")
+_TARGETS = ("target", "dst", "to", "v")
+_IDS = ("id", "node_id", "node")
 # Longer numbers are names: Python refuses to read them, too.
 _WHOLE = re.compile(r"-?\d{1,100}")
-_PARTS = {
-    "train": 0,
-    "training": 0,
-    "val": 1,
-    "valid": 1,
-    "validation": 1,
-    "test": 2,
-}
+_PARTS = dict(train=0, training=0, val=1, valid=1, validation=1, test=2)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +45,7 @@ class ImportOptions:
         scale: Whether numbers are standardised.
         hashed: Whether words are hashed instead of weighted by TF-IDF.
         num_splits: How many stratified splits are drawn where no column says.
-        seed: Of those splits.
+        seed: Random seed of those splits.
         max_cells: The most rows times columns of a table or of the features.
 
     Examples:
@@ -82,41 +72,9 @@ class ImportOptions:
             check_choice(f"kind of {name}", kind, KINDS)
 
 
-def import_files(
-    nodes: str | Path,
-    edges: str | Path,
-    options: ImportOptions,
-    *,
-    delimiter: str | None = None,
-) -> OwnGraph:
-    r"""Read two files (.csv, .tsv or .parquet) and make a graph of them.
-
-    Args:
-        nodes: A row per node.
-        edges: A row per edge.
-        options: Which columns are what.
-        delimiter: Of CSV files; a comma unless given.
-
-    Examples:
-        >>> from ecg_gnn.tabular import ImportOptions
-        >>> rows = [f"n{i},{i},{'ab'[i % 2]}" for i in range(12)]
-        >>> _ = Path("nodes.csv").write_text("\n".join(["id,size,kind", *rows]))
-        >>> _ = Path("edges.csv").write_text("source,target\nn0,n1\nn1,n2")
-        >>> graph = import_files("nodes.csv", "edges.csv", ImportOptions(label="kind"))
-        >>> graph.classes, graph.dataset.num_edges
-        (('a', 'b'), 2)
-    """
-    limit = options.max_cells
-    return import_tables(
-        read_table(nodes, delimiter=delimiter, most=limit),
-        read_table(edges, delimiter=delimiter, most=limit),
-        options,
-    )
-
-
-def import_tables(nodes: Table, edges: Table, options: ImportOptions) -> OwnGraph:
+def import_tables(nodes: Table, edges: Table, options: ImportOptions) -> NamedGraph:
     """Make a graph of a table of nodes and a table of edges."""
-    nodes.column(options.label, "label")  # the likeliest slip is named first
+    nodes.column(options.label, "label")  # the likeliest mistake is reported first
     id_name = id_column(nodes, options.id)
     numbers = number_nodes(nodes, id_name)
     source, target = end_columns(edges, options.source, options.target)
@@ -131,7 +89,8 @@ def assemble(
     pairs: Pairs,
     columns: Mapping[str, str],
     options: ImportOptions,
-) -> OwnGraph:
+    masks: Masks | None = None,
+) -> NamedGraph:
     """Features, classes and splits of nodes whose edges are numbered already."""
     labels = nodes.texts(options.label, "label")
     classes = class_names(labels)
@@ -142,10 +101,8 @@ def assemble(
             f"(got {got})"
         )
     number = {name: place for place, name in enumerate(classes)}
-    y = np.array(
-        [UNLABELLED if text is None else number[text] for text in labels],
-        dtype=np.int64,
-    )
+    codes = [UNLABELLED if text is None else number[text] for text in labels]
+    y = np.array(codes, dtype=np.int64)
     not_features = {options.label, *options.splits, columns["id"]}
     names = options.features or [n for n in nodes.columns if n not in not_features]
     _check_features(options, names)
@@ -157,7 +114,7 @@ def assemble(
         x=pipeline.transform(nodes, most=options.max_cells),
         y=y,
         edges=pairs,
-        masks=_masks(nodes, options.splits, y) if options.splits else None,
+        masks=_read_masks(nodes, options.splits, y) if options.splits else masks,
         num_splits=options.num_splits,
         seed=options.seed,
         directed=options.directed,
@@ -167,14 +124,14 @@ def assemble(
     repeats = count_repeats(pairs, len(ids), options.directed)
     report = describe_import(dataset, classes, pipeline, nodes, repeats)
     guessed = [name for name in names if name not in options.kinds]
-    slips = notice_slips(nodes, guessed, report["classes"], options.label)
-    return OwnGraph(
+    notes = import_warnings(nodes, guessed, report["classes"], options.label)
+    return NamedGraph(
         dataset=dataset,
         ids=ids,
         classes=classes,
         columns={**columns, "label": options.label},
         features=pipeline,
-        report={**report, "notes": slips},
+        report={**report, "notes": notes},
     )
 
 
@@ -195,9 +152,7 @@ def _check_features(options: ImportOptions, names: Sequence[str]) -> None:
         )
 
 
-def _masks(
-    nodes: Table, columns: Sequence[str], y: NDArray[np.int64]
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
+def _read_masks(nodes: Table, columns: Sequence[str], y: NDArray[np.int64]) -> Masks:
     """Train, validation and test masks [S, N] that columns spell out."""
     parts = np.full((len(columns), len(y)), -1)
     for split, column in enumerate(columns):
@@ -212,3 +167,73 @@ def _masks(
             parts[split, row] = _PARTS[text.lower()]
     parts[:, y == UNLABELLED] = -1
     return parts == 0, parts == 1, parts == 2
+
+
+def number_nodes(table: Table, column: str) -> dict[str, int]:
+    """The number of every node by its name; refuses a name that occurs twice."""
+    numbers: dict[str, int] = {}
+    for row, name in enumerate(table.names(column, "nodes")):
+        if name in numbers:
+            raise InputError(
+                f"{table.source}: {column!r} must name every node once (got {name!r} "
+                f"in rows {numbers[name] + 1} and {row + 1})"
+            )
+        numbers[name] = row
+    return numbers
+
+
+def pair_nodes(
+    table: Table, source: str, target: str, numbers: Mapping[str, int]
+) -> Pairs:
+    """Both ends of every edge as node numbers, ``[E, 2]``; refuses unknown nodes."""
+    columns = {source: "sources", target: "targets"}
+    names = {each: table.names(each, f"edges' {columns[each]}") for each in columns}
+    ends = {each: [numbers.get(n, -1) for n in names[each]] for each in columns}
+    for column, found in ends.items():
+        if -1 in found:
+            row = found.index(-1)
+            raise InputError(
+                f"{table.source}: {column!r} must name nodes of the node table (got "
+                f"{names[column][row]!r} in row {row + 1}; unknown in all: "
+                f"{' and '.join(f'{e.count(-1)} in {c!r}' for c, e in ends.items())})"
+            )
+    return np.array([ends[source], ends[target]], dtype=np.int64).T.copy()
+
+
+def count_repeats(pairs: Pairs, num_nodes: int, directed: bool) -> dict[str, int]:
+    """The numbers of self-loops and of edges that repeat an earlier row."""
+    loops = pairs[:, 0] == pairs[:, 1]
+    rest = pairs[~loops]
+    if not directed:
+        rest = np.sort(rest, axis=1)
+    distinct = len(np.unique(rest[:, 0] * num_nodes + rest[:, 1]))
+    return {
+        "self_loops_dropped": int(loops.sum()),
+        "duplicate_edges_dropped": len(rest) - distinct,
+    }
+
+
+def id_column(table: Table, given: str | None) -> str:
+    """The column that names nodes: the one given, a usual name, or the first."""
+    return given or _usual(table, _IDS) or next(iter(table.columns))
+
+
+def end_columns(
+    table: Table, source: str | None, target: str | None
+) -> tuple[str, str]:
+    """The columns of an edge's two ends: given, of usual names, or the first two."""
+    names = list(table.columns)
+    source = source or _usual(table, _SOURCES) or names[0]
+    rest = [name for name in names if name != source] or names
+    target = target or _usual(table, _TARGETS) or rest[0]
+    if source == target:
+        raise InputError(
+            f"{table.source}: 'source' and 'target' must be two columns (got "
+            f"{source!r} for both; the file has {names[:20]})"
+        )
+    return source, target
+
+
+def _usual(table: Table, names: Sequence[str]) -> str | None:
+    lower = {name.lower(): name for name in reversed(list(table.columns))}
+    return next((lower[name] for name in names if name in lower), None)

@@ -1,4 +1,4 @@
-"""All columns of a table to one matrix, and back from a file without pickle."""
+"""All columns of a table to one feature matrix; stored without pickle."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ecg_gnn.data.validate import AnyArray
-from ecg_gnn.reading import check_cells
+from ecg_gnn.reading import AnyArray, check_cells
 from ecg_gnn.system.checks import InputError
-from ecg_gnn.tabular.features.blocks import (
+from ecg_gnn.tabular.columns import KINDS, NO_VALUES, Table, guess_kind
+from ecg_gnn.tabular.feature_blocks import (
     BLOCKS,
     Block,
     CategoryBlock,
@@ -17,16 +17,14 @@ from ecg_gnn.tabular.features.blocks import (
     NumericBlock,
     TextBlock,
 )
-from ecg_gnn.tabular.features.kinds import KINDS, NO_VALUES, guess_kind
-from ecg_gnn.tabular.tables import Table
 
 
 @dataclass(frozen=True, eq=False)
 class FeaturePipeline:
-    """Blocks side by side.
+    """Feature blocks side by side.
 
     Attributes:
-        blocks: What reads which columns.
+        blocks: Each makes features from some of the columns.
         dropped: Columns that are not read, and why.
     """
 
@@ -40,17 +38,12 @@ class FeaturePipeline:
 
     @property
     def names(self) -> list[str]:
-        """What the features are called."""
+        """The names of the features."""
         return [name for block in self.blocks for name in block.names()]
 
     def kinds(self) -> dict[str, str]:
         """The kind of every column that is read."""
-        kind_of = {block_type: kind for kind, block_type in BLOCKS.items()}
-        return {
-            name: kind_of[type(block)]
-            for block in self.blocks
-            for name in block.columns
-        }
+        return {name: block.kind for block in self.blocks for name in block.columns}
 
     def transform(self, table: Table, *, most: int | None = None) -> Features:
         """Features of every row, ``[N, F]``; columns that are missing are named."""
@@ -60,11 +53,11 @@ class FeaturePipeline:
                 f"(missing: {missing}; the file has {list(table.columns)[:20]})"
             )
         check_cells("features", [table.num_rows, len(self.names)], most)
-        found = np.hstack([block.transform(table) for block in self.blocks])
-        return np.ascontiguousarray(found, dtype=np.float32)
+        rows = np.hstack([block.transform(table) for block in self.blocks])
+        return np.ascontiguousarray(rows, dtype=np.float32)
 
     def unseen(self, table: Table) -> dict[str, list[str]]:
-        """Categories that no feature stands for: the cells of each such column."""
+        """Cells by column whose category has no feature."""
         blocks = [block for block in self.blocks if isinstance(block, CategoryBlock)]
         return {k: v for block in blocks for k, v in block.unseen(table).items()}
 
@@ -72,14 +65,9 @@ class FeaturePipeline:
         """Plain values for JSON, and arrays for an .npz file."""
         arrays: dict[str, AnyArray] = {}
         described = []
-        kind_of = {block_type: kind for kind, block_type in BLOCKS.items()}
         for place, block in enumerate(self.blocks):
-            plain: dict[str, Any] = {"kind": kind_of[type(block)]}
-            for key, value in block.state().items():
-                if isinstance(value, np.ndarray):
-                    arrays[f"{place}.{key}"] = value
-                else:
-                    plain[key] = value
+            plain: dict[str, Any] = {"kind": block.kind, **block.state()}
+            arrays |= {f"{place}.{key}": plain.pop(key) for key in block.arrays}
             described.append(plain)
         return {"blocks": described, "dropped": dict(self.dropped)}, arrays
 
@@ -87,7 +75,7 @@ class FeaturePipeline:
     def from_state(
         cls, source: str, state: Mapping[str, Any], arrays: Mapping[str, AnyArray]
     ) -> "FeaturePipeline":
-        """Build a pipeline again; a state that is not one is refused."""
+        """Rebuild a pipeline; a state that is not one is refused."""
         try:
             blocks = []
             for place, plain in enumerate(state["blocks"]):
@@ -97,7 +85,8 @@ class FeaturePipeline:
                     if key.startswith(start):
                         values[key.removeprefix(start)] = array
                 block = BLOCKS[plain["kind"]](**values)
-                _check_block(block)
+                if not block.is_sound():
+                    raise ValueError("parts of the state do not fit")
                 blocks.append(block)
             return cls(tuple(blocks), dict(state["dropped"]))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -106,7 +95,7 @@ class FeaturePipeline:
 
 def array_names(source: str, state: Mapping[str, Any]) -> list[str]:
     """The arrays that a described pipeline needs."""
-    needed = {"numeric": ("medians", "means", "scales"), "text": ("idf",)}
+    needed = {kind: block.arrays for kind, block in BLOCKS.items()}
     blocks = state.get("blocks")
     if not isinstance(blocks, list) or not all(isinstance(b, dict) for b in blocks):
         raise InputError(f"{source}: the feature pipeline is damaged")
@@ -135,56 +124,23 @@ def fit_features(
         hashed: Whether words are hashed and not weighted by TF-IDF.
     """
     kinds = kinds or {}
-    found: dict[str, list[str]] = {kind: [] for kind in KINDS}
+    by_kind: dict[str, list[str]] = {kind: [] for kind in KINDS}
     dropped: dict[str, str] = {}
     for name in columns:
         guessed = guess_kind(table.column(name, "features"))
         kind = kinds.get(name, guessed) if guessed != NO_VALUES else NO_VALUES
-        if kind in found:
-            found[kind].append(name)
+        if kind in by_kind:
+            by_kind[kind].append(name)
         else:
             dropped[name] = kind
     blocks: list[Block] = []
-    if found["numeric"]:
-        blocks.append(NumericBlock.fit(table, found["numeric"], scale=scale))
-    if found["categorical"]:
-        blocks.append(CategoryBlock.fit(table, found["categorical"]))
-    blocks += [TextBlock.fit(table, name, hashed=hashed) for name in found["text"]]
+    if by_kind["numeric"]:
+        blocks.append(NumericBlock.fit(table, by_kind["numeric"], scale=scale))
+    if by_kind["categorical"]:
+        blocks.append(CategoryBlock.fit(table, by_kind["categorical"]))
+    blocks += [TextBlock.fit(table, name, hashed=hashed) for name in by_kind["text"]]
     if not blocks:
         raise InputError(
             f"{table.source}: must have a column to make features of (got {dropped})"
         )
     return FeaturePipeline(tuple(blocks), dropped)
-
-
-def _check_block(block: Block) -> None:
-    """Refuse state whose parts do not belong together."""
-    fits = _are_texts(block.columns) and len(block.columns) > 0
-    if isinstance(block, NumericBlock):
-        statistics = (block.medians, block.means, block.scales)
-        fits &= _are_texts(block.indicated)
-        fits = fits and set(block.indicated) <= set(block.columns)
-        fits = fits and all(_are_numbers(a, len(block.columns)) for a in statistics)
-    elif isinstance(block, CategoryBlock):
-        fits &= type(block.categories) is list
-        fits = fits and len(block.categories) == len(block.columns)
-        fits = fits and all(_are_texts(part) and part for part in block.categories)
-    elif isinstance(block, TextBlock):
-        fits &= type(block.width) is int and 0 < block.width <= 1 << 16
-        fits = fits and len(block.columns) == 1
-        if fits and block.words is not None:
-            fits = _are_texts(block.words) and len(block.words) == block.width
-            fits = fits and _are_numbers(block.idf, block.width)
-    if not fits:
-        raise ValueError("parts of the state do not fit")
-
-
-def _are_texts(values: Any) -> bool:
-    """A list of different texts."""
-    is_list = type(values) is list and all(type(value) is str for value in values)
-    return is_list and len(set(values)) == len(values)
-
-
-def _are_numbers(values: Any, count: int) -> bool:
-    is_array = isinstance(values, np.ndarray) and values.dtype.kind == "f"
-    return is_array and values.shape == (count,) and bool(np.isfinite(values).all())

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from ecg_gnn.data import load_dataset, make_dataset, mapped
+from ecg_gnn.data import graph_checks, load_dataset, make_dataset
 from ecg_gnn.system.checks import InputError
 from small_runs import ring_arrays
 
@@ -119,7 +119,7 @@ def test_features_in_neither(graph):
     ],
 )
 def test_features_that_do_not_fit(graph, change, message, monkeypatch):
-    monkeypatch.setattr(mapped, "_CELLS_AT_ONCE", 9)  # three rows
+    monkeypatch.setattr(graph_checks, "_CELLS_AT_ONCE", 9)  # three rows
     path, x = graph
     np.save(path.with_name(NAME), change(x))
     with pytest.raises(InputError, match=message):

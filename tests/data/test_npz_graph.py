@@ -141,7 +141,7 @@ def test_archive_that_unpacks_to_more_than_possible(tmp_path, monkeypatch):
     path = tmp_path / "bomb.npz"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("node_features.npy", b"\0" * 100_000)
-    monkeypatch.setattr("ecg_gnn.reading.arrays._MAX_DEFLATE_RATIO", 10)
+    monkeypatch.setattr("ecg_gnn.reading.npy_files._MAX_DEFLATE_RATIO", 10)
     with pytest.raises(InputError, match=r"unpack to at most \d+ bytes.*100000"):
         read_npz(path, "toy")
 

@@ -1,30 +1,33 @@
-"""What a graph must be before anything is computed on it.
+"""Checks of a graph's arrays before anything is computed on them.
 
-Each check takes what a file or a caller gave and returns it in the one form the rest
-of the package knows (a copy: what the caller does to its own later changes nothing),
+Each check takes what a file or a caller gave and returns it in the one form that the
+rest of the package knows (a copy: later changes to the caller's array change nothing),
 or raises one line: whose array, what is allowed, what came.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Literal
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ecg_gnn.reading import AnyArray as AnyArray
+from ecg_gnn.reading import MappedFile
 from ecg_gnn.system.checks import InputError, check_choice
 
 Metric = Literal["accuracy", "roc_auc"]
 
-GRAPH_KEYS = ("node_features", "node_labels", "edges")
+FEATURES_KEY = "node_features"
+GRAPH_KEYS = (FEATURES_KEY, "node_labels", "edges")
 MASK_KEYS = ("train_masks", "val_masks", "test_masks")
 
 UNLABELLED = -1
-"""The class of a node whose class nobody knows; such a node is in no mask."""
+"""The class of a node whose class is unknown; such a node is in no mask."""
 
 # A class of one or two nodes cannot be in all of train, validation and test; the
 # benchmark's own texas has a class of one, outside four of its training splits.
-_SPLITTABLE = 3
+_MIN_CLASS_SIZE = 3
+_CELLS_AT_ONCE = 2**24
 
 
 def check_keys(source: str, keys: Iterable[str]) -> None:
@@ -59,6 +62,23 @@ def check_features(source: str, x: AnyArray) -> NDArray[np.float32]:
             f"{x[row, column]} at row {row}, column {column})"
         )
     return features
+
+
+def check_mapped_features(
+    source: str, x: np.memmap[Any, Any]
+) -> tuple[NDArray[np.float32], MappedFile]:
+    """Features that stay in their file, read once from beginning to end."""
+    file = MappedFile.of(f"{source}: {FEATURES_KEY!r}", x)
+    features = file.array()
+    check_features(source, features[:1])
+    height = max(1, _CELLS_AT_ONCE // features.shape[1])
+    for first in range(0, len(features), height):
+        try:
+            check_features(source, features[first : first + height])
+        except InputError as error:
+            where = f", counted from row {first}" if first else ""
+            raise InputError(f"{error}{where}") from None
+    return features, file
 
 
 def check_labels(
@@ -125,11 +145,12 @@ def check_metric(source: str, metric: str | None, num_classes: int) -> Metric:
 
 
 def check_masks(
-    source: str, masks: Mapping[str, AnyArray], y: NDArray[np.int64], metric: Metric
-) -> dict[str, NDArray[np.bool_]]:
+    source: str, masks: Sequence[AnyArray], y: NDArray[np.int64], metric: Metric
+) -> list[NDArray[np.bool_]]:
     """Splits [S, N] whose parts are non-empty, disjoint, and can be learnt from."""
-    clean = {key: check_mask(source, key, masks[key], len(y)) for key in MASK_KEYS}
-    train, val, test = (clean[key] for key in MASK_KEYS)
+    parts = list(zip(MASK_KEYS, masks, strict=True))
+    checked = [check_mask(source, key, mask, len(y)) for key, mask in parts]
+    train, val, test = checked
     if not len(train) == len(val) == len(test):
         raise InputError(
             f"{source}: the masks must have the same number of splits (got "
@@ -150,13 +171,13 @@ def check_masks(
             f"without one in split {split})"
         )
     sizes = np.bincount(y[y >= 0])
-    learnable = sizes >= _SPLITTABLE
+    learnable = sizes >= _MIN_CLASS_SIZE
     _check_classes(source, "train_masks", train, y, learnable)
     if metric == "roc_auc":
         both = np.ones_like(learnable)
-        for key in MASK_KEYS:
-            _check_classes(source, key, clean[key], y, both)
-    return clean
+        for key, mask in zip(MASK_KEYS, checked, strict=True):
+            _check_classes(source, key, mask, y, both)
+    return checked
 
 
 def check_mask(

@@ -1,4 +1,4 @@
-"""Tensors out of .safetensors files and of what ``torch.save`` wrote."""
+"""Tensors from .safetensors files and from files that ``torch.save`` wrote."""
 
 import re
 import zipfile
@@ -11,10 +11,13 @@ import torch
 from safetensors import safe_open
 from torch import Tensor
 
-from ecg_gnn.reading.arrays import AnyArray, check_archive
-from ecg_gnn.reading.limits import BYTES_PER_CELL, check_cells
-from ecg_gnn.reading.pickled import check_pickle
-from ecg_gnn.reading.refusal import refusing
+from ecg_gnn.reading.npy_files import AnyArray, check_archive
+from ecg_gnn.reading.untrusted import (
+    BYTES_PER_CELL,
+    check_cells,
+    check_pickle,
+    refusing,
+)
 from ecg_gnn.system.checks import InputError
 
 # A tensor by its bytes, its shape, and nothing that would make one of another size.
@@ -48,7 +51,7 @@ def read_torch(
         path: The file.
         wanted: What it must be, for the message.
         allowed: Classes that may be in it, beside plain values and tensors.
-        most: See :func:`ecg_gnn.reading.limits.check_cells`, here of all together.
+        most: See :func:`ecg_gnn.reading.check_cells`, here of all together.
     """
     classes = list(allowed)
     with refusing(str(path), wanted):

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors.torch import save_file
 
-from ecg_gnn.reading.pickled import check_pickle
-from ecg_gnn.reading.tensors import dense_array, read_safetensors, read_torch
+from ecg_gnn.reading import check_pickle
+from ecg_gnn.reading.tensor_files import dense_array, read_safetensors, read_torch
 from ecg_gnn.system.checks import InputError
 
 FEW = settings(

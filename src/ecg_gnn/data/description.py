@@ -1,6 +1,5 @@
-"""What can be said about graphs in plain values, ready for JSON."""
+"""A description of a graph in plain values, ready for JSON."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,27 +8,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from torch import Tensor
 
-from ecg_gnn.data.catalogue import CATALOGUE, is_present, resolve_data_root
 from ecg_gnn.data.dataset import GraphDataset
-
-
-def list_datasets(data_root: str | Path | None = None) -> list[dict[str, Any]]:
-    """One row per named graph; ``present`` if it needs no download."""
-    root = resolve_data_root(data_root)
-    return [
-        {
-            "name": entry.name,
-            "kind": entry.kind,
-            "nodes": entry.nodes,
-            "edges": entry.edges,
-            "features": entry.features,
-            "classes": entry.classes,
-            "metric": entry.metric,
-            "present": is_present(entry, root),
-            "description": entry.description,
-        }
-        for entry in CATALOGUE.values()
-    ]
 
 
 def describe(dataset: GraphDataset) -> dict[str, Any]:
@@ -75,15 +54,9 @@ def _degree(dataset: GraphDataset) -> Tensor:
 
 def _split_sizes(dataset: GraphDataset) -> list[dict[str, int]]:
     """How many nodes each part of each split has."""
-    parts = {
-        "train": dataset.train_masks,
-        "val": dataset.val_masks,
-        "test": dataset.test_masks,
-    }
-    return [
-        {part: int(masks[index].sum()) for part, masks in parts.items()}
-        for index in range(dataset.num_splits)
-    ]
+    parts = (dataset.train_masks, dataset.val_masks, dataset.test_masks)
+    sizes = torch.stack([masks.sum(1) for masks in parts], dim=1).tolist()
+    return [dict(zip(("train", "val", "test"), row, strict=True)) for row in sizes]
 
 
 def _num_components(dataset: GraphDataset) -> int:

@@ -1,9 +1,9 @@
-"""A graph of one's own as a folder: arrays in an .npz file, the rest in JSON.
+"""An imported graph as a folder: arrays in an .npz file, the rest in JSON.
 
 ``graph.json`` says what the graph is (format and version first), ``graph.npz`` has its
 arrays, and ``features.npz`` those of the pipeline that made the features from columns.
-Large features may lie in ``node_features.npy`` instead, see ``ecg_gnn.data.mapped``.
-File names are fixed: nothing that a file says is ever used as a path.
+Large features may lie in ``node_features.npy``, see ``ecg_gnn.data.npz_graph``. File
+names are fixed: nothing that a file says is ever used as a path.
 """
 
 from collections.abc import Mapping
@@ -13,9 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from ecg_gnn.data.dataset import GraphDataset, make_dataset
-from ecg_gnn.data.mapped import KEY, joint_sha256, open_beside
-from ecg_gnn.data.validate import GRAPH_KEYS, MASK_KEYS, AnyArray
+from ecg_gnn.data.dataset import GraphDataset
+from ecg_gnn.data.graph_checks import FEATURES_KEY, GRAPH_KEYS, MASK_KEYS, AnyArray
+from ecg_gnn.data.npz_graph import (
+    add_features_file,
+    dataset_from_arrays,
+    joint_sha256,
+    npz_arrays,
+)
+from ecg_gnn.data.npz_graph import write_arrays as write_arrays
 from ecg_gnn.reading import read_archive, read_json
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.files import sha256_of_file
@@ -27,13 +33,13 @@ _IDS = "node_ids"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GraphFolder:
-    """A graph with what its nodes and classes are called.
+    """A graph with the names of its nodes and classes.
 
     Attributes:
-        dataset: The graph; -1 in ``y`` where the class is not known.
+        dataset: The graph; -1 in ``y`` where the class is unknown.
         ids: The name of every node.
         classes: The name of every class.
-        manifest: Everything that ``graph.json`` says.
+        manifest: The contents of ``graph.json``.
     """
 
     dataset: GraphDataset
@@ -53,24 +59,18 @@ def is_graph_folder(path: Path) -> bool:
 def read_graph_folder(path: Path) -> GraphFolder:
     """Read a folder that ``ecg-gnn data import`` wrote; anything odd is refused."""
     manifest = read_manifest(path / MANIFEST, FORMAT, VERSION)
-    source = path / ARRAYS
-    features = open_beside(source, beside := path / f"{KEY}.npy")
-    own = [key for key in GRAPH_KEYS if features is None or key != KEY]
-    arrays = read_folder_arrays(source, [*own, *MASK_KEYS, _IDS])
-    digest = sha256_of_file(source)
-    if features is not None:
-        arrays[KEY], digest = features, joint_sha256(digest, beside)
-    train, val, test = (arrays[key] for key in MASK_KEYS)
-    dataset = make_dataset(
+    source, features_file = path / ARRAYS, path / f"{FEATURES_KEY}.npy"
+    needed = [*GRAPH_KEYS, *MASK_KEYS, _IDS]
+    if features_file.is_file():
+        needed.remove(FEATURES_KEY)
+    arrays = read_folder_arrays(source, needed)
+    dataset = dataset_from_arrays(
+        source,
+        add_features_file(source, features_file, arrays),
         name=path.resolve().name,  # never a name that the file claims
-        x=arrays["node_features"],
-        y=arrays["node_labels"],
-        edges=arrays["edges"],
-        masks=(train, val, test),
         directed=bool(entry(manifest, "directed", bool, path)),
         unlabelled=True,
-        sha256=digest,
-        source=str(source),
+        sha256=joint_sha256(sha256_of_file(source), features_file),
     )
     return GraphFolder(
         dataset=dataset,
@@ -106,22 +106,9 @@ def class_names(
 
 
 def graph_arrays(dataset: GraphDataset, ids: tuple[str, ...]) -> dict[str, AnyArray]:
-    """What ``graph.npz`` holds of a graph."""
-    return {
-        "node_features": dataset.x.numpy(),
-        "node_labels": dataset.y.numpy(),
-        "edges": dataset.edge_index.t().contiguous().numpy(),
-        "train_masks": dataset.train_masks.numpy(),
-        "val_masks": dataset.val_masks.numpy(),
-        "test_masks": dataset.test_masks.numpy(),
-        _IDS: np.array(ids, dtype=np.str_),
-    }
-
-
-def write_arrays(path: Path, arrays: Mapping[str, AnyArray]) -> None:
-    """Write an .npz file of plain arrays into a folder that is not yet in place."""
-    with path.open("wb") as file:
-        np.savez_compressed(file, allow_pickle=False, **dict(arrays))
+    """The arrays of ``graph.npz``, with every edge as it is stored in memory."""
+    names: AnyArray = np.array(ids, dtype=np.str_)
+    return npz_arrays(dataset, dataset.edge_index) | {_IDS: names}
 
 
 def read_folder_arrays(path: Path, needed: list[str]) -> dict[str, AnyArray]:

@@ -1,4 +1,4 @@
-"""What the estimator is given, brought into the one form that training knows."""
+"""The estimator's inputs, arrays or graphs, checked and brought into one form."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.data.dataset import canonical_edge_index
-from ecg_gnn.data.validate import (
+from ecg_gnn.data.graph_checks import (
     UNLABELLED,
     Metric,
     check_edges,
@@ -31,8 +31,8 @@ class Labelled:
         x: Features, float32 ``[N, F]``.
         edge_index: Edges, sorted, each once.
         classes: The classes, sorted.
-        codes: The number of each node's class, -1 where it must not be known.
-        val_mask: Nodes to choose on; None to set some aside.
+        codes: The number of each node's class, -1 where it is hidden.
+        val_mask: Validation nodes; None to draw some.
     """
 
     x: Tensor
@@ -42,7 +42,7 @@ class Labelled:
     val_mask: NDArray[np.bool_] | None = None
 
     def dataset(self, validation_fraction: float, seed: int) -> GraphDataset:
-        """With one split, whose test part is empty."""
+        """A dataset with one split, whose test part is empty."""
         if len(self.classes) < 2:
             raise InputError(
                 "'y' must have at least 2 classes: a classifier cannot learn one class "
@@ -50,7 +50,7 @@ class Labelled:
             )
         val = self.val_mask
         if val is None:
-            val = _set_aside(self.codes, validation_fraction, seed)
+            val = _draw_validation(self.codes, validation_fraction, seed)
         val = val & (self.codes >= 0)
         train = (self.codes >= 0) & ~val
         if not val.any():  # too few nodes to spare any
@@ -97,7 +97,7 @@ def read_arrays(rows: Array, y: Array, edge_index: Tensor) -> Labelled:
 
 
 def as_data(graph: Any) -> Data:
-    """A graph to take nodes of, as PyG has it."""
+    """A graph that nodes are taken from, as PyG ``Data``."""
     if isinstance(graph, GraphDataset):
         return graph.data()
     if not isinstance(graph, Data):
@@ -109,11 +109,11 @@ def as_data(graph: Any) -> Data:
 
 
 def read_graph(data: Data, numbers: Array | None, y: Array | None) -> Labelled:
-    """A graph, with the classes of given nodes or with those that its masks show."""
+    """A graph with the classes of the given nodes, or else of those in its masks."""
     x, edge_index = read_data(data, None)
     num_nodes, val = x.size(0), None
     if numbers is None or y is None:
-        numbers, val = _shown(data, num_nodes)
+        numbers, val = _labelled_nodes(data, num_nodes)
         y = data.y.cpu().numpy().reshape(-1)[numbers]
     if y.shape != numbers.shape:
         raise InputError(f"'y' must be [{len(numbers)}] (got {list(y.shape)})")
@@ -145,10 +145,10 @@ def _check_labelled(data: Data, numbers: Array, y: Array) -> None:
         )
 
 
-def _shown(
+def _labelled_nodes(
     data: Data, num_nodes: int
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None]:
-    """The nodes whose class may be known, and the validation mask if there is one."""
+    """Nodes of a known class that is not hidden, and the validation mask if any."""
     y = data.get("y")
     if y is None or y.numel() != num_nodes:
         raise InputError(f"'data' must have y, a class for each of {num_nodes} nodes")
@@ -213,10 +213,10 @@ def check_numbers(X: Any, num_nodes: int) -> NDArray[np.int64]:
     return numbers.astype(np.int64)
 
 
-def _set_aside(
+def _draw_validation(
     codes: NDArray[np.int64], fraction: float, seed: int
 ) -> NDArray[np.bool_]:
-    """A share of every class, of which one node at least stays to train on."""
+    """A share of every class; at least one node of each stays for training."""
     rng = np.random.default_rng(derive_seed(seed, "validation"))
     chosen = np.zeros(len(codes), dtype=bool)
     for code in range(codes.max() + 1):

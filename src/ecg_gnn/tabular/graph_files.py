@@ -1,16 +1,17 @@
-"""Whole graphs in one file or object: NPZ, a saved PyG ``Data``, NetworkX, GraphML."""
+"""Whole graphs from one file or object: NPZ, PyG ``Data``, NetworkX, GraphML."""
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from torch import Tensor
 
-from ecg_gnn.data.npz import DIRECTED_KEY, is_directed
-from ecg_gnn.data.validate import (
+from ecg_gnn.data.graph_checks import (
+    FEATURES_KEY,
     GRAPH_KEYS,
     MASK_KEYS,
     AnyArray,
@@ -18,12 +19,13 @@ from ecg_gnn.data.validate import (
     check_keys,
     check_mask,
 )
+from ecg_gnn.data.npz_graph import DIRECTED_KEY, is_directed
 from ecg_gnn.reading import check_cells, read_archive, refusing
-from ecg_gnn.reading.tensors import dense_array, read_safetensors, read_torch
-from ecg_gnn.system.checks import InputError, check_choice
-from ecg_gnn.tabular.graph import OwnGraph
-from ecg_gnn.tabular.importing import ImportOptions, assemble, import_tables
-from ecg_gnn.tabular.tables import Column, Table, as_text
+from ecg_gnn.reading.tensor_files import dense_array, read_safetensors, read_torch
+from ecg_gnn.system.checks import InputError
+from ecg_gnn.tabular.columns import Column, Table, as_text
+from ecg_gnn.tabular.importing import ImportOptions, Masks, assemble, import_tables
+from ecg_gnn.tabular.named_graph import NamedGraph
 
 LABEL, ID = "label", "id"
 _NAMES = "node_ids"
@@ -31,21 +33,7 @@ _SAVED = "a PyG Data, or a dictionary of its tensors, as torch.save writes it"
 _DATA_KEYS = ("x", "y", "edge_index", "train_mask", "val_mask", "test_mask")
 
 
-def import_graph(path: str | Path, options: ImportOptions) -> OwnGraph:
-    """Import a file that holds a whole graph, by its ending.
-
-    ``.npz`` as ``ecg-gnn run`` reads it (labels may be -1, ``node_ids`` may name
-    nodes), ``.pt`` a PyG ``Data`` or a dictionary of its tensors, ``.safetensors`` the
-    same tensors, ``.graphml`` with the label among the nodes' attributes.
-    """
-    path = Path(path)
-    check_choice(f"ending of {path}", path.suffix.lower(), _READERS)
-    if not path.is_file():
-        raise InputError(f"{path}: cannot be read (no such file)")
-    return _READERS[path.suffix.lower()](path, options)
-
-
-def from_data(data: Any, options: ImportOptions | None = None) -> OwnGraph:
+def from_data(data: Any, options: ImportOptions | None = None) -> NamedGraph:
     """Import a PyG ``Data``: ``x``, ``y`` (-1: unlabelled), ``edge_index``, masks.
 
     Masks are one split ``[N]`` or several ``[N, S]``, as PyG has them.
@@ -54,20 +42,17 @@ def from_data(data: Any, options: ImportOptions | None = None) -> OwnGraph:
     return _from_tensors("data", values, options or ImportOptions(label=LABEL))
 
 
-def from_networkx(graph: Any, options: ImportOptions) -> OwnGraph:
+def from_networkx(graph: Any, options: ImportOptions) -> NamedGraph:
     """Import a NetworkX graph whose label and features are attributes of its nodes."""
-    names = list(
-        dict.fromkeys(key for _, found in graph.nodes(data=True) for key in found)
-    )
-    names = [name for name in names if name != ID]
+    attributes = [each for _, each in graph.nodes(data=True)]
     columns: dict[str, Column] = {ID: [str(node) for node in graph.nodes]}
-    for name in names:
-        values = [found.get(name) for _, found in graph.nodes(data=True)]
-        columns[str(name)] = [None if v is None else str(v) for v in values]
-    pairs = [(str(u), str(v)) for u, v in graph.edges()]
+    for name in dict.fromkeys(key for each in attributes for key in each):
+        if name != ID:
+            values = [each.get(name) for each in attributes]
+            columns[str(name)] = [None if v is None else str(v) for v in values]
     edges: dict[str, Column] = {
-        "source": [u for u, _ in pairs],
-        "target": [v for _, v in pairs],
+        "source": [str(source) for source, _ in graph.edges()],
+        "target": [str(target) for _, target in graph.edges()],
     }
     check_cells("graph", [len(columns[ID]), len(columns)], options.max_cells)
     options = replace(
@@ -76,34 +61,36 @@ def from_networkx(graph: Any, options: ImportOptions) -> OwnGraph:
     return import_tables(Table("graph", columns), Table("graph", edges), options)
 
 
-def _read_npz(path: Path, options: ImportOptions) -> OwnGraph:
-    def check(names: set[str]) -> None:
-        check_keys(str(path), names)
-
+def read_npz_graph(path: Path, options: ImportOptions) -> NamedGraph:
+    """Read a graph in the benchmark's format, with names of nodes if it has them."""
+    check = partial(check_keys, str(path))
     known = [*GRAPH_KEYS, *MASK_KEYS, _NAMES, DIRECTED_KEY]
     arrays = read_archive(path, known, check, most=options.max_cells)
     directed = options.directed or is_directed(path, arrays)
     return _from_arrays(str(path), arrays, replace(options, directed=directed))
 
 
-def _read_pt(path: Path, options: ImportOptions) -> OwnGraph:
+def read_pt(path: Path, options: ImportOptions) -> NamedGraph:
+    """Read a PyG ``Data``, or a dictionary of its tensors, that torch saved."""
     from torch_geometric.data import Data
     from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
     from torch_geometric.data.storage import GlobalStorage
 
     allowed = [Data, DataEdgeAttr, DataTensorAttr, GlobalStorage]
-    found = read_torch(path, _SAVED, allowed, most=options.max_cells)
+    saved = read_torch(path, _SAVED, allowed, most=options.max_cells)
     with refusing(str(path), _SAVED):
-        values = found if isinstance(found, dict) else found.to_dict()
+        values = saved if isinstance(saved, dict) else saved.to_dict()
     return _from_tensors(str(path), values, options)
 
 
-def _read_safetensors(path: Path, options: ImportOptions) -> OwnGraph:
-    found = read_safetensors(path, most=options.max_cells)
-    return _from_tensors(str(path), found, options)
+def read_tensors(path: Path, options: ImportOptions) -> NamedGraph:
+    """Read the tensors of a PyG ``Data`` from a .safetensors file."""
+    tensors = read_safetensors(path, most=options.max_cells)
+    return _from_tensors(str(path), tensors, options)
 
 
-def _read_graphml(path: Path, options: ImportOptions) -> OwnGraph:
+def read_graphml(path: Path, options: ImportOptions) -> NamedGraph:
+    """Read a GraphML file whose label and features are attributes of its nodes."""
     import networkx as nx
 
     with refusing(str(path), "a GraphML file"), warnings.catch_warnings():
@@ -114,34 +101,33 @@ def _read_graphml(path: Path, options: ImportOptions) -> OwnGraph:
 
 def _from_tensors(
     source: str, values: Mapping[str, Any], options: ImportOptions
-) -> OwnGraph:
+) -> NamedGraph:
     for key in ("x", "y", "edge_index"):
         if not isinstance(values.get(key), Tensor):
             raise InputError(
                 f"{source}: must have the tensors x, y and edge_index (no {key!r})"
             )
-    masks = [key.removesuffix("s") for key in MASK_KEYS]
     found = {
         key: dense_array(f"{source}: {key!r}", value, most=options.max_cells)
         for key, value in values.items()
-        if key in ("x", "y", "edge_index", *masks) and isinstance(value, Tensor)
+        if key in _DATA_KEYS and isinstance(value, Tensor)
     }
     arrays: dict[str, AnyArray] = {
-        "node_features": found["x"],
+        FEATURES_KEY: found["x"],
         "node_labels": found["y"].reshape(-1),
         "edges": found["edge_index"].T,
     }
-    for key, mask in zip(MASK_KEYS, masks, strict=True):
-        if mask in found:
-            arrays[key] = np.atleast_2d(found[mask].T)
+    for key in MASK_KEYS:
+        if (mask := found.get(key.removesuffix("s"))) is not None:
+            arrays[key] = np.atleast_2d(mask.T)
     check_keys(source, arrays)
     return _from_arrays(source, arrays, options)
 
 
 def _from_arrays(
     source: str, arrays: Mapping[str, AnyArray], options: ImportOptions
-) -> OwnGraph:
-    """Features keep their values: they are somebody's choice already."""
+) -> NamedGraph:
+    """Features keep their values: whoever made the file has prepared them."""
     x, y = arrays["node_features"], arrays["node_labels"]
     fits = x.ndim == 2 and 0 not in x.shape and y.shape == x.shape[:1]
     if not fits or x.dtype.kind not in "fiub":
@@ -151,21 +137,22 @@ def _from_arrays(
         )
     pairs = check_edges(source, arrays["edges"], len(x))
     ids = _ids(source, arrays.get(_NAMES, np.arange(len(x))), len(x))
-    columns: dict[str, Column] = {LABEL: _labels(source, y), ID: list(ids)}
+    labels = _labels(source, y)
+    columns: dict[str, Column] = {LABEL: labels, ID: list(ids)}
     for place in range(x.shape[1]):
         columns[f"x{place}"] = x[:, place].astype(np.float64)
     names = tuple(f"x{place}" for place in range(x.shape[1]))
-    splits = _add_splits(source, columns, arrays)
     given = replace(
         options,
         label=LABEL,
         features=names,
         kinds=dict.fromkeys(names, "numeric"),
-        splits=splits,
+        splits=(),
         scale=False,
     )
     ends = {"id": ID, "source": "source", "target": "target"}
-    return assemble(Table(source, columns), ids, pairs, ends, given)
+    masks = _labelled_masks(source, arrays, labels)
+    return assemble(Table(source, columns), ids, pairs, ends, given, masks)
 
 
 def _ids(source: str, names: AnyArray, num_nodes: int) -> tuple[str, ...]:
@@ -185,45 +172,20 @@ def _labels(source: str, y: AnyArray) -> list[str | None]:
         raise InputError(
             f"{source}: labels must be numbers or texts (got dtype {y.dtype})"
         )
-    numeric = y.dtype.kind in "iuf"
-    return [
-        None
-        if numeric and not value >= 0
-        else as_text(value if numeric else str(value))
-        for value in y.tolist()
-    ]
+    if y.dtype.kind in "bU":
+        return [as_text(str(value)) for value in y.tolist()]
+    return [as_text(value) if value >= 0 else None for value in y.tolist()]
 
 
-def _add_splits(
-    source: str, columns: dict[str, Column], arrays: Mapping[str, AnyArray]
-) -> tuple[str, ...]:
-    """Masks as columns that say train, val and test."""
-    num_nodes = len(columns[ID])
-    masks = [
-        check_mask(source, key, arrays[key], num_nodes)
+def _labelled_masks(
+    source: str, arrays: Mapping[str, AnyArray], labels: list[str | None]
+) -> Masks | None:
+    """The masks of a file, without nodes that have no class; None if it has none."""
+    if MASK_KEYS[0] not in arrays:
+        return None
+    labelled = np.array([label is not None for label in labels])
+    train, val, test = (
+        check_mask(source, key, arrays[key], len(labels)) & labelled
         for key in MASK_KEYS
-        if key in arrays
-    ]
-    if not masks:
-        return ()
-    if len({len(mask) for mask in masks}) != 1:
-        raise InputError(
-            f"{source}: masks must have as many splits as each other (got "
-            f"{[len(mask) for mask in masks]})"
-        )
-    train, val, test = masks
-    if ((train & val) | (train & test) | (val & test)).any():
-        raise InputError(f"{source}: train, val and test must not overlap")
-    words = np.array(["", "train", "val", "test"])
-    names = tuple(f"split{split}" for split in range(len(train)))
-    for name, *parts in zip(names, train, val, test, strict=True):
-        columns[name] = words[parts[0] + 2 * parts[1] + 3 * parts[2]].tolist()
-    return names
-
-
-_READERS: dict[str, Callable[[Path, ImportOptions], OwnGraph]] = {
-    ".npz": _read_npz,
-    ".pt": _read_pt,
-    ".safetensors": _read_safetensors,
-    ".graphml": _read_graphml,
-}
+    )
+    return train, val, test

@@ -6,16 +6,25 @@ import networkx as nx
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import save_file
-from torch_geometric.data import Data
 
 from ecg_gnn.data import load_dataset
 from ecg_gnn.system.checks import InputError
-from ecg_gnn.tabular.graph import load_graph
-from ecg_gnn.tabular.importing import ImportOptions, class_names, import_files
-from ecg_gnn.tabular.sources import from_data, from_networkx, import_graph
-from ecg_gnn.tabular.tables import read_table, write_table
-from own_graphs import stranger_tables, write_csv, write_stranger
+from ecg_gnn.tabular import (
+    ImportOptions,
+    import_files,
+    import_graph,
+    load_named_graph,
+    read_table,
+)
+from ecg_gnn.tabular.graph_files import from_data, from_networkx
+from ecg_gnn.tabular.importing import class_names
+from own_graphs import (
+    networkx_ring,
+    ring_data,
+    stranger_tables,
+    write_csv,
+    write_stranger,
+)
 from small_runs import ring_arrays
 
 OPTIONS = ImportOptions(label="kind")
@@ -45,7 +54,7 @@ def test_what_is_found(graph):
 
 def test_round_trip(graph, tmp_path):
     graph.save(tmp_path / "g")
-    again = load_graph(tmp_path / "g")
+    again = load_named_graph(tmp_path / "g")
     for name in ("x", "y", "edge_index", "train_masks", "val_masks", "test_masks"):
         assert torch.equal(getattr(again.dataset, name), getattr(graph.dataset, name))
     assert (again.ids, again.classes) == (graph.ids, graph.classes)
@@ -102,7 +111,7 @@ def test_tsv_other_names_and_splits(tmp_path):
     assert sizes["train"] > sizes["val"] > 0
     graph.save(tmp_path / "g")
     nodes = read_table(tmp_path / "n.tsv")
-    again = load_graph(tmp_path / "g").features.transform(nodes)
+    again = load_named_graph(tmp_path / "g").features.transform(nodes)
     assert np.array_equal(again, graph.dataset.x.numpy())
 
 
@@ -113,20 +122,6 @@ def test_class_names_are_in_the_order_of_numbers():
     assert class_names(["9" * 5000, "4"]) == ("4", "9" * 5000)
 
 
-def test_parquet_is_the_same_as_csv(graph, tmp_path):
-    for name in ("nodes", "edges"):
-        table = read_table(tmp_path / f"{name}.csv")
-        columns = dict(table.columns)
-        if name == "nodes":
-            columns["f1"] = [float(v) for v in columns["f1"]]
-        write_table(tmp_path / f"{name}.parquet", columns)
-    again = import_files(
-        tmp_path / "nodes.parquet", tmp_path / "edges.parquet", OPTIONS
-    )
-    assert torch.equal(again.dataset.x, graph.dataset.x)
-    assert torch.equal(again.dataset.edge_index, graph.dataset.edge_index)
-
-
 def test_long_texts(tmp_path):
     write_stranger(tmp_path, num_nodes=60, unlabelled=4)
     text = (tmp_path / "nodes.csv").read_text().replace("red", "red " * 50_000)
@@ -135,65 +130,7 @@ def test_long_texts(tmp_path):
     assert graph.report["columns"]["words"] == "text"
 
 
-def test_a_text_that_parquet_repeats_is_in_memory_once(tmp_path):
-    write_table(tmp_path / "n.parquet", {"id": ["a", "b"], "t": ["x" * 999] * 2})
-    first, second = read_table(tmp_path / "n.parquet").columns["t"]
-    assert first == "x" * 999
-    assert first is second
-
-
 # --- Whole graphs ---------------------------------------------------------------------
-
-
-def ring_data():
-    found = ring_arrays()
-    y = torch.from_numpy(found["node_labels"])
-    y[0] = -1
-    data = Data(
-        x=torch.from_numpy(found["node_features"]).float(),
-        y=y,
-        edge_index=torch.from_numpy(found["edges"].T.copy()),
-    )
-    part = torch.arange(12) // 2 % 3
-    data.train_mask, data.val_mask, data.test_mask = part == 0, part == 1, part == 2
-    return data
-
-
-def save_npz(path):
-    data = ring_data()
-    np.savez(
-        path,
-        node_features=data.x,
-        node_labels=data.y,
-        edges=data.edge_index.t(),
-        train_masks=data.train_mask[None],
-        val_masks=data.val_mask[None],
-        test_masks=data.test_mask[None],
-        node_ids=np.array([f"v{i}" for i in range(12)]),
-    )
-
-
-SAVED = {
-    "g.npz": save_npz,
-    "g.pt": lambda path: torch.save(ring_data(), path),
-    "dict.pt": lambda path: torch.save(ring_data().to_dict(), path),
-    "g.safetensors": lambda path: save_file(
-        {k: v.contiguous() for k, v in ring_data().to_dict().items()}, path
-    ),
-}
-
-
-@pytest.mark.parametrize("name", SAVED)
-def test_saved_graphs(tmp_path, name):
-    SAVED[name](tmp_path / name)
-    graph = import_graph(tmp_path / name, ImportOptions(label="label"))
-    data = ring_data()
-    assert torch.equal(graph.dataset.x, data.x)
-    assert torch.equal(graph.dataset.y, data.y)
-    assert graph.ids[1] == ("v1" if name == "g.npz" else "1")
-    assert graph.dataset.num_splits == 1
-    assert torch.equal(graph.dataset.val_masks[0], data.val_mask)
-    assert torch.equal(graph.dataset.train_masks[0], data.train_mask & (data.y >= 0))
 
 
 def test_a_file_may_say_that_it_is_directed(tmp_path):
@@ -227,14 +164,6 @@ def test_data_in_memory_with_several_splits():
     for name in ("train_mask", "val_mask", "test_mask"):
         data[name] = torch.stack([data[name], data[name]], dim=1)
     assert from_data(data).dataset.num_splits == 2
-
-
-def networkx_ring():
-    graph = nx.cycle_graph(24)
-    for node in graph:
-        graph.nodes[node].update(kind="ab"[node % 2], size=node % 5, odd=node % 3 == 0)
-    del graph.nodes[3]["kind"]
-    return graph
 
 
 def test_networkx_and_graphml(tmp_path):

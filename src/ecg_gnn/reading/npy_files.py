@@ -1,26 +1,27 @@
-"""Arrays out of .npy and .npz files.
+"""Arrays from .npy and .npz files, read into memory or left in their file.
 
-Nothing is extracted to a disk and nothing pickled is loaded; members of an archive
-other than those asked for are left alone, whatever their names are.
+Nothing is extracted to disk and nothing pickled is loaded; members of an archive other
+than those asked for are left alone, whatever their names are.
 """
 
 import io
 import math
 import zipfile
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ecg_gnn.reading.limits import check_cells
-from ecg_gnn.reading.refusal import refusing
+from ecg_gnn.reading.untrusted import check_cells, refusing
 from ecg_gnn.system.checks import InputError
 
 AnyArray = NDArray[Any]
 
-# What ends an archive without a comment, as NumPy and torch write it.
+_ARCHIVE_START = b"PK"
+# The last record of an archive without a comment, as NumPy and torch write it.
 _END_BYTES, _IN_LARGE_RECORD = 22, 0xFFFF
 _IS_FOLDER = 0x10
 # Deflate cannot shrink data more than this; a file that claims to is made to hurt.
@@ -44,7 +45,7 @@ def read_archive(
         path: The file.
         known: Names of arrays, without ``.npy``; None is all there are.
         check: Told all names in the file before any array is read; may refuse them.
-        most: See :func:`ecg_gnn.reading.limits.check_cells`, here for every array.
+        most: See :func:`ecg_gnn.reading.check_cells`, here for every array.
     """
     with refusing(str(path), "a whole .npz file"), zipfile.ZipFile(path) as archive:
         check_archive(path, archive)
@@ -160,3 +161,81 @@ def _check_texts(source: str, array: AnyArray) -> None:
     surrogate = (codes >= 0xD800) & (codes <= 0xDFFF)
     if surrogate.any() or (codes > 0x10FFFF).any():
         raise InputError(f"{source} must be texts in Unicode (got other bytes)")
+
+
+@dataclass(frozen=True)
+class MappedFile:
+    """Where in which file a float32 array lies, row after row.
+
+    Attributes:
+        path: The file.
+        offset: Where the array begins, in bytes.
+        shape: Its shape.
+    """
+
+    path: Path
+    offset: int
+    shape: tuple[int, ...]
+
+    @classmethod
+    def of(cls, source: str, array: np.memmap[Any, Any]) -> "MappedFile":
+        """Of an array that is mapped already.
+
+        Raises:
+            InputError: If its rows do not lie as torch could read them in place.
+        """
+        if array.dtype != np.float32 or not array.flags.c_contiguous:
+            raise InputError(
+                f"{source} must be float32 in C order to stay in its file "
+                f"(got {array.dtype})"
+            )
+        if array.filename is None:
+            raise InputError(f"{source} must be mapped from a file (got none)")
+        return cls(Path(array.filename), array.offset, array.shape)
+
+    def array(self) -> NDArray[np.float32]:
+        """The array; whoever writes to it writes to memory, never to the file."""
+        self.check()
+        with refusing(str(self.path), "a whole file of numbers"):
+            return np.memmap(
+                self.path, np.float32, "c", offset=self.offset, shape=self.shape
+            )
+
+    def check(self) -> None:
+        """Refuse a file that has become too short: reading it would end the process."""
+        needed = self.offset + int(np.prod(self.shape)) * np.float32().itemsize
+        try:
+            size = self.path.stat().st_size
+        except OSError as error:
+            raise InputError(
+                f"{self.path}: cannot be read any more ({error.strerror})"
+            ) from None
+        if size < needed:
+            raise InputError(
+                f"{self.path}: must have {needed} bytes, as its header says (got "
+                f"{size}: the file was cut short)"
+            )
+
+
+def map_array_file(path: Path) -> np.memmap[Any, Any]:
+    """The one array of an .npy file, left where it is.
+
+    Raises:
+        InputError: If the file is cut short, or is no .npy file.
+    """
+    with refusing(str(path), "a whole .npy file"):
+        with path.open("rb") as file:
+            if file.read(len(_ARCHIVE_START)) == _ARCHIVE_START:
+                raise InputError(f"{path}: must be an .npy file (got an archive)")
+            file.seek(0)
+            shape, dtype = read_header(str(path), file)
+            needed = file.tell() + math.prod(shape) * dtype.itemsize
+        # NumPy would multiply in 64 bits, and map what a header merely claims.
+        if (size := path.stat().st_size) != needed:
+            raise InputError(
+                f"{path}: must be a whole .npy file of {needed} bytes, as its header "
+                f"says (got {size})"
+            )
+        array = np.load(path, mmap_mode="c", allow_pickle=False)
+    assert isinstance(array, np.memmap)
+    return array

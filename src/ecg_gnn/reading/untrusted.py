@@ -1,0 +1,160 @@
+"""What every reader of untrusted files shares.
+
+A limit on size, checked before memory is taken; failures told in one line; paths; JSON
+and YAML that hold plain values only; and a check of pickles that loads nothing.
+"""
+
+import json
+import math
+import os
+import pickletools
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ecg_gnn.system.checks import InputError
+
+MAX_CELLS = 500_000_000
+"""Numbers in one table or array, unless the user allows more."""
+BYTES_PER_CELL = 8
+_LIMIT_VARIABLE = "ECG_MAX_CELLS"
+_MAX_REASON_LENGTH = 200
+# Aliases let a page of YAML stand for more values than there are atoms.
+_MAX_YAML_VALUES = 1_000_000
+
+
+def max_cells(given: int | None = None) -> int:
+    """What the caller says, else the variable ``ECG_MAX_CELLS``, else 500 million."""
+    if given is not None:
+        return given
+    text = os.environ.get(_LIMIT_VARIABLE)
+    if not text:
+        return MAX_CELLS
+    try:
+        return int(text)
+    except ValueError:
+        raise InputError(
+            f"{_LIMIT_VARIABLE} must be a whole number (got {text!r})"
+        ) from None
+
+
+def check_cells(
+    source: str, shape: Sequence[int], most: int | None = None, *, itemsize: int = 0
+) -> None:
+    """Refuse a table or an array that is larger than the user wants to hold.
+
+    Args:
+        source: The name that the message begins with.
+        shape: Rows, columns and so on.
+        most: The limit; by default :func:`max_cells`.
+        itemsize: Bytes of one cell: a long text counts as several cells.
+    """
+    most = max_cells(most)
+    count = math.prod(shape)
+    if max(count, count * itemsize // BYTES_PER_CELL) > most:
+        sizes = " × ".join(map(str, shape))
+        each = f", {itemsize} bytes each" if itemsize > BYTES_PER_CELL else ""
+        raise InputError(
+            f"{source}: must have at most {most} cells, or --max-cells "
+            f"({_LIMIT_VARIABLE}) must be raised (got {sizes}{each})"
+        )
+
+
+@contextmanager
+def refusing(source: str, wanted: str) -> Iterator[None]:
+    """Turn every failure into one line that says what the file must be.
+
+    Damaged bytes raise dozens of types across zlib, struct, NumPy, torch and the rest,
+    and which of them differs between versions; all mean the same to the user.
+    """
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        reason = f"{type(error).__name__}: {first_line(error)}"
+        raise InputError(f"{source}: must be {wanted} (got {reason})") from error
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an error's message, shortened if it is long."""
+    line = (str(error).splitlines() or [""])[0]
+    if len(line) <= _MAX_REASON_LENGTH:
+        return line
+    return f"{line[:_MAX_REASON_LENGTH]}…"
+
+
+def expanded(path: str | Path) -> Path:
+    """A path with its ~ replaced by the home folder it stands for."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise InputError(
+            f"{path}: must begin with the home of a user that there is"
+        ) from None
+
+
+def read_json(source: str, text: str) -> Any:
+    """The value of a JSON text; NaN, infinity and half characters are refused."""
+    with refusing(source, "JSON"):
+        value = json.loads(text)
+        # A value that cannot be written again would fail later, far from here.
+        json.dumps(value, allow_nan=False, ensure_ascii=False).encode("utf-8")
+        return value
+
+
+def read_yaml(source: str, text: str) -> Any:
+    """The value of a YAML text (JSON is YAML): plain values, no Python objects."""
+    try:
+        loader = yaml.SafeLoader(text)
+        node = loader.get_single_node()
+        if node is None:
+            return None
+        _count_values(node, {})
+        return loader.construct_document(node)
+    except Exception as error:  # bad dates and numbers raise Python's own errors
+        raise InputError(f"{source} is not YAML or JSON: {error}") from None
+
+
+def _count_values(node: yaml.Node, counts: dict[int, int]) -> int:
+    """How many values a node stands for, each alias counted in full."""
+    if id(node) in counts:
+        if not counts[id(node)]:
+            raise InputError("a value must not contain itself")
+        return counts[id(node)]
+    counts[id(node)] = 0  # still being counted
+    total = 1
+    if isinstance(node, yaml.SequenceNode):
+        total += sum(_count_values(part, counts) for part in node.value)
+    elif isinstance(node, yaml.MappingNode):
+        parts = (part for pair in node.value for part in pair)
+        total += sum(_count_values(part, counts) for part in parts)
+    if total > _MAX_YAML_VALUES:
+        raise InputError(
+            f"its aliases must stand for at most {_MAX_YAML_VALUES} values"
+        )
+    counts[id(node)] = total
+    return total
+
+
+def check_pickle(source: str, content: bytes, harmless: re.Pattern[str]) -> None:
+    """Refuse a pickle that names a class or a function that is not ``harmless``.
+
+    Loading a pickle runs what it names, so only one that has passed may be loaded.
+    """
+    for opcode, argument, _ in pickletools.genops(content):
+        if opcode.name in ("GLOBAL", "INST"):
+            name = str(argument).replace(" ", ".")
+        elif opcode.name in ("STACK_GLOBAL", "EXT1", "EXT2", "EXT4"):
+            name = "a name that is put together while loading"
+        else:
+            continue
+        if not harmless.fullmatch(name):
+            raise InputError(
+                f"{source}: must hold plain values (got {name}, which is never loaded: "
+                "it could run code)"
+            )

@@ -1,0 +1,185 @@
+"""Tables as named columns of cells, and what kind of values a column has."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecg_gnn.system.checks import InputError
+
+Column = list[str | None] | NDArray[np.float64]
+"""Texts as the file has them, or numbers where a file has numbers (NaN: missing)."""
+Kind = Literal["numeric", "categorical", "text"]
+KINDS: tuple[Kind, ...] = ("numeric", "categorical", "text")
+NO_VALUES = "no values"
+WORD = re.compile(r"(?u)\b\w+\b")
+
+# As files write "no value"; a name of a node may be NA (Namibia) but not empty.
+_MISSING = frozenset(["", "na", "n/a", "nan", "null", "none"])
+_NO_ID = frozenset(["", "nan"])
+_LONGEST_MISSING = max(map(len, _MISSING))
+
+# Squares of larger numbers no longer fit, and no measurement is as large.
+_LARGEST_NUMBER = 1e30
+# Texts with at least this many words on average are read word by word.
+_MIN_WORDS_OF_TEXT = 3.0
+# More different values than this share of the rows are names, not categories.
+_NAME_SHARE = 0.5
+_FEW_VALUES = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Columns of equal length, and the file they came from."""
+
+    source: str
+    columns: dict[str, Column]
+
+    def __post_init__(self) -> None:
+        for name, column in self.columns.items():
+            if not isinstance(column, np.ndarray):
+                _check_texts(self.source, name, column)
+
+    @property
+    def num_rows(self) -> int:
+        """How many rows there are."""
+        return len(next(iter(self.columns.values()), []))
+
+    def column(self, name: str, purpose: str) -> Column:
+        """A column that must be there."""
+        if name in self.columns:
+            return self.columns[name]
+        names = list(self.columns)
+        more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+        hint = ""
+        if len(names) == 1 and any(mark in names[0] for mark in ";\t|"):
+            hint = "; is another delimiter used?"
+        raise InputError(
+            f"{self.source}: must have the column {name!r} of the {purpose} (got "
+            f"{names[:8]}{more}{hint})"
+        )
+
+    def texts(self, name: str, purpose: str) -> list[str | None]:
+        """A column as texts, None where there is no value."""
+        texts = [as_text(value) for value in self.column(name, purpose)]
+        return [None if is_missing(text) else text for text in texts]
+
+    def names(self, name: str, purpose: str) -> list[str]:
+        """A column of names of nodes: none may be missing."""
+        texts = [as_text(value) for value in self.column(name, purpose)]
+        for row, text in enumerate(texts):
+            if text is None or _is_one_of(_NO_ID, text):
+                raise InputError(
+                    f"{self.source}: {name!r} must have a value in every row (got none "
+                    f"in row {row + 1})"
+                )
+        return [text for text in texts if text is not None]
+
+
+def as_text(value: str | float | None) -> str | None:
+    """A cell as a text without spaces around it; whole numbers without a point."""
+    if value is None or isinstance(value, str):
+        return value and value.strip()
+    if np.isnan(value):
+        return None
+    return str(int(value)) if float(value).is_integer() else repr(float(value))
+
+
+def is_missing(text: str | None) -> bool:
+    """Whether a text stands for no value."""
+    return text is None or _is_one_of(_MISSING, text.strip())
+
+
+def filled_texts(column: Column) -> list[str]:
+    """The texts of a column, the empty one where there is no value."""
+    texts = [as_text(value) for value in column]
+    return ["" if text is None or is_missing(text) else text for text in texts]
+
+
+def present_texts(column: Column) -> list[str]:
+    """The texts of a column, without the missing ones."""
+    return [text for text in filled_texts(column) if text]
+
+
+def guess_kind(column: Column) -> Kind | str:
+    """The kind of a column, or the reason why nothing can be learned from it."""
+    values = present_texts(column)
+    if not values:
+        return NO_VALUES
+    distinct = len(set(values))
+    if parse_numbers(column) is not None:
+        return "numeric" if distinct > 1 or len(values) < len(column) else "constant"
+    if distinct == 1 and len(values) == len(column):
+        return "constant"
+    words = float(np.mean([len(WORD.findall(value)) for value in values]))
+    if words >= _MIN_WORDS_OF_TEXT:
+        return "text"
+    if distinct > max(_FEW_VALUES, _NAME_SHARE * len(values)):
+        return "a different value in nearly every row"
+    return "categorical"
+
+
+def parse_numbers(column: Column) -> NDArray[np.float64] | None:
+    """Numbers with NaN where there is no value; None if some text is no number."""
+    if isinstance(column, np.ndarray):
+        return column.astype(np.float64)
+    cells = ["nan" if is_missing(text) else str(text) for text in column]
+    try:
+        return np.array(cells, dtype=np.float64)
+    except ValueError:
+        return None
+
+
+def numeric_column(table: Table, name: str) -> NDArray[np.float64]:
+    """A column that must be numbers."""
+    values = parse_numbers(table.columns[name])
+    if values is None:
+        row, text = first_non_number(table.columns[name])
+        raise InputError(
+            f"{table.source}: {name!r} must be numbers (got {text!r:.60} in row {row})"
+        )
+    wrong = np.isinf(values) | (np.abs(values) > _LARGEST_NUMBER)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise InputError(
+            f"{table.source}: {name!r} must be numbers up to {_LARGEST_NUMBER:g} (got "
+            f"{values[row]} in row {row + 1})"
+        )
+    return values
+
+
+def first_non_number(column: Column) -> tuple[int, str]:
+    """The first cell that is no number, with its row, counted from one."""
+    for row, text in enumerate(column, 1):
+        if not is_missing(str(text)) and parse_numbers([str(text)]) is None:
+            return row, str(text)
+    raise AssertionError("every cell is a number")
+
+
+def _is_one_of(words: frozenset[str], text: str) -> bool:
+    # Long texts need not be looked at.
+    return len(text) <= _LONGEST_MISSING and text.lower() in words
+
+
+def _check_texts(source: str, name: str, texts: Sequence[str | None]) -> None:
+    """Refuse texts that could not be stored: arrays end at NUL, UTF-8 is whole."""
+    # Each once: a column may repeat a long text that is in memory once.
+    if _can_be_stored("".join({name, *(text or "" for text in texts)})):
+        return
+    rows = [row for row, text in enumerate(texts, 1) if not _can_be_stored(text or "")]
+    where = f"in row {rows[0]}" if rows else "in its name"
+    raise InputError(
+        f"{source}: {name!r} must be texts without NUL and half characters (got such "
+        f"{where})"
+    )
+
+
+def _can_be_stored(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return "\0" not in text

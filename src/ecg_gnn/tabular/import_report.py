@@ -1,0 +1,131 @@
+"""The report of an import: what the graph is like, and warnings of likely mistakes."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ecg_gnn.data import GraphDataset, describe
+from ecg_gnn.evolve import graph_statistics
+from ecg_gnn.tabular.columns import (
+    Table,
+    first_non_number,
+    parse_numbers,
+    present_texts,
+)
+from ecg_gnn.tabular.feature_pipeline import FeaturePipeline
+
+# A column with this share of numbers is meant to be numbers; the rest are likely typos.
+_NEARLY_ALL = 0.95
+# A class needs a node each for training, validation and test.
+_MIN_CLASS_SIZE = 3
+
+
+def describe_import(
+    dataset: GraphDataset,
+    classes: tuple[str, ...],
+    features: FeaturePipeline,
+    nodes: Table,
+    repeats: Mapping[str, int],
+) -> dict[str, Any]:
+    """Sizes, classes, homophily, components, isolated nodes, imbalance, columns."""
+    found = describe(dataset)
+    counts = found["class_counts"]
+    missing = {
+        name: nodes.num_rows - len(present_texts(nodes.columns[name]))
+        for name in features.columns
+    }
+    return {
+        "nodes": found["nodes"],
+        "edges": found["edges"],
+        "directed": found["directed"],
+        **repeats,
+        "isolated_nodes": found["isolated_nodes"],
+        "connected_components": found["connected_components"],
+        "degree": found["degree"],
+        "features": found["features"],
+        "columns": features.kinds(),
+        "missing_values": {name: count for name, count in missing.items() if count},
+        "columns_left_out": dict(features.dropped),
+        "duplicate_feature_rows": found["duplicate_feature_rows"],
+        "classes": dict(zip(classes, counts, strict=True)),
+        "unlabelled_nodes": found["unlabelled_nodes"],
+        "imbalance": max(counts) / min(counts),
+        "metric": found["metric"],
+        "splits": len(found["splits"]),
+        "first_split": found["splits"][0],
+        "homophily": homophily(dataset),
+    }
+
+
+def homophily(dataset: GraphDataset) -> dict[str, float | int | None]:
+    """All measures, over edges whose two ends have a class; null if undefined."""
+    edges, y = dataset.labelled_part(dataset.edge_index)
+    found = graph_statistics(edges, y, directed=dataset.directed)
+    return {k: None if math.isnan(v) else v for k, v in found.items()}
+
+
+def import_warnings(
+    nodes: Table,
+    columns: Sequence[str],
+    classes: Mapping[str, int],
+    label: str,
+) -> list[str]:
+    """Warnings of columns that are nearly numbers, and of rare or similar classes.
+
+    Args:
+        nodes: The table of nodes.
+        columns: Columns whose kind was guessed.
+        classes: How many nodes each class has.
+        label: The column of classes.
+
+    Examples:
+        >>> cells = [str(row) for row in range(39)] + ["forty"]
+        >>> table = Table("nodes.csv", {"age": cells})
+        >>> import_warnings(table, ["age"], {"a": 30, "b": 10}, "kind")[0][:58]
+        "'age' is not read as numbers: 39 of 40 values are, but not"
+    """
+    notes = [_nearly_numbers(nodes, name) for name in columns]
+    notes += [_rare_classes(classes, label), _alike_classes(classes, label)]
+    return [note for note in notes if note is not None]
+
+
+def _nearly_numbers(nodes: Table, name: str) -> str | None:
+    if parse_numbers(nodes.columns[name]) is not None:
+        return None
+    values = present_texts(nodes.columns[name])
+    others = 0
+    for value in values:
+        others += parse_numbers([value]) is None
+        if others > (1 - _NEARLY_ALL) * len(values):
+            return None  # long before the end, where they are words
+    numbers = len(values) - others
+    row, text = first_non_number(nodes.columns[name])
+    return (
+        f"{name!r} is not read as numbers: {numbers} of {len(values)} values are, but "
+        f"not {text!r:.60} in row {row} (mend it, or empty it)"
+    )
+
+
+def _rare_classes(classes: Mapping[str, int], label: str) -> str | None:
+    rare = [name for name, count in classes.items() if count < _MIN_CLASS_SIZE]
+    if not rare:
+        return None
+    names = ", ".join(f"{name!r:.40}" for name in rare[:3])
+    more = f" and {len(rare) - 3} more" if len(rare) > 3 else ""
+    return (
+        f"{len(rare)} of {len(classes)} classes have fewer than {_MIN_CLASS_SIZE} "
+        f"nodes, too few to train, choose and test on ({names}{more}): join them with "
+        f"others, or is {label!r} not the column of classes?"
+    )
+
+
+def _alike_classes(classes: Mapping[str, int], label: str) -> str | None:
+    first: dict[str, str] = {}
+    for name in classes:
+        other = first.setdefault(" ".join(name.split()).casefold(), name)
+        if other != name:
+            return (
+                f"{label!r} has classes that differ in spaces or capitals only, such "
+                f"as {other!r:.60} and {name!r:.60}: are they one?"
+            )
+    return None

@@ -1,0 +1,134 @@
+"""A graph with names for its nodes and classes, its columns, and its import report."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ecg_gnn.data import GraphDataset, load_dataset
+from ecg_gnn.data.graph_folder import (
+    ARRAYS,
+    FORMAT,
+    MANIFEST,
+    VERSION,
+    entry,
+    graph_arrays,
+    is_graph_folder,
+    read_folder_arrays,
+    read_graph_folder,
+    write_arrays,
+)
+from ecg_gnn.reading import expanded
+from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.files import atomic_folder, check_free, write_json, writing
+from ecg_gnn.tabular.feature_pipeline import FeaturePipeline, array_names
+from ecg_gnn.tabular.import_report import homophily
+
+FEATURES = "features.npz"
+_COLUMNS = ("id", "source", "target", "label")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NamedGraph:
+    """A graph with names for its nodes and classes, and the columns it came from.
+
+    Attributes:
+        dataset: The graph in the form that the rest of the package works with.
+        ids: The name of every node.
+        classes: The name of every class.
+        columns: Which columns were the id, the label, source and target.
+        features: Makes features from tables with the same columns; None if the graph
+            came without columns.
+        report: What the import found.
+
+    Examples:
+        >>> from ecg_gnn.tabular import load_named_graph
+        >>> graph = load_named_graph("csbm:nodes=60")
+        >>> graph.dataset.num_nodes, graph.classes
+        (60, ('0', '1'))
+    """
+
+    dataset: GraphDataset
+    ids: tuple[str, ...]
+    classes: tuple[str, ...]
+    columns: Mapping[str, str]
+    features: FeaturePipeline | None
+    report: Mapping[str, Any]
+
+    def save(self, path: Path) -> None:
+        """Write the folder whole or not at all; what is there already stays."""
+        check_free(path)
+        state, arrays = self.features.state() if self.features else (None, {})
+        manifest = {
+            "format": FORMAT,
+            "version": VERSION,
+            "directed": self.dataset.directed,
+            "classes": list(self.classes),
+            "columns": dict(self.columns),
+            "features": state,
+            "report": dict(self.report),
+        }
+        with writing(path), atomic_folder(path) as folder:
+            write_json(folder / MANIFEST, manifest)
+            write_arrays(folder / ARRAYS, graph_arrays(self.dataset, self.ids))
+            write_arrays(folder / FEATURES, arrays)
+
+
+def read_columns(path: Path, manifest: Mapping[str, Any]) -> dict[str, str]:
+    """Which columns were the id, the label, source and target."""
+    columns: dict[str, str] = entry(manifest, "columns", dict, path)
+    are_texts = all(isinstance(name, str) for name in columns.values())
+    if sorted(columns) != sorted(_COLUMNS) or not are_texts:
+        raise InputError(
+            f"{path}: 'columns' must name {list(_COLUMNS)} (got {columns!r:.60})"
+        )
+    return columns
+
+
+def read_features(
+    path: Path, manifest: Mapping[str, Any], num_features: int
+) -> FeaturePipeline | None:
+    """The feature pipeline of a graph's or a model's folder, if it has one."""
+    if manifest.get("features") is None:
+        return None
+    state = entry(manifest, "features", dict, path)
+    arrays = read_folder_arrays(path / FEATURES, array_names(str(path), state))
+    features = FeaturePipeline.from_state(str(path), state, arrays)
+    if len(features.names) != num_features:
+        raise InputError(f"{path}: the feature pipeline does not fit the features")
+    return features
+
+
+def load_named_graph(
+    spec: str | Path, data_root: str | Path | None = None
+) -> NamedGraph:
+    """Load a graph folder, or any other dataset with numbers for names.
+
+    Examples:
+        >>> load_named_graph("csbm:nodes=60").ids[:3]
+        ('0', '1', '2')
+    """
+    path = expanded(spec)
+    if is_graph_folder(path):
+        return _read_folder(path)
+    dataset = load_dataset(str(spec), data_root=data_root)
+    return NamedGraph(
+        dataset=dataset,
+        ids=tuple(map(str, range(dataset.num_nodes))),
+        classes=tuple(map(str, range(dataset.num_classes))),
+        columns={name: name for name in _COLUMNS},
+        features=None,
+        report={"homophily": homophily(dataset)},
+    )
+
+
+def _read_folder(path: Path) -> NamedGraph:
+    folder = read_graph_folder(path)
+    return NamedGraph(
+        dataset=folder.dataset,
+        ids=folder.ids,
+        classes=folder.classes,
+        columns=read_columns(path, folder.manifest),
+        features=read_features(path, folder.manifest, folder.dataset.num_features),
+        report=entry(folder.manifest, "report", dict, path),
+    )

@@ -1,0 +1,157 @@
+"""Every registered reader: what it reads, what it refuses, and where it is named."""
+
+import sys
+
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from ecg_gnn.cli.data import app
+from ecg_gnn.system.checks import InputError, MissingExtraError
+from ecg_gnn.tabular import ImportOptions, import_files, import_graph, read_table
+from ecg_gnn.tabular.file_types import (
+    GRAPH_TYPES,
+    TABLE_TYPES,
+    WRITABLE_SUFFIXES,
+    list_suffixes,
+    write_table,
+)
+from own_graphs import SAVED_RINGS, ring_data, write_stranger
+
+TYPES = (*TABLE_TYPES, *GRAPH_TYPES)
+COLUMNS = {"id": ["a", "b"], "size": ["1", "2.5"], "note": ["x, y", ""]}
+LABEL = ImportOptions(label="label")
+
+
+def read(path):
+    """Read a file of any type, as ``data import`` would."""
+    is_table = path.suffix in {each.suffix for each in TABLE_TYPES}
+    return read_table(path) if is_table else import_graph(path, LABEL)
+
+
+def by_suffix(types):
+    return pytest.mark.parametrize("file_type", types, ids=lambda each: each.suffix)
+
+
+def test_endings_are_distinct():
+    suffixes = [each.suffix for each in TYPES]
+    assert len(set(suffixes)) == len(suffixes)
+    assert all(suffix == suffix.lower() and suffix[0] == "." for suffix in suffixes)
+
+
+@by_suffix(TYPES)
+def test_help_and_messages_name_it(file_type, tmp_path):
+    wide = {"COLUMNS": "300", "NO_COLOR": "1", "TERM": "dumb"}
+    shown = CliRunner().invoke(app, ["import", "--help"], env=wide).output
+    types = TABLE_TYPES if file_type in TABLE_TYPES else GRAPH_TYPES
+    assert list_suffixes(types, names=types is GRAPH_TYPES) in " ".join(shown.split())
+    wrong = import_graph if types is GRAPH_TYPES else lambda path, _: read_table(path)
+    with pytest.raises(InputError, match=rf"must be one of .*'{file_type.suffix}'"):
+        wrong(tmp_path / "x.xls", LABEL)
+
+
+@by_suffix(TYPES)
+def test_absent_files(file_type, tmp_path):
+    with pytest.raises(InputError, match=r"cannot be read \([Nn]o such file"):
+        read(tmp_path / f"none{file_type.suffix}")
+
+
+@by_suffix(TYPES)
+@pytest.mark.parametrize("content", [b"", b"\xff\x00\xfe" * 9], ids=["empty", "bytes"])
+def test_garbage_is_refused_in_one_line(file_type, content, tmp_path):
+    path = tmp_path / f"x{file_type.suffix}"
+    path.write_bytes(content)
+    with pytest.raises(InputError) as caught:
+        read(path)
+    assert "\n" not in str(caught.value)
+    assert str(path) in str(caught.value)
+
+
+@by_suffix([each for each in TYPES if each.package])
+def test_needed_packages(file_type, tmp_path, monkeypatch):
+    path = tmp_path / f"x{file_type.suffix}"
+    write_table(path, COLUMNS)
+    monkeypatch.setitem(sys.modules, file_type.package, None)
+    message = rf"a {file_type.name} file needs .*ecg-gnn\[{file_type.extra}\]"
+    with pytest.raises(MissingExtraError, match=message):
+        read(path)
+    with pytest.raises(MissingExtraError, match=message):
+        write_table(path, COLUMNS)
+
+
+# --- Tables ---------------------------------------------------------------------------
+
+
+@by_suffix(TABLE_TYPES)
+def test_tables_come_back(file_type, tmp_path):
+    path = tmp_path / f"T{file_type.suffix.upper()}"
+    if file_type.suffix in WRITABLE_SUFFIXES:
+        write_table(path, COLUMNS)
+    else:
+        path.write_text('id,size,note\na,1,"x, y"\nb,2.5,\n')
+    assert read_table(path).columns == COLUMNS
+
+
+@by_suffix(TABLE_TYPES)
+def test_a_table_that_is_too_large(file_type, tmp_path):
+    path = tmp_path / f"t{file_type.suffix}"
+    write_table(path.with_suffix(".csv"), COLUMNS)
+    if file_type.suffix == ".parquet":
+        write_table(path, COLUMNS)
+    else:
+        path.with_suffix(".csv").rename(path)
+    with pytest.raises(InputError, match="must have at most 1 cells"):
+        read_table(path, delimiter=",", most=1)
+
+
+def test_parquet_is_the_same_as_csv(tmp_path):
+    write_stranger(tmp_path)
+    for name in ("nodes", "edges"):
+        columns = dict(read_table(tmp_path / f"{name}.csv").columns)
+        if name == "nodes":
+            columns["f1"] = [float(value) for value in columns["f1"]]
+        write_table(tmp_path / f"{name}.parquet", columns)
+    kind = ImportOptions(label="kind")
+    first, second = (
+        import_files(tmp_path / f"nodes.{end}", tmp_path / f"edges.{end}", kind).dataset
+        for end in ("csv", "parquet")
+    )
+    assert torch.equal(second.x, first.x)
+    assert torch.equal(second.edge_index, first.edge_index)
+
+
+def test_a_text_that_parquet_repeats_is_in_memory_once(tmp_path):
+    write_table(tmp_path / "n.parquet", {"id": ["a", "b"], "t": ["x" * 999] * 2})
+    first, second = read_table(tmp_path / "n.parquet").columns["t"]
+    assert first == "x" * 999
+    assert first is second
+
+
+# --- Graphs ---------------------------------------------------------------------------
+
+
+def test_every_graph_type_has_an_example():
+    examples = {name[name.index(".") :] for name in SAVED_RINGS}
+    assert examples == {each.suffix for each in GRAPH_TYPES}
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in SAVED_RINGS if "graphml" not in name]
+)
+def test_saved_graphs(tmp_path, name):
+    SAVED_RINGS[name](tmp_path / name)
+    graph = import_graph(tmp_path / name, LABEL)
+    data = ring_data()
+    assert torch.equal(graph.dataset.x, data.x)
+    assert torch.equal(graph.dataset.y, data.y)
+    assert graph.ids[1] == ("v1" if name == "g.npz" else "1")
+    assert graph.dataset.num_splits == 1
+    assert torch.equal(graph.dataset.val_masks[0], data.val_mask)
+    assert torch.equal(graph.dataset.train_masks[0], data.train_mask & (data.y >= 0))
+
+
+@pytest.mark.parametrize("name", SAVED_RINGS)
+def test_a_graph_that_is_too_large(tmp_path, name):
+    SAVED_RINGS[name](tmp_path / name)
+    with pytest.raises(InputError, match="must have at most 9 cells"):
+        import_graph(tmp_path / name, ImportOptions(label="kind", max_cells=9))
