@@ -5,7 +5,7 @@ from typing import NamedTuple
 from wording import NOTHING, difference, score
 
 from ecg_gnn.study import Selection, Store
-from ecg_gnn.study.paired import PairedTest, corrected
+from ecg_gnn.study.compare import PairedTest, corrected
 from ecg_gnn.study.paper_tables.document import Row
 from ecg_gnn.study.paper_tables.scores import columns_of_test
 from ecg_gnn.study.selection import Candidate, Cell

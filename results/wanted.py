@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ecg_gnn.study import Only, Selection, Store, load_recipe
-from ecg_gnn.study.expand import Plan, expand
+from ecg_gnn.study.grid import Plan, expand
 from ecg_gnn.study.table import model_name, row_name
 from ecg_gnn.config.tags import run_tags
 

@@ -12,7 +12,8 @@ import torch.distributed as dist
 
 from ecg_gnn.config import FitConfig, RunConfig
 from ecg_gnn.scale import processes
-from ecg_gnn.study import joined, run
+from ecg_gnn.study import records as run_records
+from ecg_gnn.study import run
 from ecg_gnn.system.checks import InputError
 from small_runs import small_config
 
@@ -121,7 +122,7 @@ def test_processes_that_differ_are_one_line(monkeypatch):
 
 @pytest.fixture
 def second_of_two(monkeypatch):
-    monkeypatch.setattr(joined, "world", lambda: processes.World(1, 2))
+    monkeypatch.setattr(run_records, "world", lambda: processes.World(1, 2))
 
 
 def config_of(device="cpu", **train):
@@ -142,14 +143,14 @@ def config_of(device="cpu", **train):
 )
 def test_refuses_what_cannot_be_shared(settings, jobs, message):
     with pytest.raises(InputError, match=message):
-        joined.check_joined(config_of(**settings), jobs)
+        run_records.check_joined(config_of(**settings), jobs)
 
 
 @pytest.mark.usefixtures("second_of_two")
 def test_only_the_first_process_writes(tmp_path):
-    folder = joined.run_folder(tmp_path / "out")
+    folder = run_records.run_folder(tmp_path / "out")
     folder.claim("id", {})
     folder.store("name", None)
     assert not (tmp_path / "out").exists()
     assert folder.load("name") is None
-    assert joined.run_folder(None) is None
+    assert run_records.run_folder(None) is None

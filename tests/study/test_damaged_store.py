@@ -94,9 +94,9 @@ def test_a_full_disk_keeps_what_is_there(path):
         many = [dataset_info(f"graph {place}", note="x" * 999) for place in range(99)]
         said = r"s\.sqlite' cannot be written \(database or disk is full\)"
         with pytest.raises(InputError, match=said):
-            writer.register("more", many, [], [])
+            writer.register("more", many, [])
         writer._connection.execute("PRAGMA max_page_count = 100000")
-        writer.register("more", many, [], [])
+        writer.register("more", many, [])
     with Store.open(path) as store:
         assert numbers(store) == before
         assert len(store.datasets()) == 100

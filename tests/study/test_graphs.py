@@ -7,9 +7,10 @@ import torch
 
 from ecg_gnn.config import EvolveConfig
 from ecg_gnn.embed import EmbeddingCache
-from ecg_gnn.pipeline import evolve
 from ecg_gnn.pipeline.workspace import Workspace
+from ecg_gnn.pipeline import evolve
 from ecg_gnn.study import graphs
+from ecg_gnn.pipeline import evolve
 from small_runs import resolved, small_board
 
 WEIGHTED = EvolveConfig(k=3, weights="similarity")

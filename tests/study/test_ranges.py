@@ -2,8 +2,8 @@
 
 import pytest
 
-from ecg_gnn.study.expand import expand, spaces
-from ecg_gnn.study.ranges import Range
+from ecg_gnn.study.grid import expand, recipe_cells
+from ecg_gnn.study.recipe import Range
 from ecg_gnn.system.checks import InputError
 from small_studies import small_recipe
 
@@ -64,4 +64,4 @@ def test_only_a_search_takes_ranges():
     recipe = small_recipe(grid={"train.lr": {"low": 1e-4, "high": 1}})
     with pytest.raises(InputError, match=r"--search tpe .*a range from 0.0001 to 1"):
         expand(recipe)
-    assert {space.tried["train.lr"].high for space in spaces(recipe)} == {1.0}
+    assert {cell.grid["train.lr"].high for cell in recipe_cells(recipe)} == {1.0}

@@ -8,10 +8,11 @@ import torch
 
 from ecg_gnn.config import EvolveConfig
 from ecg_gnn.embed import EmbeddingCache
+from ecg_gnn.pipeline.workspace import Workspace
 from ecg_gnn.evolve import EvolvedGraph, join_rows, share_rows
 from ecg_gnn.pipeline import evolve
-from ecg_gnn.pipeline.workspace import Workspace
 from ecg_gnn.study import graphs, run, run_study
+from ecg_gnn.pipeline import evolve
 from ecg_gnn.study.statistics import RECALL, mean
 from ecg_gnn.study.store import Store
 from ecg_gnn.study.table import report_markdown, statistics_table

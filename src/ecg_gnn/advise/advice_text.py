@@ -4,8 +4,7 @@ from ecg_gnn.advise.next_steps import GraphSource, longer_budget, next_steps
 from ecg_gnn.advise.question import PLAIN, Contender
 from ecg_gnn.advise.time_budget import format_budget
 from ecg_gnn.advise.verdict import WORTH, Advice, Kind
-from ecg_gnn.study.compare import compare
-from ecg_gnn.study.paired import PairedTest
+from ecg_gnn.study.compare import PairedTest, compare
 from ecg_gnn.study.paper_tables.document import minus
 from ecg_gnn.study.statistics import Statistics
 from ecg_gnn.study.table import Table, format_difference, markdown

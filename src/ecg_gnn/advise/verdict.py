@@ -12,8 +12,7 @@ from typing import Any, Literal
 
 from ecg_gnn.advise.question import PLAIN, Contender, Plan, Question
 from ecg_gnn.advise.time_budget import Speed
-from ecg_gnn.study.compare import Summary, summarize
-from ecg_gnn.study.paired import PairedTest, corrected, paired_test
+from ecg_gnn.study.compare import PairedTest, Summary, corrected, paired_test, summarize
 from ecg_gnn.study.records import Record
 from ecg_gnn.study.statistics import Statistics, mean
 from ecg_gnn.study.table import METRIC_NAMES

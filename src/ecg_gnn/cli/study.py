@@ -1,4 +1,4 @@
-"""``ecg-gnn study``: many configurations over many splits, and what came of them."""
+"""``ecg-gnn study``: many configurations over many splits, and their results."""
 
 import textwrap
 from collections.abc import Sequence
@@ -11,13 +11,12 @@ import typer
 from ecg_gnn.cli import options as opt
 from ecg_gnn.cli import study_options as opt_study
 from ecg_gnn.cli.show import print_json, print_table
-from ecg_gnn.cli.study_export import export
 from ecg_gnn.cli.study_figure import figure
 from ecg_gnn.cli.study_report import report
 from ecg_gnn.cli.study_run import run
 from ecg_gnn.cli.study_table import table
 from ecg_gnn.study.recipe_file import load_recipe, shipped_recipes
-from ecg_gnn.study.store import Progress, Store, merge_stores
+from ecg_gnn.study.store import Progress, Store, merge_stores, write_records
 from ecg_gnn.study.table import Table, configuration_name, model_name, row_name
 
 app = typer.Typer(
@@ -28,7 +27,6 @@ app.command("run")(run)
 app.command("table")(table)
 app.command("figure")(figure)
 app.command("report")(report)
-app.command("export")(export)
 
 _STATES = ("done", "failed", "running", "missing")
 
@@ -90,19 +88,20 @@ def _status_table(rows: Sequence[Progress]) -> Table:
 @app.command()
 def merge(
     sources: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="Stores to bring together.")
+        list[Path], typer.Argument(metavar="FILE...", help="Stores to merge.")
     ],
     store: opt_study.StoreFile,
     curves: Annotated[
         bool,
-        typer.Option("--curves/--no-curves", help="Take training curves along."),
+        typer.Option("--curves/--no-curves", help="Keep training curves."),
     ] = True,
     as_json: opt.AsJson = False,
 ) -> None:
-    """Bring stores that were filled on different machines into one.
+    """Merge stores that were filled on different machines into one.
 
-    What several have finished stays as it was in the first; the result is one file
-    that can be copied while nobody writes to it. Texts of study export are taken, too.
+    Of units that several stores have, the first result is kept. The merged store is
+    one file that can be copied while nobody writes to it. Texts of study export can be
+    merged, too.
     """
     found = merge_stores(sources, store, curves=curves)
     if as_json:
@@ -115,6 +114,26 @@ def merge(
         f"{store}: {found.records} records ({found.added} new{again}), "
         f"{found.failures} failures"
     )
+
+
+@app.command()
+def export(
+    store: opt_study.StoreFile,
+    out: Annotated[Path, typer.Option(help="The text to write: a .jsonl file.")],
+    curve_points: Annotated[
+        int,
+        typer.Option(help="Steps to keep of every training curve; 0 keeps no curves."),
+    ] = 25,
+) -> None:
+    """Write a store as lines of text: small, and readable in a diff.
+
+    Scores, times, statistics and provenance are exact; training curves are thinned and
+    rounded. Commands that read a store also read the text, and study merge turns it
+    back into a database. The same records always give the same text.
+    """
+    with Store.open(store) as opened:
+        written = write_records(opened, out, curve_points=curve_points)
+    print(f"Wrote {out}: {written} units")
 
 
 @app.command()

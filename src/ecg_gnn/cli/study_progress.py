@@ -1,4 +1,4 @@
-"""How a study goes, line by line: what ended, how fast, how long still."""
+"""A study's progress as lines: what ended, how fast, how long it will still take."""
 
 import time
 from collections.abc import Callable
@@ -6,20 +6,20 @@ from collections.abc import Callable
 from ecg_gnn.cli.show import ProgressDisplay
 from ecg_gnn.config.dotted import Settings
 from ecg_gnn.study.execute import Ended
-from ecg_gnn.study.outcomes import Failed
+from ecg_gnn.study.store import Failed
 from ecg_gnn.study.table import configuration_name, model_name
 from ecg_gnn.study.work import Counts, TrialEnded
 
 
 class StudyLines:
-    """Turns what a study reports into lines of a display."""
+    """Shows what a study reports, line by line."""
 
     def __init__(self, display: ProgressDisplay) -> None:
         self.display = display
         self.started = time.monotonic()
 
     def found(self, counts: Counts) -> None:
-        """What is there before anything runs."""
+        """How many units there are before anything runs."""
         self.started = time.monotonic()
         text = f"{counts.total} units: {counts.done} done"
         text += f", {counts.failed} failed" if counts.failed else ""
@@ -47,10 +47,10 @@ class StudyLines:
         seed = f" seed {ended.group.config.seed}" if ended.group.config.seed else ""
         self.display.say(
             f"[{ended.total - ended.left}/{ended.total}] {name} split {ended.split}"
-            f"{seed}: {_told(ended)} · {self._pace(ended)}"
+            f"{seed}: {_result_text(ended)} · {self._pace(ended)}"
         )
         if ended.trial is not None:
-            self.display.say(f"{name}: {_trial(ended.trial)}")
+            self.display.say(f"{name}: {_trial_text(ended.trial)}")
 
     def _pace(self, ended: Ended) -> str:
         seconds = max(time.monotonic() - self.started, 1e-9)
@@ -59,7 +59,7 @@ class StudyLines:
         return f"{rate:.1f} a minute, {left} left"
 
 
-def _told(ended: Ended) -> str:
+def _result_text(ended: Ended) -> str:
     outcome = ended.outcome
     if isinstance(outcome, Failed):
         return f"failed ({outcome.kind}): {outcome.error.splitlines()[-1]}"
@@ -71,7 +71,7 @@ def _told(ended: Ended) -> str:
     return f"test {test:.2f} at step {step} ({outcome.seconds:.1f} s)"
 
 
-def _trial(trial: TrialEnded) -> str:
+def _trial_text(trial: TrialEnded) -> str:
     """What came of one point of a search."""
     val = "" if trial.val is None else f", validation {100 * trial.val:.2f}"
     best = "" if trial.best is None else f" (best {100 * trial.best:.2f})"

@@ -1,4 +1,4 @@
-"""``ecg-gnn study run``: a recipe's grid, or a search in it, here or on a cluster."""
+"""``ecg-gnn study run``: train a recipe's grid, or search it, here or on a cluster."""
 
 import sys
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from ecg_gnn.cli.show import ProgressDisplay, print_json
 from ecg_gnn.cli.study_progress import StudyLines, settings_text
 from ecg_gnn.study.execute import Listeners, StudyReport, run_study
 from ecg_gnn.study.executors import Executor, LocalExecutor, RayExecutor
-from ecg_gnn.study.expand import Only
+from ecg_gnn.study.grid import Only
 from ecg_gnn.study.recipe import Recipe
 from ecg_gnn.study.recipe_file import load_recipe, shipped_recipes
 from ecg_gnn.study.search import Search
@@ -51,8 +51,8 @@ def run(
     datasets: Annotated[
         list[str] | None,
         typer.Option(
-            help="Only these datasets of the recipe, downloaded if need be; without "
-            "it those that are not here are skipped. Repeat it, or write a,b."
+            help="Only these datasets of the recipe, downloaded if needed; without "
+            "it, datasets that are not here are skipped. Repeat it, or write a,b."
         ),
     ] = None,
     models: Annotated[
@@ -62,14 +62,14 @@ def run(
         list[str] | None,
         typer.Option(
             help="Only these variants: baseline, an embedding, a control. Repeat it, "
-            "or write a,b; where the recipe has a variant a,b of two graphs, that one."
+            "or write a,b (one variant if the recipe has a variant a,b of two graphs)."
         ),
     ] = None,
     splits: Annotated[
         str | None, typer.Option(help="Such as 0-9 or 0,3,5, instead of the recipe's.")
     ] = None,
     jobs: Annotated[
-        int, typer.Option(help="Trainings at a time, each in its own process.")
+        int, typer.Option(help="Parallel trainings, each in its own process.")
     ] = 1,
     engine: Engine = "local",
     address: Annotated[
@@ -79,26 +79,24 @@ def run(
     sampler: Sampler = None,
     trials: Annotated[
         int | None,
-        typer.Option(help="Points to try in each search, those of earlier calls too."),
+        typer.Option(help="Points to try in each search, including earlier calls."),
     ] = None,
     prune: Annotated[
         bool,
         typer.Option(
             "--prune",
-            help="In a search, train split by split and give up what is worse than "
-            "the best trial on the same splits (a paired test: from four splits on).",
+            help="In a search, train split by split and stop trials that are worse "
+            "than the best on the same splits (a paired test, from four splits on).",
         ),
     ] = False,
     at_once: Annotated[
         int,
         typer.Option(
-            help="Trials of one search under way at a time; more than one make use of "
-            "a cluster, but what is proposed then depends on who is first."
+            help="Parallel trials of one search; more than one keep a cluster busy, "
+            "but then proposals depend on which trial ends first."
         ),
     ] = 1,
-    search_seed: Annotated[
-        int, typer.Option(help="Determines what a search proposes.")
-    ] = 0,
+    search_seed: Annotated[int, typer.Option(help="Random seed of a search.")] = 0,
     device: opt.Device = None,
     data_root: opt.DataRoot = None,
     settings: Annotated[
@@ -110,16 +108,16 @@ def run(
         ),
     ] = None,
     retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Run again what failed.")
+        bool, typer.Option("--retry-failed", help="Repeat units that failed.")
     ] = False,
     as_json: opt.AsJson = False,
 ) -> None:
-    """Run whatever of a recipe is not in the store yet.
+    """Run the parts of a recipe that are not in the store yet.
 
-    Finished trainings are never lost or repeated, whatever kills this command; the
-    same command goes on. Several of them may fill one store at once, and stores filled
-    on different machines can be merged. Failures are kept with their errors and do not
-    stop the rest.
+    If interrupted, rerun the command to resume: finished trainings are never lost or
+    repeated. Several commands may fill one store at once, and stores from different
+    machines can be merged. A failed training is kept with its error and does not stop
+    the rest.
     """
     asked = load_recipe(recipe).with_settings(opt.parse_options(settings) or {})
     only = Only(
@@ -129,7 +127,7 @@ def run(
         splits=opt.parse_splits(splits),
     )
     search = _search(sampler, trials, prune, at_once, search_seed)
-    # Ray prints its troubles on stdout, which is for results.
+    # Ray prints warnings on stdout, which is for results.
     with ProgressDisplay() as display, redirect_stdout(sys.stderr):
         lines = StudyLines(display)
         report = run_study(
@@ -189,7 +187,7 @@ def _search(
 
 
 def _names(values: Sequence[str] | None) -> list[str] | None:
-    """Names given one by one or with commas; a generator has commas of its own."""
+    """Names given one by one or with commas; a generator may contain commas."""
     found: list[str] = []
     for value in values or ():
         found += [value] if ":" in value or "/" in value else value.split(",")
@@ -197,7 +195,7 @@ def _names(values: Sequence[str] | None) -> list[str] | None:
 
 
 def _variants(values: Sequence[str] | None, recipe: Recipe) -> list[str] | None:
-    """Names as above, except that commas also join evolved graphs in one variant."""
+    """Like :func:`_names`, but a variant of two graphs also contains a comma."""
     known = {name for part in recipe.parts for name in part.variants}
     found: list[str] = []
     for value in values or ():

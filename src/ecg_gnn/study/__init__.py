@@ -1,9 +1,26 @@
-"""Many trainings: variants over splits, records, comparison, tables and figures."""
+"""Many trainings: a recipe's grid or a search, run into one store, then compared.
+
+The nouns, in the order in which a study uses them:
+
+- A *variant* is what is trained: the baseline, ECG with some embedding, or a control.
+- A *recipe* lists datasets, models, variants and a grid of settings to try.
+- A *cell* is one dataset, model and variant of a recipe.
+- A *configuration* is a cell with all settings fixed: one point of its grid.
+- A *unit* is one training: a configuration on one split from one seed.
+- A *group* is units of one configuration and seed; they train together.
+- A *trial* is one point of a search: the units of one configuration.
+- An *outcome* is how a unit ended: a *result* (its numbers) or a failure.
+- A *record* is what is kept of a finished unit: which one it was, and its result.
+
+The modules, in the same order: variants, recipe, grid, groups, units, outcomes, run
+(some variants, without a store), work and search (what to do next), executors (where to
+do it), store, execute (all of this together), selection and compare (what came of it).
+"""
 
 from ecg_gnn.study.compare import Comparison, Summary, compare, summarize
 from ecg_gnn.study.execute import StudyReport, run_study
 from ecg_gnn.study.executors import RayExecutor
-from ecg_gnn.study.expand import Only
+from ecg_gnn.study.grid import Only
 from ecg_gnn.study.recipe import Override, Part, Recipe
 from ecg_gnn.study.recipe_file import load_recipe, shipped_recipes
 from ecg_gnn.study.records import Record, RunFolder

@@ -1,36 +1,28 @@
-"""Running a study: what is missing is claimed, trained and kept, piece by piece."""
+"""Running a study: what is missing is claimed, trained and stored, group by group."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from ecg_gnn.embed import EmbeddingCache
-from ecg_gnn.study.bind import Graphs, Group, OnSkipped, bind_all, load_graphs
-from ecg_gnn.study.executors import Executor, Job, LocalExecutor
-from ecg_gnn.study.expand import Only, spaces
-from ecg_gnn.study.outcomes import Checkpoints, Failed, FailingRunner, Outcome
+from ecg_gnn.study.executors import Executor, LocalExecutor
+from ecg_gnn.study.grid import Only, recipe_cells
+from ecg_gnn.study.groups import Group, OnSkipped, bind_all, describe, load_graphs
+from ecg_gnn.study.outcomes import Checkpoints, FailingRunner, Outcome
 from ecg_gnn.study.recipe import Recipe
 from ecg_gnn.study.recipe_file import load_recipe
-from ecg_gnn.study.search import Search, SearchWork, search_cells
-from ecg_gnn.study.store import StoreWriter
+from ecg_gnn.study.search import Search, SearchWork, search_spaces
+from ecg_gnn.study.store import Failed, StoreWriter
 from ecg_gnn.study.units import OnProgress
-from ecg_gnn.study.work import (
-    CellSummary,
-    Counts,
-    GridWork,
-    Piece,
-    TrialEnded,
-    Work,
-)
+from ecg_gnn.study.work import CellSummary, Counts, GridWork, TrialEnded, Work
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ended:
-    """One unit that ended, and how far the study is."""
+    """How one unit ended, and how far the study is."""
 
     group: Group
     split: int
@@ -47,7 +39,7 @@ class Ended:
 
 @dataclass(frozen=True, kw_only=True)
 class StudyReport:
-    """What a call of :func:`run_study` did and what it left."""
+    """What a call of :func:`run_study` did and what is left."""
 
     recipe: str
     counts: Counts
@@ -61,13 +53,13 @@ class StudyReport:
 
 @dataclass(frozen=True, kw_only=True)
 class Listeners:
-    """Who is told how a study goes; everybody may be deaf."""
+    """Callbacks for a study's progress; each is optional."""
 
     progress: OnProgress | None = None
     ended: Callable[[Ended], None] | None = None
     skipped: OnSkipped | None = None
     found: Callable[[Counts], None] | None = None
-    """Told once, before anything runs"""
+    """Called once, before anything runs"""
 
 
 def run_study(
@@ -85,47 +77,49 @@ def run_study(
     command: str | None = None,
     listeners: Listeners | None = None,
 ) -> StudyReport:
-    """Run whatever of a recipe is not in the store yet.
+    """Run the parts of a recipe that are not in the store yet.
 
-    Killed at any moment it loses the units in flight and nothing else; started again,
-    or several times at once on one store, every unit is done once.
+    If killed at any moment, only the units in flight are lost. Run it again to resume,
+    or several times at once to fill one store together: every unit is trained once.
 
     Args:
         recipe: A shipped recipe's name, a YAML file, or a recipe made in Python.
         store: The SQLite file to fill; made if there is none.
-        only: What of the recipe is wanted. Datasets named here are fetched or refused
-            if they are absent; of the others, absent ones are skipped.
+        only: Which parts of the recipe to run. Datasets named here are downloaded or
+            refused if they are absent; other absent ones are skipped.
         search: How to look for good settings, instead of trying the whole grid.
         data_root: Folder with the official files.
         device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
-        jobs: Trainings at a time, each in a process of its own.
-        executor: Where units run, if not in so many processes of this machine.
-        cache: Where embeddings and graphs are kept; by default as long as this runs.
-        retry_failed: Whether to run again what failed.
+        jobs: Parallel trainings, each in a process of its own.
+        executor: Where units run; by default in ``jobs`` processes of this machine.
+        cache: Where embeddings and graphs are kept; by default only during this call.
+        retry_failed: Whether to repeat what failed.
         command: What the user typed, for the records.
-        listeners: Who is told.
+        listeners: Callbacks for progress.
     """
     listeners, only = listeners or Listeners(), only or Only()
     recipe = load_recipe(recipe)
-    found = spaces(recipe, only)
-    plans = [plan for space in found for plan in space.plans()] if not search else []
+    cells = recipe_cells(recipe, only)
+    plans = [] if search else [plan for cell in cells for plan in cell.plans()]
     with executor or LocalExecutor(jobs) as where, TemporaryDirectory() as temporary:
         device = where.pick_device(device)
-        graphs = load_graphs(
-            [space.dataset for space in found],
+        loaded, skipped = load_graphs(
+            [cell.dataset for cell in cells],
             data_root,
             fetch=only.datasets is not None,
             on_skipped=listeners.skipped,
         )
-        begin: Callable[[StoreWriter], Work]  # what does not fit is refused before
-        if search:
-            cells = search_cells(found, graphs, device)
-            begin = partial(SearchWork, cells, search, recipe.name, retry_failed)
-        else:
-            groups = bind_all(plans, graphs, device)
-            begin = partial(_registered, recipe.name, graphs, groups, retry_failed)
+        # Invalid settings are refused here, before there is a store.
+        groups = bind_all(plans, loaded, device)
+        spaces = search_spaces(cells, loaded, device) if search else []
         with StoreWriter.open(store) as writer:
-            work = begin(writer)
+            work: Work
+            retry = {"retry_failed": retry_failed}
+            if search:
+                work = SearchWork(writer, spaces, search, recipe.name, **retry)
+            else:
+                infos = [describe(dataset) for dataset in loaded.values()]
+                work = GridWork(writer, recipe.name, infos, groups, **retry)
             driver = _Driver(
                 writer=writer,
                 work=work,
@@ -142,31 +136,14 @@ def run_study(
                 recipe=search.recipe_name(recipe.name) if search else recipe.name,
                 counts=work.counts(),
                 ran=ran,
-                skipped=graphs.skipped,
+                skipped=skipped,
                 searched=work.summaries(),
             )
 
 
-def _registered(
-    recipe: str,
-    graphs: Graphs,
-    groups: Sequence[Group],
-    retry_failed: bool,
-    writer: StoreWriter,
-) -> GridWork:
-    """A whole grid, known to the store."""
-    writer.register(
-        recipe,
-        graphs.described(),
-        [group.configuration for group in groups],
-        [unit for group in groups for unit in group.new_units()],
-    )
-    return GridWork(writer, groups, retry_failed=retry_failed)
-
-
 @dataclass(frozen=True, kw_only=True)
 class _Driver:
-    """Brings work to an executor, and what comes of it into the store."""
+    """Gives work to an executor, and writes the outcomes into the store."""
 
     writer: StoreWriter
     work: Work
@@ -176,32 +153,31 @@ class _Driver:
     listeners: Listeners
 
     def run(self) -> int:
-        """Go on until nothing is left that this process could do."""
+        """Run until nothing is left that this process could do."""
         ran = 0
         try:
-            while self._has_begun():
-                for job, split, outcome in self.executor.ended():
+            while self._start_groups():
+                for group, split, outcome in self.executor.ended():
                     ran += 1
-                    self._keep(job, split, outcome, ran)
+                    self._keep(group, split, outcome, ran)
         finally:
             self.writer.release()
-            with suppress(OSError):  # it is not there, or others still use it
-                _checkpoint_folder(self.writer.path).rmdir()
+            with suppress(OSError):  # it is not there, or other processes still use it
+                self._checkpoint_folder.rmdir()
         return ran
 
-    def _has_begun(self) -> bool:
+    def _start_groups(self) -> bool:
         """Start as much as there is room for; whether anything is under way then."""
-        while self.executor.has_room() and (piece := self.work.next()) is not None:
-            self.executor.start(Job(piece=piece, runner=self._runner(piece)))
+        while self.executor.has_room() and (group := self.work.next()) is not None:
+            self.executor.start(group, self._runner(group))
         return self.executor.is_busy()
 
-    def _keep(self, job: Job, split: int, outcome: Outcome, ran: int) -> None:
-        """Bring one unit into the store, and say so."""
-        group = job.piece.group
-        outcome, trial = self.work.ended(job.piece, split, outcome)
+    def _keep(self, group: Group, split: int, outcome: Outcome, ran: int) -> None:
+        """Write one unit into the store, and report it."""
+        outcome, trial = self.work.ended(group, split, outcome)
         unit = group.units[split]
         if isinstance(outcome, Failed):
-            made_with = job.runner.made_with
+            made_with = self._made_with(group)
             self.writer.fail(unit, outcome.kind, outcome.error, made_with)
         else:
             self.writer.finish(unit, outcome)
@@ -218,20 +194,23 @@ class _Driver:
                 )
             )
 
-    def _runner(self, piece: Piece) -> FailingRunner:
-        group = piece.group
-        precision = group.config.train.precision
+    def _runner(self, group: Group) -> FailingRunner:
         name = f"{group.configuration.id}-{group.config.seed}"
         return FailingRunner(
             dataset=group.dataset,
             config=group.config,
             run_id=group.configuration.id,
-            made_with={**self.made_with, "precision": precision, **piece.made_with},
-            folder=Checkpoints(_checkpoint_folder(self.writer.path), name),
+            made_with=self._made_with(group),
+            folder=Checkpoints(self._checkpoint_folder, prefix=name),
             cache=self.cache,
             on_progress=self.listeners.progress,
         )
 
+    def _made_with(self, group: Group) -> dict[str, Any]:
+        precision = group.config.train.precision
+        return {**self.made_with, "precision": precision, **group.made_with}
 
-def _checkpoint_folder(store: Path) -> Path:
-    return store.with_name(f"{store.name}.checkpoints")
+    @property
+    def _checkpoint_folder(self) -> Path:
+        store = self.writer.path
+        return store.with_name(f"{store.name}.checkpoints")

@@ -1,38 +1,31 @@
-"""A unit ends as a result or as a failure; neither stops a study."""
+"""Running units of a study: each ends with a result or a failure; neither stops it."""
 
 import time
 import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 
-from ecg_gnn.pipeline import evolve
+from ecg_gnn.config.identity import Purpose
 from ecg_gnn.study.records import Record, RunFolder
 from ecg_gnn.study.statistics import of_evolved
-from ecg_gnn.study.store import Curves, Result
+from ecg_gnn.study.store import Curves, Failed, Result
+from ecg_gnn.study.store.rows import names_of
 from ecg_gnn.study.units import Unit, UnitRunner, run_units
 from ecg_gnn.study.workers import LostWorkerError, WorkerPool
 from ecg_gnn.system.checks import InputError
 
-_KEPT_LINES = 20
-
-
-@dataclass(frozen=True)
-class Failed:
-    """Why a unit has no result."""
-
-    kind: str
-    error: str
-
-
+_TRACEBACK_LINES = 20
 Outcome = Result | Failed
+"""How a unit ended."""
 
 
 @dataclass(frozen=True)
 class Checkpoints(RunFolder):
-    """Where unfinished trainings keep their state; the store has all the rest."""
+    """Where unfinished trainings keep their state; everything else is in the store."""
 
     prefix: str = ""
 
@@ -41,7 +34,7 @@ class Checkpoints(RunFolder):
         return None
 
     def store(self, name: str, record: Record) -> None:
-        """Nothing: the store is told by the process that owns it."""
+        """Nothing: the process that owns the store writes the record."""
 
     def checkpoint(self, name: str) -> Path:
         """Where an unfinished training keeps its state."""
@@ -50,10 +43,10 @@ class Checkpoints(RunFolder):
 
 @dataclass(frozen=True, kw_only=True)
 class FailingRunner(UnitRunner):
-    """A runner whose errors are answers: those of other processes come back, too."""
+    """Returns the failure of a unit, also from other processes, instead of raising."""
 
     def together(self, units: Sequence[Unit]) -> list[Record]:
-        """Train units; one that fails by itself is answered by its failure."""
+        """Train units; for a unit that fails alone, return its failure."""
         try:
             return super().together(units)
         except Exception as error:
@@ -69,18 +62,27 @@ def failure_of(error: Exception) -> Failed:
     ran_out = isinstance(
         error, MemoryError | torch.OutOfMemoryError
     ) or "can't allocate memory" in str(error)
-    lines = "".join(traceback.format_exception(error)).splitlines()[-_KEPT_LINES:]
+    lines = "".join(traceback.format_exception(error)).splitlines()[-_TRACEBACK_LINES:]
     return Failed("out_of_memory" if ran_out else "error", "\n".join(lines))
 
 
-def train_units(
+def run_group(
+    task: Purpose, runner: FailingRunner, units: Sequence[Unit], pool: WorkerPool
+) -> Iterator[tuple[Unit, Outcome]]:
+    """Train or measure units of one group; every one of them ends."""
+    if task == "train":
+        return _train(runner, units, pool)
+    return ((unit, _measured(runner, unit)) for unit in units)
+
+
+def _train(
     runner: FailingRunner, units: Sequence[Unit], pool: WorkerPool
 ) -> Iterator[tuple[Unit, Outcome]]:
-    """Train units together, as many at a time as the runner can; all of them end.
+    """Train as many units at a time as the runner can.
 
-    Where a common training fails as a whole (its memory, say, was enough for each but
-    not for all), what is left is tried one by one, and so is what was under way when a
-    process was killed: only a unit that is killed alone has failed.
+    If a common training fails as a whole (memory may be enough for each unit but not
+    for all), or a process is killed, the rest is tried one by one: only a unit that
+    fails alone has failed.
     """
     left = list(units)
     try:
@@ -105,34 +107,22 @@ def _train_alone(runner: FailingRunner, unit: Unit, pool: WorkerPool) -> Outcome
         return failure_of(error)
 
 
-def measure_units(
-    runner: UnitRunner, units: Sequence[Unit]
-) -> Iterator[tuple[Unit, Outcome]]:
-    """Evolve graphs and measure them; nothing is trained but embeddings."""
-    for unit in units:
-        try:
-            outcome: Outcome = _measure(runner, unit)
-        except Exception as error:
-            outcome = failure_of(error)
-        yield unit, outcome
-
-
-def _measure(runner: UnitRunner, unit: Unit) -> Result:
+def _measured(runner: UnitRunner, unit: Unit) -> Outcome:
+    """Evolve the graphs of a unit and measure them; only embeddings are trained."""
     variant, index = unit
     started = time.perf_counter()
-    split, workspace = runner.dataset.split(index), runner.workspace(variant.name)
-    graphs = [
-        evolve(part, runner.dataset, split, runner.config, workspace)
-        for part in variant.embeddings
-    ]
-    found = [of_evolved(graph, runner.dataset) for graph in graphs]
+    try:
+        graphs = runner.graphs(variant, index, runner.workspace(variant.name))
+        statistics = [of_evolved(graph, runner.dataset) for graph in graphs]
+    except Exception as error:
+        return failure_of(error)
     return Result(
         val=None,
         test=None,
         best_step=None,
         seconds=time.perf_counter() - started,
         peak_memory_mb=None,
-        evolved_statistics=found,
+        evolved_statistics=statistics,
         provenance={**runner.made_with, "threads": torch.get_num_threads()},
     )
 
@@ -140,13 +130,7 @@ def _measure(runner: UnitRunner, unit: Unit) -> Result:
 def _outcome(record: Record) -> Outcome:
     if isinstance(record, Failed):
         return record
-    return Result(
-        val=record.val,
-        test=record.test,
-        best_step=record.best_step,
-        seconds=record.seconds,
-        peak_memory_mb=record.peak_memory_mb,
-        evolved_statistics=record.evolved_statistics,
-        provenance=record.provenance,
-        curves=Curves.of(record.losses, record.val_scores, record.test_scores),
-    )
+    curves = Curves.of(record.losses, record.val_scores, record.test_scores)
+    names = [name for name in names_of(Result) if name != "curves"]
+    values: dict[str, Any] = {name: getattr(record, name) for name in names}
+    return Result(**values, curves=curves)

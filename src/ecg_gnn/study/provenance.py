@@ -1,8 +1,9 @@
-"""What a result was made with: versions, machine, commit."""
+"""What a result was made with: versions, machine, commit, and the trial of a search."""
 
 import os
 import platform
 import subprocess
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -50,7 +51,7 @@ def _commit() -> str | None:
     if named := os.environ.get("ECG_COMMIT"):
         return named
     if not _git("ls-files", Path(__file__).name):
-        return None  # installed inside somebody else's repository, or no git at all
+        return None  # installed inside another repository, or git is missing
     return _git("describe", "--always", "--dirty", "--abbrev=12")
 
 
@@ -61,3 +62,32 @@ def _git(*arguments: str) -> str | None:
     except (OSError, subprocess.TimeoutExpired):
         return None
     return found.stdout.strip() or None
+
+
+# --- The trial of a search ------------------------------------------------------------
+
+_SEARCH = "search"
+
+
+def with_trial(sampler: str, number: int) -> dict[str, Any]:
+    """What records of a trial say; the first trial is number 1."""
+    return {_SEARCH: {"sampler": sampler, "trial": number}}
+
+
+def with_pruning(
+    provenance: Mapping[str, Any], after: int, out_of: int
+) -> dict[str, Any]:
+    """The provenance of the last record before a trial was pruned."""
+    pruned = {"pruned": {"after": after, "of": out_of}}
+    return {**provenance, _SEARCH: {**provenance[_SEARCH], **pruned}}
+
+
+def is_pruned(provenance: Mapping[str, Any], finished: int) -> bool:
+    """Whether a search pruned a configuration that has not been finished since.
+
+    Args:
+        provenance: Of one of its records.
+        finished: How many records it has.
+    """
+    pruned = provenance.get(_SEARCH, {}).get("pruned")
+    return pruned is not None and finished < int(pruned["of"])

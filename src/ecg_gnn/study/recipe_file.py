@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from ecg_gnn.reading import expanded, read_yaml
-from ecg_gnn.study.ranges import Range
 from ecg_gnn.study.recipe import (
     Grid,
     Override,
     Part,
+    Range,
     Recipe,
     check_mapping,
     check_settings,
@@ -29,7 +29,7 @@ def shipped_recipes() -> list[str]:
 
 
 def load_recipe(source: str | Path | Recipe) -> Recipe:
-    """A shipped recipe by its name, or one's own from a YAML file."""
+    """A shipped recipe by its name, or the user's own from a YAML file."""
     if isinstance(source, Recipe):
         return source
     text = str(source)
@@ -54,7 +54,7 @@ def _parse(content: str, name: str, source: str) -> Recipe:
 def recipe_from_dict(values: Any, name: str) -> Recipe:
     """Read plain values as YAML gives them; unknown keys are refused.
 
-    What stands at the top holds for every part that does not say otherwise.
+    Keys at the top are defaults for every part.
     """
     allowed = ["description", "task", "parts", "overrides", *_PART_KEYS]
     check_mapping(f"recipe {name}", values, allowed)
@@ -70,7 +70,7 @@ def recipe_from_dict(values: Any, name: str) -> Recipe:
 
 
 def _merge(top: Mapping[str, Any], part: Any) -> dict[str, Any]:
-    """A part over what the top says; settings and grids are joined by their names."""
+    """A part over the defaults; settings and grids are merged name by name."""
     check_mapping("parts", part, _PART_KEYS)
     merged = {**top, **part}
     for key in ("settings", "grid"):

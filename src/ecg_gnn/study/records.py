@@ -1,4 +1,4 @@
-"""Records of single trainings, and the folder of one run."""
+"""The records of one run, and the folder they are kept in."""
 
 import dataclasses
 import json
@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ecg_gnn.config import RunConfig
+from ecg_gnn.scale import world
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.files import write_json
 
@@ -32,20 +34,19 @@ class Record:
     test_scores: list[float | None]
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
-    @property
-    def key(self) -> tuple[str, str | None]:
-        """Which row of the results this belongs to."""
-        return self.variant, self.embedding
-
 
 @dataclass(frozen=True)
 class RunFolder:
     """The output folder of one run; a finished training is never lost or redone."""
 
     path: Path
+    writable: bool = True
+    """Not in joined processes: only the first of them writes"""
 
     def claim(self, run_id: str, config: Mapping[str, Any], **extra: Any) -> None:
-        """Make the folder this run's, or refuse if it holds another one."""
+        """Mark the folder as this run's; refuse one that holds another run."""
+        if not self.writable:
+            return
         if self.path.exists() and not self.path.is_dir():
             raise InputError(
                 f"'out' must be a folder (got the file {str(self.path)!r})"
@@ -90,7 +91,8 @@ class RunFolder:
 
     def store(self, name: str, record: Record) -> None:
         """Keep a finished training."""
-        write_json(self.path / f"records/{name}.json", dataclasses.asdict(record))
+        if self.writable:
+            write_json(self.path / f"records/{name}.json", dataclasses.asdict(record))
 
     def checkpoint(self, name: str) -> Path:
         """Where an unfinished training keeps its state."""
@@ -109,6 +111,34 @@ class RunFolder:
         return values
 
 
+def run_folder(path: str | Path | None) -> RunFolder | None:
+    """The output folder, if there is one, as this process may use it."""
+    return None if path is None else RunFolder(Path(path), writable=world().is_first)
+
+
+def check_joined(config: RunConfig, jobs: int) -> None:
+    """Refuse what several processes cannot share.
+
+    Raises:
+        InputError: For full-batch steps, several jobs, or one GPU for all.
+    """
+    size = world().size
+    if size == 1:
+        return
+    if not config.train.batch_size:
+        raise InputError(
+            f"'batch_size' must be at least 1 in {size} processes: a full-batch step "
+            f"cannot be shared (got {config.train.batch_size})"
+        )
+    if jobs > 1:
+        raise InputError(f"'jobs' must be 1 in {size} processes (got {jobs})")
+    if ":" in config.device:
+        raise InputError(
+            f"'device' must be one of ['auto', 'cpu', 'cuda'] in {size} processes, "
+            f"each of which has a GPU of its own (got {config.device!r})"
+        )
+
+
 def _is_foreign(path: Path) -> bool:
-    """Whether this is anything but what a killed first write leaves behind."""
+    """Whether this is not just what a killed first write left behind."""
     return not path.name.startswith(".run.json.")

@@ -1,7 +1,6 @@
 """One run: baseline, ECG and the identity control, trained on the same splits."""
 
 import dataclasses
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,18 +11,16 @@ from ecg_gnn.config import RunConfig, known
 from ecg_gnn.config.variants import BASELINE, Variant, identity_control
 from ecg_gnn.data import GraphDataset, load_dataset
 from ecg_gnn.embed import Embedder, EmbeddingCache
-from ecg_gnn.evolve import graph_statistics
 from ecg_gnn.pipeline.choose_variants import choose_variants
 from ecg_gnn.pipeline.preflight import check_embeddings
 from ecg_gnn.pipeline.resolve import resolve
 from ecg_gnn.scale import wait_for_all, world
 from ecg_gnn.study.compare import Comparison, Summary, compare, summarize
-from ecg_gnn.study.joined import check_joined, run_folder
 from ecg_gnn.study.provenance import provenance
-from ecg_gnn.study.records import Record
-from ecg_gnn.study.statistics import Statistics, mean, plain
+from ecg_gnn.study.records import Record, check_joined, run_folder
+from ecg_gnn.study.statistics import Statistics, mean, of_input
 from ecg_gnn.study.units import OnProgress, UnitRunner, run_units
-from ecg_gnn.system.checks import InputError, check_in_range
+from ecg_gnn.system.checks import check_in_range
 from ecg_gnn.system.files import write_json
 
 OnRecord = Callable[[Record, int, int], None]
@@ -88,16 +85,16 @@ def run(
         config: Settings; what is not given comes from the preset.
         data_root: Folder with the official files.
         dataset: Used instead of loading ``config.dataset``.
-        out: Output folder; an interrupted run in it goes on. None writes nothing.
+        out: Output folder; an interrupted run in it is resumed. None writes nothing.
         out_root: Where a folder named after this run is made, if ``out`` is not given.
         cache: Where embeddings are kept; by default only as long as the run lasts.
         embedders: Embedders of one's own: ``{"own:degree": DegreeEmbedder()}`` beside
             ``own:degree`` among the config's embeddings.
-        jobs: Trainings at a time, each in a process of its own.
+        jobs: Parallel trainings, each in a process of its own.
         loader_workers: Processes that prepare the batches of a training by batches.
-        on_progress: ``(variant and split, work) -> callback(done, all, score)``.
-        on_record: Told of every finished training: ``(record, done, in all)``.
-        on_reused: Told how many were in the folder already: ``(count, in all)``.
+        on_progress: ``(variant and split, work) -> callback(done, total, score)``.
+        on_record: Called after every training with ``(record, done, total)``.
+        on_reused: Called with how many were in the folder already: ``(count, total)``.
 
     Examples:
         >>> from ecg_gnn import FitConfig, RunConfig
@@ -126,7 +123,7 @@ def run(
             dataset_sha256=dataset.sha256,
             provenance=made_with,
         )
-    wait_for_all()  # nobody looks into a folder that is not claimed yet
+    wait_for_all()  # no process may read a folder that is not claimed yet
     with TemporaryDirectory(prefix="ecg-gnn-") as temporary:
         runner = UnitRunner(
             dataset=dataset,
@@ -183,9 +180,6 @@ def _gather(
 def _report(runner: UnitRunner, records: dict[Variant, list[Record]]) -> Report:
     dataset = runner.dataset
     summaries = {variant: summarize(found) for variant, found in records.items()}
-    statistics = graph_statistics(
-        *dataset.labelled_part(dataset.edge_index), directed=dataset.directed
-    )
     return Report(
         dataset=dataset.name,
         metric=dataset.metric,
@@ -193,7 +187,7 @@ def _report(runner: UnitRunner, records: dict[Variant, list[Record]]) -> Report:
         config=runner.config,
         results=list(summaries.values()),
         comparisons=_compare_all(summaries),
-        graph=plain(statistics),
+        graph=of_input(dataset),
         evolved=_evolved_statistics(records),
         records=[record for found in records.values() for record in found],
         folder=None if runner.folder is None else runner.folder.path,
@@ -220,12 +214,3 @@ def _evolved_statistics(records: dict[Variant, list[Record]]) -> dict[str, Stati
             gathered[part] = [record.evolved_statistics[position] for record in found]
     gathered.pop("identity", None)  # self-loops alone say nothing
     return {part: mean(rows) for part, rows in gathered.items()}
-
-
-def load_results(folder: str | Path) -> dict[str, Any]:
-    """What a finished run wrote."""
-    path = Path(folder) / "results.json"
-    if not path.is_file():
-        raise InputError(f"{str(folder)!r} holds no results.json of a finished run")
-    values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return values

@@ -1,8 +1,8 @@
 """From records to cells: the configuration chosen on validation, and its rivals.
 
-A cell is one dataset, model and variant. Its configurations are the points of a grid;
-the one with the best mean *validation* score stands for the cell, and test scores are
-read of that one only. Every kind of variant is chosen alike, controls included.
+A cell is one dataset, model and variant. Of its configurations (the points of a grid)
+the one with the best mean *validation* score represents the cell, and only its test
+scores are used. All variants are chosen in this way, including controls.
 
     with Store.open("study.sqlite") as store:
         selection = Selection.of(store)
@@ -17,14 +17,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ecg_gnn.config import EMBEDDINGS
+from ecg_gnn.config import EMBEDDINGS, known
 from ecg_gnn.config.tags import LABELS, Tags, tagged, tags_read_by
 from ecg_gnn.config.variants import identity_control
 from ecg_gnn.nn import SPECIALISED
-from ecg_gnn.study.paired import PairedTest, paired_test
+from ecg_gnn.study.compare import PairedTest, paired_test
+from ecg_gnn.study.provenance import is_pruned
 from ecg_gnn.study.store import Configuration, DatasetInfo, Store, UnitRecord
+from ecg_gnn.study.store.rows import names_of
 from ecg_gnn.study.table import model_name, row_name
-from ecg_gnn.study.trials import was_given_up
 
 _ORDER = ("baseline", "ecg", "identity", "random", "oracle")
 _MODEL_ORDER = (
@@ -35,7 +36,7 @@ _MODEL_ORDER = (
 
 @dataclass(frozen=True, kw_only=True)
 class CellKey:
-    """What a cell is about."""
+    """Which cell it is."""
 
     dataset: str
     dataset_sha256: str
@@ -52,20 +53,12 @@ class CellKey:
     @classmethod
     def of(cls, configuration: Configuration) -> "CellKey":
         """The cell that a configuration belongs to."""
-        return cls(
-            dataset=configuration.dataset,
-            dataset_sha256=configuration.dataset_sha256,
-            random_splits=configuration.random_splits,
-            backbone=configuration.backbone,
-            model=configuration.model,
-            variant=configuration.variant,
-            embedding=configuration.embedding,
-            tags=configuration.tags,
-        )
+        names = names_of(cls)
+        return cls(**{name: getattr(configuration, name) for name in names})
 
     @property
     def model_label(self) -> str:
-        """The model as tables call it; with labels as input it is another one."""
+        """The model's name in tables; with labels as input it is another model."""
         return tagged(model_name(self.backbone, self.model), self._model_tags)
 
     @property
@@ -73,11 +66,11 @@ class CellKey:
         return (LABELS,) if LABELS in self.tags else ()
 
     def model_key(self) -> "CellKey":
-        """What all variants share that are compared with each other."""
+        """The key that all variants of one model share."""
         return replace(self, variant="", embedding=None, tags=self._model_tags)
 
     def of_variant(self, variant: str, embedding: str | None) -> "CellKey":
-        """Another variant of the same model, with the options that it can have."""
+        """Another variant of the same model, with those of its options that apply."""
         tags = tags_read_by(embedding, self.tags)
         return replace(self, variant=variant, embedding=embedding, tags=tags)
 
@@ -96,21 +89,19 @@ class Candidate:
 
     @property
     def val_mean(self) -> float:
-        """What candidates are chosen by."""
-        return statistics.fmean(_known(record.result.val) for record in self.records)
+        """The mean validation score, by which candidates are chosen."""
+        return statistics.fmean(known(record.result.val) for record in self.records)
 
     @property
     def tests(self) -> dict[tuple[int, int], float]:
         """Test score of every split and seed."""
-        return {record.pair: _known(record.result.test) for record in self.records}
+        return {record.pair: known(record.result.test) for record in self.records}
 
     @property
-    def given_up(self) -> bool:
-        """Whether a search pruned it: it has other splits than its rivals."""
-        return any(
-            was_given_up(record.result.provenance, len(self.records))
-            for record in self.records
-        )
+    def pruned(self) -> bool:
+        """Whether a search pruned it: it has fewer splits than its rivals."""
+        made_with = (record.result.provenance for record in self.records)
+        return any(is_pruned(each, len(self.records)) for each in made_with)
 
     @property
     def test_mean(self) -> float:
@@ -141,7 +132,7 @@ class Candidate:
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """One dataset, model and variant: what was chosen, and from what."""
+    """One dataset, model and variant: which configuration was chosen from which."""
 
     key: CellKey
     chosen: Candidate
@@ -152,7 +143,7 @@ class Cell:
 
     @property
     def label(self) -> str:
-        """The variant as tables and figures call it."""
+        """The variant's name in tables and figures."""
         return row_name(self.key.variant, self.key.embedding, self.key.tags)
 
 
@@ -163,7 +154,7 @@ class Selection:
     cells: tuple[Cell, ...]
     datasets: tuple[DatasetInfo, ...]
     left_out: int = 0
-    """Records of an older numerics, which newer ones must not be compared with"""
+    """How many records have older numerics; they cannot be compared with newer ones"""
 
     @classmethod
     def of(cls, store: Store, *, recipe: str | None = None) -> "Selection":
@@ -227,8 +218,8 @@ class Selection:
 def best_ecg(cells: Iterable[Cell]) -> Cell | None:
     """Of the ECG cells of one dataset and model, the best on validation.
 
-    Embeddings are chosen like every other hyper-parameter; only cells with the most
-    finished units take part. Controls never do, nor does what sees test labels.
+    Embeddings are chosen like every other hyper-parameter, from the cells with the most
+    finished units, but never a control or a variant that sees test labels.
     """
     rivals = [cell for cell in cells if cell.key.variant == "ecg"]
     most = max((len(cell.chosen.records) for cell in rivals), default=0)
@@ -250,14 +241,14 @@ def _cells(records: Sequence[UnitRecord]) -> list[Cell]:
     cells = [
         _choose(key, candidates)
         for key, candidates in groups.items()
-        if not all(candidate.given_up for candidate in candidates)
+        if not all(candidate.pruned for candidate in candidates)
     ]
     return sorted(cells, key=lambda cell: _place(cell.key, datasets))
 
 
 def _choose(key: CellKey, candidates: Sequence[Candidate]) -> Cell:
     """The best mean validation score among those with the most finished units."""
-    kept = [candidate for candidate in candidates if not candidate.given_up]
+    kept = [candidate for candidate in candidates if not candidate.pruned]
     most = max(len(candidate.records) for candidate in kept)
     whole = [c for c in kept if len(c.records) == most]
     ranked = sorted(whole, key=lambda candidate: -candidate.val_mean)
@@ -265,7 +256,7 @@ def _choose(key: CellKey, candidates: Sequence[Candidate]) -> Cell:
         key=key,
         chosen=ranked[0],
         candidates=tuple(ranked),
-        incomplete=tuple(c for c in candidates if c.given_up or len(c.records) < most),
+        incomplete=tuple(c for c in candidates if c.pruned or len(c.records) < most),
     )
 
 
@@ -281,8 +272,3 @@ def _place(key: CellKey, datasets: Sequence[str]) -> tuple[Any, ...]:
         EMBEDDINGS.index(key.embedding) if key.embedding in EMBEDDINGS else 99,
         (len(key.tags), key.tags),
     )
-
-
-def _known(score: float | None) -> float:
-    assert score is not None, "a training without a score"
-    return score

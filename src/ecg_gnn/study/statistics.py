@@ -15,9 +15,9 @@ STATISTICS = {
     "adjusted_homophily": "h_adj",
     "label_informativeness": "LI",
 }
-"""What is measured of a graph, and how tables call it."""
+"""What is measured of a graph, and its name in tables."""
 RECALL = "knn_recall"
-"""Beside these, of an approximate evolved graph only: the share of true neighbours."""
+"""Only for approximate evolved graphs: the share of true neighbours that was found."""
 
 
 def plain(statistics: Mapping[str, float | int]) -> Statistics:
@@ -25,6 +25,12 @@ def plain(statistics: Mapping[str, float | int]) -> Statistics:
     return {
         key: None if math.isnan(value) else value for key, value in statistics.items()
     }
+
+
+def of_input(dataset: GraphDataset) -> Statistics:
+    """Everything that is measured of a dataset's own graph."""
+    labelled = dataset.labelled_part(dataset.edge_index)
+    return plain(graph_statistics(*labelled, directed=dataset.directed))
 
 
 def of_evolved(graph: EvolvedGraph, dataset: GraphDataset) -> Statistics:

@@ -1,11 +1,11 @@
-"""The tables of one run, from what it found."""
+"""The tables of one run, and the names of models and variants in all tables."""
 
 from collections.abc import Mapping
-from typing import Protocol
 
 from ecg_gnn.config import RunConfig
 from ecg_gnn.config.tags import Tags, explain, run_tags, tagged
 from ecg_gnn.study.compare import Comparison, Summary
+from ecg_gnn.study.records import Record
 from ecg_gnn.study.run import Report
 from ecg_gnn.study.statistics import RECALL, Statistics
 from ecg_gnn.study.statistics import STATISTICS as STATISTICS
@@ -16,20 +16,8 @@ Table = tuple[list[str], list[list[str]]]
 METRIC_NAMES = {"accuracy": "accuracy", "roc_auc": "ROC AUC"}
 
 
-class Named(Protocol):
-    """What stands for one variant of a run."""
-
-    @property
-    def variant(self) -> str:
-        """``baseline``, ``ecg`` or a control."""
-
-    @property
-    def embedding(self) -> str | None:
-        """The evolved graphs as the user writes them."""
-
-
 def row_name(variant: str, embedding: str | None, tags: Tags = ()) -> str:
-    """How a variant is called in tables and figures."""
+    """The name of a variant in tables and figures."""
     name = variant
     if variant == "ecg":
         name = f"ECG ({embedding})"
@@ -40,24 +28,24 @@ def row_name(variant: str, embedding: str | None, tags: Tags = ()) -> str:
     return tagged(name, tags)
 
 
-def run_name(config: RunConfig, row: Named) -> str:
-    """How a variant of a run is called, options past the paper included."""
+def run_name(config: RunConfig, row: Record | Summary | Comparison) -> str:
+    """The name of a run's variant, including options past the paper."""
     return row_name(row.variant, row.embedding, run_tags(config, row.embedding))
 
 
 def configuration_name(at: Configuration) -> str:
-    """How the variant of a stored configuration is called."""
+    """The name of a stored configuration's variant."""
     return row_name(at.variant, at.embedding, at.tags)
 
 
 def graph_name(config: RunConfig, embedding: str) -> str:
-    """How one of a run's evolved graphs is called."""
+    """The name of one of a run's evolved graphs."""
     name = tagged(embedding, run_tags(config, embedding, "statistics"))
     return f"G_ECG ({name})"
 
 
 def model_name(backbone: str, model: str) -> str:
-    """How a model is called: the benchmark's backbone goes without saying."""
+    """The name of a model; the benchmark's backbone is not mentioned."""
     return model if backbone == "benchmark" else f"{backbone} {model}"
 
 
@@ -83,7 +71,7 @@ def statistics_table(report: Report) -> Table:
 
 
 def graph_table(graphs: Mapping[str, Statistics]) -> Table:
-    """Statistics of graphs by name; the recall, too, where one is approximate."""
+    """Statistics of graphs by name, with the recall if one is approximate."""
     recall = {RECALL: "kNN recall"} if any(RECALL in g for g in graphs.values()) else {}
     header = ["graph", *STATISTICS.values(), *recall.values()]
     rows = [
@@ -101,7 +89,7 @@ def graph_table(graphs: Mapping[str, Statistics]) -> Table:
 
 
 def format_statistic(key: str, value: float | int | None) -> str:
-    """A statistic as people read it."""
+    """A statistic as text."""
     if value is None:
         return "undefined"
     return f"{value:,.0f}" if key == "num_edges" else f"{value:.3f}"
@@ -116,7 +104,7 @@ def markdown(table: Table) -> str:
 
 
 def report_markdown(report: Report) -> str:
-    """Both tables with what must be said beside them."""
+    """Both tables with the notes that belong to them."""
     config = report.config
     splits = len(config.splits or ())
     lines = [
@@ -134,7 +122,7 @@ def report_markdown(report: Report) -> str:
 
 
 def run_notes(report: Report) -> list[str]:
-    """What must be said beside a run's tables."""
+    """The notes that belong to a run's tables."""
     rows = [run_tags(report.config, row.embedding) for row in report.results]
     notes = explain(tag for tags in rows for tag in tags)
     notes += [

@@ -1,4 +1,4 @@
-"""Single trainings (a variant on a split), one after another or several at a time."""
+"""Training units (a variant on a split), one after another or in parallel."""
 
 import gc
 import math
@@ -9,7 +9,6 @@ from itertools import groupby, islice
 from typing import Any, TypeVar
 
 import torch
-from torch import Tensor
 
 from ecg_gnn.config import RunConfig, known
 from ecg_gnn.config.variants import Variant
@@ -25,19 +24,20 @@ from ecg_gnn.pipeline import (
 from ecg_gnn.pipeline.workspace import Workspace
 from ecg_gnn.scale import sampler_name, world
 from ecg_gnn.study.records import Record, RunFolder
-from ecg_gnn.study.statistics import Statistics, of_evolved
+from ecg_gnn.study.statistics import of_evolved
 from ecg_gnn.study.workers import WorkerPool
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.train import Progress, TrainResult
 
 OnProgress = Callable[[str, str], Progress | None]
 Unit = tuple[Variant, int]
-Thing = TypeVar("Thing")
+"""One training: a variant on a split."""
+_Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True, kw_only=True)
 class UnitRunner:
-    """Trains what is not in the folder yet; it can be sent to another process."""
+    """Trains units with one configuration; it can be sent to another process."""
 
     dataset: GraphDataset
     config: RunConfig
@@ -73,37 +73,45 @@ class UnitRunner:
         for part in variant.embeddings if len(splits) > 1 else ():
             chosen = [self.dataset.split(index) for index in splits]
             embed_together(part, self.dataset, chosen, self.config, workspace)
-        jobs = [
-            self._job(variant, index, name, workspace)
+        trainings = [
+            self._training(variant, index, name, workspace)
             for index, name in zip(splits, names, strict=True)
         ]
-        trained = classify(self.dataset, jobs, self.config, workspace)
+        trained = classify(self.dataset, trainings, self.config, workspace)
         peak = torch.cuda.max_memory_reserved(self.config.device) if on_gpu else None
         records = [
-            self._record(variant, index, job, result, peak, len(units))
-            for index, job, (_, result) in zip(splits, jobs, trained, strict=True)
+            self._record(variant, index, training, result, peak, len(units))
+            for index, training, (_, result) in zip(
+                splits, trainings, trained, strict=True
+            )
         ]
         if self.folder is not None:
             for name, record in zip(names, records, strict=True):
                 self.folder.store(name, record)
         return records
 
-    def _job(
-        self, variant: Variant, index: int, name: str, workspace: Workspace
-    ) -> Classification:
+    def graphs(
+        self, variant: Variant, index: int, workspace: Workspace
+    ) -> list[EvolvedGraph]:
+        """The evolved graphs of a unit."""
         split = self.dataset.split(index)
-        evolved = [
+        return [
             evolve(part, self.dataset, split, self.config, workspace)
             for part in variant.embeddings
         ]
+
+    def _training(
+        self, variant: Variant, index: int, name: str, workspace: Workspace
+    ) -> Classification:
+        evolved = self.graphs(variant, index, workspace)
         checkpoint = self.folder.checkpoint(name) if self.folder is not None else None
-        return Classification(split, evolved, checkpoint)
+        return Classification(self.dataset.split(index), evolved, checkpoint)
 
     def _record(
         self,
         variant: Variant,
         index: int,
-        job: Classification,
+        training: Classification,
         result: TrainResult,
         peak: int | None,
         together: int,
@@ -126,7 +134,10 @@ class UnitRunner:
             test=_checked_score(result.test),
             seconds=result.seconds,
             peak_memory_mb=None if peak is None else peak / 2**20,
-            evolved_statistics=[self._statistics(graph) for graph in job.evolved],
+            evolved_statistics=[
+                of_evolved(EvolvedGraph.of(graph), self.dataset)
+                for graph in training.evolved
+            ],
             losses=_finite(result.losses),
             val_scores=_finite(result.val_scores),
             test_scores=_finite(known(result.test_scores)),
@@ -134,7 +145,7 @@ class UnitRunner:
         )
 
     def workspace(self, title: str) -> Workspace:
-        """What the pipeline is given, its progress shown under a title."""
+        """What the pipeline needs, its progress shown under a title."""
         own = Workspace(
             cache=self.cache,
             embedders=self.embedders,
@@ -144,12 +155,9 @@ class UnitRunner:
             return own
         return replace(own, progress=lambda work: on_progress(title, work))
 
-    def _statistics(self, graph: Tensor | EvolvedGraph) -> Statistics:
-        return of_evolved(EvolvedGraph.of(graph), self.dataset)
-
 
 def _finite(values: Sequence[float]) -> list[float | None]:
-    """JSON has neither NaN nor infinity: steps after a divergence have null."""
+    """JSON has no NaN or infinity: steps after a divergence are null."""
     return [value if math.isfinite(value) else None for value in values]
 
 
@@ -162,22 +170,22 @@ def _checked_score(score: float | None) -> float:
     return score
 
 
-def _run_group(
-    runner: UnitRunner, group: Sequence[Unit]
+def _train_together(
+    runner: UnitRunner, units: Sequence[Unit]
 ) -> Iterator[tuple[Unit, Record]]:
-    """All at once; one by one if that fails, so that only culprits are lost."""
+    """All at once; one by one if that fails, so that only the failing ones are lost."""
     try:
-        yield from zip(group, runner.together(group), strict=True)
+        yield from zip(units, runner.together(units), strict=True)
         return
     except (InputError, torch.OutOfMemoryError):
-        if len(group) == 1:
+        if len(units) == 1:
             raise
-    # Not inside the block above: there the error would keep the group's memory alive.
+    # Not inside the block above: there the error would keep the units' memory alive.
     gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
     failed: InputError | torch.OutOfMemoryError | None = None
-    for unit in group:
+    for unit in units:
         try:
             yield unit, runner(unit)
         except (InputError, torch.OutOfMemoryError) as error:
@@ -187,25 +195,19 @@ def _run_group(
 
 
 def most_together(config: RunConfig) -> int:
-    """Splits to train at once: a GPU is far from full with one, a CPU is full.
+    """How many splits to train at once: one keeps a CPU busy, but not a GPU.
 
-    Batches are as large as their user wants them to be.
+    The size of mini-batches is the user's choice, so they train alone.
     """
     alone = config.train.batch_size or not config.device.startswith("cuda")
     return 1 if alone else 10
 
 
-def _groups(units: Sequence[Unit], most: int) -> Iterator[list[Unit]]:
-    """Units of one variant, at most so many at a time, in their order."""
-    for _, same in groupby(units, key=lambda unit: unit[0]):
-        yield from (list(group) for group in batched(same, most))
-
-
-def batched(things: Iterable[Thing], most: int) -> Iterator[tuple[Thing, ...]]:
-    """Groups of at most ``most``, in order (``itertools`` has it from 3.12 on)."""
-    rest = iter(things)
-    while group := tuple(islice(rest, most)):
-        yield group
+def batched(items: Iterable[_Item], most: int) -> Iterator[tuple[_Item, ...]]:
+    """Tuples of at most ``most`` items, in order (in ``itertools`` from 3.12 on)."""
+    rest = iter(items)
+    while batch := tuple(islice(rest, most)):
+        yield batch
 
 
 def run_units(
@@ -216,14 +218,13 @@ def run_units(
 ) -> Iterator[tuple[Unit, Record]]:
     """Train units and yield each one's record as it is finished.
 
-    With several jobs each is a process of its own with a share of this one's threads
-    (a sum may round differently with another number of them, so records say it); a
-    killed run loses no finished unit either way. A pool that is given is used and
-    left running for the next call.
+    Each of several jobs is a process with its share of the threads (their number may
+    change how sums are rounded, so records say it). A given pool is left running.
     """
     if jobs == 1:
-        for group in _groups(units, most_together(runner.config)):
-            yield from _run_group(runner, group)
+        for _, same in groupby(units, key=lambda unit: unit[0]):
+            for batch in batched(same, most_together(runner.config)):
+                yield from _train_together(runner, batch)
         return
     _embed_shared(runner, units)
     with WorkerPool(jobs) if pool is None else nullcontext(pool) as workers:
@@ -234,9 +235,7 @@ def _embed_shared(runner: UnitRunner, units: Sequence[Unit]) -> None:
     """Train BGRL once before the processes start, or each would train its own."""
     for variant, index in units:
         if {"bgrl", "mlp+bgrl"}.intersection(variant.embeddings):
-            split, workspace = (
-                runner.dataset.split(index),
-                runner.workspace("all splits"),
-            )
+            split = runner.dataset.split(index)
+            workspace = runner.workspace("all splits")
             evolve("bgrl", runner.dataset, split, runner.config, workspace)
             return

@@ -1,36 +1,26 @@
-"""What a study has to do, piece by piece: claimed in the store before it is handed out.
+"""What a study has to do: groups of units, claimed in the store one by one.
 
 A grid knows all of its units from the beginning; a search (see
 :mod:`ecg_gnn.study.search`) finds them as it goes.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from ecg_gnn.config.dotted import Settings
-from ecg_gnn.study.bind import Group
+from ecg_gnn.study.groups import Group
 from ecg_gnn.study.outcomes import Outcome
-from ecg_gnn.study.store import StoreWriter
-
-
-@dataclass(frozen=True, kw_only=True)
-class Piece:
-    """Splits of one group that this process has claimed."""
-
-    group: Group
-    splits: tuple[int, ...]
-    made_with: Mapping[str, Any] = field(default_factory=dict)
-    """What their records say beside versions and machine"""
+from ecg_gnn.study.store import DatasetInfo, StoreWriter
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrialEnded:
-    """One point of a search that needs no more training."""
+    """One trial of a search that needs no more training."""
 
     number: int
     trials: int
-    """How many are asked for"""
+    """How many were asked for"""
     point: Settings
     ended: str
     """``done``, ``pruned`` or ``failed``"""
@@ -67,7 +57,7 @@ class Counts:
     done: int
     failed: int
     running: int
-    """Other processes are busy with them"""
+    """In other processes"""
 
     @classmethod
     def of(cls, states: Sequence[str]) -> "Counts":
@@ -76,81 +66,91 @@ class Counts:
         return cls(total=len(states), **counted)
 
 
-class Work(Protocol):
-    """Hands out claimed pieces, and is told how each of their units ended."""
+class Work(ABC):
+    """Hands out groups of claimed units, and is told how each unit ended."""
 
+    @abstractmethod
     def counts(self) -> Counts:
         """How far everything is."""
 
+    @abstractmethod
+    def next(self) -> Group | None:
+        """The next claimed units; None if there are none, or none before others end."""
+
+    def ended(
+        self, group: Group, split: int, outcome: Outcome
+    ) -> tuple[Outcome, TrialEnded | None]:
+        """What the store is to keep of a unit, and the trial that ended with it."""
+        return outcome, None
+
     def total(self) -> int:
-        """All units, as far as one can know."""
+        """All units, as far as they are known."""
+        return self.counts().total
 
     def left(self) -> int:
         """Units that this process may still have to do."""
-
-    def next(self) -> Piece | None:
-        """The next piece; None if there is none, or none before another one ends."""
-
-    def ended(
-        self, piece: Piece, split: int, outcome: Outcome
-    ) -> tuple[Outcome, TrialEnded | None]:
-        """What the store is to keep of a unit, and the trial that ended with it."""
+        counts = self.counts()
+        return counts.total - counts.done - counts.failed - counts.running
 
     def summaries(self) -> list[CellSummary]:
         """How far each search is; none for a grid."""
+        return []
 
 
-class GridWork:
-    """All units of all groups, in order; what others are doing is theirs.
+class GridWork(Work):
+    """All units of all groups, in order, except those of other processes.
 
     Args:
-        writer: The store.
-        groups: What is to be done; all of it is registered.
-        retry_failed: Whether to do again what failed.
+        writer: The store, in which all units are registered.
+        recipe: The recipe's name.
+        datasets: The graphs that are used.
+        groups: What is to be done.
+        retry_failed: Whether to repeat what failed.
     """
 
     def __init__(
-        self, writer: StoreWriter, groups: Sequence[Group], *, retry_failed: bool
+        self,
+        writer: StoreWriter,
+        recipe: str,
+        datasets: Sequence[DatasetInfo],
+        groups: Sequence[Group],
+        *,
+        retry_failed: bool,
     ) -> None:
-        self._writer, self._groups, self._retry = writer, groups, retry_failed
+        self._writer, self._retry = writer, retry_failed
         self._rest = iter(groups)
-        states = writer.states(self._units())
+        units = [unit for group in groups for unit in group.stored_units()]
+        writer.register(recipe, datasets, units)
+        self._units = [unit.id for unit in units]
         wanted = {"missing", "failed"} if retry_failed else {"missing"}
+        states = writer.states(self._units)
         self._left = {unit for unit, state in states.items() if state in wanted}
-
-    def _units(self) -> list[str]:
-        return [unit for group in self._groups for unit in group.units.values()]
 
     def counts(self) -> Counts:
         """How far all units of the grid are."""
-        return Counts.of(list(self._writer.states(self._units()).values()))
+        return Counts.of(list(self._writer.states(self._units).values()))
 
     def total(self) -> int:
         """All units of the grid."""
-        return len(self._units())
+        return len(self._units)
 
     def left(self) -> int:
         """Units that this process may still have to do."""
         return len(self._left)
 
-    def next(self) -> Piece | None:
-        """The claimed splits of the next group that has any."""
+    def next(self) -> Group | None:
+        """The claimed units of the next group that has any."""
         for group in self._rest:
             wanted = [unit for unit in group.units.values() if unit in self._left]
             claimed = self._writer.claim(wanted, retry_failed=self._retry)
             self._left.difference_update(set(wanted) - set(claimed))
-            splits = [split for split, unit in group.units.items() if unit in claimed]
-            if splits:
-                return Piece(group=group, splits=tuple(splits))
+            if claimed:
+                return group.only(claimed)
         return None
 
     def ended(
-        self, piece: Piece, split: int, outcome: Outcome
+        self, group: Group, split: int, outcome: Outcome
     ) -> tuple[Outcome, TrialEnded | None]:
-        """One unit less; it is kept as it is."""
-        self._left.discard(piece.group.units[split])
+        """One unit less to do; its outcome is kept as it is."""
+        self._left.discard(group.units[split])
         return outcome, None
-
-    def summaries(self) -> list[CellSummary]:
-        """None: nothing is searched for."""
-        return []

@@ -1,4 +1,4 @@
-"""Processes that train for another one, and end with it."""
+"""Worker processes for training; they end with the process that started them."""
 
 import os
 import signal
@@ -10,14 +10,13 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import active_children
 from multiprocessing.process import BaseProcess
-from types import TracebackType
 from typing import Self, TypeVar
 
 import torch
 
-_LOOK_SECONDS = 1.0
+_CHECK_SECONDS = 1.0
 _Task = TypeVar("_Task")
-_Done = TypeVar("_Done")
+_Answer = TypeVar("_Answer")
 
 
 class LostWorkerError(MemoryError):
@@ -25,43 +24,38 @@ class LostWorkerError(MemoryError):
 
 
 class WorkerPool:
-    """Several processes that are started once and work until the pool is left.
+    """Processes that are started when first needed and stay until the pool is left.
 
     Args:
-        jobs: How many; each has its share of this process's threads.
+        jobs: How many; each gets its share of this process's threads.
     """
 
     def __init__(self, jobs: int) -> None:
         self.jobs = jobs
         self._executor: ProcessPoolExecutor | None = None
-        self._others: set[BaseProcess] = set()
+        self._not_ours: set[BaseProcess] = set()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._executor is not None:
             self._executor.shutdown()
 
     def each(
-        self, work: Callable[[_Task], _Done], tasks: Sequence[_Task]
-    ) -> Iterator[tuple[_Task, _Done]]:
-        """Do all tasks, and yield each with its result as it is done.
+        self, work: Callable[[_Task], _Answer], tasks: Sequence[_Task]
+    ) -> Iterator[tuple[_Task, _Answer]]:
+        """Do all tasks, and yield each with its answer as it is finished.
 
         Raises:
             LostWorkerError: If a process was killed; the next call starts new ones.
         """
         executor = self._started()
         with _sigint_ignored():
-            waiting = {executor.submit(work, task): task for task in tasks}
+            tasks_of = {executor.submit(work, task): task for task in tasks}
         try:
-            for future in as_completed(waiting):
-                yield waiting[future], future.result()
+            for future in as_completed(tasks_of):
+                yield tasks_of[future], future.result()
         except BrokenProcessPool:
             self._executor = None
             raise LostWorkerError(
@@ -73,7 +67,7 @@ class WorkerPool:
 
     def _started(self) -> ProcessPoolExecutor:
         if self._executor is None:
-            self._others = set(active_children())
+            self._not_ours = set(active_children())
             self._executor = ProcessPoolExecutor(
                 max_workers=self.jobs,
                 mp_context=torch.multiprocessing.get_context("spawn"),
@@ -83,35 +77,34 @@ class WorkerPool:
         return self._executor
 
     def _stop(self, executor: ProcessPoolExecutor) -> None:
-        """Let nobody finish what nobody waits for."""
+        """End the processes: nothing waits for what they still do."""
         self._executor = None
         executor.shutdown(wait=False, cancel_futures=True)
-        for child in set(active_children()) - self._others:
+        for child in set(active_children()) - self._not_ours:
             child.terminate()
 
 
 def start_worker(threads: int) -> None:
-    """Set up a training process: its share of the threads, and an eye on its parent.
+    """Set up a worker: limit its threads, and end it when its parent is gone.
 
-    A parent that is killed outright cannot end its children: they would finish what
-    nobody waits for, and then wait for work forever.
+    A parent that is killed cannot end its children: they would wait for work forever.
     """
     torch.set_num_threads(threads)
-    watching = threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True)
-    watching.start()
+    watcher = threading.Thread(target=_exit_after, args=(os.getppid(),), daemon=True)
+    watcher.start()
 
 
-def _end_with(parent: int) -> None:
+def _exit_after(parent: int) -> None:
     while os.getppid() == parent:
-        time.sleep(_LOOK_SECONDS)
+        time.sleep(_CHECK_SECONDS)
     os._exit(1)
 
 
 @contextmanager
 def _sigint_ignored() -> Iterator[None]:
-    """Start processes that leave Ctrl-C to us: they inherit what is ignored now."""
+    """Processes started here ignore Ctrl-C; this one handles it."""
     if threading.current_thread() is not threading.main_thread():
-        yield  # only that one may set handlers
+        yield  # only the main thread may set handlers
         return
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:

@@ -8,7 +8,7 @@ import pytest
 
 from ecg_gnn.study import Store, run_study, units, workers
 from ecg_gnn.study.executors import LocalExecutor, RayExecutor, ray_cluster
-from ecg_gnn.study.executors.on_node import NodeRunner, run_on_node
+from ecg_gnn.study.executors.ray_cluster import run_on_node
 from ecg_gnn.system.checks import InputError
 from small_studies import small_recipe
 
@@ -176,9 +176,8 @@ def test_nodes_that_cannot_train_stop_the_study(run_with):
 
 
 def test_a_node_with_other_numerics_refuses():
-    runner = NodeRunner(config=None, run_id="", made_with={}, numerics=-1)
     with pytest.raises(RuntimeError, match=r"has numerics .* the study's -1"):
-        run_on_node(None, runner, "train", [])
+        run_on_node(None, {}, "train", [], numerics=-1)
 
 
 @pytest.mark.parametrize(
@@ -198,8 +197,8 @@ def test_gpus_of_others_can_be_planned_for(run_with, monkeypatch):
     """The process that owns the store may be on a machine without any."""
     seen = []
 
-    def stop(graph, runner, task, units):
-        seen.append((runner.config, [split for _, split in units]))
+    def stop(graph, settings, task, units, numerics):
+        seen.append((settings["config"], [split for _, split in units]))
         raise KeyboardInterrupt
 
     monkeypatch.setattr(units.torch.cuda, "is_available", lambda: False)

@@ -11,8 +11,7 @@ from ecg_gnn.study.search import Search
 from ecg_gnn.study.store.owner import Owner
 from ecg_gnn.study.store.writer import StoreWriter
 from ecg_gnn.system.checks import InputError
-from invented_scores import InventedScores, Killed
-from small_studies import SMALL_RECIPE
+from small_studies import SMALL_RECIPE, InventedScores, Killed
 
 pytest.importorskip("optuna")
 

@@ -1,40 +1,70 @@
-"""Jobs one after the other on this machine, their units in one process or several."""
+"""What an executor does, and the one for this machine: one process or several."""
 
 from collections import deque
 from collections.abc import Iterator
-from types import TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from ecg_gnn.pipeline.resolve import pick_device
-from ecg_gnn.study.executors.protocol import Ending, Job, run_units_of
+from ecg_gnn.study.groups import Group
+from ecg_gnn.study.outcomes import FailingRunner, Outcome, run_group
 from ecg_gnn.study.provenance import provenance
 from ecg_gnn.study.workers import WorkerPool
 from ecg_gnn.system.checks import check_in_range
 
+Ending = tuple[Group, int, Outcome]
+"""A group, one of its splits, and how that unit ended."""
+
+
+class Executor(Protocol):
+    """Runs units somewhere; only the process that owns it writes the store.
+
+    Enter it before anything else; leaving it stops what still runs. A failing unit is
+    an outcome like any other and is never raised.
+    """
+
+    def __enter__(self) -> Self:
+        """Get ready to run units."""
+
+    def __exit__(self, *_: object) -> None:
+        """Stop what still runs."""
+
+    def pick_device(self, name: str) -> str:
+        """The device that a user's choice means where units will run."""
+
+    def made_with(self, device: str) -> dict[str, Any]:
+        """What records say about versions and machine."""
+
+    def has_room(self) -> bool:
+        """Whether another group could start now or soon."""
+
+    def is_busy(self) -> bool:
+        """Whether there are units that have not ended."""
+
+    def start(self, group: Group, runner: FailingRunner) -> None:
+        """Take a group of claimed units, and how to run them."""
+
+    def ended(self) -> Iterator[Ending]:
+        """Wait a while for units to end; there may be none."""
+
 
 class LocalExecutor:
-    """See :class:`ecg_gnn.study.executors.Executor`.
+    """Runs one group after the other on this machine.
 
     Args:
-        jobs: Trainings at a time; more than one are in processes of their own.
+        jobs: Parallel trainings; more than one run in processes of their own.
     """
 
     def __init__(self, jobs: int = 1) -> None:
         check_in_range("jobs", jobs, 1, None)
         self._pool = WorkerPool(jobs)
-        self._waiting: deque[Job] = deque()
+        self._waiting: deque[tuple[Group, FailingRunner]] = deque()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._waiting.clear()
-        self._pool.__exit__(kind, error, trace)
+        self._pool.__exit__()
 
     def pick_device(self, name: str) -> str:
         """A device of this machine."""
@@ -45,20 +75,20 @@ class LocalExecutor:
         return provenance(device)
 
     def has_room(self) -> bool:
-        """Whether the last job has ended."""
+        """Whether the last group has ended."""
         return not self._waiting
 
     def is_busy(self) -> bool:
-        """Whether a job waits to be run."""
+        """Whether a group waits to be run."""
         return bool(self._waiting)
 
-    def start(self, job: Job) -> None:
-        """Take a job; it runs when its end is waited for."""
-        self._waiting.append(job)
+    def start(self, group: Group, runner: FailingRunner) -> None:
+        """Take a group; it runs when :meth:`ended` is called."""
+        self._waiting.append((group, runner))
 
     def ended(self) -> Iterator[Ending]:
-        """Run the oldest job, and give its units as they end."""
-        job = self._waiting.popleft()
-        task, units = job.piece.group.task, job.units(job.piece.splits)
-        for (_, split), outcome in run_units_of(task, job.runner, units, self._pool):
-            yield job, split, outcome
+        """Run the oldest group, and yield its units as they end."""
+        group, runner = self._waiting.popleft()
+        units = [(group.variant, split) for split in group.units]
+        for (_, split), outcome in run_group(group.task, runner, units, self._pool):
+            yield group, split, outcome

@@ -1,40 +1,52 @@
-"""Jobs on a Ray cluster: nodes train, and the process that owns the store writes it."""
+"""Units on a Ray cluster: nodes train, the process that owns the store writes it."""
 
 import importlib.util
 import logging
 import os
+import platform
 import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from types import ModuleType, TracebackType
+from functools import cache
+from types import ModuleType
 from typing import Any, Self
 
-from ecg_gnn.study.executors.on_node import NodeRunner, run_on_node
-from ecg_gnn.study.executors.protocol import Ending, Job
-from ecg_gnn.study.outcomes import Failed, Outcome
+import torch
+
+from ecg_gnn._version import NUMERICS, __version__
+from ecg_gnn.config.identity import Purpose
+from ecg_gnn.data import GraphDataset
+from ecg_gnn.embed import EmbeddingCache
+from ecg_gnn.study.executors.local import Ending
+from ecg_gnn.study.groups import Group
+from ecg_gnn.study.outcomes import FailingRunner, Outcome, run_group
 from ecg_gnn.study.provenance import provenance
-from ecg_gnn.study.units import batched, most_together
+from ecg_gnn.study.store import Failed
+from ecg_gnn.study.units import Unit, batched, most_together
+from ecg_gnn.study.workers import WorkerPool
 from ecg_gnn.system.checks import (
     InputError,
     MissingExtraError,
     check_choice,
     check_in_range,
 )
+from ecg_gnn.system.files import cache_folder
 
-_LOOK_SECONDS = 5.0
+_WAIT_SECONDS = 5.0
 _PATIENCE_SECONDS = 300.0
 _CONNECT_SECONDS = 10.0
-# A node that goes away is no unit's fault, a worker that dies may well be.
-_MOST_LOST_NODES = 20
-_MOST_LOST_WORKERS = 3
+# Losing a node is not the fault of a unit; losing a worker may well be.
+_MAX_LOST_NODES = 20
+_MAX_LOST_WORKERS = 3
 
 
 @dataclass(frozen=True)
 class _Task:
-    """Some splits of a job as one task of Ray's, and how often it was lost."""
+    """Some splits of a group as one Ray task, and how often it was lost."""
 
-    job: Job
+    group: Group
+    runner: FailingRunner
     splits: tuple[int, ...]
     lost_nodes: int = 0
     lost_workers: int = 0
@@ -43,13 +55,13 @@ class _Task:
 class RayExecutor:
     """See :class:`ecg_gnn.study.executors.Executor`.
 
-    Every node needs the same ecg-gnn; graphs travel to it, and embeddings are kept in
-    its own cache. What a lost node or worker was doing is done again.
+    Every node needs the same ecg-gnn; it is sent the graphs and keeps embeddings in its
+    own cache. What a lost node or worker was doing is repeated.
 
     Args:
-        jobs: Trainings at a time on a cluster that is started here.
+        jobs: Parallel trainings on a cluster that is started here.
         address: Of a running cluster instead, as ``ray start`` shows it, or ``auto``.
-        on_lost: Told in words whenever something was lost.
+        on_lost: Called with a sentence whenever something was lost.
     """
 
     def __init__(
@@ -77,12 +89,7 @@ class RayExecutor:
         self._seen_alive = time.monotonic()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         ray = _ray()
         for reference in self._tasks:
             ray.cancel(reference, force=True)
@@ -92,7 +99,7 @@ class RayExecutor:
             ray.shutdown()
 
     def pick_device(self, name: str) -> str:
-        """Which of the cluster's devices is meant; Ray gives out the single ones."""
+        """CPUs or GPUs of the cluster; Ray assigns single ones."""
         check_choice("device", name, ["auto", "cpu", "cuda"])
         has_gpus = _ray().cluster_resources().get("GPU", 0) >= 1
         if name == "cuda" and not has_gpus:
@@ -104,11 +111,11 @@ class RayExecutor:
         return "cuda" if self._on_gpus else "cpu"
 
     def made_with(self, device: str) -> dict[str, Any]:
-        """What is known here; nodes put their own versions and machine over it."""
+        """What is known here; nodes replace it with their own versions and machine."""
         return {**provenance("cpu"), "device": device, "device_name": None}
 
     def has_room(self) -> bool:
-        """Whether a node would soon have nothing to do, or a new one was awaited."""
+        """Whether a node, present or awaited, would soon have nothing to do."""
         return len(self._tasks) < 2 * max(1, self._places())
 
     def is_busy(self) -> bool:
@@ -116,55 +123,56 @@ class RayExecutor:
         return bool(self._tasks)
 
     def _places(self) -> int:
-        """Trainings that all nodes together can do at a time."""
+        """How many trainings all nodes together can run in parallel."""
         unit = "GPU" if self._on_gpus else "CPU"
         return int(_ray().cluster_resources().get(unit, 0))
 
-    def start(self, job: Job) -> None:
-        """Make tasks of a job: on GPUs several splits each, elsewhere one."""
-        most = most_together(job.runner.config)
-        for splits in batched(job.piece.splits, most):
-            self._submit(_Task(job, splits))
+    def start(self, group: Group, runner: FailingRunner) -> None:
+        """Make tasks of a group: several splits each on GPUs, one elsewhere."""
+        for splits in batched(group.units, most_together(runner.config)):
+            self._submit(_Task(group, runner, splits))
 
     def _submit(self, task: _Task) -> None:
-        group = task.job.piece.group
-        # Ray would retry a task that runs out of memory without end: not its business.
+        group, runner = task.group, task.runner
+        # Ray would retry a task that runs out of memory without end.
         options = {"num_cpus": 1, "num_gpus": int(self._on_gpus), "max_retries": 0}
+        names = ("config", "run_id", "made_with")
         reference = self._train.options(**options).remote(
-            self._graph(task.job),
-            NodeRunner.of(task.job.runner),
+            self._graph(runner),
+            {name: getattr(runner, name) for name in names},
             group.task,
-            task.job.units(task.splits),
+            [(group.variant, split) for split in task.splits],
+            NUMERICS,
         )
         self._tasks[reference] = task
 
-    def _graph(self, job: Job) -> Any:
+    def _graph(self, runner: FailingRunner) -> Any:
         """A graph in Ray's object store, put there once."""
-        graph, config = job.runner.dataset, job.runner.config
+        graph, config = runner.dataset, runner.config
         key = graph.name, graph.sha256, config.seed if config.random_splits else None
         if key not in self._graphs:
             self._graphs[key] = _ray().put(graph)
         return self._graphs[key]
 
     def ended(self) -> Iterator[Ending]:
-        """Wait a while for tasks; what was lost is started again."""
-        ready, _ = _ray().wait(list(self._tasks), timeout=_LOOK_SECONDS)
+        """Wait a while for tasks; those that were lost are started again."""
+        ready, _ = _ray().wait(list(self._tasks), timeout=_WAIT_SECONDS)
         self._check_alive(bool(ready))
         for reference in ready:
             task = self._tasks.pop(reference)
             for split, outcome in self._outcomes(task, reference):
-                yield task.job, split, outcome
+                yield task.group, split, outcome
 
     def _check_alive(self, something_ended: bool) -> None:
-        """Wait for nodes to come back, but not for ever."""
+        """Wait for nodes to come back, but not forever."""
         now = time.monotonic()
         if something_ended or self._places():
             self._seen_alive = now
         elif now - self._seen_alive > _PATIENCE_SECONDS:
             raise ConnectionError(
                 "the Ray cluster has had no node to train on for "
-                f"{_PATIENCE_SECONDS:.0f} s: what is finished is kept, the same "
-                "command goes on"
+                f"{_PATIENCE_SECONDS:.0f} s: finished units are kept, rerun the "
+                "command to resume"
             )
 
     def _outcomes(self, task: _Task, reference: Any) -> Sequence[tuple[int, Outcome]]:
@@ -172,7 +180,7 @@ class RayExecutor:
         try:
             found: list[tuple[int, Outcome]] = ray.get(reference)
         except ray.exceptions.RayTaskError as error:
-            # Whatever happens to a unit is an outcome: this is the node's own trouble.
+            # A unit's own failure is an outcome: this is a problem of the node.
             raise InputError(
                 "every node of the cluster must have the same ecg-gnn and its "
                 f"dependencies (one answered: {str(error.cause)[:500]})"
@@ -181,47 +189,70 @@ class RayExecutor:
             ray.exceptions.WorkerCrashedError,
             ray.exceptions.OutOfMemoryError,
         ) as error:
-            return self._after_lost_worker(task, error)
+            # One split at a time, so that only the failing one is given up.
+            lost = task.lost_workers + (len(task.splits) == 1)
+            alone = [replace(task, splits=(s,), lost_workers=lost) for s in task.splits]
+            text = f"its worker was killed {_MAX_LOST_WORKERS} times, most often for "
+            text += f"lack of memory ({_first_line(error)})"
+            failed = Failed("out_of_memory", text)
+            what = "a worker was killed, most often for its memory"
+            return self._again(alone, what, failed)
         except ray.exceptions.RayError as error:
-            return self._after_lost_node(task, error)
+            again = replace(task, lost_nodes=task.lost_nodes + 1)
+            text = f"its node was lost {_MAX_LOST_NODES} times ({_first_line(error)})"
+            return self._again([again], "a node was lost", Failed("error", text))
         return found
 
-    def _after_lost_worker(
-        self, task: _Task, error: Exception
+    def _again(
+        self, tasks: Sequence[_Task], what: str, failed: Failed
     ) -> Sequence[tuple[int, Outcome]]:
-        """Try again, one split at a time so that only a culprit is given up."""
-        if len(task.splits) > 1:
-            again = [_Task(task.job, (split,)) for split in task.splits]
-        else:
-            again = [replace(task, lost_workers=task.lost_workers + 1)]
-        if again[0].lost_workers >= _MOST_LOST_WORKERS:
-            text = f"its worker was killed {_MOST_LOST_WORKERS} times, most often that "
-            text += f"is for want of memory ({_first_line(error)})"
-            return [(split, Failed("out_of_memory", text)) for split in task.splits]
-        self._again(again, "a worker was killed, most often for its memory")
-        return []
-
-    def _after_lost_node(
-        self, task: _Task, error: Exception
-    ) -> Sequence[tuple[int, Outcome]]:
-        """Try again on another node."""
-        if task.lost_nodes + 1 >= _MOST_LOST_NODES:
-            text = f"its node was lost {_MOST_LOST_NODES} times ({_first_line(error)})"
-            return [(split, Failed("error", text)) for split in task.splits]
-        again = replace(task, lost_nodes=task.lost_nodes + 1)
-        self._again([again], "a node was lost")
-        return []
-
-    def _again(self, tasks: Sequence[_Task], what: str) -> None:
+        """Run lost tasks again, unless they have been lost too often."""
+        first = tasks[0]
+        if (
+            first.lost_workers >= _MAX_LOST_WORKERS
+            or first.lost_nodes >= _MAX_LOST_NODES
+        ):
+            return [(split, failed) for split in first.splits]
         for task in tasks:
             self._submit(task)
         if self._on_lost is not None:
             splits = [str(split) for task in tasks for split in task.splits]
-            at = tasks[0].job.piece.group.configuration
+            at = first.group.configuration
             self._on_lost(
                 f"{what}: {at.dataset} {at.model} {at.embedding or at.variant} split "
                 f"{', '.join(splits)} is run again"
             )
+        return []
+
+
+def run_on_node(
+    graph: GraphDataset,
+    settings: dict[str, Any],
+    task: Purpose,
+    units: Sequence[Unit],
+    numerics: int,
+) -> list[tuple[int, Outcome]]:
+    """Run units of one variant on a node; how each of their splits ended.
+
+    Raises:
+        RuntimeError: If this node would compute other numbers.
+    """
+    if numerics != NUMERICS:
+        raise RuntimeError(
+            f"ecg-gnn {__version__} of the node {platform.node()} has numerics "
+            f"{NUMERICS}, the study's {numerics}"
+        )
+    torch.set_num_threads(1)  # a node has as many tasks as cores
+    made_with = settings["made_with"] | _made_here(settings["config"].device)
+    own = {"cache": EmbeddingCache(cache_folder("embeddings")), "made_with": made_with}
+    runner = FailingRunner(dataset=graph, **(settings | own))
+    ending = run_group(task, runner, units, WorkerPool(1))
+    return [(split, outcome) for (_, split), outcome in ending]
+
+
+@cache
+def _made_here(device: str) -> dict[str, Any]:
+    return {**provenance(device), "node": platform.node()}
 
 
 def _ray() -> ModuleType:
@@ -232,9 +263,9 @@ def _ray() -> ModuleType:
 
 def _connect(ray: ModuleType, address: str | None, jobs: int) -> None:
     """Join a running cluster, or start one on this machine."""
-    # Nobody was asked whether this may be told to Ray's makers.
+    # No usage reports to Ray's makers: the user was not asked.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    # What Ray announces to become the default: CPU tasks may see GPUs.
+    # Ray's future default: CPU tasks may see GPUs.
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
     if address is None:
@@ -251,7 +282,7 @@ def _connect(ray: ModuleType, address: str | None, jobs: int) -> None:
 
 
 def _check_listening(address: str) -> None:
-    """Fail where nobody answers: Ray itself would try for hours."""
+    """Fail where nothing listens: Ray itself would try for hours."""
     if address != "auto":
         host, _, port = address.removeprefix("ray://").rpartition(":")
         socket.create_connection((host, int(port)), _CONNECT_SECONDS).close()

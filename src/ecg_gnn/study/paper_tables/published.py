@@ -4,7 +4,7 @@ from typing import Any
 
 from ecg_gnn.paper import numbers, published
 from ecg_gnn.paper.published import Published
-from ecg_gnn.study.datasets import is_official
+from ecg_gnn.study.paper_tables.evolved_graphs import is_official
 from ecg_gnn.study.selection import Cell
 
 DETAILED = "ECG paper, detailed table"

@@ -7,7 +7,7 @@ from typing import Any
 from ecg_gnn.config.variants import identity_control
 from ecg_gnn.paper import numbers
 from ecg_gnn.paper.published import Published
-from ecg_gnn.study.paired import PairedTest, corrected
+from ecg_gnn.study.compare import PairedTest, corrected
 from ecg_gnn.study.paper_tables.document import (
     Row,
     TableDocument,

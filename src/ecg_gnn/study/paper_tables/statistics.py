@@ -4,9 +4,12 @@ from collections.abc import Callable
 from typing import Any
 
 from ecg_gnn.paper import numbers
-from ecg_gnn.study.datasets import is_official
-from ecg_gnn.study.evolved import EvolvedStatistics, evolved_statistics
 from ecg_gnn.study.paper_tables.document import Column, Row, TableDocument, minus, text
+from ecg_gnn.study.paper_tables.evolved_graphs import (
+    EvolvedStatistics,
+    evolved_statistics,
+    is_official,
+)
 from ecg_gnn.study.paper_tables.notes import dataset_notes
 from ecg_gnn.study.statistics import Statistics
 from ecg_gnn.study.store import DatasetInfo, Store

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ecg_gnn._version import __version__
-from ecg_gnn.study.evolved import MeasuredGraph, measured_graphs
 from ecg_gnn.study.figures.bands import Band, bands
 from ecg_gnn.study.paper_tables import TABLES, TableDocument, make_table
 from ecg_gnn.study.paper_tables.document import Row
+from ecg_gnn.study.paper_tables.evolved_graphs import MeasuredGraph, measured_graphs
 from ecg_gnn.study.report.details import Detail, cell_detail, failure_detail
 from ecg_gnn.study.report.graphs import dataset_detail, find_graph, graph_detail
 from ecg_gnn.study.report.leaderboard import (

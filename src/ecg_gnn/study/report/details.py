@@ -5,8 +5,8 @@ from typing import Any
 
 from ecg_gnn.config import RunConfig
 from ecg_gnn.config.dotted import DEFAULTS, flatten, given
-from ecg_gnn.study.commands import run_command
 from ecg_gnn.study.paper_tables.document import Row, minus
+from ecg_gnn.study.report.commands import run_command
 from ecg_gnn.study.selection import Candidate, Cell, Selection
 from ecg_gnn.study.store import Configuration, Failure, UnitRecord
 from ecg_gnn.study.table import METRIC_NAMES, configuration_name, model_name

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from ecg_gnn.study.evolved import MeasuredGraph
 from ecg_gnn.study.paper_tables.document import Row
+from ecg_gnn.study.paper_tables.evolved_graphs import MeasuredGraph
 from ecg_gnn.study.report.details import (
     Detail,
     commands_of,

@@ -1,6 +1,7 @@
-"""Searching a recipe's grid instead of trying all of it: ask, train, tell, prune."""
+"""Searching a recipe's grid instead of trying all of it: propose, train, prune."""
 
-from ecg_gnn.study.search.options import Search
-from ecg_gnn.study.search.work import SearchWork, search_cells
+from ecg_gnn.study.search.search_work import SearchWork
+from ecg_gnn.study.search.space import search_spaces
+from ecg_gnn.study.search.tpe import Search
 
-__all__ = ["Search", "SearchWork", "search_cells"]
+__all__ = ["Search", "SearchWork", "search_spaces"]

@@ -1,7 +1,6 @@
-"""Optuna's part: what to try next, and what is not worth finishing.
+"""How to search: Optuna proposes what to try next, and prunes hopeless trials.
 
-Optuna keeps nothing. Its studies are made from trials as they are needed, so that
-everything it knows is what the store knows.
+Optuna keeps nothing: its studies are made anew from the trials in the store.
 """
 
 import importlib.util
@@ -9,73 +8,95 @@ import json
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ecg_gnn.config.dotted import Settings
-from ecg_gnn.study.ranges import Range
-from ecg_gnn.study.recipe import Grid
+from ecg_gnn.study.recipe import Grid, Range, Values
 from ecg_gnn.study.search.trial import Trial
-from ecg_gnn.system.checks import MissingExtraError
+from ecg_gnn.system.checks import MissingExtraError, check_choice, check_in_range
 
 if TYPE_CHECKING:
     import optuna
     from optuna.distributions import BaseDistribution
     from optuna.trial import FrozenTrial
 
-_SEEDS = 2**32  # numpy's
+_NUM_SEEDS = 2**32  # numpy's
 
 
-def require_optuna() -> None:
-    """Refuse to search where Optuna is not installed."""
-    if importlib.util.find_spec("optuna") is None:
-        raise MissingExtraError("optuna", "sweep", "--search tpe")
+@dataclass(frozen=True, kw_only=True)
+class Search:
+    """How to search in every dataset, model and variant of a recipe."""
+
+    trials: int
+    """Points to try for each of them, including those of earlier calls"""
+    sampler: str = "tpe"
+    """What proposes points: a tree-structured Parzen estimator"""
+    prune: bool = False
+    """Whether to train split by split, and stop trials that are worse than the best"""
+    seed: int = 0
+    """Random seed of the proposals"""
+    at_once: int = 1
+    """Parallel trials; only with one are proposals reproducible"""
+
+    def __post_init__(self) -> None:
+        check_choice("search", self.sampler, ("tpe",))
+        check_in_range("trials", self.trials, 1, None)
+        check_in_range("search_seed", self.seed, 0, 2**62)
+        check_in_range("at_once", self.at_once, 1, None)
+        if importlib.util.find_spec("optuna") is None:
+            raise MissingExtraError("optuna", "sweep", "--search tpe")
+
+    def recipe_name(self, recipe: str) -> str:
+        """The recipe's name in the store, which differs from that of its grid."""
+        return f"{recipe}+{self.sampler}"
 
 
-def propose(tried: Grid, trials: Sequence[Trial], seed: int) -> Settings:
+def propose(grid: Grid, trials: Sequence[Trial], seed: int) -> Settings:
     """A promising point, given all trials so far in their order.
 
-    The same trials and the same seed give the same point. A trial that failed counts as
-    worse than all others, one that is under way as not worth trying again.
+    The same trials and the same seed give the same point. A failed trial counts as the
+    worst of all; one that is under way is not proposed again.
     """
     import optuna
 
-    spaces = {name: _distribution(values) for name, values in tried.items()}
+    spaces = {name: _distribution(values) for name, values in grid.items()}
     with _quiet():
         sampler = optuna.samplers.TPESampler(
-            seed=seed % _SEEDS, multivariate=True, constant_liar=True
+            seed=seed % _NUM_SEEDS, multivariate=True, constant_liar=True
         )
-        study = _study(tried, trials, sampler)
+        study = _study(grid, trials, sampler)
         asked = study.ask(spaces).params
-    return {name: _value(tried[name], asked[name]) for name in tried}
+    return {name: _value(grid[name], asked[name]) for name in grid}
 
 
-def is_hopeless(tried: Grid, trials: Sequence[Trial], trial: Trial) -> bool:
+def is_hopeless(grid: Grid, trials: Sequence[Trial], trial: Trial) -> bool:
     """Whether a trial is worse than the best one on the splits that both have.
 
-    A paired test (Wilcoxon's) does not mistake hard splits for bad settings; nothing is
-    hopeless while its mean is above the best one's.
+    Wilcoxon's paired test does not mistake hard splits for bad settings; no trial whose
+    mean is above the best one's is hopeless.
     """
     import optuna
 
     with _quiet():
         pruner = optuna.pruners.WilcoxonPruner()
         done = [one for one in trials if one.state == "done"]
-        return pruner.prune(_study(tried, done), _frozen(tried, trial))
+        return pruner.prune(_study(grid, done), _frozen(grid, trial))
 
 
 def _study(
-    tried: Grid,
+    grid: Grid,
     trials: Sequence[Trial],
     sampler: "optuna.samplers.BaseSampler | None" = None,
 ) -> "optuna.Study":
     import optuna
 
     study = optuna.create_study(direction="maximize", sampler=sampler)
-    study.add_trials([_frozen(tried, trial) for trial in trials])
+    study.add_trials([_frozen(grid, trial) for trial in trials])
     return study
 
 
-def _frozen(tried: Grid, trial: Trial) -> "FrozenTrial":
+def _frozen(grid: Grid, trial: Trial) -> "FrozenTrial":
     from optuna.trial import TrialState, create_trial
 
     states = {
@@ -88,13 +109,13 @@ def _frozen(tried: Grid, trial: Trial) -> "FrozenTrial":
     return create_trial(
         state=states[state],
         value=trial.val if state == "done" else None,
-        params={name: _param(tried[name], trial.point[name]) for name in tried},
-        distributions={name: _distribution(tried[name]) for name in tried},
-        intermediate_values={} if state == "failed" else trial.per_unit(),
+        params={name: _param(grid[name], trial.point[name]) for name in grid},
+        distributions={name: _distribution(grid[name]) for name in grid},
+        intermediate_values={} if state == "failed" else trial.scores_by_place(),
     )
 
 
-def _distribution(values: tuple[Any, ...] | Range) -> "BaseDistribution":
+def _distribution(values: Values) -> "BaseDistribution":
     from optuna import distributions
 
     if not isinstance(values, Range):
@@ -107,12 +128,12 @@ def _distribution(values: tuple[Any, ...] | Range) -> "BaseDistribution":
     return distributions.FloatDistribution(low, high, log=values.log, step=step)
 
 
-def _param(values: tuple[Any, ...] | Range, value: Any) -> Any:
-    """A value as Optuna knows it: one of a list is a word without order."""
+def _param(values: Values, value: Any) -> Any:
+    """A value as Optuna knows it: one of a list is a category without order."""
     return value if isinstance(values, Range) else json.dumps(value)
 
 
-def _value(values: tuple[Any, ...] | Range, param: Any) -> Any:
+def _value(values: Values, param: Any) -> Any:
     if isinstance(values, Range):
         return param
     return values[list(map(json.dumps, values)).index(param)]
@@ -120,7 +141,7 @@ def _value(values: tuple[Any, ...] | Range, param: Any) -> Any:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Neither lines about studies that nobody sees nor warnings about experiments."""
+    """Without Optuna's log lines and warnings about experimental features."""
     import optuna
 
     before = optuna.logging.get_verbosity()

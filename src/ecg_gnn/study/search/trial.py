@@ -1,28 +1,23 @@
-"""One point of a search: its units, and what is known of them."""
+"""One point of a search: its units, and what the store knows about them."""
 
 import statistics
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Literal, Self
 
 from ecg_gnn.config.dotted import Settings
-from ecg_gnn.study.bind import Group
+from ecg_gnn.study.groups import Group
+from ecg_gnn.study.provenance import is_pruned
+from ecg_gnn.study.store import Store
 
 State = Literal["open", "done", "failed", "pruned"]
 
 
-class TrialUnit(NamedTuple):
-    """One training of a trial."""
-
-    group: Group
-    split: int
-    id: str
-
-
 @dataclass
 class Trial:
-    """A point with its units, seed by seed and split by split."""
+    """A point with its units, seed by seed and split by split; units are ids."""
 
     number: int
     point: Settings
@@ -32,26 +27,22 @@ class Trial:
     failed: set[str] = field(default_factory=set)
     in_flight: set[str] = field(default_factory=set)
     elsewhere: set[str] = field(default_factory=set)
-    """Units that other processes are busy with"""
+    """Units that other processes are running"""
     pruned: bool = False
 
     @property
     def configuration(self) -> str:
-        """The name of the point's configuration."""
+        """The id of the point's configuration."""
         return self.groups[0].configuration.id
 
     @cached_property
-    def units(self) -> list[TrialUnit]:
+    def units(self) -> list[str]:
         """All of them, in the order in which they are run."""
-        return [
-            TrialUnit(group, split, unit)
-            for group in self.groups
-            for split, unit in group.units.items()
-        ]
+        return [unit for group in self.groups for unit in group.units.values()]
 
     @property
     def state(self) -> State:
-        """What can be said of it; one with a failure is not comparable any more."""
+        """How it ended; after a failure it cannot be compared any more."""
         if self.pruned:
             return "pruned"
         if self.failed:
@@ -60,21 +51,58 @@ class Trial:
 
     @property
     def val(self) -> float | None:
-        """Mean validation score so far: what is searched for."""
+        """Mean validation score so far: what the search maximises."""
         return statistics.fmean(self.scores.values()) if self.scores else None
 
-    def missing(self) -> list[TrialUnit]:
-        """Units that nobody has begun."""
-        begun = {*self.scores, *self.failed, *self.in_flight, *self.elsewhere}
-        return [unit for unit in self.units if unit.id not in begun]
+    def next_group(self, *, one_by_one: bool) -> Group | None:
+        """The next units to run, all of one group, or a single one.
 
-    def per_unit(self) -> dict[int, float]:
-        """Every score by its unit's place."""
-        ids = [unit.id for unit in self.units]
-        return {ids.index(unit): score for unit, score in self.scores.items()}
+        None if there are none, or if those in flight must end first.
+        """
+        if self.state != "open" or self.elsewhere or (one_by_one and self.in_flight):
+            return None
+        begun = {*self.scores, *self.failed, *self.in_flight}
+        for group in self.groups:
+            missing = [unit for unit in group.units.values() if unit not in begun]
+            if missing:
+                return group.only(missing[:1] if one_by_one else missing)
+        return None
+
+    def scores_by_place(self) -> dict[int, float]:
+        """Every score by the place of its unit."""
+        return {self.units.index(unit): score for unit, score in self.scores.items()}
 
 
-def best_of(trials: Sequence[Trial]) -> Trial | None:
-    """The finished trial with the best mean validation score."""
-    done = [trial for trial in trials if trial.state == "done"]
-    return max(done, key=lambda trial: trial.val or 0.0, default=None)
+@dataclass(frozen=True, kw_only=True)
+class StoredScores:
+    """All that a search knows; it keeps nothing but the store."""
+
+    scores: dict[str, float]
+    """Validation score of every finished unit"""
+    failed: set[str]
+    """Units that failed"""
+    pruned: set[str]
+    """Configurations that were pruned"""
+
+    @classmethod
+    def read(cls, store: Store) -> Self:
+        """Everything that has been trained, for any recipe."""
+        records = store.records(task="train")
+        finished = Counter(record.configuration.id for record in records)
+        return cls(
+            scores={r.id: r.result.val for r in records if r.result.val is not None},
+            failed={failure.id for failure in store.failures()},
+            pruned={
+                r.configuration.id
+                for r in records
+                if is_pruned(r.result.provenance, finished[r.configuration.id])
+            },
+        )
+
+    def update(self, trial: Trial, *, retry_failed: bool) -> None:
+        """Tell a trial what is known about it, except failures to be retried."""
+        units = set(trial.units) - trial.in_flight
+        trial.scores |= {unit: self.scores[unit] for unit in units & self.scores.keys()}
+        if not retry_failed:
+            trial.failed |= units & self.failed
+        trial.pruned = trial.configuration in self.pruned

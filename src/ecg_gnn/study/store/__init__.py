@@ -1,30 +1,36 @@
 """One SQLite file with every training of a study: claimed once, never lost."""
 
-from ecg_gnn.study.store.curves import Curves
+from ecg_gnn.study.store.curves import Curves, known_steps, thinned
 from ecg_gnn.study.store.merge import Merged, merge_stores
 from ecg_gnn.study.store.reader import Store
 from ecg_gnn.study.store.rows import (
     Configuration,
     DatasetInfo,
+    Failed,
     Failure,
     Progress,
     Result,
+    StoredUnit,
     UnitRecord,
 )
-from ecg_gnn.study.store.text_writer import write_records
+from ecg_gnn.study.store.text import write_records
 from ecg_gnn.study.store.writer import StoreWriter
 
 __all__ = [
     "Configuration",
     "Curves",
     "DatasetInfo",
+    "Failed",
     "Failure",
     "Merged",
     "Progress",
     "Result",
     "Store",
     "StoreWriter",
+    "StoredUnit",
     "UnitRecord",
+    "known_steps",
     "merge_stores",
+    "thinned",
     "write_records",
 ]

@@ -1,15 +1,25 @@
-"""Training curves as small blobs: float32, bytes regrouped, zlib; nothing pickled."""
+"""Training curves: small blobs in the database, thinned whole numbers in the text."""
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ecg_gnn.system.checks import InputError
+
 Curve = NDArray[np.float32]
 Places = NDArray[np.int64]
-_MOST_BYTES = 3 * 4 * 10_000_000  # three curves of ten million steps
+_MAX_STEPS = 10_000_000
+_MAX_BYTES = 3 * 4 * _MAX_STEPS
+_TEXT_SERIES = {
+    "loss": ("losses", 1e3),
+    "val": ("val_scores", 1e4),
+    "test": ("test_scores", 1e4),
+}
+"""Curves by their names in the text: the field, and what its values are scaled by."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,9 +36,9 @@ class Curves:
         return cls(*(np.array(values, dtype=np.float32) for values in series))
 
     def to_bytes(self, level: int = 9) -> bytes:
-        """About two bytes and a half per number; a lower level packs less, faster."""
+        """About 2.5 bytes per number; a lower level is faster and compresses less."""
         rows = np.stack([self.losses, self.val_scores, self.test_scores])
-        # Signs and exponents hardly change from step to step: together they vanish.
+        # Grouped by significance: signs and exponents hardly change between steps.
         planes = rows.astype("<f4").view(np.uint8).reshape(-1, 4).T
         return zlib.compress(planes.tobytes(), level)
 
@@ -36,12 +46,37 @@ class Curves:
     def from_bytes(cls, blob: bytes) -> "Curves":
         """The inverse of :meth:`to_bytes`."""
         unpacker = zlib.decompressobj()
-        unpacked = unpacker.decompress(blob, _MOST_BYTES)
+        unpacked = unpacker.decompress(blob, _MAX_BYTES)
         if not unpacker.eof:
             raise ValueError("curves are cut, or longer than any training")
         planes = np.frombuffer(unpacked, np.uint8).reshape(4, -1)
         values = np.ascontiguousarray(planes.T).view("<f4").astype(np.float32)
         return cls(*values.reshape(3, -1))
+
+    def to_text(self, places: Places) -> dict[str, list[int | None]]:
+        """Whole numbers at some places, each as the change from the one before."""
+        return {
+            name: _changes(getattr(self, field)[places], scale)
+            for name, (field, scale) in _TEXT_SERIES.items()
+        }
+
+    @classmethod
+    def from_text(cls, steps: Any, changes: Mapping[str, Any]) -> "Curves":
+        """The inverse of :meth:`to_text`, NaN at all other places.
+
+        Args:
+            steps: The places, counted from 1.
+            changes: What :meth:`to_text` gave.
+        """
+        places = np.array(steps, dtype=np.int64) - 1
+        if not places.size or places.min() < 0 or places.max() >= _MAX_STEPS:
+            raise InputError(f"steps must be in [1, {_MAX_STEPS}]")
+        return cls(
+            *(
+                _restored(changes[name], places, scale)
+                for name, (_, scale) in _TEXT_SERIES.items()
+            )
+        )
 
 
 def known_steps(curves: Sequence[Curves]) -> Places:
@@ -61,7 +96,30 @@ def known_steps(curves: Sequence[Curves]) -> Places:
 
 
 def thinned(places: Places, points: int | None) -> Places:
-    """At most so many places, evenly spread, first and last among them."""
+    """At most ``points`` places, evenly spread, the first and the last among them."""
     if points is None or places.size <= points:
         return places
     return places[np.linspace(0, places.size - 1, points).round().astype(np.int64)]
+
+
+def _changes(values: Curve, scale: float) -> list[int | None]:
+    changes: list[int | None] = []
+    before = 0
+    for value in values.tolist():
+        if not np.isfinite(value):
+            changes.append(None)
+            continue
+        now = round(value * scale)
+        changes.append(now - before)
+        before = now
+    return changes
+
+
+def _restored(changes: Sequence[int | None], places: Places, scale: float) -> Curve:
+    curve = np.full(places.max() + 1, np.nan, dtype=np.float32)
+    now = 0
+    for place, change in zip(places, changes, strict=True):
+        if change is not None:
+            now += change
+            curve[place] = now / scale
+    return curve

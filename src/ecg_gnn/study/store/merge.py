@@ -1,4 +1,4 @@
-"""Stores that were filled on different machines, as one."""
+"""Merging stores that were filled on different machines."""
 
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -15,11 +15,11 @@ from ecg_gnn.study.store.schema import (
     transaction,
     uri_of,
 )
-from ecg_gnn.study.store.text_reader import read_records
+from ecg_gnn.study.store.text import read_records
 from ecg_gnn.system.checks import InputError
 
-_SAME = 1e-12
-_ANOTHER = (
+_TOLERANCE = 1e-12
+_DIFFERENT_SCORES = (
     "SELECT count(*) FROM records JOIN other.records AS theirs USING (unit) "
     "WHERE abs(coalesce(records.test, 0) - coalesce(theirs.test, 0)) > ?"
 )
@@ -27,35 +27,32 @@ _ANOTHER = (
 
 @dataclass(frozen=True, kw_only=True)
 class Merged:
-    """What a merge found.
-
-    Attributes:
-        records: Finished units in the store afterwards.
-        added: How many of them came with this merge.
-        twice: Units that were finished in several stores; the first one stays.
-        different: How many of those had another test score.
-        failures: Failed units in the store afterwards.
-    """
+    """What a merge found."""
 
     records: int
+    """Finished units in the store afterwards"""
     added: int
+    """How many of them came with this merge"""
     twice: int
+    """Units that were finished in several stores; the first result stays"""
     different: int
+    """How many of those had another test score"""
     failures: int
+    """Failed units in the store afterwards"""
 
 
 def merge_stores(
     sources: Sequence[str | Path], target: str | Path, *, curves: bool = True
 ) -> Merged:
-    """Bring everything that is in the sources into the target, which may exist.
+    """Copy everything from the sources into the target, which may exist.
 
-    Claims do not travel: what runs elsewhere is missing here. The file is whole by
-    itself afterwards, with no side files, so it can be copied and committed.
+    Claims are not copied: what runs elsewhere is missing here. Afterwards the target is
+    a single file without side files, so it can be copied and committed.
 
     Args:
         sources: Stores to read, as databases or as text.
         target: Store to fill.
-        curves: Whether to take the training curves along.
+        curves: Whether to keep the training curves.
     """
     _check(sources, Path(target))
     connection = open_or_create(Path(target))
@@ -63,8 +60,8 @@ def merge_stores(
     twice = different = 0
     for source in sources:
         with _attached(connection, Path(source)), transaction(connection):
-            shared, unlike = _merge_attached(connection, curves)
-        twice, different = twice + shared, different + unlike
+            both, unequal = _merge_attached(connection, curves)
+        twice, different = twice + both, different + unequal
     found = Merged(
         records=_count(connection, "records"),
         added=_count(connection, "records") - before,
@@ -88,7 +85,7 @@ def _check(sources: Sequence[str | Path], target: Path) -> None:
 
 @contextmanager
 def _attached(connection: sqlite3.Connection, source: Path) -> Iterator[None]:
-    """Have a store under the name ``other``; one of text as a database for a while."""
+    """Attach a store under the name ``other``; a text as a temporary database."""
     with TemporaryDirectory() as folder:
         if source.suffix == TEXT_ENDING:
             database = Path(folder) / "records.sqlite"
@@ -106,7 +103,7 @@ def _attached(connection: sqlite3.Connection, source: Path) -> Iterator[None]:
 def _merge_attached(connection: sqlite3.Connection, curves: bool) -> tuple[int, int]:
     shared = "SELECT count(*) FROM records JOIN other.records USING (unit)"
     twice = connection.execute(shared).fetchone()[0]
-    different = connection.execute(_ANOTHER, (_SAME,)).fetchone()[0]
+    different = connection.execute(_DIFFERENT_SCORES, (_TOLERANCE,)).fetchone()[0]
     for table in ("datasets", "configurations"):
         connection.execute(
             f"INSERT OR IGNORE INTO {table} SELECT * FROM other.{table} ORDER BY rowid"

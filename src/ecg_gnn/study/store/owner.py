@@ -1,4 +1,4 @@
-"""Who runs a unit, and whether that process still lives."""
+"""Which process runs a unit, and whether it is still alive."""
 
 import json
 import os
@@ -14,7 +14,7 @@ _SILENT_SECONDS = 10 * BEAT_SECONDS
 
 @dataclass(frozen=True)
 class Owner:
-    """A process: numbers are given again, so its start time is part of the name."""
+    """A process; its start time tells it from a later one with the same number."""
 
     machine: str
     pid: int
@@ -27,7 +27,7 @@ class Owner:
         return cls(_machine(), pid, _started(pid) or "")
 
     def to_text(self) -> str:
-        """For the store; equal texts are one process."""
+        """For the store; equal texts mean the same process."""
         return json.dumps(asdict(self))
 
     @classmethod
@@ -36,9 +36,9 @@ class Owner:
         return cls(**json.loads(text))
 
     def lives(self, heartbeat: float) -> bool:
-        """Whether the process is still there.
+        """Whether the process still runs.
 
-        On this machine the system knows; of another one, the last sign of life does.
+        Here the operating system knows; for another machine the last heartbeat decides.
         """
         if self.machine != _machine():
             return time.time() - heartbeat < _SILENT_SECONDS
@@ -46,7 +46,7 @@ class Owner:
 
 
 def _machine() -> str:
-    """The host and, in it, the space in which process numbers are given."""
+    """The host and its namespace of process numbers."""
     parts = [platform.node(), _read("/proc/sys/kernel/random/boot_id")]
     with suppress(OSError):
         parts.append(os.readlink("/proc/self/ns/pid"))
@@ -61,13 +61,13 @@ def _read(path: str) -> str:
 
 
 def _started(pid: int) -> str | None:
-    """When a process began, as the system counts; None if there is no such process."""
+    """When a process started, in clock ticks; None if there is no such process."""
     if stat := _read(f"/proc/{pid}/stat"):
         fields = stat.rpartition(")")[2].split()  # a name may hold spaces and brackets
         return None if fields[0] in "ZX" else fields[19]
     if Path("/proc/self/stat").exists():
         return None
-    try:  # no /proc here: a number that is in use must do
+    try:  # no /proc here: a number in use has to be enough
         os.kill(pid, 0)
     except ProcessLookupError:
         return None

@@ -1,33 +1,38 @@
-"""Reading a store: what tables, figures and reports stand on."""
+"""Reading a store: what selection, tables, figures and reports are made from."""
 
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from ecg_gnn.config import RunConfig
 from ecg_gnn.reading import first_line, read_json
-from ecg_gnn.study.store.checked import check_result, check_statistics, checked
 from ecg_gnn.study.store.curves import Curves
 from ecg_gnn.study.store.owner import Owner
 from ecg_gnn.study.store.rows import (
     Configuration,
     DatasetInfo,
+    Failed,
     Failure,
     Progress,
     Result,
     UnitRecord,
+    checked,
+    checked_dataset,
+    checked_result,
+    names_of,
 )
-from ecg_gnn.study.store.schema import TEXT_ENDING, open_existing
-from ecg_gnn.study.store.text_reader import read_records
+from ecg_gnn.study.store.schema import JSON_COLUMNS, TEXT_ENDING, open_existing
+from ecg_gnn.study.store.text import read_records
 from ecg_gnn.system.checks import InputError, check_choice
 
 _OF_RECIPE = (
     "(:recipe IS NULL OR units.id IN (SELECT unit FROM members WHERE recipe = :recipe))"
 )
+_UNIT_COLUMNS = ("id", "configuration", "split", "seed")
+_RESULT_COLUMNS = [name for name in names_of(Result) if name != "curves"]
 
 
 class Store:
@@ -61,44 +66,41 @@ class Store:
         return cls(opened, Path(path))
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._connection.close()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def recipes(self) -> list[str]:
         """Names of the recipes that were run into this store."""
-        with self._whole():
+        with self._naming_damage():
             found = self._rows("SELECT DISTINCT recipe FROM members ORDER BY recipe")
             return [str(row["recipe"]) for row in found]
 
     def recipes_of_units(self) -> dict[str, list[str]]:
         """The recipes that every unit belongs to."""
         found: dict[str, list[str]] = {}
-        with self._whole():
+        with self._naming_damage():
             for row in self._rows("SELECT unit, recipe FROM members ORDER BY recipe"):
                 found.setdefault(row["unit"], []).append(row["recipe"])
         return found
 
     def datasets(self) -> list[DatasetInfo]:
         """The graphs, with the statistics of their own edges."""
-        with self._whole():
-            rows = map(dict, self._rows("SELECT * FROM datasets ORDER BY rowid"))
-            return [_dataset(row) for row in rows]
+        with self._naming_damage():
+            rows = self._rows("SELECT * FROM datasets ORDER BY rowid")
+            return [
+                checked_dataset(_parsed(row, names_of(DatasetInfo))) for row in rows
+            ]
 
     def configurations(self) -> dict[str, Configuration]:
         """Every configuration by its id, in the order in which they came."""
         graphs = {(graph.name, graph.sha256) for graph in self.datasets()}
-        with self._whole():
+        with self._naming_damage():
             rows = map(dict, self._rows("SELECT * FROM configurations ORDER BY rowid"))
             found = {row["id"]: self._configuration(row) for row in rows}
             for at in found.values():
@@ -116,25 +118,28 @@ class Store:
             task: ``train`` or ``statistics``; None is both.
         """
         self.check_recipe(recipe)
-        columns = "val, test, best_step, seconds, peak_memory_mb, evolved_statistics"
-        with self._whole():
-            found = self._joined("records", columns, recipe)
-            return [_record(*row) for row in found if task in (None, row[0].task)]
+        found = []
+        with self._naming_damage():
+            for unit, values in self._ended("records", _RESULT_COLUMNS, recipe):
+                at = unit["configuration"]
+                if task in (None, at.task):
+                    result = checked_result(at, values)
+                    found.append(checked(UnitRecord, unit | {"result": result}))
+        return found
 
     def failures(self, *, recipe: str | None = None) -> list[Failure]:
         """Units that could not be finished, with their errors."""
         self.check_recipe(recipe)
-        with self._whole():
-            return [
-                _failure(*row)
-                for row in self._joined("failures", "kind, error", recipe)
-            ]
+        columns = [*names_of(Failed), "provenance"]
+        with self._naming_damage():
+            found = self._ended("failures", columns, recipe)
+            return [checked(Failure, unit | values) for unit, values in found]
 
     def curves(self, unit: str) -> Curves | None:
         """Loss, validation and test score of every step of one unit, if kept."""
         query = "SELECT curves FROM records WHERE unit = :unit AND curves IS NOT NULL"
-        with self._whole():
-            found = list(self._rows(query, unit=unit))
+        with self._naming_damage():
+            found = self._rows(query, unit=unit)
             return Curves.from_bytes(found[0]["curves"]) if found else None
 
     def progress(self, *, recipe: str | None = None) -> list[Progress]:
@@ -151,12 +156,14 @@ class Store:
         configurations = self.configurations()
         newest = max((at.numerics for at in configurations.values()), default=0)
         found: dict[Progress, Progress] = {}
-        with self._whole():
+        with self._naming_damage():
             for row in self._rows(query, recipe=recipe):
                 at = configurations[row["configuration"]]
                 if at.numerics == newest:
-                    row_of = _row_of(at)
-                    found[row_of] = _counted(found.get(row_of, row_of), row)
+                    names = ("dataset", "backbone", "model", "task", "variant")
+                    same = {name: getattr(at, name) for name in names}
+                    key = Progress(**same, embedding=at.embedding, tags=at.tags)
+                    found[key] = _counted(found.get(key, key), row)
         return list(found.values())
 
     def check_recipe(self, recipe: str | None) -> None:
@@ -164,22 +171,26 @@ class Store:
         if recipe is not None:
             check_choice("recipe", recipe, self.recipes())
 
-    def _joined(
-        self, table: str, columns: str, recipe: str | None
-    ) -> Iterator[tuple[Configuration, sqlite3.Row]]:
+    def _ended(
+        self, table: str, columns: list[str], recipe: str | None
+    ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+        """Units that a table has a row of, each with these columns of that row."""
+        configurations = self.configurations()
+        names = [f"units.{name}" for name in _UNIT_COLUMNS]
+        names += [f"{table}.{name}" for name in [*columns, "finished"]]
         query = (
-            "SELECT units.id, units.configuration, units.split, units.seed, "
-            f"{columns}, {table}.provenance, {table}.finished FROM {table} "
+            f"SELECT {', '.join(names)} FROM {table} "
             f"JOIN units ON units.id = {table}.unit "
             "JOIN configurations ON configurations.id = units.configuration "
             f"WHERE {_OF_RECIPE} ORDER BY configurations.rowid, split, seed"
         )
-        configurations = self.configurations()
         for row in self._rows(query, recipe=recipe):
-            yield configurations[row["configuration"]], row
+            unit = _parsed(row, [*_UNIT_COLUMNS, "finished"])
+            unit["configuration"] = configurations[row["configuration"]]
+            yield unit, _parsed(row, columns)
 
-    def _rows(self, query: str, **values: Any) -> Iterator[sqlite3.Row]:
-        return iter(self._connection.execute(query, values).fetchall())
+    def _rows(self, query: str, **values: Any) -> list[sqlite3.Row]:
+        return self._connection.execute(query, values).fetchall()
 
     def _configuration(self, row: dict[str, Any]) -> Configuration:
         """Settings that this version knows, those not given at their defaults."""
@@ -190,8 +201,8 @@ class Store:
         return checked(Configuration, row | {"config": self._configs[text]})
 
     @contextmanager
-    def _whole(self) -> Iterator[None]:
-        """Say of which store it is that a part cannot be read, and why."""
+    def _naming_damage(self) -> Iterator[None]:
+        """Say which store cannot be read, and why."""
         try:
             yield
         except DamagedStoreError:
@@ -207,51 +218,25 @@ class DamagedStoreError(InputError):
     """A store whose tables are there, but not all that must be in them."""
 
 
-def _dataset(row: dict[str, Any]) -> DatasetInfo:
-    statistics = read_json("statistics", row["statistics"])
-    found = checked(DatasetInfo, row | {"statistics": statistics})
-    check_statistics(found.statistics)
-    return found
+def _parsed(row: sqlite3.Row, names: list[str]) -> dict[str, Any]:
+    """Some columns of a row, those that hold JSON parsed."""
+    return {
+        name: read_json(name, row[name]) if name in JSON_COLUMNS else row[name]
+        for name in names
+    }
 
 
-def _row_of(at: Configuration) -> Progress:
-    return Progress(
-        dataset=at.dataset,
-        backbone=at.backbone,
-        model=at.model,
-        task=at.task,
-        variant=at.variant,
-        embedding=at.embedding,
-        tags=at.tags,
-    )
+def state_of(unit: sqlite3.Row) -> str:
+    """A unit's state; one whose process died is missing."""
+    if unit["state"] == "running":
+        owner = Owner.from_text(unit["owner"])
+        if not owner.lives(unit["heartbeat"]):
+            return "missing"
+    return str(unit["state"])
 
 
-def _common(configuration: Configuration, row: sqlite3.Row) -> dict[str, Any]:
-    names = ("id", "split", "seed", "finished")
-    return {"configuration": configuration, **{name: row[name] for name in names}}
-
-
-def _record(configuration: Configuration, row: sqlite3.Row) -> UnitRecord:
-    names = ("val", "test", "best_step", "seconds", "peak_memory_mb")
-    texts = ("evolved_statistics", "provenance")
-    values = {name: row[name] for name in names}
-    values |= {name: read_json(name, row[name]) for name in texts}
-    result = checked(Result, values)
-    check_result(configuration, result)
-    return checked(UnitRecord, _common(configuration, row) | {"result": result})
-
-
-def _failure(configuration: Configuration, row: sqlite3.Row) -> Failure:
-    values = {name: row[name] for name in ("kind", "error")}
-    values["provenance"] = read_json("provenance", row["provenance"])
-    return checked(Failure, _common(configuration, row) | values)
-
-
-def _counted(progress: Progress, row: sqlite3.Row) -> Progress:
-    state = row["state"]
-    if state == "running" and not Owner.from_text(row["owner"]).lives(row["heartbeat"]):
-        state = "missing"
+def _counted(progress: Progress, unit: sqlite3.Row) -> Progress:
+    state = state_of(unit)
     changed = {state: getattr(progress, state) + 1}
-    return replace(
-        progress, **changed, seconds=progress.seconds + (row["seconds"] or 0)
-    )
+    seconds = progress.seconds + (unit["seconds"] or 0)
+    return replace(progress, **changed, seconds=seconds)

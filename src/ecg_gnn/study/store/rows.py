@@ -1,13 +1,26 @@
-"""What a store holds, as typed rows."""
+"""What a store holds, as typed rows, each checked field by field when it is read."""
 
+import dataclasses
+import math
+import types
+import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any
+from functools import cache, cached_property
+from typing import Any, TypeVar
 
 from ecg_gnn.config.tags import Tags, stored_tags
-from ecg_gnn.study.statistics import Statistics
+from ecg_gnn.study.statistics import STATISTICS, Statistics
 from ecg_gnn.study.store.curves import Curves
+from ecg_gnn.system.checks import InputError, check_choice
+
+_CHOICES = {
+    "metric": ("accuracy", "roc_auc"),
+    "task": ("train", "statistics"),
+    "variant": ("baseline", "ecg", "identity", "random", "oracle"),
+    "kind": ("error", "out_of_memory"),
+}
+Row = TypeVar("Row")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +42,7 @@ class DatasetInfo:
 
 @dataclass(frozen=True, kw_only=True)
 class Configuration:
-    """Everything that decides a unit's numbers but its split and seed."""
+    """Everything that decides a unit's numbers except its split and seed."""
 
     id: str
     task: str
@@ -69,7 +82,8 @@ class Configuration:
 class Result:
     """Raw numbers of one finished unit; scores are shares, not percent.
 
-    A unit of the task ``statistics`` has no scores and no curves.
+    A unit of the task ``statistics`` has no scores and no curves. These fields are the
+    columns of the table ``records``.
     """
 
     val: float | None
@@ -83,17 +97,23 @@ class Result:
     curves: Curves | None = field(default=None, compare=False, repr=False)
 
 
+@dataclass(frozen=True)
+class Failed:
+    """Why a unit has no result."""
+
+    kind: str
+    """``error`` or ``out_of_memory``"""
+    error: str
+
+
 @dataclass(frozen=True, kw_only=True)
-class UnitRecord:
-    """One finished unit: a configuration on one split from one seed."""
+class StoredUnit:
+    """One unit: a configuration on one split from one seed."""
 
     id: str
     configuration: Configuration
     split: int
     seed: int
-    result: Result
-    """Without its curves: ``Store.curves(id)`` has them"""
-    finished: str
 
     @property
     def pair(self) -> tuple[int, int]:
@@ -102,23 +122,25 @@ class UnitRecord:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Failure:
-    """One unit that could not be finished."""
+class UnitRecord(StoredUnit):
+    """A finished unit."""
 
-    id: str
-    configuration: Configuration
-    split: int
-    seed: int
-    kind: str
-    """``error`` or ``out_of_memory``"""
-    error: str
+    result: Result
+    """Without its curves: ``Store.curves(id)`` has them"""
+    finished: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failure(StoredUnit, Failed):
+    """A unit that could not be finished."""
+
     provenance: Mapping[str, Any]
     finished: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """How far one row of a study is: a dataset, a model, a variant."""
+    """How many units of one dataset, model and variant are in which state."""
 
     dataset: str
     backbone: str
@@ -133,3 +155,79 @@ class Progress:
     missing: int = 0
     seconds: float = 0.0
     """Of all finished units together"""
+
+
+def names_of(kind: Any) -> list[str]:
+    """The fields of a row, in their order."""
+    return [field.name for field in dataclasses.fields(kind)]
+
+
+def checked(kind: type[Row], values: Any) -> Row:
+    """A row from plain values, which may come from a damaged file.
+
+    Raises:
+        InputError: For a field that is missing and has no default, that is unknown, or
+            of another type.
+    """
+    if not isinstance(values, Mapping):
+        raise InputError(f"must be a JSON object (got {values!r})")
+    hints = _hints(kind)  # type: ignore[arg-type]
+    for name, value in values.items():
+        check_choice("a field", name, list(hints))
+        if not _fits(value, hints[name]):
+            raise InputError(f"{name!r} must not be {value!r}")
+        if name in _CHOICES:
+            check_choice(name, value, _CHOICES[name])
+    for each in dataclasses.fields(kind):  # type: ignore[arg-type]
+        if each.name not in values and each.default is dataclasses.MISSING:
+            raise InputError(f"{each.name!r} is not there")
+    return kind(**values)
+
+
+def checked_dataset(values: Any) -> DatasetInfo:
+    """A graph with all the statistics that tables show."""
+    info = checked(DatasetInfo, values)
+    _check_statistics(info.statistics)
+    return info
+
+
+def checked_result(configuration: Configuration, values: Any) -> Result:
+    """A result that has everything which a unit of its configuration must have."""
+    result = checked(Result, values)
+    names = configuration.embedding.split(",") if configuration.embedding else []
+    if len(result.evolved_statistics) != len(names):
+        raise InputError("every evolved graph of a unit must have its statistics")
+    for statistics in result.evolved_statistics:
+        _check_statistics(statistics)
+    if configuration.task == "train" and None in (result.val, result.test):
+        raise InputError("a training must have its scores")
+    return result
+
+
+def _check_statistics(statistics: Statistics) -> None:
+    if missing := sorted(STATISTICS.keys() - statistics.keys()):
+        raise InputError(f"statistics must have {missing} (they are not there)")
+
+
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    """Of a few classes, for thousands of rows."""
+    return typing.get_type_hints(kind)
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether a plain value is of a type, as far as rows of a store have types."""
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if isinstance(hint, types.UnionType):
+        return any(_fits(value, each) for each in inner)
+    if origin is list:
+        return isinstance(value, list) and all(_fits(v, inner[0]) for v in value)
+    if origin in (dict, Mapping):
+        values = value.values() if isinstance(value, dict) else ()
+        return isinstance(value, dict) and all(_fits(v, inner[1]) for v in values)
+    if hint is Any:
+        return True
+    if hint is float:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        return is_number and math.isfinite(value)
+    return type(value) is hint

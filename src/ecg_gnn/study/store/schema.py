@@ -3,17 +3,20 @@
 import json
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from ecg_gnn.study.store.rows import Result, names_of
 from ecg_gnn.system.checks import InputError
 
 SCHEMA_VERSION = 1
 TEXT_ENDING = ".jsonl"
 """Of stores as text, which are read and never filled."""
-_APPLICATION_ID = 0x45434753  # "ECGS", so that other programs' files are told apart
+JSON_COLUMNS = {"statistics", "config", "evolved_statistics", "provenance"}
+"""Columns of any table that hold JSON."""
+_APPLICATION_ID = 0x45434753  # "ECGS": tells our files from other databases
 _BUSY_SECONDS = 60
 
 _TABLES = """
@@ -75,7 +78,7 @@ CREATE TABLE members (
 ) WITHOUT ROWID;
 """
 
-_UNITS_UNLIKE_RECORDS = (
+_STATES_CONTRADICT_RECORDS = (
     "SELECT (SELECT count(*) FROM records) != (SELECT count(*) FROM units JOIN records "
     "ON records.unit = units.id WHERE state = 'done') OR (SELECT count(*) FROM units "
     "WHERE state = 'done') != (SELECT count(*) FROM records)"
@@ -86,8 +89,7 @@ def open_existing(path: Path) -> sqlite3.Connection:
     """A connection that only reads; the file must be there."""
     if not path.is_file():
         raise InputError(f"'store' {str(path)!r} does not exist")
-    connection = _connect(path, uri_of(path))
-    with _named(path), _closed_on_failure(connection):
+    with _opened(path, uri_of(path)) as connection:
         _check_version(connection, path)
         _check_tables(connection, path)
         _check_whole(connection, path)
@@ -102,15 +104,13 @@ def open_or_create(path: Path) -> sqlite3.Connection:
             f"'store' must be a database to be filled (got the text {str(path)!r}: "
             "study merge makes a database of it)"
         )
-    with _named(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        connection = _connect(path, f"{path.absolute().as_uri()}?mode=rwc")
-    with _named(path), _closed_on_failure(connection):
+    uri = f"{path.absolute().as_uri()}?mode=rwc"
+    with _opened(path, uri, create_folder=True) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
         # Every commit reaches the disk: what a killed machine lost would run again.
         connection.execute("PRAGMA synchronous = FULL")
         with transaction(connection):
-            if _is_empty(connection):
+            if not connection.execute("SELECT 1 FROM sqlite_schema").fetchone():
                 _create(connection)
             _check_version(connection, path)
     return connection
@@ -124,26 +124,66 @@ def open_in_memory() -> sqlite3.Connection:
     return connection
 
 
+@contextmanager
+def _opened(
+    path: Path, uri: str, *, create_folder: bool = False
+) -> Iterator[sqlite3.Connection]:
+    """A connection that is closed if the block fails; errors name the file."""
+    connection = None
+    try:
+        if create_folder:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        connection = sqlite3.connect(
+            uri, uri=True, timeout=_BUSY_SECONDS, isolation_level=None
+        )
+        connection.row_factory = sqlite3.Row
+        yield connection
+    except BaseException as error:
+        if connection is not None:
+            connection.close()
+        if isinstance(error, sqlite3.Error | OSError):
+            raise InputError(
+                f"'store' {str(path)!r} cannot be opened ({error})"
+            ) from None
+        raise
+
+
 def insert_row(
     connection: sqlite3.Connection,
     table: str,
     row: Mapping[str, Any],
-    json_columns: Sequence[str] = (),
     *,
     unless_there: bool = False,
 ) -> None:
     """Insert a row; one with the same key is an error, or stays as it is."""
-    texts = {key: json.dumps(row[key], allow_nan=False) for key in json_columns}
-    names, places = ", ".join(row), ", ".join(f":{key}" for key in row)
+    values = {
+        name: json.dumps(value, allow_nan=False) if name in JSON_COLUMNS else value
+        for name, value in row.items()
+    }
+    names, places = ", ".join(row), ", ".join(f":{name}" for name in row)
     verb = "INSERT OR IGNORE" if unless_there else "INSERT"
-    connection.execute(
-        f"{verb} INTO {table} ({names}) VALUES ({places})", {**row, **texts}
-    )
+    connection.execute(f"{verb} INTO {table} ({names}) VALUES ({places})", values)
+
+
+def insert_result(
+    connection: sqlite3.Connection,
+    unit: str,
+    result: Result,
+    finished: str,
+    *,
+    level: int = 9,
+    unless_there: bool = False,
+) -> None:
+    """Insert the record of a finished unit, its curves compressed at a zlib level."""
+    row = {name: getattr(result, name) for name in names_of(Result)}
+    row |= {"unit": unit, "finished": finished, "provenance": dict(result.provenance)}
+    row["curves"] = result.curves and result.curves.to_bytes(level)
+    insert_row(connection, "records", row, unless_there=unless_there)
 
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """All or nothing, alone from its first statement on."""
+    """All or nothing; no other writer may start from its first statement on."""
     try:
         connection.execute("BEGIN IMMEDIATE")
         try:
@@ -159,10 +199,10 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def uri_of(path: Path) -> str:
-    """An existing file as SQLite is to open it for reading.
+    """How SQLite is to open an existing file for reading.
 
-    One that can be written is opened so: a reader that leaves last tidies up the side
-    files. In a place that cannot be written nobody else writes either.
+    Writable where possible, so that the last reader to leave removes the side files.
+    In a read-only place no other process writes either.
     """
     writable = os.access(path, os.W_OK) and os.access(path.absolute().parent, os.W_OK)
     return f"{path.absolute().as_uri()}?mode={'rw' if writable else 'ro&immutable=1'}"
@@ -176,25 +216,11 @@ def make_portable(connection: sqlite3.Connection) -> None:
         connection.execute("VACUUM")
 
 
-def _connect(path: Path, uri: str) -> sqlite3.Connection:
-    with _named(path):
-        connection = sqlite3.connect(
-            uri, uri=True, timeout=_BUSY_SECONDS, isolation_level=None
-        )
-    connection.row_factory = sqlite3.Row
-    return connection
-
-
 def _create(connection: sqlite3.Connection) -> None:
     for statement in _TABLES.split(";"):  # executescript would end the transaction
         connection.execute(statement)
     connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-
-
-def _is_empty(connection: sqlite3.Connection) -> bool:
-    count = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
-    return int(count) == 0
 
 
 def _check_version(connection: sqlite3.Connection, path: Path) -> None:
@@ -210,58 +236,28 @@ def _check_version(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _check_tables(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuse other tables than ours: what a stranger adds may compute for ever."""
+    """Refuse other tables than ours: a view or trigger of a stranger may never end."""
+    shape = "SELECT type, name, sql FROM sqlite_schema ORDER BY type, name"
     with closing(open_in_memory()) as ours:
-        if _shape(connection) != _shape(ours):
-            raise InputError(
-                f"'store' {str(path)!r} must have the tables of schema "
-                f"{SCHEMA_VERSION} (got others)"
-            )
+        expected = ours.execute(shape).fetchall()
+    if connection.execute(shape).fetchall() != expected:
+        raise InputError(
+            f"'store' {str(path)!r} must have the tables of schema {SCHEMA_VERSION} "
+            "(got others)"
+        )
 
 
 def _check_whole(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuse a file that has lost rows: tables of what is left would look complete."""
+    """Refuse a file that has lost rows: its tables would still look complete."""
     found = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
     orphans = connection.execute("PRAGMA foreign_key_check").fetchall()
-    unlike = connection.execute(_UNITS_UNLIKE_RECORDS).fetchone()[0]
-    if found != "ok" or orphans or unlike:
+    contradiction = connection.execute(_STATES_CONTRADICT_RECORDS).fetchone()[0]
+    if found != "ok" or orphans or contradiction:
         reason = found if found != "ok" else "rows are missing"
         raise InputError(f"'store' {str(path)!r} is damaged ({reason})")
-
-
-def _shape(connection: sqlite3.Connection) -> dict[tuple[str, str], list[Any]]:
-    """Every table, index and so on, with its columns."""
-    there = connection.execute("SELECT type, name FROM sqlite_schema").fetchall()
-    return {
-        (kind, name): [
-            (column["name"], column["type"], column["notnull"], column["pk"])
-            for column in connection.execute(
-                "SELECT * FROM pragma_table_info(?)", (name,)
-            )
-        ]
-        for kind, name in there
-    }
 
 
 def _file_of(connection: sqlite3.Connection) -> str:
     with suppress(sqlite3.Error):
         return str(connection.execute("PRAGMA database_list").fetchone()["file"])
     return ""
-
-
-@contextmanager
-def _closed_on_failure(connection: sqlite3.Connection) -> Iterator[None]:
-    try:
-        yield
-    except BaseException:
-        connection.close()
-        raise
-
-
-@contextmanager
-def _named(path: Path) -> Iterator[None]:
-    """Say which file it was that could not be opened or is something else."""
-    try:
-        yield
-    except (sqlite3.Error, OSError) as error:
-        raise InputError(f"'store' {str(path)!r} cannot be opened ({error})") from None

@@ -1,35 +1,29 @@
 """Writing a store: units are registered, claimed, and finished or failed."""
 
-import json
 import sqlite3
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
 from ecg_gnn.study.store.owner import BEAT_SECONDS, Owner
-from ecg_gnn.study.store.reader import Store
-from ecg_gnn.study.store.rows import Configuration, DatasetInfo, Result
-from ecg_gnn.study.store.schema import insert_row, open_or_create, transaction
+from ecg_gnn.study.store.reader import Store, state_of
+from ecg_gnn.study.store.rows import DatasetInfo, Result, StoredUnit
+from ecg_gnn.study.store.schema import (
+    insert_result,
+    insert_row,
+    open_or_create,
+    transaction,
+)
 from ecg_gnn.system.checks import InputError
 
 
-@dataclass(frozen=True, kw_only=True)
-class NewUnit:
-    """A unit to be known to the store."""
-
-    id: str
-    configuration: str
-    split: int
-    seed: int
-
-
 class StoreWriter(Store):
-    """A store that this process fills, alone or beside others."""
+    """A store that this process fills, alone or together with others."""
 
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
         super().__init__(connection, path)
@@ -41,26 +35,23 @@ class StoreWriter(Store):
         return cls(open_or_create(Path(path)), Path(path))
 
     def register(
-        self,
-        recipe: str,
-        datasets: Iterable[DatasetInfo],
-        configurations: Iterable[Configuration],
-        units: Sequence[NewUnit],
+        self, recipe: str, datasets: Iterable[DatasetInfo], units: Sequence[StoredUnit]
     ) -> None:
         """Make units known as missing; what is known already stays as it is."""
         with transaction(self._connection):
             for dataset in datasets:
-                self._insert("datasets", asdict(dataset), json_columns=["statistics"])
-            for configuration in configurations:
-                self._insert(
-                    "configurations", asdict(configuration), json_columns=["config"]
-                )
+                self._insert("datasets", asdict(dataset))
+            configurations = {u.configuration.id: u.configuration for u in units}
+            for configuration in configurations.values():
+                self._insert("configurations", asdict(configuration))
             for unit in units:
-                self._insert("units", asdict(unit) | {"state": "missing"})
+                row = {"split": unit.split, "seed": unit.seed, "state": "missing"}
+                names = {"id": unit.id, "configuration": unit.configuration.id}
+                self._insert("units", names | row)
                 self._insert("members", {"recipe": recipe, "unit": unit.id})
 
     def claim(self, units: Sequence[str], *, retry_failed: bool = False) -> list[str]:
-        """Take those units that nobody has done or is running; all at once.
+        """Take those units that are neither done nor running, in one transaction.
 
         Units of processes that died are free again; with ``retry_failed`` those that
         failed are, too.
@@ -82,43 +73,24 @@ class StoreWriter(Store):
 
     def _state(self, unit: str) -> str:
         query = "SELECT state, owner, heartbeat FROM units WHERE id = ?"
-        row = self._connection.execute(query, (unit,)).fetchone()
-        gone = row["state"] == "running" and not Owner.from_text(row["owner"]).lives(
-            row["heartbeat"]
-        )
-        return "missing" if gone else str(row["state"])
+        return state_of(self._connection.execute(query, (unit,)).fetchone())
 
     def finish(self, unit: str, result: Result) -> None:
-        """Keep a result; the first one stays if somebody else was faster."""
-        curves = None if result.curves is None else result.curves.to_bytes()
-        row = {
-            "unit": unit,
-            "val": result.val,
-            "test": result.test,
-            "best_step": result.best_step,
-            "seconds": result.seconds,
-            "peak_memory_mb": result.peak_memory_mb,
-            "evolved_statistics": result.evolved_statistics,
-            "curves": curves,
-            "provenance": dict(result.provenance),
-            "finished": _now(),
-        }
+        """Keep a result; the first one stays if another process was faster."""
         with transaction(self._connection):
-            self._insert("records", row, ["evolved_statistics", "provenance"])
-            self._connection.execute("DELETE FROM failures WHERE unit = ?", (unit,))
+            insert_result(self._connection, unit, result, _now(), unless_there=True)
             self._end(unit, "done")
 
     def fail(
         self, unit: str, kind: str, error: str, provenance: Mapping[str, Any]
     ) -> None:
-        """Keep what went wrong, unless somebody else has finished the unit."""
+        """Keep what went wrong, unless another process has finished the unit."""
         row = {"unit": unit, "kind": kind, "error": error, "finished": _now()}
+        made_with = {"provenance": dict(provenance)}
         with transaction(self._connection):
             if self._state(unit) != "done":
-                self._connection.execute("DELETE FROM failures WHERE unit = ?", (unit,))
-                row |= {"provenance": json.dumps(dict(provenance))}
-                self._insert("failures", row)
                 self._end(unit, "failed")
+                self._insert("failures", {**row, **made_with})
 
     def release(self) -> None:
         """Give back every unit that this process has claimed and not ended."""
@@ -132,19 +104,19 @@ class StoreWriter(Store):
 
     @contextmanager
     def heartbeat(self) -> Iterator[None]:
-        """Tell other machines, now and then, that this process lives."""
-        over = threading.Event()
-        beating = threading.Thread(target=self._beat, args=(over,), daemon=True)
-        beating.start()
+        """Tell other machines every 30 seconds that this process is alive."""
+        stop = threading.Event()
+        thread = threading.Thread(target=self._beat, args=(stop,), daemon=True)
+        thread.start()
         try:
             yield
         finally:
-            over.set()
-            beating.join()
+            stop.set()
+            thread.join()
 
-    def _beat(self, over: threading.Event) -> None:
-        while not over.wait(BEAT_SECONDS):
-            # A beat that is missed for once is no reason to stop a study.
+    def _beat(self, stop: threading.Event) -> None:
+        while not stop.wait(BEAT_SECONDS):
+            # One missed beat is no reason to stop a study.
             with suppress(sqlite3.Error, InputError):
                 connection = open_or_create(self.path)  # one per thread
                 connection.execute(
@@ -155,16 +127,16 @@ class StoreWriter(Store):
                 connection.close()
 
     def _end(self, unit: str, state: str) -> None:
+        """Give up the claim; an earlier failure is no longer the last word."""
+        self._connection.execute("DELETE FROM failures WHERE unit = ?", (unit,))
         self._connection.execute(
             "UPDATE units SET state = ?, owner = NULL, heartbeat = NULL WHERE id = ?",
             (state, unit),
         )
 
-    def _insert(
-        self, table: str, row: Mapping[str, Any], json_columns: Sequence[str] = ()
-    ) -> None:
+    def _insert(self, table: str, row: Mapping[str, Any]) -> None:
         """Insert a row unless one with the same key is there."""
-        insert_row(self._connection, table, row, json_columns, unless_there=True)
+        insert_row(self._connection, table, row, unless_there=True)
 
 
 def _now() -> str:

@@ -1,8 +1,9 @@
-"""From plans to units: graphs are loaded, settings resolved, everything named."""
+"""From a recipe's plans to groups of units: graphs loaded, settings resolved."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -12,15 +13,16 @@ from ecg_gnn.config.dotted import replaced
 from ecg_gnn.config.identity import Purpose, canonical, configuration_id, unit_id
 from ecg_gnn.config.variants import Variant
 from ecg_gnn.data import GraphDataset, load_dataset
-from ecg_gnn.evolve import graph_statistics
+from ecg_gnn.data.catalogue import find_entry, is_present, resolve_data_root
 from ecg_gnn.pipeline.preflight import check_embeddings
 from ecg_gnn.pipeline.workspace import Workspace, make_embedder
-from ecg_gnn.study.datasets import why_absent
-from ecg_gnn.study.expand import Plan
+from ecg_gnn.reading import expanded
+from ecg_gnn.study.grid import Plan
+from ecg_gnn.study.recipe import is_file
 from ecg_gnn.study.run import prepare
-from ecg_gnn.study.statistics import plain
-from ecg_gnn.study.store import Configuration, DatasetInfo
-from ecg_gnn.study.store.writer import NewUnit
+from ecg_gnn.study.statistics import of_input
+from ecg_gnn.study.store import Configuration, DatasetInfo, StoredUnit
+from ecg_gnn.study.store.rows import names_of
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.train import default_precision
 
@@ -29,7 +31,7 @@ OnSkipped = Callable[[str, str], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """The splits of one configuration and one seed: what is trained together."""
+    """The units of one configuration and one seed: they train together."""
 
     task: Purpose
     configuration: Configuration
@@ -39,95 +41,92 @@ class Group:
     dataset: GraphDataset
     """With the splits that are used"""
     units: dict[int, str]
-    """Every split's unit"""
+    """The id of every split's unit"""
+    made_with: Mapping[str, Any] = field(default_factory=dict)
+    """What records say about this group besides versions and machine"""
 
-    def new_units(self) -> list[NewUnit]:
-        """The units as the store wants to know them."""
-        name, seed = self.configuration.id, self.config.seed
+    def only(self, ids: Collection[str]) -> "Group":
+        """The group with some of its units."""
+        kept = {split: unit for split, unit in self.units.items() if unit in ids}
+        return replace(self, units=kept)
+
+    def stored_units(self) -> list[StoredUnit]:
+        """The units as a store registers them."""
+        at, seed = self.configuration, self.config.seed
         return [
-            NewUnit(id=unit, configuration=name, split=split, seed=seed)
+            StoredUnit(id=unit, configuration=at, split=split, seed=seed)
             for split, unit in self.units.items()
         ]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Graphs:
-    """The graphs of a recipe that are here."""
-
-    loaded: dict[str, GraphDataset]
-    """As the recipe names them"""
-    skipped: dict[str, str]
-    """Graphs that are not here, and why"""
-
-    def described(self) -> list[DatasetInfo]:
-        """What the store keeps of them."""
-        return [describe(dataset) for dataset in self.loaded.values()]
-
-
 def load_graphs(
-    specs: Iterable[str],
+    names: Iterable[str],
     data_root: str | Path | None,
     *,
     fetch: bool = False,
     on_skipped: OnSkipped | None = None,
-) -> Graphs:
+) -> tuple[dict[str, GraphDataset], dict[str, str]]:
     """Load every graph that is here, once.
 
     Args:
-        specs: Graphs as a recipe names them.
+        names: Graphs as a recipe names them.
         data_root: Folder with the official files.
-        fetch: Whether a graph that is absent is downloaded or refused, not skipped.
-        on_skipped: Told of every graph that is skipped, and why.
+        fetch: Whether an absent graph is downloaded or refused instead of skipped.
+        on_skipped: Called with the name of every skipped graph and the reason.
+
+    Returns:
+        The graphs by name, and the names that were skipped with the reasons.
 
     Raises:
         InputError: If none is here.
     """
     loaded, skipped = {}, {}
-    for spec in dict.fromkeys(specs):
-        reason = None if fetch else why_absent(spec, data_root)
+    for name in dict.fromkeys(names):
+        reason = None if fetch else _why_absent(name, data_root)
         if reason is None:
-            loaded[spec] = load_dataset(spec, data_root=data_root)
+            loaded[name] = load_dataset(name, data_root=data_root)
         else:
-            skipped[spec] = reason
+            skipped[name] = reason
             if on_skipped is not None:
-                on_skipped(spec, reason)
+                on_skipped(name, reason)
     if not loaded:
         raise InputError(
             f"none of the recipe's datasets is here ({'; '.join(skipped.values())}): "
             "set --data-root or ECG_DATA to their folder, or ask with --datasets for "
             "one to be downloaded"
         )
-    return Graphs(loaded=loaded, skipped=skipped)
+    return loaded, skipped
 
 
-def bind_all(plans: Sequence[Plan], graphs: Graphs, device: str) -> list[Group]:
-    """Every plan whose graph is here, each configuration and seed once."""
+def _why_absent(name: str, data_root: str | Path | None) -> str | None:
+    """Why a graph cannot be loaded without a network; None if it can."""
+    if is_file(name):
+        return None if expanded(name).is_file() else f"there is no file {name}"
+    entry, root = find_entry(name.partition(":")[0]), resolve_data_root(data_root)
+    if is_present(entry, root):
+        return None
+    return f"{entry.file or entry.name} is not in {root}"
+
+
+def describe(dataset: GraphDataset) -> DatasetInfo:
+    """What the store keeps of a graph."""
+    names = [name for name in names_of(DatasetInfo) if name != "statistics"]
+    values: dict[str, Any] = {name: getattr(dataset, name) for name in names}
+    return DatasetInfo(**values, statistics=of_input(dataset))
+
+
+def bind_all(
+    plans: Sequence[Plan], loaded: Mapping[str, GraphDataset], device: str
+) -> list[Group]:
+    """The groups of all plans whose graphs are loaded, without repetitions."""
     found: dict[tuple[str, int], Group] = {}
     for plan in plans:
-        for group in bind(plan, graphs.loaded, device):
+        for group in bind(plan, loaded, device):
             key = group.configuration.id, group.config.seed
             if key in found:
                 group = replace(group, units={**found[key].units, **group.units})
             found[key] = group
     return list(found.values())
-
-
-def describe(dataset: GraphDataset) -> DatasetInfo:
-    """What the store keeps of a graph."""
-    statistics = graph_statistics(
-        *dataset.labelled_part(dataset.edge_index), directed=dataset.directed
-    )
-    return DatasetInfo(
-        name=dataset.name,
-        sha256=dataset.sha256,
-        metric=dataset.metric,
-        note=dataset.note,
-        num_nodes=dataset.num_nodes,
-        num_edges=dataset.num_edges,
-        num_features=dataset.num_features,
-        num_classes=dataset.num_classes,
-        statistics=plain(statistics),
-    )
 
 
 def bind(
@@ -152,8 +151,8 @@ def _group(plan: Plan, asked: RunConfig, dataset: GraphDataset) -> Group:
     named = canonical(portable, plan.variant, plan.task)
     name = configuration_id(named, plan.task, (dataset.name, dataset.sha256), contents)
     splits = known(resolved.splits)
-    if plan.task == "statistics":
-        splits = _splits_of_graph(plan.variant, resolved, splits)
+    if plan.task == "statistics" and not _reads_labels(plan.variant, resolved):
+        splits = splits[:1]  # the graph is the same for all splits
     return Group(
         task=plan.task,
         configuration=Configuration(
@@ -174,7 +173,7 @@ def _group(plan: Plan, asked: RunConfig, dataset: GraphDataset) -> Group:
 
 
 def _resolve(asked: RunConfig, dataset: GraphDataset) -> tuple[RunConfig, GraphDataset]:
-    """Settings for a device that this machine need not have: others may run it."""
+    """Fill in all settings, even for a device that only other machines have."""
     device = asked.device
     if not device.startswith("cuda") or torch.cuda.is_available():
         return prepare(asked, None, dataset)
@@ -186,9 +185,6 @@ def _resolve(asked: RunConfig, dataset: GraphDataset) -> tuple[RunConfig, GraphD
     return replaced(resolved, {"device": device, "train.precision": precision}), used
 
 
-def _splits_of_graph(
-    variant: Variant, config: RunConfig, splits: tuple[int, ...]
-) -> tuple[int, ...]:
-    """One split is enough where no label is read: the graph is the same in all."""
+def _reads_labels(variant: Variant, config: RunConfig) -> bool:
     embedders = [make_embedder(p, config, Workspace()) for p in variant.embeddings]
-    return splits if any(e.uses_labels for e in embedders) else splits[:1]
+    return any(embedder.uses_labels for embedder in embedders)

@@ -1,8 +1,8 @@
-"""From a recipe to plans: one per dataset, model, variant and point of the grid."""
+"""From a recipe to its cells, and from each cell to the points of its grid."""
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,11 +12,10 @@ from ecg_gnn.config.identity import Purpose, ignored_settings
 from ecg_gnn.config.variants import BASELINE, Variant, identity_control, variant_of
 from ecg_gnn.paper import numbers
 from ecg_gnn.pipeline.choose_variants import evolves
-from ecg_gnn.study.ranges import Range
-from ecg_gnn.study.recipe import WINNER, Grid, Part, Recipe
+from ecg_gnn.study.recipe import WINNER, Grid, Part, Range, Recipe
 from ecg_gnn.system.checks import InputError
 
-_MOST_POINTS = 100_000  # years of training: a slip of the finger ends here
+_MAX_POINTS = 100_000  # years of training: more must be a typing mistake
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,15 +34,15 @@ class Plan:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Space:
-    """One dataset, model and variant of a recipe, and what is tried there."""
+class RecipeCell:
+    """One dataset, model and variant of a recipe, and the grid that is tried there."""
 
     task: Purpose
     variant: Variant
     seeds: tuple[int, ...]
     fixed: Settings
-    """By dotted name, like the next"""
-    tried: Grid
+    """Settings that are the same at every point, by dotted name"""
+    grid: Grid
 
     @property
     def dataset(self) -> str:
@@ -51,38 +50,33 @@ class Space:
         return str(self.fixed["dataset"])
 
     def plan(self, point: Settings) -> Plan:
-        """The configuration with these of the tried settings."""
+        """The configuration at one point of the grid."""
         config = RunConfig.from_dict(unflatten({**self.fixed, **point}))
         return Plan(
             task=self.task, config=config, variant=self.variant, seeds=self.seeds
         )
 
     def plans(self) -> Iterator[Plan]:
-        """Every combination of what is tried."""
-        lists = self._lists()
-        if (count := math.prod(map(len, lists.values()))) > _MOST_POINTS:
-            raise InputError(
-                f"'grid' must have at most {_MOST_POINTS} points for one model and "
-                f"variant (got {count})"
-            )
-        for point in itertools.product(*lists.values()):
-            yield self.plan(dict(zip(self.tried, point, strict=True)))
-
-    def _lists(self) -> Mapping[str, tuple[Any, ...]]:
-        found = {}
-        for name, values in self.tried.items():
+        """The configurations at all points of the grid."""
+        for name, values in self.grid.items():
             if isinstance(values, Range):
                 raise InputError(
                     f"'grid.{name}' must be a list of values unless it is searched, "
                     f"as with --search tpe --trials 20 (got {values})"
                 )
-            found[name] = values
-        return found
+        lists = [v for v in self.grid.values() if not isinstance(v, Range)]
+        if (count := math.prod(map(len, lists))) > _MAX_POINTS:
+            raise InputError(
+                f"'grid' must have at most {_MAX_POINTS} points for one model and "
+                f"variant (got {count})"
+            )
+        for point in itertools.product(*lists):
+            yield self.plan(dict(zip(self.grid, point, strict=True)))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Only:
-    """What of a recipe is wanted; None is all of it."""
+    """Which parts of a recipe to run; None means all."""
 
     datasets: Sequence[str] | None = None
     models: Sequence[str] | None = None
@@ -92,69 +86,64 @@ class Only:
 
 def expand(recipe: Recipe, only: Only | None = None) -> list[Plan]:
     """Every configuration of a recipe, checked as far as it can be without data."""
-    return [plan for space in spaces(recipe, only) for plan in space.plans()]
+    return [plan for cell in recipe_cells(recipe, only) for plan in cell.plans()]
 
 
-def spaces(recipe: Recipe, only: Only | None = None) -> list[Space]:
-    """Every dataset, model and variant of a recipe with what is tried there."""
+def recipe_cells(recipe: Recipe, only: Only | None = None) -> list[RecipeCell]:
+    """Every dataset, model and variant of a recipe with the grid tried there."""
     only = only or Only()
-    found = [one for part in recipe.parts for one in _part_spaces(recipe, part, only)]
-    _check_wanted("datasets", only.datasets, _all(recipe, "datasets"), recipe)
-    _check_wanted("models", only.models, _all(recipe, "models"), recipe)
-    _check_wanted("variants", only.variants, _all(recipe, "variants"), recipe)
+    found = [cell for part in recipe.parts for cell in _part_cells(recipe, part, only)]
+    for key in ("datasets", "models", "variants"):
+        _check_wanted(key, getattr(only, key), recipe)
     return found
 
 
-def _part_spaces(recipe: Recipe, part: Part, only: Only) -> Iterator[Space]:
+def _part_cells(recipe: Recipe, part: Part, only: Only) -> Iterator[RecipeCell]:
     datasets = [name for name in part.datasets if _wanted(name, only.datasets)]
     models = [name for name in part.models if _wanted(name, only.models)]
     for dataset, model in itertools.product(datasets, models):
         for variant in _variants(recipe.task, part, dataset, model, only):
-            yield _space(recipe, part, dataset, model, variant, only)
+            yield _cell(recipe, part, dataset, model, variant, only)
 
 
 def _variants(
     task: Purpose, part: Part, dataset: str, model: str, only: Only
 ) -> list[Variant]:
-    """The variants of one cell: a model that takes no evolved graph has one alone."""
+    """The variants of one model; without evolved graphs it has the baseline only."""
     names = [name for name in part.variants if _wanted(name, only.variants)]
     chosen: list[Variant] = []
     for name in names:
         if name == "baseline":
             chosen.append(BASELINE)
         elif name == WINNER:
-            chosen += _winner(dataset, model)
+            winner = numbers.winning_embedding(dataset, model)
+            chosen += [] if winner is None else [variant_of(winner)]
         elif name != "identity":
             chosen.append(variant_of(name))
     if "identity" in names:
         sizes = {len(v.embeddings) for v in chosen if v.name == "ecg"}
         chosen += [identity_control(size) for size in sorted(sizes or {1})]
     config = RunConfig.from_dict(unflatten(_fixed(part, dataset, model)))
-    if task == "statistics":  # G's own are known with the graph
+    if task == "statistics":  # the input graph's own are measured when it is loaded
         chosen = [variant for variant in chosen if variant != BASELINE]
     elif not evolves(config.model):
         chosen = [variant for variant in chosen if variant == BASELINE]
     return list(dict.fromkeys(chosen))
 
 
-def _winner(dataset: str, model: str) -> list[Variant]:
-    found = numbers.winning_embedding(dataset, model)
-    return [] if found is None else [variant_of(found)]
-
-
-def _space(
+def _cell(
     recipe: Recipe, part: Part, dataset: str, model: str, variant: Variant, only: Only
-) -> Space:
+) -> RecipeCell:
     names = (dataset, model, variant.embedding or variant.name)
     exceptions = [o.settings for o in recipe.overrides if o.applies(*names)]
     forced = {key: value for found in exceptions for key, value in found.items()}
     ignored = ignored_settings(variant, recipe.task) | set(forced)
-    tried = {key: values for key, values in part.grid.items() if key not in ignored}
+    grid = {key: values for key, values in part.grid.items() if key not in ignored}
     fixed = _fixed(part, dataset, model) | forced
     fixed |= {"embed.names": (variant.embedding or "none",)}
     fixed |= {"splits": only.splits or part.splits}
-    return Space(
-        task=recipe.task, variant=variant, seeds=part.seeds, fixed=fixed, tried=tried
+    return RecipeCell(
+        task=recipe.task, variant=variant, seeds=part.seeds, fixed=fixed, grid=grid
     )
 
 
@@ -163,21 +152,16 @@ def _fixed(part: Part, dataset: str, model: str) -> dict[str, Any]:
     return named | dict(part.settings)
 
 
-def _all(recipe: Recipe, key: str) -> list[str]:
-    return [name for part in recipe.parts for name in getattr(part, key)]
-
-
 def _wanted(name: str, wanted: Sequence[str] | None) -> bool:
-    """Whether a name was asked for; a generator answers without its parameters too."""
+    """Whether a name was asked for; a generator also by its name alone."""
     return wanted is None or name in wanted or name.partition(":")[0] in wanted
 
 
-def _check_wanted(
-    key: str, wanted: Sequence[str] | None, there: Iterable[str], recipe: Recipe
-) -> None:
-    allowed = list(dict.fromkeys(there))
+def _check_wanted(key: str, wanted: Sequence[str] | None, recipe: Recipe) -> None:
+    names = (name for part in recipe.parts for name in getattr(part, key))
+    allowed = list(dict.fromkeys(names))
     for name in wanted or ():
-        if not any(_wanted(found, [name]) for found in allowed):
+        if not any(_wanted(each, [name]) for each in allowed):
             raise InputError(
                 f"{key!r} must be among those of the recipe {recipe.name!r}, {allowed} "
                 f"(got {name!r})"

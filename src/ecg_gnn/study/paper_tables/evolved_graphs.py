@@ -10,7 +10,7 @@ from ecg_gnn.config.dotted import flatten, given
 from ecg_gnn.config.identity import canonical
 from ecg_gnn.config.tags import Tags, run_tags, tagged
 from ecg_gnn.config.variants import variant_of
-from ecg_gnn.study.datasets import is_official
+from ecg_gnn.data import CATALOGUE
 from ecg_gnn.study.statistics import Statistics, mean
 from ecg_gnn.study.store import Configuration, DatasetInfo, Store, UnitRecord
 from ecg_gnn.study.table import model_name
@@ -161,3 +161,13 @@ def _measured(
         official=official and not tags,
     )
     return MeasuredGraph(evolved, records)
+
+
+def is_official(name: str, sha256: str) -> bool:
+    """Whether a graph is the one that the literature has numbers for.
+
+    A user's file may have any name, and other splits make another benchmark; both have
+    another checksum. The substitute is in the catalogue, but not official.
+    """
+    entry = CATALOGUE.get(name)
+    return entry is not None and entry.kind == "official" and entry.sha256 == sha256

@@ -1,0 +1,263 @@
+"""The search in each cell (a dataset, model and variant): propose, claim, judge."""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+
+from ecg_gnn.config import known
+from ecg_gnn.config.dotted import Settings
+from ecg_gnn.study.groups import Group, describe
+from ecg_gnn.study.outcomes import Outcome
+from ecg_gnn.study.provenance import with_pruning, with_trial
+from ecg_gnn.study.search.space import SearchSpace
+from ecg_gnn.study.search.tpe import Search, is_hopeless, propose
+from ecg_gnn.study.search.trial import StoredScores, Trial
+from ecg_gnn.study.store import Configuration, Failed, StoreWriter
+from ecg_gnn.study.work import CellSummary, Counts, TrialEnded, Work
+from ecg_gnn.system.seeds import derive_seed
+
+_MAX_PROPOSALS = 10
+"""After as many proposals of tried points, the first untried one is taken."""
+
+
+class CellSearch:
+    """One trial after the other, or a few in parallel, until there are enough.
+
+    Args:
+        space: Where to search.
+        search: How to search.
+        recipe: The name of the search in the store.
+        writer: The store.
+        retry_failed: Whether to repeat what failed.
+    """
+
+    def __init__(
+        self,
+        space: SearchSpace,
+        search: Search,
+        recipe: str,
+        writer: StoreWriter,
+        *,
+        retry_failed: bool,
+    ) -> None:
+        self._space, self._search, self._recipe = space, search, recipe
+        self._writer, self._retry = writer, retry_failed
+        self._trials: list[Trial] = []
+        self._places: dict[str, int] = {}  # of configurations in the store
+        self._info = describe(space.graph)
+        self._closed = False  # exhausted, or left to another process
+
+    def resume(
+        self,
+        stored: StoredScores,
+        configurations: Mapping[str, Configuration],
+        recipes: Mapping[str, list[str]],
+    ) -> None:
+        """Take up the trials of earlier calls, in the order of the store.
+
+        Args:
+            stored: What the store knows.
+            configurations: Those of the store, in its order.
+            recipes: The recipes of every unit.
+        """
+        self._places = {name: place for place, name in enumerate(configurations)}
+        for configuration in configurations.values():
+            if (point := self._space.point_of(configuration)) is None:
+                continue
+            trial = self._trial(point)
+            if any(self._recipe in recipes.get(unit, ()) for unit in trial.units):
+                stored.update(trial, retry_failed=self._retry)
+                self._trials.append(trial)
+
+    def next(self) -> Group | None:
+        """Claimed units of a trial; None if there are none now."""
+        while True:
+            for trial in self._under_way():
+                if (group := self._claim(trial)) is not None:
+                    return group
+            # Trials may have turned out to be done: then there is room for another.
+            full = len(self._under_way()) >= self._search.at_once
+            if full or self._closed or not self._begin():
+                return None
+
+    def _under_way(self) -> list[Trial]:
+        found = [t for t in self._trials if t.state == "open" and not t.elsewhere]
+        return found[: self._search.at_once]
+
+    def _claim(self, trial: Trial) -> Group | None:
+        """What comes next of a trial, unless it is done, waiting, or run elsewhere."""
+        one_by_one = self._search.prune  # judged before the next split starts
+        while group := trial.next_group(one_by_one=one_by_one):
+            # Only now: units of a pruned trial are never registered.
+            self._writer.register(self._recipe, [self._info], group.stored_units())
+            wanted = list(group.units.values())
+            claimed = self._writer.claim(wanted, retry_failed=self._retry)
+            if len(claimed) < len(wanted):
+                self._catch_up(trial, set(wanted) - set(claimed))
+            if claimed:
+                trial.in_flight.update(claimed)
+                mark = with_trial(self._search.sampler, trial.number + 1)
+                return replace(group.only(claimed), made_with=mark)
+        return None
+
+    def _catch_up(self, trial: Trial, refused: set[str]) -> None:
+        """Read what other processes did; leave them what they are still doing."""
+        StoredScores.read(self._writer).update(trial, retry_failed=self._retry)
+        trial.elsewhere |= refused - trial.scores.keys() - trial.failed
+        self._closed = self._closed or bool(trial.elsewhere)
+
+    def _begin(self) -> bool:
+        """Open another trial, if one more is wanted and there is anything to try."""
+        if len(self._trials) >= self._search.trials:
+            return False
+        if (new := self._propose()) is None:
+            self._closed = True
+            return False
+        self._trials.append(new)
+        return True
+
+    def _propose(self) -> Trial | None:
+        """A trial at a point that has not been tried; None if all have been."""
+        # In the order in which a later call will find them in the store.
+        trials = sorted(self._trials, key=self._place)
+        tried = {trial.configuration for trial in trials}
+        proposed = (
+            propose(self._space.cell.grid, trials, self._seed(attempt))
+            for attempt in range(_MAX_PROPOSALS)
+        )
+        points = itertools.chain(proposed, self._space.all_points())
+        new = map(self._trial, points)
+        return next((t for t in new if t.configuration not in tried), None)
+
+    def _seed(self, attempt: int) -> int:
+        purpose = ("search", *self._space.names, len(self._trials), attempt)
+        return derive_seed(self._search.seed, *purpose)
+
+    def _trial(self, point: Settings) -> Trial:
+        groups = self._space.groups(point)
+        return Trial(number=len(self._trials), point=point, groups=groups)
+
+    def _place(self, trial: Trial) -> int:
+        return self._places.get(trial.configuration, len(self._places) + trial.number)
+
+    def ended(
+        self, group: Group, split: int, outcome: Outcome
+    ) -> tuple[Outcome, TrialEnded | None]:
+        """Note a unit; the record after which a trial is pruned says so."""
+        unit = group.units[split]
+        trial = next(trial for trial in self._trials if unit in trial.in_flight)
+        trial.in_flight.remove(unit)
+        if isinstance(outcome, Failed):
+            trial.failed.add(unit)
+        else:
+            trial.scores[unit] = known(outcome.val)
+            if self._search.prune and self._is_hopeless(trial):
+                trial.pruned = True
+                after, out_of = len(trial.scores), len(trial.units)
+                made_with = with_pruning(outcome.provenance, after, out_of)
+                outcome = replace(outcome, provenance=made_with)
+        over = trial.state != "open" and not trial.in_flight
+        return outcome, self._trial_ended(trial) if over else None
+
+    def _is_hopeless(self, trial: Trial) -> bool:
+        grid = self._space.cell.grid
+        return trial.state == "open" and is_hopeless(grid, self._trials, trial)
+
+    def _best(self) -> Trial | None:
+        done = [trial for trial in self._trials if trial.state == "done"]
+        return max(done, key=lambda trial: trial.val or 0.0, default=None)
+
+    def _trial_ended(self, trial: Trial) -> TrialEnded:
+        best = self._best()
+        return TrialEnded(
+            number=trial.number,
+            trials=self._search.trials,
+            point=trial.point,
+            ended=trial.state,
+            splits=len(trial.scores),
+            val=trial.val,
+            best=None if best is None else best.val,
+        )
+
+    def counts(self) -> Counts:
+        """Units of all trials, including those still to be proposed."""
+        trials = self._trials
+        begun = sum(len(t.scores if t.pruned else t.units) for t in trials)
+        more = 0 if self._closed else max(0, self._search.trials - len(trials))
+        return Counts(
+            total=begun + more * self._space.num_units,
+            done=sum(len(t.scores) for t in trials),
+            failed=sum(len(t.failed) for t in trials),
+            running=sum(len(t.elsewhere) for t in trials),
+        )
+
+    def summary(self) -> CellSummary:
+        """How many trials ended how, and the best of them."""
+        dataset, model, variant = self._space.names
+        states = [trial.state for trial in self._trials]
+        best = self._best()
+        return CellSummary(
+            dataset=dataset,
+            model=model,
+            variant=variant,
+            done=states.count("done"),
+            pruned=states.count("pruned"),
+            failed=states.count("failed"),
+            best=None if best is None else best.point,
+            val=None if best is None else best.val,
+        )
+
+
+class SearchWork(Work):
+    """Cell after cell; while one waits for scores, the next ones continue.
+
+    Args:
+        writer: The store.
+        spaces: Where to search.
+        search: How to search.
+        recipe: The recipe's name.
+        retry_failed: Whether to repeat what failed.
+    """
+
+    def __init__(
+        self,
+        writer: StoreWriter,
+        spaces: Sequence[SearchSpace],
+        search: Search,
+        recipe: str,
+        *,
+        retry_failed: bool,
+    ) -> None:
+        self._cells: list[CellSearch] = []
+        self._running: dict[str, CellSearch] = {}  # by unit
+        name, stored = search.recipe_name(recipe), StoredScores.read(writer)
+        configurations, recipes = writer.configurations(), writer.recipes_of_units()
+        for space in spaces:
+            cell = CellSearch(space, search, name, writer, retry_failed=retry_failed)
+            cell.resume(stored, configurations, recipes)
+            self._cells.append(cell)
+
+    def counts(self) -> Counts:
+        """Units of all trials, including those still to be proposed."""
+        found = [cell.counts() for cell in self._cells]
+        names = [field.name for field in fields(Counts)]
+        return Counts(**{n: sum(getattr(each, n) for each in found) for n in names})
+
+    def next(self) -> Group | None:
+        """Claimed units of the first trial that has any."""
+        for cell in self._cells:
+            if (group := cell.next()) is not None:
+                self._running |= dict.fromkeys(group.units.values(), cell)
+                return group
+        return None
+
+    def ended(
+        self, group: Group, split: int, outcome: Outcome
+    ) -> tuple[Outcome, TrialEnded | None]:
+        """Tell the cell that a unit belongs to."""
+        cell = self._running.pop(group.units[split])
+        return cell.ended(group, split, outcome)
+
+    def summaries(self) -> list[CellSummary]:
+        """How far every cell is."""
+        return [cell.summary() for cell in self._cells]

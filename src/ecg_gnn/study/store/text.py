@@ -1,0 +1,287 @@
+"""A store as lines of text: small, readable in a diff, kept by git for years.
+
+One JSON object per line. The first names the format and says how many units there are,
+so that a file cut short is noticed; then come the graphs, then the configurations, each
+followed by its finished and failed units. What many units share is written once, before
+its first use, under a key made from its content:
+
+    {"ecg_gnn_records": 1, "units": 150}
+    {"dataset": {"name": "minesweeper", "sha256": "e664…", …}}
+    {"configuration": {"id": "9d20635a0f376bf0", "variant": "baseline", …}}
+    {"provenance": {"commit": "5c3e8c2b1d00", "device_name": …}, "key": "7c9e21d0"}
+    {"steps": [1, 43, …, 1000], "key": "05b1ee47"}
+    {"unit": {"id": …, "split": 0, "test": 0.8975, …, "made_with": "7c9e21d0"}}
+    {"unit": {"id": …, "split": 1, "failure": {"kind": "error", …}, …}}
+
+Every number is exact except those of training curves, which are thinned and rounded.
+Claims are left out: what is running or missing is no record.
+
+A text is read into the tables of a database in memory: all that reads a store reads it.
+"""
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ecg_gnn.config import RunConfig
+from ecg_gnn.study.store.curves import Curves, known_steps, thinned
+from ecg_gnn.study.store.rows import (
+    Configuration,
+    Failed,
+    Failure,
+    Result,
+    UnitRecord,
+    checked,
+    checked_dataset,
+    checked_result,
+    names_of,
+)
+from ecg_gnn.study.store.schema import (
+    TEXT_ENDING,
+    insert_result,
+    insert_row,
+    open_in_memory,
+    transaction,
+)
+from ecg_gnn.system.checks import InputError, check_choice, check_in_range
+from ecg_gnn.system.files import write_text
+
+if TYPE_CHECKING:
+    from ecg_gnn.study.store.reader import Store
+
+_FORMAT, _VERSION = "ecg_gnn_records", 1
+_COUNT = "units"
+"""Beside the format: how many units follow. Older files do not say."""
+_SHARED = ("provenance", "statistics", "steps")
+_LOADED = ("dataset", "configuration", "unit")
+_WRITTEN_OTHERWISE = ("evolved_statistics", "provenance", "curves")
+_NUMBERS = [name for name in names_of(Result) if name not in _WRITTEN_OTHERWISE]
+_DAMAGES = (
+    *(OSError, ValueError, TypeError, KeyError, OverflowError),
+    *(RecursionError, sqlite3.Error),
+)
+
+
+# --- Writing --------------------------------------------------------------------------
+
+
+def write_records(store: "Store", path: Path, *, curve_points: int = 25) -> int:
+    """Write what a store has finished and failed, in an order of its own.
+
+    Args:
+        store: What to write.
+        path: The file, which is either whole or not there.
+        curve_points: Steps to keep of every training curve; 0 keeps no curves.
+
+    Returns:
+        How many units were written.
+    """
+    check_in_range("curve_points", curve_points, 0, None)
+    if path.suffix != TEXT_ENDING:
+        raise InputError(f"'out' must end in {TEXT_ENDING!r} (got {str(path)!r})")
+    units: list[UnitRecord | Failure] = [*store.records(), *store.failures()]
+    units.sort(key=_place)  # not in the order in which processes happened to run them
+    recipes = store.recipes_of_units()
+    lines = _Lines()
+    lines.add({_FORMAT: _VERSION, _COUNT: len(units)})
+    for dataset in sorted(store.datasets(), key=lambda each: (each.name, each.sha256)):
+        lines.add({"dataset": asdict(dataset)})
+    for at, group in groupby(units, key=lambda unit: unit.configuration):
+        lines.add({"configuration": asdict(at)})
+        for unit in group:
+            row = {"id": unit.id, "split": unit.split, "seed": unit.seed}
+            row |= {"recipes": recipes[unit.id]}
+            if isinstance(unit, Failure):
+                row |= {"failure": {"kind": unit.kind, "error": unit.error}}
+                made_with = unit.provenance
+            else:
+                curves = store.curves(unit.id) if curve_points else None
+                row |= _result_line(unit.result, curves, curve_points, lines)
+                made_with = unit.result.provenance
+            row |= {"made_with": lines.share("provenance", dict(made_with))}
+            lines.add({"unit": row | {"finished": unit.finished}})
+    write_text(path, "\n".join([*lines.written, ""]))
+    return len(units)
+
+
+class _Lines:
+    """Lines to write; what is shared is written once."""
+
+    def __init__(self) -> None:
+        self.written: list[str] = []
+        self._shared: set[str] = set()
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        self.written.append(_line(row))
+
+    def share(self, kind: str, value: Any) -> str:
+        """The key of a value, which has a line of its own."""
+        key = hashlib.sha256(_line({kind: value}).encode()).hexdigest()[:8]
+        if key not in self._shared:
+            self._shared.add(key)
+            self.add({kind: value, "key": key})
+        return key
+
+
+def _line(row: Mapping[str, Any]) -> str:
+    return json.dumps(row, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+
+
+def _place(unit: UnitRecord | Failure) -> tuple[Any, ...]:
+    at = unit.configuration
+    where = at.dataset, at.dataset_sha256, at.task, at.backbone, at.model
+    return *where, at.variant, at.embedding or "", at.numerics, at.id, unit.pair
+
+
+def _result_line(
+    result: Result, curves: Curves | None, points: int, lines: _Lines
+) -> dict[str, Any]:
+    row: dict[str, Any] = {name: getattr(result, name) for name in _NUMBERS}
+    row["evolved"] = [lines.share("statistics", g) for g in result.evolved_statistics]
+    if curves is not None and curves.losses.size:
+        places = thinned(known_steps([curves]), points)
+        steps = lines.share("steps", (places + 1).tolist())
+        row["curves"] = {"steps": steps, **curves.to_text(places)}
+    return row
+
+
+# --- Reading --------------------------------------------------------------------------
+
+
+def read_records(path: Path) -> sqlite3.Connection:
+    """The lines of a file as a database in memory.
+
+    Raises:
+        InputError: If there is no such file, it is of another version, or a line of it
+            is not as it was written; the line is named.
+    """
+    if not path.is_file():
+        raise InputError(f"'store' {str(path)!r} does not exist")
+    loader, number = _Loader(open_in_memory()), 0
+    try:
+        with path.open(encoding="utf-8") as lines, transaction(loader.connection):
+            for number, line in enumerate(lines, 1):
+                loader.add(line, is_first=number == 1)
+        if number == 0:
+            raise InputError("the file is empty")
+        loader.check_count()
+    except _DAMAGES as error:
+        loader.connection.close()
+        said = f"{error} is not there" if isinstance(error, KeyError) else error
+        raise InputError(
+            f"'store' {str(path)!r} cannot be read (line {number}: {said})"
+        ) from None
+    loader.connection.execute("PRAGMA query_only = ON")
+    return loader.connection
+
+
+@dataclass(frozen=True, kw_only=True)
+class _UnitLine:
+    """What the lines of finished and failed units have in common."""
+
+    id: str
+    split: int
+    seed: int
+    recipes: list[str]
+    made_with: str
+    finished: str
+
+
+class _Loader:
+    """Puts one line after another into the tables of a store."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
+        self.configuration: Configuration | None = None
+        self.promised: int | None = None
+        self.units = 0
+        self.datasets: set[tuple[str, str]] = set()
+        self.shared: dict[str, dict[str, Any]] = {kind: {} for kind in _SHARED}
+
+    def add(self, line: str, *, is_first: bool) -> None:
+        row = json.loads(line, parse_constant=_refuse_constant)
+        if not isinstance(row, dict) or not row:
+            raise InputError(f"must be a JSON object (got {line[:40]!r})")
+        kind, value = next(iter(row.items()))
+        if is_first:
+            self._start(kind, value, row.get(_COUNT))
+            return
+        check_choice("a line", kind, [*_SHARED, *_LOADED])
+        if kind in _SHARED:
+            self.shared[kind][row["key"]] = value
+        else:
+            getattr(self, f"_add_{kind}")(value)
+
+    def check_count(self) -> None:
+        """Refuse a file that was cut between two lines."""
+        if self.promised is not None and self.units != self.promised:
+            raise InputError(
+                f"must be {self.promised} units, as the first line says (got "
+                f"{self.units}): the file is not whole"
+            )
+
+    def _start(self, kind: str, version: Any, count: Any) -> None:
+        if kind != _FORMAT:
+            raise InputError("the file has no records of ecg-gnn")
+        if version != _VERSION:
+            raise InputError(
+                f"the format must be version {_VERSION} (got {version!r}, from another "
+                "version of ecg-gnn)"
+            )
+        if count is not None and (type(count) is not int or count < 0):
+            raise InputError(f"{_COUNT!r} must be a whole number (got {count!r})")
+        self.promised = count
+
+    def _add_dataset(self, value: Any) -> None:
+        info = checked_dataset(value)
+        self.datasets.add((info.name, info.sha256))
+        insert_row(self.connection, "datasets", asdict(info))
+
+    def _add_configuration(self, value: Any) -> None:
+        at = checked(Configuration, value)
+        if (at.dataset, at.dataset_sha256) not in self.datasets:
+            raise InputError(f"the dataset {at.dataset!r} is not there")
+        # Refuses what this version cannot read, and fills in what an older one lacked.
+        config = RunConfig.from_dict(at.config).to_dict()
+        self.configuration = replace(at, config=config)
+        insert_row(self.connection, "configurations", asdict(self.configuration))
+
+    def _add_unit(self, value: Any) -> None:
+        if (at := self.configuration) is None:
+            raise InputError("a unit must follow its configuration")
+        if not isinstance(value, dict):
+            raise InputError(f"a unit must be a JSON object (got {value!r})")
+        failure = value.pop("failure", None)
+        unit = checked(
+            _UnitLine, {name: value.pop(name) for name in names_of(_UnitLine)}
+        )
+        row = {"id": unit.id, "configuration": at.id, "split": unit.split}
+        row |= {"seed": unit.seed, "state": "failed" if failure else "done"}
+        insert_row(self.connection, "units", row)
+        self.units += 1
+        for recipe in unit.recipes:
+            insert_row(self.connection, "members", {"recipe": recipe, "unit": unit.id})
+        made_with = self.shared["provenance"][unit.made_with]
+        if failure:
+            failed = asdict(checked(Failed, failure)) | {"provenance": made_with}
+            failed |= {"unit": unit.id, "finished": unit.finished}
+            insert_row(self.connection, "failures", failed)
+            return
+        value["provenance"] = made_with
+        graphs = [self.shared["statistics"][key] for key in value.pop("evolved")]
+        value["evolved_statistics"] = graphs
+        if curves := value.get("curves"):
+            steps = self.shared["steps"][curves["steps"]]
+            value["curves"] = Curves.from_text(steps, curves)
+        result = checked_result(at, value)
+        # Fast compression: it is for memory only.
+        insert_result(self.connection, unit.id, result, unit.finished, level=1)
+
+
+def _refuse_constant(constant: str) -> None:
+    raise InputError(f"must have finite numbers (got {constant})")
