@@ -24,9 +24,9 @@ from ecg_gnn.embed.combine import concatenate
 from ecg_gnn.embedders import Workspace, make_embedder
 from ecg_gnn.embedding_memory import explaining_embedding
 from ecg_gnn.evolve import EvolvedGraph, similarity_weights
-from ecg_gnn.evolve.choice import EXACT_NODES
-from ecg_gnn.evolve.joint import knn_search_jointly
-from ecg_gnn.evolve.streamed.rows import Embeddings
+from ecg_gnn.evolve.backends import EXACT_NODES
+from ecg_gnn.evolve.joint_search import knn_search_jointly
+from ecg_gnn.evolve.query import Embeddings
 from ecg_gnn.kernels import using_engine
 from ecg_gnn.scale import first_goes_first
 from ecg_gnn.system.seeds import derive_seed
