@@ -16,18 +16,25 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from ecg_gnn.evolve import KnnGraph, joint, knn_graph, knn_search
-from ecg_gnn.evolve.graph_file import write_knn_graph
-from ecg_gnn.evolve.sharded import knn_graph_sharded
-from ecg_gnn.evolve.streamed.layout import Layout
-from ecg_gnn.evolve.streamed.ring import LostProcessError, Ring
+from ecg_gnn.evolve import joint_search, knn_search
+from ecg_gnn.evolve.exact.blocks import min_bytes
+from ecg_gnn.evolve.joint_search import (
+    LostProcessError,
+    knn_search_jointly,
+    write_knn_graph,
+)
+from ecg_gnn.evolve.query import Found, Rows
 from evolve.knn_cases import embeddings
 
 LOST, HUNG, FAILED = 17, 18, 19
 _PATIENCE = timedelta(seconds=30)
 
 
-def check_graphs():
+def small_memory(z, k):
+    return 2 * min_bytes(Rows.of(z), k)
+
+
+def check_shared_searches():
     for kind, num_nodes, metric in (
         ("random", 101, "cosine"),
         ("ties", 64, "dot"),
@@ -36,84 +43,102 @@ def check_graphs():
     ):
         z = embeddings(kind, num_nodes)
         k = min(5, num_nodes - 1)
-        want = knn_graph(z, k, metric=metric, seed=3, symmetric=True)
-        for memory in (2 * Layout.least_bytes(z.size(1), k), 1 << 28):
-            got = knn_graph_sharded(
-                z,
-                k,
-                metric=metric,
-                seed=3,
-                symmetric=True,
-                memory=memory,
-                patience=_PATIENCE,
-            )
-            assert torch.equal(got, want), (kind, metric, memory)
+        options = {"metric": metric, "seed": 3, "symmetric": True, "self_loops": "add"}
+        want = knn_search(z, k, **options)
+        calls = []
+        got = knn_search_jointly(
+            z,
+            k,
+            **options,
+            memory=small_memory(z, k),
+            patience=_PATIENCE,
+            progress=lambda *done, calls=calls: calls.append(done),
+        )
+        assert torch.equal(got.edge_index, want.edge_index), (kind, metric)
+        assert got[1:] == ("exact", None)
+        assert calls == sorted(calls)
+        assert not calls or calls[-1] == (num_nodes, num_nodes)
 
 
-def check_joint_searches(rank):
-    """Shared out or told by the first, all have the graph of one process."""
+def check_bad_rows():
+    """Every process says so; nobody waits."""
+    z = embeddings("random", 40)
+    z[27] = torch.nan
+    with pytest.raises(ValueError, match="NaN or infinity in row 27"):
+        knn_search_jointly(z, 3, memory=small_memory(z, 3))
+
+
+def check_who_searches(rank):
+    """Shared out or told by the first, as the first one has memory."""
     z, shared = embeddings("ties", 80), []
-    want = knn_search(z, 4, seed=3, self_loops="add")
-    joint.JOINT_ROWS = 50
+    want = knn_search(z, 4, seed=3)
+    inner = joint_search.search_share
 
-    def spy(*arguments, **options):
+    def spy(*arguments):
         shared.append(arguments)
-        return knn_graph_sharded(*arguments, **options)
+        return inner(*arguments)
 
-    joint.knn_graph_sharded = spy
+    joint_search.search_share = spy
     for fits in (True, False):
         # Free memory differs from process to process: the first one's counts.
         mine = fits if rank == 0 else not fits
-        joint.fits_in_memory = lambda *_, mine=mine, **__: mine
-        got = joint.knn_search_jointly(z, 4, seed=3, self_loops="add")
+        joint_search.fits_in_memory = lambda *_, mine=mine, **__: mine
+        got = knn_search_jointly(z, 4, seed=3)
         assert torch.equal(got.edge_index, want.edge_index)
         assert got[1:] == ("exact", None)
         assert len(shared) == (not fits)
+    joint_search.search_share = inner
 
 
 def check_told_graph(rank):
     """What only the first process has found: an approximate graph."""
-    edges = torch.tensor([[1, 2, 0], [0, 1, 2]])
-    searches = []
+    neighbours = torch.tensor([[1], [2], [0]])
+    searches, inner = [], joint_search.find
 
-    def found(*_, **__):
+    def found(*_):
         searches.append(rank)
-        return KnnGraph(edges, "ivf", 0.75)
+        return Found(neighbours, "ivf", 0.75)
 
-    joint.knn_search = found
-    got = joint.knn_search_jointly(embeddings("random", 3), 1, knn="ivf")
-    assert torch.equal(got.edge_index, edges)
+    joint_search.find = found
+    joint_search.fits_in_memory = lambda *_, **__: True
+    got = knn_search_jointly(embeddings("random", 3), 1)
+    assert torch.equal(got.edge_index[0], neighbours.flatten())
     assert got[1:] == ("ivf", 0.75)
     assert searches == ([0] if rank == 0 else [])
+    joint_search.find = inner
 
 
 def check_told_failure(rank):
     """An error of the first process ends the others' waiting at once."""
+    inner = joint_search.find
 
-    def fails(*_, **__):
+    def fails(*_):
         raise ValueError("no such luck")
 
-    joint.knn_search, before = fails, joint.knn_search
+    joint_search.find = fails
     expected = ValueError if rank == 0 else RuntimeError
     with pytest.raises(expected, match=r"no such luck|failed in the first process"):
-        joint.knn_search_jointly(embeddings("random", 3), 1, knn="ivf")
-    joint.knn_search = before
+        knn_search_jointly(embeddings("random", 3), 1)
+    joint_search.find = inner
 
 
 def write_graph(folder):
     z = np.load(folder / "z.npy", mmap_mode="r")
-    memory = 2 * Layout.least_bytes(z.shape[1], 4)
+    memory = small_memory(z, 4)
     write_knn_graph(z, folder / "edges.npy", 4, memory=memory, patience=_PATIENCE)
+    # All at once, by the first process.
+    write_knn_graph(z, folder / "same.npy", 4, memory=1 << 28, patience=_PATIENCE)
 
 
 def lose_one(rank):
-    """The second process dies when it is about to pass on its rows."""
-    if rank == 1:
-        Ring.start_exchange = lambda self, *rows: os._exit(0)
+    """The second process dies in the middle of its share."""
     z = embeddings("random", 90)
+    if rank == 1:
+        joint_search.search_blocks = lambda *_: os._exit(0)
     started = time.monotonic()
+    joint_search.fits_in_memory = lambda *_, **__: False
     try:
-        knn_graph_sharded(z, 3, patience=_PATIENCE)
+        knn_search_jointly(z, 3, patience=_PATIENCE)
     except LostProcessError:
         in_time = time.monotonic() - started < 2 * _PATIENCE.total_seconds()
         os._exit(LOST if in_time else HUNG)
@@ -131,13 +156,14 @@ def meet(folder, rank, size):
 
 def work(folder, rank):
     meet(folder, rank, 3)
-    check_graphs()
+    check_shared_searches()
+    check_bad_rows()
     write_graph(folder)
     dist.destroy_process_group()
     if rank < 2:
         meet(folder, rank, 2)
-        check_graphs()
-        check_joint_searches(rank)
+        check_shared_searches()
+        check_who_searches(rank)
         check_told_graph(rank)
         check_told_failure(rank)
         lose_one(rank)

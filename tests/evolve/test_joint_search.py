@@ -6,111 +6,54 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from ecg_gnn.evolve import knn_graph
-from ecg_gnn.evolve.sharded import knn_graph_sharded
-from ecg_gnn.evolve.streamed import sharded
-from ecg_gnn.evolve.streamed.finished import InMemory
-from ecg_gnn.evolve.streamed.layout import Layout
-from ecg_gnn.system.checks import InputError
-from ecg_gnn.system.seeds import derive_seed
-from evolve import ring_worker
-from evolve.knn_cases import KINDS, METRICS, embeddings, randn, tied_embeddings
-from evolve.knn_reference import reference_graph
-from evolve.thread_ring import sharded_neighbours
+from ecg_gnn.evolve import knn_graph, knn_search
+from ecg_gnn.evolve.joint_search import knn_search_jointly, share
+from ecg_gnn.evolve.query import gaps
+from evolve import joint_worker
+from evolve.knn_cases import embeddings, randn
 
 TESTS = Path(__file__).parents[1]
-KEY = derive_seed(3, "knn-ties")
 
 
-def memory_for(z, k):
-    return 2 * Layout.least_bytes(z.size(1), k)
+def test_one_process_searches_as_ever():
+    z = randn(30, 4)
+    got = knn_search_jointly(z, 3, seed=1, metric="dot", symmetric=True)
+    want = knn_search(z, 3, seed=1, metric="dot", symmetric=True)
+    assert torch.equal(got.edge_index, want.edge_index)
+    assert got[1:] == want[1:]
 
 
-@pytest.mark.parametrize("metric", METRICS)
-@settings(max_examples=15, deadline=None)
-@given(case=tied_embeddings(), size=st.integers(1, 5))
-def test_matches_definition_with_ties(metric, case, size):
-    z, k = case  # also fewer rows than processes, and k = N - 1
-    found = sharded_neighbours(z, k, metric, KEY, memory_for(z, k), size)
-    edges = [(v, u) for u, row in enumerate(found.tolist()) for v in row]
-    assert edges == reference_graph(z, k, metric, seed=3)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_processes_change_nothing(kind):
-    z = embeddings(kind, 100)
-    want = knn_graph(z, 4, seed=3)[0].view(-1, 4)
-    for size in (2, 3):
-        got = sharded_neighbours(z, 4, "cosine", KEY, memory_for(z, 4), size)
-        assert torch.equal(got, want)
-
-
-def test_finished_rows_are_not_searched_again(monkeypatch):
-    z = embeddings("ties", 100)
-    want = knn_graph(z, 4, seed=3)[0].view(-1, 4)
-    finished = InMemory(100, 4)
-    for start, stop in ((0, 40), (60, 97)):
-        finished.keep(start, want[start:stop])
-    searched, inner = [], sharded.search_block
-
-    def spy(block, *rest):
-        searched.append((block.start, block.canonical.num_nodes))
-        return inner(block, *rest)
-
-    monkeypatch.setattr(sharded, "search_block", spy)
-    got = sharded_neighbours(z, 4, "cosine", KEY, 1 << 26, 3, finished)
-    assert torch.equal(got, want)
-    rows = {row for start, size in searched for row in range(start, start + size)}
-    assert rows == {*range(40, 60), *range(97, 100)}
-
-
-def test_nothing_left_to_search():
-    finished = InMemory(20, 2)
-    finished.keep(0, torch.zeros((20, 2), dtype=torch.long))
-    z = randn(20, 3)
-    got = sharded_neighbours(z, 2, "dot", KEY, 1 << 26, 2, finished)
-    assert not got.any()
-
-
-def test_every_process_names_the_bad_row():
-    z = randn(30, 3)
-    z[27] = torch.nan
-    with pytest.raises(InputError, match="NaN or infinity in row 27"):
-        sharded_neighbours(z, 2, "cosine", KEY, 1 << 26, 3)
-
-
-def test_memory_that_runs_out_says_what_to_lower(monkeypatch):
-    def run_out(*_):
-        raise MemoryError
-
-    monkeypatch.setattr(sharded, "search_block", run_out)
-    with pytest.raises(MemoryError, match=r"memory to half, [^ ]+ GiB"):
-        sharded_neighbours(randn(30, 3), 2, "cosine", KEY, 1 << 26, 1)
-
-
-def test_needs_processes():
-    with pytest.raises(InputError, match=r"'torch.distributed' must be initialised"):
-        knn_graph_sharded(randn(5, 2), 1)
+@given(
+    done=st.lists(st.tuples(st.integers(0, 30), st.integers(1, 9)), max_size=4),
+    size=st.integers(1, 5),
+)
+def test_shares_are_equal_and_all_there_is(done, size):
+    missing = gaps([(start, start + count) for start, count in done], 40)
+    shares = [share(missing, rank, size) for rank in range(size)]
+    rows = [[row for part in own for row in range(*part)] for own in shares]
+    wanted = [row for part in missing for row in range(*part)]
+    assert [row for own in rows for row in own] == wanted
+    assert max(map(len, rows)) - min(map(len, rows)) <= 1
 
 
 def test_real_processes(tmp_path):
     """Three search together, and two, of which then one dies."""
     z = embeddings("half-zero", 60)
     np.save(tmp_path / "z.npy", z.numpy())
-    environment = os.environ | {"PYTHONPATH": str(TESTS), "OMP_NUM_THREADS": "1"}
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([*sys.path, str(TESTS)])}
     done = subprocess.run(
-        [sys.executable, ring_worker.__file__, str(tmp_path)],
-        env=environment,
+        [sys.executable, joint_worker.__file__, str(tmp_path)],
+        env=environment | {"OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
         timeout=200,
     )
-    assert done.stdout.split() == [str(ring_worker.LOST), "0", "0"], done.stderr
-    written = torch.from_numpy(np.load(tmp_path / "edges.npy"))
-    assert torch.equal(written, knn_graph(z, 4))
+    assert done.stdout.split() == [str(joint_worker.LOST), "0", "0"], done.stderr
+    for name in ("edges.npy", "same.npy"):
+        written = torch.from_numpy(np.load(tmp_path / name))
+        assert torch.equal(written, knn_graph(z, 4))
     assert not (tmp_path / "edges.npy.partial").exists()

@@ -18,7 +18,7 @@ import torch
 import torch.distributed as dist
 
 from ecg_gnn.evolve.backends import choose_backend, find
-from ecg_gnn.evolve.exact.blocks import search_blocks
+from ecg_gnn.evolve.exact.blocks import Layout, search_blocks
 from ecg_gnn.evolve.knn import (
     KnnGraph,
     Metric,
@@ -229,16 +229,20 @@ def _find_together(query: Query, rows: Rows, patience: timedelta) -> Found | Non
 
 def search_share(query: Query, rows: Rows, finished: FinishedRows) -> None:
     """Find this process's share of the rows that the first process has not finished."""
+    budget, on_gpu = (
+        memory_budget(query.memory, query.device),
+        query.device.type == "cuda",
+    )
+    if query.memory is None and not on_gpu:
+        budget //= int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    layout, size = Layout.fit(rows, query.k, budget, on_gpu=on_gpu), num_processes()
     missing: list[Any] = [finished.missing() if is_first() else None]
     dist.broadcast_object_list(missing, 0)
-    budget, size = memory_budget(query.memory, query.device), num_processes()
-    if query.memory is None and query.device.type == "cpu":
-        budget //= int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     own = share(missing[0], dist.get_rank(), size)
     tell = query.counter(rows.num_nodes)
     tell(rows.num_nodes - count_rows(missing[0]))
     others = count_rows(missing[0]) - count_rows(own)
-    for start, found in search_blocks(rows, query, budget, own):
+    for start, found in search_blocks(rows, query, layout, own):
         finished.keep(start, found)
         # Others are taken to be as fast; shares differ by a row at most.
         elsewhere = min(others, (size - 1) * len(found))

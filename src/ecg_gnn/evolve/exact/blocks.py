@@ -1,14 +1,15 @@
 """The exact search without all rows in memory: blocks of rows against blocks of all.
 
 Scores in float32 rule out what cannot reach the k-th similarity so far; what is left is
-compared exactly. So the lists of nearest nodes are right at any time, and lists of ever
-more blocks are the lists of all. It needs plain torch only, and is also the search in
-memory where neither compiled code nor a GPU's kernels can do it.
+compared exactly, so the lists of nearest nodes are right at any time. It takes no more
+than plain torch, and also searches in memory where compiled code and kernels cannot.
 """
 
 import warnings
-from collections.abc import Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -38,7 +39,7 @@ _ENTRY_BYTES = 32  # of rows on the grid and as float32 operands, in both blocks
 _TILE_ENTRY_BYTES = 64  # float32 and float64 operands of both sides of a tile
 _CANDIDATE_BYTES = 80  # number and similarity, also while lists are merged or sorted
 _CHUNK_BYTES = 40  # an entry while it is put on the grid or centred, in float64
-_TIE_BYTES = 32  # of a node, for a row that ties with more nodes than its list holds
+_TIE_BYTES = 32  # of a node, for a row that ties with more than its list holds
 
 
 class Block(NamedTuple):
@@ -46,12 +47,6 @@ class Block(NamedTuple):
 
     start: int
     canonical: Canonical
-
-    def tiles(self, size: int) -> Iterator["Block"]:
-        """The same in smaller parts, ascending."""
-        for first in range(0, self.canonical.num_nodes, size):
-            part = self.canonical.take(slice(first, first + size))
-            yield Block(self.start + first, part)
 
     def leave_out(self, nodes: Tensor, scores: Tensor) -> None:
         """Overwrite the scores [n, m] of nodes [n] with themselves."""
@@ -61,14 +56,10 @@ class Block(NamedTuple):
 
 
 class NearestLists:
-    """The most similar nodes of some rows among all blocks that were offered.
+    """The most similar nodes of the rows ``nodes`` [n] among all blocks offered.
 
-    Args:
-        nodes: The numbers of the rows. ``[n]``
-        canonical: The rows.
-        k: Neighbours per row.
-        tile: Rows of either side that are compared at once.
-        floor: What the k-th similarity of each row is known to reach. ``[n]``
+    ``tile`` rows of either side are compared at once. The k-th similarity of each row
+    is known to reach ``floor`` [n].
     """
 
     def __init__(
@@ -98,7 +89,9 @@ class NearestLists:
 
     def offer(self, block: Block) -> None:
         """Compare all rows with a block."""
-        for tile in block.tiles(self.tile):
+        for first in range(0, block.canonical.num_nodes, self.tile):
+            some = block.canonical.take(slice(first, first + self.tile))
+            tile = Block(block.start + first, some)
             other = Operand.of(tile.canonical, self.mean)
             right, error = other.right(), self.operand.error(other)
             for start in range(0, self.nodes.numel(), self.tile):
@@ -170,37 +163,31 @@ class NearestLists:
 
 
 def search_nodes(
-    lists: NearestLists, key: int, blocks: Iterable[Block], num_nodes: int, room: int
+    lists: NearestLists,
+    key: int,
+    blocks: Callable[[], Iterable[Block]],
+    max_tied_rows: int,
 ) -> Tensor:
     """The neighbours of the rows of ``lists`` among all nodes, ascending: [n, k].
 
-    Args:
-        lists: Empty ones.
-        key: Of the random choice among ties.
-        blocks: All rows, ascending; they may be gone through several times.
-        num_nodes: How many these are.
-        room: Bytes for rows with more ties than a list holds.
+    ``blocks`` gives all rows, several times if need be. Of rows with more ties than a
+    list holds, ``max_tied_rows`` different ones are looked at together.
     """
-    for block in blocks:
+    for block in blocks():
         lists.offer(block)
     found, tied = lists.choose(key)
-    if not tied.numel():
-        return found
-    rows = lists.canonical.take(tied)
-    group = distinct_rows(rows.grid)
-    first = first_of_group(group)
+    if tied.numel():
+        rows, nodes = lists.canonical.take(tied), lists.nodes[tied]
+        group = distinct_rows(rows.grid)
+        first = first_of_group(group)
 
-    def scores(some: slice) -> Tensor:
-        part = rows.take(first[some])
-        whole = part.half_square.new_empty((part.num_nodes, num_nodes))
-        for block in blocks:
-            stop = block.start + block.canonical.num_nodes
-            whole[:, block.start : stop] = part.scores_with(block.canonical)
-        return whole
+        def scores(some: slice) -> Tensor:
+            part = rows.take(first[some])
+            return torch.cat([part.scores_with(b.canonical) for b in blocks()], 1)
 
-    nodes, size = lists.nodes[tied], max(1, room // (_TIE_BYTES * num_nodes))
-    leaders = nodes[first]
-    found[tied] = choose_by_groups(lists.k, key, nodes, group, leaders, scores, size)
+        found[tied] = choose_by_groups(
+            lists.k, key, nodes, group, nodes[first], scores, max_tied_rows
+        )
     return found
 
 
@@ -212,8 +199,11 @@ class Layout:
     """Rows whose neighbours are looked for, and rows that they are compared with"""
     tile: int
     """Rows of both that are compared at once"""
-    room: int
-    """Bytes that rows with very many ties may take, in place of a tile"""
+    max_tied_rows: int
+    """Rows with very many ties that are looked at together, in place of a tile"""
+    budget: int
+    """Bytes for all of it"""
+    on_gpu: bool
 
     @classmethod
     def fit(cls, rows: Rows, k: int, budget: int, *, on_gpu: bool = False) -> "Layout":
@@ -224,52 +214,32 @@ class Layout:
                 f"'memory' must be at least {least:,} bytes for rows of {rows.dim} "
                 f"numbers and k = {k} (got {budget:,})"
             )
+        size = partial(_bytes, rows=rows, k=k, on_gpu=on_gpu)
         tile = _MAX_CUDA_TILE if on_gpu else _MAX_TILE
-        while tile > _MIN_ROWS and 2 * _tile_bytes(tile, rows, k) > budget:
+        while tile > _MIN_ROWS and 2 * size(_MIN_ROWS, tile) > budget:
             tile //= 2
-        per_row = num_candidates(k) * _CANDIDATE_BYTES + rows.dim * _ENTRY_BYTES
-        chunk = chunk_elements(on_gpu) * _CHUNK_BYTES
-        left = budget - _tile_bytes(tile, rows, k)
-        # A chunk is at most a block.
-        most = max(
-            (left - chunk) // per_row, left // (per_row + rows.dim * _CHUNK_BYTES)
-        )
-        block = min(max(most, _MIN_ROWS), rows.num_nodes)
-        return cls(block, min(tile, block), budget - block * per_row)
-
-
-def _tile_bytes(tile: int, rows: Rows, k: int) -> int:
-    lists = num_candidates(k) * _CANDIDATE_BYTES
-    scores = tile * (tile * _SCORE_BYTES + rows.dim * _TILE_ENTRY_BYTES + lists)
-    return max(scores, rows.num_nodes * _TIE_BYTES)
+        counts = range(_MIN_ROWS, max(_MIN_ROWS, rows.num_nodes) + 1)
+        fitting = bisect_right(counts, budget, key=lambda count: size(count, tile))
+        block = min(counts[fitting - 1], rows.num_nodes)
+        tied = 1 + (budget - size(block, 0)) // (rows.num_nodes * _TIE_BYTES)
+        return cls(block, min(tile, block), tied, budget, on_gpu)
 
 
 def min_bytes(rows: Rows, k: int, *, on_gpu: bool = False) -> int:
     """What a search in the smallest blocks takes."""
-    per_row = num_candidates(k) * _CANDIDATE_BYTES + rows.dim * _ENTRY_BYTES
-    chunk = min(chunk_elements(on_gpu), _MIN_ROWS * rows.dim) * _CHUNK_BYTES
-    return _MIN_ROWS * per_row + chunk + _tile_bytes(_MIN_ROWS, rows, k)
+    return _bytes(_MIN_ROWS, _MIN_ROWS, rows, k, on_gpu=on_gpu)
 
 
-@dataclass(frozen=True)
-class _AllBlocks:
-    """All rows, read block by block whenever somebody goes through them."""
-
-    rows: Rows
-    rule: GridRule
-    size: int
-    device: torch.device
-
-    def __iter__(self) -> Iterator[Block]:
-        for start in range(0, self.rows.num_nodes, self.size):
-            yield self.read(start, min(start + self.size, self.rows.num_nodes))
-
-    def read(self, start: int, stop: int) -> Block:
-        return Block(start, self.rule.apply(self.rows.read(start, stop, self.device)))
+def _bytes(block: int, tile: int, rows: Rows, k: int, *, on_gpu: bool) -> int:
+    lists = (block + tile) * num_candidates(k) * _CANDIDATE_BYTES
+    scores = tile * (tile * _SCORE_BYTES + rows.dim * _TILE_ENTRY_BYTES)
+    chunk = min(chunk_elements(on_gpu), block * rows.dim) * _CHUNK_BYTES
+    held = block * rows.dim * _ENTRY_BYTES
+    return lists + held + chunk + max(scores, rows.num_nodes * _TIE_BYTES)
 
 
 def search_blocks(
-    rows: Rows, query: Query, memory: int, ranges: Iterable[Range]
+    rows: Rows, query: Query, layout: Layout, ranges: Iterable[Range]
 ) -> Iterator[tuple[int, Tensor]]:
     """The neighbours of the rows in ``ranges``, block by block.
 
@@ -278,9 +248,7 @@ def search_blocks(
     Yields:
         The first row of a block, and its rows' neighbours on the CPU, ``[n, k]``.
     """
-    rule, on_gpu = GridRule.of(rows.z, query.metric), query.device.type == "cuda"
-    layout = Layout.fit(rows, query.k, memory, on_gpu=on_gpu)
-    left = list(ranges)
+    rule, left = GridRule.of(rows.z, query.metric), list(ranges)
     while left:
         start, end = left[0]
         stop = min(start + layout.block, end)
@@ -289,8 +257,7 @@ def search_blocks(
         except (MemoryError, RuntimeError) as error:
             if not out_of_memory(error):
                 raise
-            memory = _half(memory, layout, rows, query.k, on_gpu=on_gpu)
-            layout = Layout.fit(rows, query.k, memory, on_gpu=on_gpu)
+            layout = _half(layout, rows, query.k)
             continue
         left[:1] = [(stop, end)] if stop < end else []
         yield start, found
@@ -300,15 +267,23 @@ def search_block(
     rows: Rows, rule: GridRule, query: Query, layout: Layout, part: Range
 ) -> Tensor:
     """The neighbours of one block of rows among all: [n, k]."""
-    blocks = _AllBlocks(rows, rule, layout.block, query.device)
+
+    def read(start: int) -> Block:
+        stop = min(start + layout.block, rows.num_nodes)
+        return Block(start, rule.apply(rows.read(start, stop, query.device)))
+
+    def blocks() -> Iterator[Block]:
+        return map(read, range(0, rows.num_nodes, layout.block))
+
     nodes = torch.arange(*part, device=query.device)
-    lists = NearestLists(nodes, blocks.read(*part).canonical, query.k, layout.tile)
-    return search_nodes(lists, query.key, blocks, rows.num_nodes, layout.room)
+    own = rule.apply(rows.read(*part, query.device))
+    lists = NearestLists(nodes, own, query.k, layout.tile)
+    return search_nodes(lists, query.key, blocks, layout.max_tied_rows)
 
 
-def _half(memory: int, layout: Layout, rows: Rows, k: int, *, on_gpu: bool) -> int:
-    """Half of a budget that was too large, and a word about it."""
-    half, least = memory // 2, min_bytes(rows, k, on_gpu=on_gpu)
+def _half(layout: Layout, rows: Rows, k: int) -> Layout:
+    """Blocks for half of a budget that was too large, and a word about it."""
+    half, least = layout.budget // 2, min_bytes(rows, k, on_gpu=layout.on_gpu)
     size = f"{rows.num_nodes:,} × {rows.dim} embeddings in blocks of {layout.block:,}"
     if half < least:
         raise MemoryError(
@@ -319,7 +294,7 @@ def _half(memory: int, layout: Layout, rows: Rows, k: int, *, on_gpu: bool) -> i
         )
     warnings.warn(
         f"memory ran out in the kNN search of {size} rows: it goes on with "
-        f"{half >> 20} MiB instead of {memory >> 20} MiB",
+        f"{half >> 20} MiB instead of {layout.budget >> 20} MiB",
         stacklevel=2,
     )
-    return half
+    return Layout.fit(rows, k, half, on_gpu=layout.on_gpu)

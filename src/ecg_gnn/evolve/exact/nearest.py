@@ -17,6 +17,7 @@ from torch import Tensor
 from ecg_gnn.evolve.exact import compiled, gpu
 from ecg_gnn.evolve.exact.blocks import (
     Block,
+    Layout,
     NearestLists,
     search_blocks,
     search_nodes,
@@ -54,10 +55,11 @@ def search_exact(query: Query, rows: Rows) -> Found:
         if neighbours is not None:
             return Found(neighbours)
         budget //= 4
+    layout = Layout.fit(rows, query.k, budget, on_gpu=on_gpu)
     finished, tell = query.finished(rows), query.counter(rows.num_nodes)
     missing = finished.missing()
     tell(rows.num_nodes - count_rows(missing))
-    for start, found in search_blocks(rows, query, budget, missing):
+    for start, found in search_blocks(rows, query, layout, missing):
         finished.keep(start, found)
         tell(len(found))
     return Found(finished.collect().to(query.device))
@@ -128,18 +130,17 @@ def search_groups(task: Task, groups: Tensor, nodes: Tensor) -> Tensor:
     def scores(some: slice) -> Tensor:
         return canonical.scores(leaders[some], everybody)[:, groups]
 
-    budget = _CUDA_SCORE_BYTES if nodes.is_cuda else _SCORE_BYTES
-    fitting = max(1, min(_MAX_GROUPS, budget // (_BYTES_PER_SCORE * groups.numel())))
+    size = task.block_size or _rows_of_scores(canonical)
     return choose_by_groups(
-        task.k,
-        task.key,
-        nodes,
-        group,
-        leaders,
-        scores,
-        task.block_size or fitting,
-        task.progress,
+        task.k, task.key, nodes, group, leaders, scores, size, task.progress
     )
+
+
+def _rows_of_scores(canonical: Canonical) -> int:
+    """How many rows of exact scores with all nodes to hold at a time."""
+    budget = _CUDA_SCORE_BYTES if canonical.grid.is_cuda else _SCORE_BYTES
+    fitting = budget // (_BYTES_PER_SCORE * canonical.num_nodes)
+    return max(1, min(_MAX_GROUPS, fitting))
 
 
 def search_left(task: Task, nodes: Tensor, floor: Tensor | None = None) -> Tensor:
@@ -159,9 +160,8 @@ def search_left(task: Task, nodes: Tensor, floor: Tensor | None = None) -> Tenso
 
 def search_held(lists: NearestLists, key: int, canonical: Canonical) -> Tensor:
     """``search_nodes`` among rows that are all in memory."""
-    room = _CUDA_SCORE_BYTES if canonical.grid.is_cuda else _SCORE_BYTES
     whole = [Block(0, canonical)]
-    return search_nodes(lists, key, whole, canonical.num_nodes, room)
+    return search_nodes(lists, key, lambda: whole, _rows_of_scores(canonical))
 
 
 # --- Inside clusters ------------------------------------------------------------------
