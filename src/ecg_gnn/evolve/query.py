@@ -43,18 +43,13 @@ class Rows:
         """Wrap a tensor, an array, or an array mapped from a file."""
         mapped = _origin(z)
         tensor = _as_tensor(z) if isinstance(z, np.ndarray) else z
-        if (
-            not isinstance(tensor, Tensor)
-            or tensor.dim() != 2
-            or not tensor.is_floating_point()
-        ):
-            got = repr(type(z))
-            if isinstance(tensor, Tensor):
-                got = f"{tensor.dtype} {list(tensor.shape)}"
+        if not isinstance(tensor, Tensor):
+            raise InputError(f"'z' must be a floating tensor [N, D] (got {type(z)!r})")
+        if tensor.dim() != 2 or not tensor.is_floating_point():
+            got = f"{tensor.dtype} {list(tensor.shape)}"
             raise InputError(f"'z' must be a floating tensor [N, D] (got {got})")
         if tensor.numel() == 0:
-            got = f"shape {list(tensor.shape)}"
-            raise InputError(f"'z' must not be empty (got {got})")
+            raise InputError(f"'z' must not be empty (got shape {list(tensor.shape)})")
         if mapped is None or mapped.filename is None:
             return cls(tensor)
         end = int(mapped.offset) + mapped.nbytes
@@ -163,16 +158,9 @@ class Query:
         return add
 
     def finished(self, rows: Rows) -> "FinishedRows":
-        """Rows that need not be searched any more; those of an earlier, equal search.
-
-        What tells searches apart, whose rows must not be mixed, is in the folder.
-        """
-        search: dict[str, Any] = {
-            "rows": list(rows.z.shape),
-            "k": self.k,
-            "similarity": self.metric,
-            "seed": self.seed,
-        }
+        """Where finished rows go; those of an equal, earlier search may be there."""
+        search: dict[str, Any] = {"rows": list(rows.z.shape), "k": self.k}
+        search |= {"similarity": self.metric, "seed": self.seed}
         if rows.file is not None:
             with suppress(OSError):
                 status = rows.file.stat()

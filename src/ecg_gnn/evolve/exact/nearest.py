@@ -193,7 +193,7 @@ def search_clusters(task: Task, nodes: Tensor, floor: Tensor) -> tuple[Tensor, T
 
 
 def _worthwhile(task: Task, asked: int, size: int) -> bool:
-    smaller = 2 * size <= task.canonical.num_nodes
+    smaller = 10 * size <= 9 * task.canonical.num_nodes
     enough = size > num_candidates(task.k) + 1  # what every search needs
     return smaller and enough and asked >= _MIN_SHARE * size
 
