@@ -120,6 +120,9 @@ def check_told_failure(rank):
     with pytest.raises(expected, match=r"no such luck|failed in the first process"):
         knn_search_jointly(embeddings("random", 3), 1)
     joint_search.find = inner
+    expected = ValueError if rank == 0 else RuntimeError
+    with pytest.raises(expected, match=r"'knn' must be|failed in the first process"):
+        knn_search_jointly(embeddings("random", 3), 1, knn="fast")
 
 
 def write_graph(folder):

@@ -180,7 +180,7 @@ def _search(
 
 def _is_shared(query: Query, rows: Rows, knn: str) -> bool:
     """What the first process decides: what is free differs from one to the next."""
-    shared: list[Any] = [False]
+    shared: list[Any] = [None]
     try:
         if is_first():
             budget, kind = memory_budget(query.memory, query.device), query.device.type
@@ -189,7 +189,7 @@ def _is_shared(query: Query, rows: Rows, knn: str) -> bool:
             fits = fits_in_memory(*size, budget, on_gpu=kind == "cuda")
             shared = [exact and not fits]
     finally:
-        dist.broadcast_object_list(shared, 0)
+        _tell(shared)
     return bool(shared[0])
 
 
@@ -200,15 +200,20 @@ def _told_by_first(query: Query, rows: Rows, knn: str) -> Found:
         if is_first():
             found = find(query, rows, knn)
             told = [found[1:]]
-    finally:  # an error is told, too: nobody shall wait for a graph that never comes
-        dist.broadcast_object_list(told, 0)
-    if told[0] is None:
-        raise RuntimeError("the kNN search failed in the first process, which says why")
+    finally:
+        _tell(told)
     shape = (rows.num_nodes, query.k)
     neighbours = torch.empty(shape, dtype=torch.long, device=query.device)
     neighbours = neighbours if found is None else found.neighbours.contiguous()
     dist.broadcast(neighbours, 0)
     return Found(neighbours, *told[0])
+
+
+def _tell(told: list[Any]) -> None:
+    """What the first process has to say; None of an error: nobody waits in vain."""
+    dist.broadcast_object_list(told, 0)
+    if told[0] is None and not is_first():
+        raise RuntimeError("the kNN search failed in the first process, which says why")
 
 
 def _find_together(query: Query, rows: Rows, patience: timedelta) -> Found | None:
