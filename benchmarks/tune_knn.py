@@ -15,14 +15,12 @@ import torch
 from torch import Tensor
 
 from ecg_gnn.evolve import knn_graph
-from ecg_gnn.evolve.canonical import canonicalise
-from ecg_gnn.evolve.gpu.halves import Halves
-from ecg_gnn.evolve.gpu.maxima import Tiling, group_maxima
-from ecg_gnn.evolve.gpu.members import decide, member_scores
-from ecg_gnn.evolve.gpu.search import SLACK, search_tiled
-from ecg_gnn.evolve.gpu.select import top
-from ecg_gnn.evolve.gpu.usable import list_size
-from ecg_gnn.evolve.task import Task
+from ecg_gnn.evolve.exact.canonical import canonicalise
+from ecg_gnn.evolve.exact.gpu import list_size
+from ecg_gnn.evolve.exact.gpu.halves import Halves
+from ecg_gnn.evolve.exact.gpu.maxima import Tiling, group_maxima, top
+from ecg_gnn.evolve.exact.gpu.tiled import SLACK, decide, member_scores, search_tiled
+from ecg_gnn.evolve.exact.task import Task
 from ecg_gnn.kernels import using_engine
 from ecg_gnn.kernels.rows import distinct_rows
 

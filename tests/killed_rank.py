@@ -14,14 +14,14 @@ from pathlib import Path
 import torch
 
 from ecg_gnn import cli
-from ecg_gnn.evolve import joint
+from ecg_gnn.evolve import joint_search
 from ecg_gnn.scale import BatchTraining
 from ecg_gnn.train.metrics import supervised_loss
 
 DEADLY_STEP = 5
 folder, rank = Path(sys.argv.pop(1)), int(os.environ["RANK"])
 learn, save_if_due = BatchTraining.learn, BatchTraining.save_if_due
-knn_graph_sharded = joint.knn_graph_sharded
+search_share = joint_search.search_share
 
 
 def note(line):
@@ -59,7 +59,7 @@ def checked_learn(training, batch):
 def noted_search(*arguments, **options):
     with (folder / f"searches{rank}.txt").open("a") as file:
         file.write("shared\n")
-    return knn_graph_sharded(*arguments, **options)
+    return search_share(*arguments, **options)
 
 
 def save_at_once(training, now):
@@ -69,6 +69,6 @@ def save_at_once(training, now):
 
 if __name__ == "__main__":
     BatchTraining.learn, BatchTraining.save_if_due = checked_learn, save_at_once
-    joint.JOINT_ROWS, joint.knn_graph_sharded = 0, noted_search
-    joint.fits_in_memory = lambda *_, **__: False
+    joint_search.search_share = noted_search
+    joint_search.fits_in_memory = lambda *_, **__: False
     cli.main()

@@ -1,13 +1,13 @@
-"""How fast exact kNN searches are here, in memory and streamed.
+"""How fast exact kNN searches are here, in memory and in blocks.
 
     python benchmarks/scale/knn_rates.py --device cuda --json FILE
 
-A rate is N x N x D over seconds: ``ecg_gnn.evolve.rates`` holds those that ``auto``
-reckons with, and is where a better measurement belongs. The streamed search reads rows
-from the host and is held to a memory that its largest tiles just fit into; it is timed
-on some of the rows against all of them, and its neighbours are compared with those of
-the search in memory. What would take longer than is left of ``--seconds`` is left out,
-and named.
+A rate is N x N x D over seconds: ``ecg_gnn.evolve.backends`` holds those that
+``auto`` reckons with, and is where a better measurement belongs. The search in blocks
+reads rows from the host and is held to a memory that its largest tiles just fit into;
+it is timed on some of the rows against all of them, and its neighbours are compared
+with those of the search in memory. What would take longer than is left of ``--seconds``
+is left out, and named.
 """
 
 import argparse
@@ -24,12 +24,9 @@ from torch import Tensor
 
 from ecg_gnn.bench.knn import embeddings
 from ecg_gnn.evolve import knn_graph
-from ecg_gnn.evolve.canonical import GridRule
-from ecg_gnn.evolve.neighbours import Search
-from ecg_gnn.evolve.rates import IN_MEMORY, STREAMED, Rate
-from ecg_gnn.evolve.streamed.finished import InMemory
-from ecg_gnn.evolve.streamed.rows import Rows
-from ecg_gnn.evolve.streamed.search import search_streamed
+from ecg_gnn.evolve.backends import IN_BLOCKS, IN_MEMORY, Rate
+from ecg_gnn.evolve.exact.blocks import Layout, search_blocks
+from ecg_gnn.evolve.query import Query, Rows
 from ecg_gnn.study.provenance import provenance
 from ecg_gnn.system.files import write_json
 
@@ -39,7 +36,7 @@ SIZES = {
     "cpu": [(50_000, 128)],
 }
 MEMORY = {"cuda": 8 << 30, "cpu": 512 << 20}
-ROWS_OF_PAIRS = {"cuda": 2e10, "cpu": 1e8}  # what a streamed timing compares, at most
+ROWS_OF_PAIRS = {"cuda": 2e10, "cpu": 1e8}  # what a timing in blocks compares, at most
 ROUNDS = 3
 
 
@@ -92,26 +89,16 @@ class Clock:
             torch.cuda.synchronize(self.device)
 
 
-def streamed(z: Tensor, rows: int, device: torch.device) -> Tensor:
+def in_blocks(z: Tensor, rows: int, device: torch.device) -> Tensor:
     """The neighbours of the first ``rows`` among all, block by block."""
-    finished = InMemory(z.size(0), K)
-    finished.keep(rows, finished.neighbours[rows:])  # the others are not asked for
-    key = Search(k=K, metric="cosine", seed=0, knn="exact", device=device).key
-    search_streamed(
-        Rows.of(z),
-        GridRule.of(z, "cosine"),
-        K,
-        key,
-        MEMORY[device.type],
-        device,
-        finished,
-        lambda count: None,
-    )
-    return finished.neighbours[:rows]
+    query = Query(k=K, metric="cosine", seed=0, device=device)
+    on_gpu, given = device.type == "cuda", Rows.of(z)
+    layout = Layout.fit(given, K, MEMORY[device.type], on_gpu=on_gpu)
+    return torch.cat([b for _, b in search_blocks(given, query, layout, [(0, rows)])])
 
 
 def timed_rows(nodes: int, device: torch.device) -> int:
-    """Of how many rows a streamed search is timed."""
+    """Of how many rows a search in blocks is timed."""
     return min(nodes, int(ROWS_OF_PAIRS[device.type] / nodes))
 
 
@@ -119,7 +106,7 @@ def expected_seconds(
     nodes: int, dim: int, device: torch.device, last: list[Timing]
 ) -> float:
     """Of one round of both searches, by the rates of the last one."""
-    counts = {"in memory": nodes, "streamed": timed_rows(nodes, device)}
+    counts = {"in memory": nodes, "in blocks": timed_rows(nodes, device)}
     return sum(counts[row.search] * nodes * dim / row.rate for row in last)
 
 
@@ -130,11 +117,11 @@ def measure(kind: str, nodes: int, dim: int, clock: Clock) -> list[Timing]:
     here = host.to(device)
     alone_s, edges = clock.median(lambda: knn_graph(here, K))
     rows = timed_rows(nodes, device)
-    blocks_s, found = clock.median(lambda: streamed(host, rows, device))
+    blocks_s, found = clock.median(lambda: in_blocks(host, rows, device))
     want = edges[0].view(-1, K)[:rows].cpu()
 
     def timing(search: str, count: int, seconds: float, same: bool | None) -> Timing:
-        rates = IN_MEMORY if search == "in memory" else STREAMED
+        rates = IN_MEMORY if search == "in memory" else IN_BLOCKS
         return Timing(
             data=kind,
             nodes=nodes,
@@ -149,7 +136,7 @@ def measure(kind: str, nodes: int, dim: int, clock: Clock) -> list[Timing]:
 
     return [
         timing("in memory", nodes, alone_s, None),
-        timing("streamed", rows, blocks_s, torch.equal(found, want)),
+        timing("in blocks", rows, blocks_s, torch.equal(found, want)),
     ]
 
 

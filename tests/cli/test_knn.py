@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from ecg_gnn.evolve import knn_graph
-from ecg_gnn.evolve.streamed import search
+from ecg_gnn.evolve.exact import blocks
 from small_runs import BOARD, RUN
 
 KNN = ["knn", "--embeddings", "z.npy", "--out", "edges.npy"]
@@ -52,16 +52,16 @@ def test_approximate_graphs_tell_their_recall(ecg_gnn, z):
 
 
 def test_goes_on_after_a_full_disk(ecg_gnn, tmp_path, z, monkeypatch):
-    inner, searched = search.search_block, []
+    inner, searched = blocks.search_block, []
 
-    def spy(block, *rest):
-        searched.append(block.start)
+    def spy(*arguments):
+        searched.append(arguments[-1][0])
         if len(searched) == 2:  # no file may grow any more
             resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
-        return inner(block, *rest)
+        return inner(*arguments)
 
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    monkeypatch.setattr(search, "search_block", spy)
+    monkeypatch.setattr(blocks, "search_block", spy)
     small = [*KNN, "--memory", "0.0001"]
     try:
         status, _, err = ecg_gnn(*small)
@@ -80,7 +80,7 @@ def test_goes_on_after_a_full_disk(ecg_gnn, tmp_path, z, monkeypatch):
 
 
 def test_another_searchs_rows_are_not_taken(ecg_gnn, tmp_path, z, monkeypatch):
-    monkeypatch.setattr(search, "search_block", lambda *_: 1 / 0)
+    monkeypatch.setattr(blocks, "search_block", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         ecg_gnn(*KNN, "--memory", "0.0001")
     monkeypatch.undo()

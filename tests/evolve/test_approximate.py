@@ -5,17 +5,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ecg_gnn.evolve import knn_graph, knn_search
-from ecg_gnn.evolve.approximate import groups as groups_module
-from ecg_gnn.evolve.approximate import index as index_module
-from ecg_gnn.evolve.approximate import search as search_module
-from ecg_gnn.evolve.approximate import sizes as sizes_module
-from ecg_gnn.evolve.approximate.groups import Groups
-from ecg_gnn.evolve.approximate.index import Index, num_cells
-from ecg_gnn.evolve.approximate.recall import Truth
-from ecg_gnn.evolve.approximate.search import search_approximately
-from ecg_gnn.evolve.canonical import canonicalise
-from ecg_gnn.evolve.task import Task
+from ecg_gnn.evolve import backends, knn_graph, knn_search
+from ecg_gnn.evolve.backends import approximate
+from ecg_gnn.evolve.backends.approximate import Groups, Truth, search_index
+from ecg_gnn.evolve.backends.indexes import InvertedFile, SmallWorld, num_cells
+from ecg_gnn.evolve.exact.canonical import canonicalise
+from ecg_gnn.evolve.exact.task import Task
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.seeds import derive_seed
 from evolve.knn_cases import METRICS, clusters, embeddings, randn, tied_embeddings
@@ -94,7 +89,7 @@ def test_k_and_self_loops_are_honoured(knn, self_loops):
 
 @pytest.mark.parametrize("knn", APPROXIMATE)
 def test_a_seed_determines_the_graph(knn, monkeypatch):
-    monkeypatch.setattr(search_module, "RECALL", 0.5)  # leaves room for differences
+    monkeypatch.setattr(approximate, "RECALL", 0.5)  # leaves room for differences
     z = randn(800, 24)
     first, again, other = (knn_search(z, 5, knn=knn, seed=seed) for seed in (1, 1, 2))
     assert torch.equal(first.edge_index, again.edge_index)
@@ -112,9 +107,9 @@ def test_order_among_the_found_is_exact(monkeypatch):
     def candidates(self, rows, count):
         return offered.expand(rows.numel(), -1)
 
-    monkeypatch.setattr(Index, "search", candidates)
+    monkeypatch.setattr(InvertedFile, "search", candidates)
     with pytest.warns(UserWarning, match=r"finds .* less than 95%: --knn exact"):
-        found, recall = search_approximately(task, "ivf", 0)
+        found, _, recall = search_index(task, "ivf", InvertedFile, 0)
     nodes, others = torch.arange(300), Groups(task.canonical.grid).leaders[offered]
     scores = task.canonical.scores(nodes, others)
     scores[nodes.unsqueeze(1) == others] = -torch.inf
@@ -129,8 +124,8 @@ def test_too_few_candidates_are_made_up_for(monkeypatch):
     def nothing(self, rows, count):
         return torch.full((rows.numel(), count), -1)
 
-    monkeypatch.setattr(Index, "search", nothing)
-    found, recall = search_approximately(task, "hnsw", 0)
+    monkeypatch.setattr(SmallWorld, "search", nothing)
+    found, _, recall = search_index(task, "hnsw", SmallWorld, 0)
     assert recall == 1.0
     alone = Groups(task.canonical.grid)
     crowd = alone.sizes[alone.of_node] > 5  # whose equals are candidates, too
@@ -140,21 +135,19 @@ def test_too_few_candidates_are_made_up_for(monkeypatch):
 
 def test_small_tables_change_nothing(monkeypatch):
     task = task_of(embeddings("half-zero", 500))
-    want = search_approximately(task, "ivf", 0)
-    monkeypatch.setattr(groups_module, "_TABLE_CELLS", 64)
-    monkeypatch.setattr(sizes_module, "_PAIRS_AT_A_TIME", 600)
-    got = search_approximately(task, "ivf", 0)
+    want = search_index(task, "ivf", InvertedFile, 0)
+    monkeypatch.setattr(approximate, "_TABLE_CELLS", 64)
+    monkeypatch.setattr(approximate, "_PAIRS_AT_A_TIME", 600)
+    got = search_index(task, "ivf", InvertedFile, 0)
     assert torch.equal(got.neighbours, want.neighbours)
 
 
 def test_effort_grows_until_enough_is_found():
     z = randn(800, 32)
-    search = search_module._Search(
-        task_of(z), Groups(task_of(z).canonical.grid), "ivf", 0
-    )
+    search = approximate._Search(task_of(z), InvertedFile, 0)
     before = search.index.effort
     search.tune(Truth(task_of(z).canonical, torch.arange(0, 800, 10), 5))
-    assert before < search.index.effort <= search.index.most
+    assert before < search.index.effort <= search.index.max_effort
 
 
 def test_progress_reaches_the_end():
@@ -170,7 +163,23 @@ def test_cells_grow_with_the_root_of_the_rows():
 
 @pytest.mark.parametrize("knn", APPROXIMATE)
 def test_without_faiss(knn, monkeypatch):
-    monkeypatch.setattr(index_module, "find_spec", lambda name: None)
+    monkeypatch.setattr(backends, "find_spec", lambda name: None)
     message = rf"'knn' '{knn}' needs the package 'faiss': pip install 'ecg-gnn\[ann\]'"
     with pytest.raises(InputError, match=message):
         knn_graph(randn(20, 3), 2, knn=knn)
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError(), RuntimeError("std::bad_alloc"), ValueError("other")]
+)
+def test_an_index_that_does_not_fit_says_what_to_do(error, monkeypatch):
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr(approximate, "search_index", fail)
+    known = not isinstance(error, ValueError)
+    message = r"\(ivf\) among 50 × 8 .* 'knn' exact .* width to 4 \(now 8\)$"
+    with pytest.raises(
+        MemoryError if known else ValueError, match=message if known else "^other$"
+    ):
+        knn_search(randn(50, 8), 3, knn="ivf")

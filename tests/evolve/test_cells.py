@@ -1,17 +1,18 @@
 """Cells, which find neighbours on a GPU; here on whatever there is."""
 
+from dataclasses import replace
+from functools import partial
+
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ecg_gnn.evolve import choice, knn_graph, knn_search, neighbours
-from ecg_gnn.evolve.approximate import cells as cells_module
-from ecg_gnn.evolve.approximate import search as search_module
-from ecg_gnn.evolve.approximate import sizes as sizes_module
-from ecg_gnn.evolve.approximate.cells import Cells
-from ecg_gnn.evolve.approximate.recall import Truth
-from ecg_gnn.evolve.canonical import canonicalise
+from ecg_gnn.evolve import backends, knn_graph, knn_search
+from ecg_gnn.evolve.backends import BACKENDS, approximate, indexes
+from ecg_gnn.evolve.backends.approximate import Truth, search_approximately
+from ecg_gnn.evolve.backends.indexes import Cells
+from ecg_gnn.evolve.exact.canonical import canonicalise
 from evolve.knn_cases import METRICS, clusters, embeddings, randn, tied_embeddings
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -19,9 +20,10 @@ DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 @pytest.fixture(autouse=True, scope="module")
 def _everywhere():
+    search = partial(search_approximately, "ivf", Cells, Cells)
+    here = replace(BACKENDS["ivf"], search=search, package=None)
     with pytest.MonkeyPatch.context() as patch:
-        for module in (choice, neighbours, search_module):
-            patch.setattr(module, "runs_on_gpu", lambda kind, device: kind == "ivf")
+        patch.setitem(BACKENDS, "ivf", here)
         yield
 
 
@@ -62,7 +64,7 @@ def test_ties_among_equal_rows_are_drawn_by_the_rule(kind):
 
 
 def test_a_seed_determines_the_graph(monkeypatch):
-    monkeypatch.setattr(search_module, "RECALL", 0.5)  # leaves room for differences
+    monkeypatch.setattr(approximate, "RECALL", 0.5)  # leaves room for differences
     z = randn(2000, 24).to(DEVICE)
     first, again, other = (knn_search(z, 5, knn="ivf", seed=seed) for seed in (1, 1, 2))
     assert torch.equal(first.edge_index, again.edge_index)
@@ -75,7 +77,7 @@ def test_all_cells_hold_all_neighbours(metric, count):
     """Every row once, and -1 where there are no more."""
     rows = canonicalise((randn(600, 8) * (1 + randn(600, 1).abs())).to(DEVICE), metric)
     cells = Cells(rows, 0)
-    cells.effort = cells.most
+    cells.effort = cells.max_effort
     some = torch.tensor([3, 599, 3, 0], device=DEVICE)
     found = cells.search(some, count)
     assert found.shape == (4, count)
@@ -92,7 +94,7 @@ def test_more_effort_finds_no_less():
     rows = canonicalise(randn(4000, 8).to(DEVICE), "cosine")
     truth = Truth(rows, torch.arange(0, 4000, 40, device=DEVICE), 5)
     cells, shares = Cells(rows, 0), []
-    for effort in (1, 4, 16, cells.most):
+    for effort in (1, 4, 16, cells.max_effort):
         cells.effort = effort
         found = cells.search(truth.nodes, 6)
         found = found.where(found != truth.nodes.unsqueeze(1), -1).sort(1).values[:, 1:]
@@ -106,7 +108,7 @@ def test_more_effort_finds_no_less():
 def test_every_row_is_in_the_cell_of_its_nearest_centre():
     rows = canonicalise(randn(3000, 6).to(DEVICE), "euclidean")
     cells = Cells(rows, 0)
-    assert cells.most == 76
+    assert cells.max_effort == 76
     assert torch.equal(cells.order.sort().values, torch.arange(3000, device=DEVICE))
     points = rows.rows(torch.arange(3000, device=DEVICE))
     distance = torch.cdist(points, cells._centres.double())
@@ -117,9 +119,9 @@ def test_every_row_is_in_the_cell_of_its_nearest_centre():
 def test_small_pieces_change_nothing(monkeypatch):
     z = clusters(1000, 8, 0.5).to(DEVICE)
     want = knn_search(z, 5, knn="ivf").edge_index
-    monkeypatch.setattr(cells_module, "_SCORES_AT_A_TIME", 3000)
-    monkeypatch.setattr(sizes_module, "_PAIRS_AT_A_TIME", 1000)
-    monkeypatch.setattr(sizes_module, "_CUDA_PAIRS_AT_A_TIME", 1000)
+    monkeypatch.setattr(indexes, "_SCORES_AT_A_TIME", 3000)
+    monkeypatch.setattr(approximate, "_PAIRS_AT_A_TIME", 1000)
+    monkeypatch.setattr(approximate, "_CUDA_PAIRS_AT_A_TIME", 1000)
     assert torch.equal(knn_search(z, 5, knn="ivf").edge_index, want)
 
 
@@ -145,5 +147,5 @@ def test_a_few_cells_are_enough_far_from_the_origin():
 
 
 def test_nothing_else_is_needed(monkeypatch):
-    monkeypatch.setattr(choice, "faiss_installed", lambda: False)
+    monkeypatch.setattr(backends, "find_spec", lambda name: None)
     assert knn_search(randn(100, 4).to(DEVICE), 3, knn="ivf").method == "ivf"

@@ -5,14 +5,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ecg_gnn.evolve import approximation as approximation_module
-from ecg_gnn.evolve import canonical as canonical_module
-from ecg_gnn.evolve import exact, knn_graph, search
-from ecg_gnn.evolve.approximation import Approximation
-from ecg_gnn.evolve.canonical import canonicalise
-from ecg_gnn.evolve.compiled import search as compiled
-from ecg_gnn.evolve.task import Task
-from ecg_gnn.kernels import rows
+from ecg_gnn.evolve import knn_graph
+from ecg_gnn.evolve.exact import compiled, nearest
+from ecg_gnn.evolve.exact import task as task_module
+from ecg_gnn.evolve.exact.canonical import Canonical, canonicalise
+from ecg_gnn.evolve.exact.task import Operand, Task
+from ecg_gnn.kernels import rows, using_engine
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.seeds import derive_seed
 from evolve.knn_cases import METRICS, integers, randn, tied_embeddings
@@ -49,17 +47,15 @@ def every_path(z, k, metric, seed):
     task = Task(canonicalise(z, metric), k, derive_seed(seed, "knn-ties"))
     everybody = torch.arange(z.size(0))
     groups = rows.distinct_rows(task.canonical.grid)
-    yield exact.search_groups(task, groups, everybody)
-    yield exact.search_groups(task, everybody, everybody)
-    ways = [compiled.search_compiled] if compiled.usable(task) else []
-    for propose in (*ways, search.search_fast):
-        found, sure, floor = propose(task)
-        yield torch.where(
-            sure.unsqueeze(1), found, exact.search_groups(task, groups, everybody)
-        )
-    yield exact.search_pruned(task, everybody, floor)
-    yield exact.search_pruned(task, everybody, torch.full_like(floor, -torch.inf))
-    yield search.nearest(task)
+    by_groups = nearest.search_groups(task, groups, everybody)
+    yield by_groups
+    yield nearest.search_groups(task, everybody, everybody)
+    if compiled.usable(task):
+        found, sure, floor = compiled.search_compiled(task)
+        yield torch.where(sure.unsqueeze(1), found, by_groups)
+        yield nearest.search_left(task, everybody, floor)
+    yield nearest.search_left(task, everybody)
+    yield nearest.nearest(task)
 
 
 @pytest.mark.parametrize(
@@ -69,41 +65,26 @@ def test_close_calls_are_decided_exactly(metric, noise):
     # Clusters so tight that float32 scores cannot tell their members apart.
     z = randn(6, 32)[torch.arange(300) % 6].double() + noise * randn(300, 32, seed=1)
     task = Task(canonicalise(z, metric), 5, 0)
-    found, sure, floor = search.search_fast(task)
-    left = (~sure).nonzero().squeeze(1)
-    assert left.numel() > 0
     scores = task.canonical.scores(torch.arange(300), torch.arange(300))
     want = scores.fill_diagonal_(-torch.inf).topk(5).indices.sort().values
-    assert torch.equal(found[sure], want[sure])
-    assert torch.equal(exact.search_pruned(task, left, floor[left]), want[left])
-    assert torch.equal(search.nearest(task), want)
-
-
-def test_pruning_leaves_out_far_clusters(monkeypatch):
-    z = 10 * torch.eye(8)[torch.arange(800) // 100] + 1e-3 * randn(800, 8)
-    task = Task(canonicalise(z, "cosine"), 5, 0)
-    floor = search.search_fast(task)[2]
-    widths = []
-    inner = exact._scores
-
-    def spy(task, rows, left, right):
-        widths.append(right.numel())
-        return inner(task, rows, left, right)
-
-    monkeypatch.setattr(exact, "_scores", spy)
-    exact.search_pruned(task, torch.arange(800), floor)
-    assert max(widths) <= 100
+    assert torch.equal(nearest.search_left(task, torch.arange(300)), want)
+    assert torch.equal(nearest.nearest(task), want)
+    if compiled.usable(task):
+        found, sure, _ = compiled.search_compiled(task)
+        assert not sure.all()
+        assert torch.equal(found[sure], want[sure])
 
 
 @pytest.mark.parametrize("metric", METRICS)
-def test_approximation_keeps_its_bound(metric):
+def test_float32_scores_keep_their_bound(metric):
     z = randn(200, 48) * torch.logspace(-2, 1, 200).unsqueeze(1) + 0.5
     canonical = canonicalise(z, metric)
-    approximation = Approximation.of(canonical)
+    mean = canonical.mean()
+    operand = Operand.of(canonical, mean)
     nodes = torch.arange(200)
-    product = (approximation.left @ approximation.right.t()).double()
-    error = product + approximation.offset - canonical.scores(nodes, nodes)
-    assert bool((error.abs() <= approximation.bound.unsqueeze(1)).all())
+    product = (operand.left @ operand.right().t()).double()
+    error = product + canonical.offset(mean) - canonical.scores(nodes, nodes)
+    assert bool((error.abs() <= operand.error(operand).unsqueeze(1)).all())
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -113,7 +94,7 @@ def test_exact_scores_do_not_depend_on_the_order_of_summation(metric):
     one = canonicalise(z, metric)
     scores = one.scores(nodes, nodes)
     permuted = one.grid[:, torch.randperm(37, generator=torch.Generator())]
-    two = canonical_module.Canonical(permuted, one.half_square, one.euclidean)
+    two = Canonical(permuted, one.half_square, one.euclidean)
     assert torch.equal(scores, two.scores(nodes, nodes))
     assert torch.equal(scores, scores.t())
     everybody = nodes.expand(64, 64)
@@ -170,13 +151,15 @@ def test_extreme_scales(scale):
 
 
 def test_wide_rows_without_a_float32_bound(monkeypatch):
-    monkeypatch.setattr(approximation_module, "_UNIT_ROUNDOFF", 1.0)
     z = randn(60, 8)
-    approximation = Approximation.of(canonicalise(z, "cosine"))
-    assert bool(approximation.bound.isinf().all())
-    with_bound = knn_graph(z, 3)
-    monkeypatch.undo()
-    assert torch.equal(with_bound, knn_graph(z, 3))
+    want = knn_graph(z, 3)
+    monkeypatch.setattr(task_module, "_UNIT_ROUNDOFF", 1.0)
+    canonical = canonicalise(z, "cosine")
+    operand = Operand.of(canonical, canonical.mean())
+    assert bool(operand.error(operand).isinf().all())
+    assert torch.equal(knn_graph(z, 3), want)
+    with using_engine("reference"):
+        assert torch.equal(knn_graph(z, 3), want)
 
 
 def test_hash_collision_is_noticed(monkeypatch):

@@ -5,7 +5,8 @@ import pytest
 import torch
 
 from ecg_gnn.config import EvolveConfig
-from ecg_gnn.evolve import joint, neighbours
+from ecg_gnn.evolve import joint_search
+from ecg_gnn.evolve.exact import nearest
 from ecg_gnn.pipeline import evolve
 from ecg_gnn.system.checks import InputError
 from small_runs import resolved, small_board
@@ -30,29 +31,29 @@ def graph_of(path, **settings):
 @pytest.mark.parametrize("weights", ["uniform", "similarity"])
 def test_rows_in_a_file_are_searched_in_blocks(files, weights, monkeypatch):
     want = graph_of(files / "z.npz", weights=weights)
-    searched, search = [], joint.knn_search
+    searched, find = [], joint_search.find
 
-    def spy(z, *arguments, **options):
-        searched.append(type(z))
-        return search(z, *arguments, **options)
+    def spy(query, rows, knn):
+        searched.append(rows.file)
+        return find(query, rows, knn)
 
-    monkeypatch.setattr(joint, "knn_search", spy)
-    monkeypatch.setattr(neighbours, "fits_in_memory", lambda *_, **__: False)
+    monkeypatch.setattr(joint_search, "find", spy)
+    monkeypatch.setattr(nearest, "fits_in_memory", lambda *_, **__: False)
     got = graph_of(files / "z.npy", weights=weights)
-    assert searched == [np.memmap]
+    assert searched == [files / "z.npy"]
     assert torch.equal(got.edge_index, want.edge_index)
     if weights == "similarity":
         assert torch.equal(got.edge_weight, want.edge_weight)
 
 
 def test_a_file_that_is_cut_short_while_it_is_searched(files, monkeypatch):
-    search = joint.knn_search
+    find = joint_search.find
 
-    def cut(z, *arguments, **options):
+    def cut(*arguments):
         with (files / "z.npy").open("r+b") as file:
             file.truncate(700)
-        return search(z, *arguments, **options)
+        return find(*arguments)
 
-    monkeypatch.setattr(joint, "knn_search", cut)
+    monkeypatch.setattr(joint_search, "find", cut)
     with pytest.raises(InputError, match="it was cut off while it was read"):
         graph_of(files / "z.npy")

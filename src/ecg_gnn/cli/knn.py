@@ -14,8 +14,7 @@ from ecg_gnn.cli import options as opt
 from ecg_gnn.cli.setting_options import with_settings
 from ecg_gnn.cli.show import ProgressDisplay, print_json
 from ecg_gnn.config import EvolveConfig, known
-from ecg_gnn.evolve.graph_file import WrittenGraph, write_knn_graph
-from ecg_gnn.evolve.sharded import PATIENCE
+from ecg_gnn.evolve.joint_search import PATIENCE, WrittenGraph, write_knn_graph
 from ecg_gnn.pipeline.resolve import pick_device
 from ecg_gnn.reading import map_array_file
 from ecg_gnn.scale.processes import joined
@@ -60,8 +59,8 @@ def knn(
     """Find every row's nearest neighbours in a file, and write the edges to another.
 
     Under torchrun (`torchrun --nproc-per-node 2 -m ecg_gnn knn ...`) all processes
-    search together: each owns a part of the rows, parts go round, and the edges are
-    those that one process finds.
+    search together: each finds the neighbours of its share of the rows, and the edges
+    are those that one process finds.
     """
     asked = EvolveConfig(**{"k": _DEFAULT_K, **settings})
     check_in_range("patience", patience, 1, timedelta(days=7).total_seconds())

@@ -1,4 +1,8 @@
-"""An evolved graph: edges, and perhaps what they weigh."""
+"""An evolved graph: edges, and perhaps what they weigh.
+
+``EvolvedGraph`` is what step 2 gives. The PyG transform ``transform.EvolveGraph``, one
+letter shorter, is what does it to a ``Data`` object.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple

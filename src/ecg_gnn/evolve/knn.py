@@ -6,9 +6,8 @@ from typing import Literal, NamedTuple, get_args
 import torch
 from torch import Tensor
 
-from ecg_gnn.evolve.choice import Knn, Method
-from ecg_gnn.evolve.neighbours import Progress, Search
-from ecg_gnn.evolve.streamed.rows import Embeddings, Rows
+from ecg_gnn.evolve.backends import KNN_BACKENDS, find
+from ecg_gnn.evolve.query import Embeddings, Progress, Query, Rows
 from ecg_gnn.system.checks import InputError, check_choice, check_in_range
 
 Metric = Literal["cosine", "dot", "euclidean"]
@@ -20,13 +19,13 @@ class KnnGraph(NamedTuple):
 
     Attributes:
         edge_index: Sources above targets, sorted by (target, source). ``[2, E]``
-        method: ``exact``, ``ivf`` or ``hnsw``.
+        method: The backend that found them: ``exact``, ``ivf`` or ``hnsw``.
         recall: The share of true neighbours that were found, measured on some rows;
             None for an exact search, which finds all.
     """
 
     edge_index: Tensor
-    method: Method = "exact"
+    method: str = "exact"
     recall: float | None = None
 
 
@@ -38,7 +37,7 @@ def knn_graph(
     self_loops: SelfLoops = "exclude",
     symmetric: bool = False,
     seed: int = 0,
-    knn: Knn = "exact",
+    knn: str = "exact",
     memory: int | None = None,
     block_size: int | None = None,
     progress: Progress | None = None,
@@ -108,7 +107,7 @@ def knn_search(
     self_loops: SelfLoops = "exclude",
     symmetric: bool = False,
     seed: int = 0,
-    knn: Knn = "auto",
+    knn: str = "auto",
     memory: int | None = None,
     block_size: int | None = None,
     device: str | torch.device | None = None,
@@ -137,24 +136,18 @@ def knn_search(
     rows = checked_rows(z, metric, self_loops)
     if block_size is not None:
         check_in_range("block_size", block_size, 1, None)
-    check_choice("knn", knn, get_args(Knn))
-    rows.refuse(rows.first_bad(0, rows.num_nodes))
-    where = rows.z.device if device is None else torch.device(device)
-    nothing = torch.empty((rows.num_nodes, 0), dtype=torch.long, device=where)
-    others = num_others(k, rows.num_nodes, self_loops)
-    if not others:
-        return KnnGraph(edges_of(nothing, self_loops, symmetric))
-    search = Search(
-        k=others,
+    check_choice("knn", knn, KNN_BACKENDS)
+    rows.check_finite()
+    query = Query(
+        k=num_others(k, rows.num_nodes, self_loops),
         metric=metric,
         seed=seed,
-        knn=knn,
-        device=where,
+        device=rows.z.device if device is None else torch.device(device),
         memory=memory,
         block_size=block_size,
         progress=progress,
     )
-    found = search.run(rows)
+    found = find(query, rows, knn)
     edges = edges_of(found.neighbours, self_loops, symmetric)
     return KnnGraph(edges, found.method, found.recall)
 

@@ -1,4 +1,7 @@
-"""Step 2 as a PyG transform: a shell around `knn_graph`."""
+"""Step 2 as a PyG transform: a shell around `knn_graph`.
+
+Not to be confused with ``graph.EvolvedGraph``, which is a graph: the result.
+"""
 
 from collections.abc import Callable
 from typing import get_args
@@ -7,7 +10,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.transforms import BaseTransform
 
-from ecg_gnn.evolve.choice import Knn
+from ecg_gnn.evolve.backends import KNN_BACKENDS
 from ecg_gnn.evolve.knn import Metric, SelfLoops, knn_graph
 from ecg_gnn.system.checks import InputError, check_choice
 
@@ -49,18 +52,18 @@ class EvolveGraph(BaseTransform):  # type: ignore[misc]  # PyG has no usable typ
         self_loops: SelfLoops = "exclude",
         symmetric: bool = False,
         seed: int = 0,
-        knn: Knn = "exact",
+        knn: str = "exact",
     ) -> None:
         check_choice("metric", metric, get_args(Metric))
         check_choice("self_loops", self_loops, get_args(SelfLoops))
-        check_choice("knn", knn, get_args(Knn))
+        check_choice("knn", knn, KNN_BACKENDS)
         self.source = source
         self.k = k
         self.metric: Metric = metric
         self.self_loops: SelfLoops = self_loops
         self.symmetric = symmetric
         self.seed = seed
-        self.knn: Knn = knn
+        self.knn: str = knn
 
     def forward(self, data: Data) -> Data:
         """Set ``data.ecg_edge_index``; calling the transform does so on a copy."""

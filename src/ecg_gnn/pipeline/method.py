@@ -19,8 +19,8 @@ from ecg_gnn.embed import (
 )
 from ecg_gnn.embed.combine import ConcatEmbedder, concatenate
 from ecg_gnn.evolve import EvolvedGraph, similarity_weights
-from ecg_gnn.evolve.choice import EXACT_NODES
-from ecg_gnn.evolve.joint import knn_search_jointly
+from ecg_gnn.evolve.backends import EXACT_NODES
+from ecg_gnn.evolve.joint_search import knn_search_jointly
 from ecg_gnn.kernels import using_engine
 from ecg_gnn.nn import Network
 from ecg_gnn.pipeline.cross_fit import join_models, leave_out, one_model, searches

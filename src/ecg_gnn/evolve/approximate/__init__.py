@@ -1,1 +1,0 @@
-"""Approximate search, on CPUs by faiss, with its recall measured."""

@@ -1,1 +1,0 @@
-"""The search on a CPU: what follows the matrix product in C++, built once."""

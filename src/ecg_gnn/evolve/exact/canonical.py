@@ -1,0 +1,233 @@
+"""Similarities that are exact: the same bits on every device, BLAS and block size.
+
+A row becomes integers times 2^-25 with norm at most 1 (plus rounding). Products of two
+entries are multiples of 2^-50, and by Cauchy-Schwarz every partial sum of a dot product
+stays below 2, so 51 bits hold it: float64 arithmetic never rounds, whatever the order
+of summation and with or without fused multiply-add. Equality of two similarities is
+then a fact about the data rather than an accident of the machine.
+
+The price is the rounding to the grid, which moves a similarity by at most about
+``sqrt(D) * 2^-25`` and typically by 1e-8, less than a float32 product would.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ecg_gnn.evolve.exact.gpu import available
+
+GRID_BITS = 25
+_STEP = 2.0**-GRID_BITS
+_CHUNK_ELEMENTS = 1 << 18  # float64 temporaries that stay in a CPU's cache
+_CUDA_CHUNK_ELEMENTS = 1 << 25  # a GPU pays per launch instead
+
+
+@dataclass(frozen=True)
+class Canonical:
+    """Rows on the grid, and the similarity they define.
+
+    The similarity is ``u . v`` or, for Euclidean distance, ``-|u - v|^2 / 2``, whose
+    resolution of 2^-51 and magnitude of at most 2 still fit float64 exactly.
+    """
+
+    grid: Tensor  # [N, D] int32
+    half_square: Tensor  # [N] float64, |u|^2 / 2, exact
+    euclidean: bool
+
+    @property
+    def num_nodes(self) -> int:
+        """How many rows there are."""
+        return self.grid.size(0)
+
+    def rows(self, index: Tensor) -> Tensor:
+        """The rows ``index`` in float64."""
+        return self.grid[index].double() * _STEP
+
+    def scores(self, left: Tensor, right: Tensor) -> Tensor:
+        """Exact similarities of rows ``left`` [n] with rows ``right`` [m]: [n, m]."""
+        return self.take(left).scores_with(self.take(right))
+
+    def take(self, which: Tensor | slice) -> "Canonical":
+        """Some of the rows."""
+        return Canonical(self.grid[which], self.half_square[which], self.euclidean)
+
+    def scores_with(self, other: "Canonical") -> Tensor:
+        """Exact similarities of all rows with all rows of another set: [n, m]."""
+        dots = (self.grid.double() * _STEP) @ (other.grid.double() * _STEP).t()
+        if self.euclidean:
+            dots.sub_(self.half_square.unsqueeze(1)).sub_(other.half_square)
+        return dots
+
+    def pairs_with(self, other: "Canonical", left: Tensor, right: Tensor) -> Tensor:
+        """Exact similarities of rows ``left`` [p] with another's ``right`` [p]: [p]."""
+        size = max(1, chunk_elements(self.grid.is_cuda) // self.grid.size(1))
+        pieces = zip(left.split(size), right.split(size), strict=True)
+        # Scaling by a power of two is exact, before as after.
+        dots = [
+            (self.grid[a].double() * other.grid[b].double()).sum(1) * _STEP**2
+            for a, b in pieces
+        ]
+        found = torch.cat(dots)
+        if self.euclidean:
+            found.sub_(self.half_square[left]).sub_(other.half_square[right])
+        return found
+
+    def pair_scores(self, nodes: Tensor, others: Tensor) -> Tensor:
+        """Exact similarities of ``nodes`` [n] with their ``others`` [n, c]: [n, c]."""
+        elements = _CUDA_CHUNK_ELEMENTS if nodes.is_cuda else 4 * _CHUNK_ELEMENTS
+        size = max(1, elements // (others.size(1) * self.grid.size(1)))
+        dots = [
+            torch.bmm(self.rows(other), self.rows(node).unsqueeze(2)).squeeze(2)
+            for node, other in zip(nodes.split(size), others.split(size), strict=True)
+        ]
+        found = torch.cat(dots)
+        if self.euclidean:
+            found.sub_(self.half_square[nodes].unsqueeze(1))
+            found.sub_(self.half_square[others])
+        return found
+
+    def mean(self) -> Tensor:
+        """The mean row, on the grid: [D] float64."""
+        return torch.round(self.grid.sum(0).double() / self.num_nodes) * _STEP
+
+    def offset(self, mean: Tensor) -> float:
+        """What products of rows less ``mean`` lack: see ``Operand``."""
+        return 0.0 if self.euclidean else float(mean @ mean)
+
+    def centred(self, mean: Tensor) -> Iterator[tuple[int, Tensor]]:
+        """All rows less ``mean`` in float64, in pieces and where these start."""
+        start = 0
+        for piece in _split(self.grid):
+            yield start, piece.double() * _STEP - mean
+            start += piece.size(0)
+
+    def upper_bounds(self, centres: Tensor, radii: Tensor, rows: Tensor) -> Tensor:
+        """What no node within ``radii`` [p] of ``centres`` [p, D] exceeds: [p, N].
+
+        u.v <= c.v + |u - c| |v|; for Euclidean still without the node's own |u|^2 / 2.
+        ``rows`` are all rows in float64.
+        """
+        bounds = centres @ rows.t()
+        bounds.addcmul_(radii.unsqueeze(1), (2 * self.half_square).sqrt())
+        if self.euclidean:
+            bounds.sub_(self.half_square)
+        return bounds.add_(1e-9)  # more than float64 rounds away here
+
+
+def canonicalise(z: Tensor, metric: str) -> Canonical:
+    """Put the rows of ``z`` [N, D] on the grid for ``metric``."""
+    return GridRule.of(z, metric).apply(z)
+
+
+@dataclass(frozen=True)
+class GridRule:
+    """How rows get onto the grid: each by its own norm, or all by one scale.
+
+    Every float operation is elementwise in float64, hence correctly rounded and the
+    same everywhere; sums run over a fixed tree. So rows can be put on the grid in any
+    pieces, by any process.
+    """
+
+    metric: str
+    scale: Tensor | None = None
+    """Unless rows have their own norm: two powers of two and the centre. [2 + D]"""
+
+    @classmethod
+    def of(cls, z: Tensor, metric: str) -> "GridRule":
+        """The rule for all rows of ``z``, which is read once or a few times."""
+        return cls(metric, None if metric == "cosine" else _common_scale(z, metric))
+
+    def apply(self, z: Tensor) -> Canonical:
+        """Put some of the rows on the grid."""
+        if self.metric == "cosine" and available(z):
+            from ecg_gnn.evolve.exact.gpu.halves import takes, unit_rows
+
+            if takes(z):
+                return Canonical(*unit_rows(z), False)
+        grid = torch.empty(z.shape, dtype=torch.int32, device=z.device)
+        half_square = torch.empty(z.size(0), dtype=torch.float64, device=z.device)
+        start = 0
+        for rows in _chunks(z):
+            part = slice(start, start := start + rows.size(0))
+            grid[part] = torch.round(self._normalise(rows) / _STEP).int()
+            half_square[part] = (grid[part].double() * _STEP).square().sum(1) / 2
+        return Canonical(grid, half_square, self.metric == "euclidean")
+
+    def _normalise(self, rows: Tensor) -> Tensor:
+        if self.scale is None:
+            return _unit_rows(rows)
+        scale = self.scale.to(rows.device)
+        return (rows * scale[0] - scale[2:]) * scale[1]
+
+
+def chunk_elements(on_gpu: bool) -> int:
+    """How many float64 numbers to work on at a time."""
+    return _CUDA_CHUNK_ELEMENTS if on_gpu else _CHUNK_ELEMENTS
+
+
+def _split(x: Tensor, elements: int = 0) -> tuple[Tensor, ...]:
+    size = max(1, (elements or chunk_elements(x.is_cuda)) // x.size(1))
+    pieces: tuple[Tensor, ...] = x.split(size)
+    return pieces
+
+
+def _chunks(z: Tensor) -> Iterator[Tensor]:
+    return (rows.double() for rows in _split(z))
+
+
+def _unit_rows(rows: Tensor) -> Tensor:
+    """Rows of norm 1; zero rows stay zero."""
+    # A power of two first, so that squares neither overflow nor vanish.
+    rows = rows * _power_of_two(-_exponent(rows.abs().amax(1, keepdim=True)))
+    norm = _tree_sum(rows.square()).sqrt().unsqueeze(1)
+    return rows / norm.masked_fill(norm == 0, 1)
+
+
+def _common_scale(z: Tensor, metric: str) -> Tensor:
+    """Powers of two and, for Euclidean, a centre for all rows of ``z``: [2 + D]."""
+    largest = torch.stack([rows.abs().amax() for rows in _chunks(z)]).amax()
+    first = _power_of_two(-_exponent(largest))
+    centre = torch.zeros(z.size(1), dtype=torch.float64, device=z.device)
+
+    def radius_exponent() -> Tensor:
+        squares = [
+            _tree_sum((rows * first - centre).square()).amax() for rows in _chunks(z)
+        ]
+        return _exponent(torch.stack(squares).amax().sqrt())
+
+    if metric == "euclidean":
+        total = centre
+        # The same pieces on every device: they are part of the tree of additions.
+        for rows in _split(z, _CHUNK_ELEMENTS):
+            total = total + _tree_sum((rows.double() * first).t())
+        centre = total / z.size(0)
+        # On a coarse grid of the data's own scale, the shift costs no exact tie: values
+        # that lie on the fine grid still do once shifted.
+        coarse = _power_of_two(radius_exponent() - 8)
+        centre = torch.round(centre / coarse) * coarse
+    second = _power_of_two(-radius_exponent())
+    return torch.cat([torch.stack([first, second]), centre])
+
+
+def _exponent(x: Tensor) -> Tensor:
+    """The ``e`` of x = m 2^e with 1/2 <= m < 1; 0 for 0."""
+    return torch.frexp(x).exponent.long()
+
+
+def _power_of_two(exponent: Tensor) -> Tensor:
+    # From its bits: `pow` promises no exact result on every device.
+    return ((exponent.clamp(-1022, 1023) + 1023) << 52).view(torch.float64)
+
+
+def _tree_sum(x: Tensor) -> Tensor:
+    """Sums of the rows of ``x``, always by the same tree of additions."""
+    width = 1 << max(0, x.size(1) - 1).bit_length()
+    if width > x.size(1):
+        x = F.pad(x, (0, width - x.size(1)))
+    while width > 1:
+        width //= 2
+        x = x[:, :width] + x[:, width:]
+    return x[:, 0]

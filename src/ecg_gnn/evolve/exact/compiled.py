@@ -1,0 +1,172 @@
+"""Exact k nearest neighbours on a CPU: tiles of float32 scores, selected in C++."""
+
+import ctypes
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from ecg_gnn.evolve.exact.canonical import GRID_BITS
+from ecg_gnn.evolve.exact.task import (
+    Decision,
+    Operand,
+    Proposal,
+    Task,
+    full_precision,
+    settle,
+)
+from ecg_gnn.evolve.exact.ties import num_candidates
+from ecg_gnn.kernels.compiled.build import library
+from ecg_gnn.kernels.engine import current_engine
+
+_TILE = 1024  # squared, these scores stay in a CPU's cache until they are selected
+_ROOM_BYTES, _CANDIDATE_BYTES = 256 << 20, 8
+_MOST_ROOM, _NODES_PER_CANDIDATE = 256, 32
+# More than the error bound by what real errors may be; finite where there is no bound.
+_SLACK, _MOST_SLACK = 1.25, 1e30
+
+
+def usable(task: Task) -> bool:
+    """Whether the C++ search takes this task."""
+    on_cpu = task.canonical.grid.device.type == "cpu"
+    return on_cpu and current_engine() == "fast" and _library() is not None
+
+
+def _library() -> ctypes.CDLL | None:
+    return library("ecg_gnn.evolve.exact", "search")
+
+
+def search_compiled(task: Task) -> Proposal:
+    """The neighbours of all nodes, as far as float32 can prove them.
+
+    Scores are symmetric, so each tile is computed once and serves its rows and,
+    transposed, its columns: half the multiplications of a plain blocked search.
+    """
+    mean = task.canonical.mean()
+    operand = Operand.of(task.canonical, mean)
+    left, right = operand.left, operand.right()
+    offset = task.canonical.offset(mean)
+    lists = _Lists(task, operand.error(operand), offset)
+    size = min(task.block_size or _TILE, _TILE)
+    buffer = left.new_empty(size * _TILE)
+    parts = []
+    for rows, tiles in _tiles(task.canonical.num_nodes, size):
+        for columns in tiles:
+            shape = (rows.stop - rows.start, columns.stop - columns.start)
+            scores = buffer[: shape[0] * shape[1]].view(shape)
+            with full_precision(left.device):
+                torch.mm(left[rows], right[columns].t(), out=scores)
+            lists.offer(scores, rows.start, columns.start)
+        parts.append(settle(task, rows.start, lists.decide(rows)))
+        task.progress(int(parts[-1].sure.sum()))
+    return Proposal(*(torch.cat(some) for some in zip(*parts, strict=True)))
+
+
+def _tiles(num_nodes: int, size: int) -> Iterator[tuple[slice, list[slice]]]:
+    """Rows, and the columns of their tiles: the diagonal one first, then to its right.
+
+    What lies to its left served the rows as columns of earlier tiles.
+    """
+    for start in range(0, num_nodes, size):
+        stop = min(start + size, num_nodes)
+        others = range(stop, num_nodes, _TILE)
+        columns = [slice(first, min(first + _TILE, num_nodes)) for first in others]
+        yield slice(start, stop), [slice(start, stop), *columns]
+
+
+class _CLists(ctypes.Structure):
+    """``Lists`` of search.cpp."""
+
+    _fields_ = (
+        ("k", ctypes.c_int64),
+        ("room", ctypes.c_int64),
+        ("best", ctypes.c_void_p),
+        ("candidates", ctypes.c_void_p),
+        ("count", ctypes.c_void_p),
+        ("limit", ctypes.c_void_p),
+        ("slack", ctypes.c_void_p),
+    )
+
+
+class _CRows(ctypes.Structure):
+    """``Rows`` of search.cpp."""
+
+    _fields_ = (
+        ("num_nodes", ctypes.c_int64),
+        ("width", ctypes.c_int64),
+        ("grid", ctypes.c_void_p),
+        ("half_square", ctypes.c_void_p),
+        ("step", ctypes.c_double),
+        ("bound", ctypes.c_void_p),
+        ("offset", ctypes.c_double),
+    )
+
+
+class _CDecision(ctypes.Structure):
+    """``Decision`` of search.cpp."""
+
+    _fields_ = tuple((name, ctypes.c_void_p) for name in Decision._fields)
+
+
+class _Lists:
+    """Of every row, the columns that may belong to its k best."""
+
+    def __init__(self, task: Task, bound: Tensor, offset: float) -> None:
+        canonical = task.canonical
+        (num_nodes, width), k = canonical.grid.shape, task.k
+        self.k, self.room = k, _room(num_nodes, k)
+        slack = (_SLACK * bound).clamp(max=_MOST_SLACK).float()
+        lowest = torch.finfo(torch.float32).min
+        memory = [
+            torch.full((num_nodes, k), lowest),
+            torch.empty((num_nodes, self.room), dtype=torch.int64),
+            torch.zeros(num_nodes, dtype=torch.int32),
+            torch.full((num_nodes,), lowest),
+            slack,
+        ]
+        half_square = canonical.half_square if canonical.euclidean else None
+        grid = canonical.grid.contiguous()
+        self.lists = _CLists(k, self.room, *(part.data_ptr() for part in memory))
+        self.rows = _CRows(
+            num_nodes,
+            width,
+            grid.data_ptr(),
+            None if half_square is None else half_square.data_ptr(),
+            2.0**-GRID_BITS,
+            bound.data_ptr(),
+            offset,
+        )
+        # What the structures point to lives as long as they do.
+        self.memory = [*memory, grid, bound, half_square]
+
+    def offer(self, scores: Tensor, first_row: int, first_column: int) -> None:
+        """A tile of scores, for its rows and its columns."""
+        pointer = ctypes.c_void_p(scores.data_ptr())
+        sizes = (first_row, scores.size(0), first_column, scores.size(1))
+        _call("ecg_offer_tile", ctypes.byref(self.lists), pointer, *sizes)
+
+    def decide(self, rows: slice) -> Decision:
+        """Compare the candidates of ``rows`` exactly, all their tiles being offered."""
+        size = rows.stop - rows.start
+        decision = Decision.empty(size, self.room, self.k, torch.device("cpu"))
+        out = _CDecision(*(part.data_ptr() for part in decision))
+        given = (self.lists, self.rows, out)
+        _call("ecg_decide", *map(ctypes.byref, given), rows.start, size)
+        return decision
+
+
+def _room(num_nodes: int, k: int) -> int:
+    """Candidates per row: few of all nodes, and at least some beyond k."""
+    affordable = _ROOM_BYTES // (_CANDIDATE_BYTES * num_nodes)
+    most = min(_MOST_ROOM, affordable, num_nodes // _NODES_PER_CANDIDATE)
+    return max(2 * num_candidates(k), most)
+
+
+def _call(name: str, *arguments: object) -> None:
+    """Call a function with as many threads as torch uses; the GIL is released."""
+    loaded = _library()
+    assert loaded is not None, "call only what is usable"
+    function = loaded[name]
+    function.restype = None
+    sized = (ctypes.c_int64(a) if isinstance(a, int) else a for a in arguments)
+    function(*sized, ctypes.c_int(torch.get_num_threads()))

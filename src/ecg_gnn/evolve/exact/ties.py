@@ -1,0 +1,164 @@
+"""Which of several equally similar nodes become neighbours: a rule, not an accident.
+
+For node u, everything more similar than the k-th value is in; the remaining r places go
+to a uniformly random r-subset of the m nodes tied at that value. The draw depends on
+(seed, u, m, r) alone and uses integers only, so every device and block size agrees.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ecg_gnn.kernels.rows import mix, shift_right
+
+NOBODY = (1 << 63) - 1
+"""Sorts after every node."""
+
+
+def num_candidates(k: int) -> int:
+    """How many candidates per node a search keeps: k and room for near ties."""
+    return k + max(8, k // 2)
+
+
+def random_ranks(key: int, nodes: Tensor, pool: Tensor, picks: Tensor) -> Tensor:
+    """For each node, ``picks`` distinct ranks below ``pool``, uniformly: [n, max].
+
+    Floyd's algorithm: r steps and no shuffle of the pool. Unused places hold -1.
+    """
+    width = int(picks.max()) if picks.numel() else 0
+    stream = mix(mix(torch.full_like(nodes, key)) + nodes)
+    chosen = nodes.new_full((nodes.numel(), width), -1)
+    for step in range(width):
+        last = pool - picks + step
+        # The upper 32 bits times (last + 1), over 2^32: uniform up to 2^-32 * pool.
+        draw = (shift_right(mix(stream + last), 32) * (last + 1)) >> 32
+        taken = (chosen[:, :step] == draw.unsqueeze(1)).any(1)
+        draw = torch.where(taken, last, draw)
+        chosen[:, step] = torch.where(step < picks, draw, -1)
+    return chosen
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """Per row, which columns lie above the k-th similarity and which at it."""
+
+    above: Tensor  # [b, C] bool
+    tied: Tensor  # [b, C] bool
+    ids: Tensor  # [C] or [b, C] node of each column, ascending
+
+    @classmethod
+    def at(cls, scores: Tensor, threshold: Tensor, ids: Tensor) -> "Boundary":
+        """Split ``scores`` [b, C] at ``threshold`` [b]."""
+        limit = threshold.unsqueeze(1)
+        return cls(scores > limit, scores == limit, ids)
+
+    def choose(
+        self, k: int, key: int, nodes: Tensor, row: Tensor, own: Tensor | None
+    ) -> Tensor:
+        """The ``k`` neighbours of each of ``nodes`` [n], ascending: [n, k].
+
+        Args:
+            k: Neighbours per node.
+            key: Of the random draw.
+            nodes: The nodes asked for.
+            row: The row [n] of each; identical nodes may share one.
+            own: Each node's own column [n], to be left out; None where rows do not
+                contain it.
+        """
+        certain = self._above_ids(k)[row]  # [n, k]
+        certain[certain == nodes.unsqueeze(1)] = NOBODY
+        picks = k - (certain != NOBODY).sum(1)
+        places = self.tied.flatten().nonzero().squeeze(1)  # ascending
+        count = self.tied.sum(1)
+        first = (count.cumsum(0) - count)[row]
+        pool = count[row]
+        if own is None:
+            ranks = random_ranks(key, nodes, pool, picks)
+        else:
+            within = self.tied[row, own]
+            flat = row * self.tied.size(1) + own
+            own_rank = torch.searchsorted(places, flat) - first
+            ranks = random_ranks(key, nodes, pool - within.long(), picks)
+            skip = within.unsqueeze(1) & (ranks >= own_rank.unsqueeze(1))
+            ranks = ranks + skip.long()
+        drawn = self._ids_at(places, first, ranks)
+        return torch.cat([certain, drawn], 1).sort(1).values[:, :k]
+
+    def _ids_at(self, places: Tensor, first: Tensor, ranks: Tensor) -> Tensor:
+        if not ranks.numel():
+            return ranks
+        place = places[(first.unsqueeze(1) + ranks).clamp_(0, places.numel() - 1)]
+        ids = self._id_of(place)
+        return ids.masked_fill(ranks < 0, NOBODY)
+
+    def _id_of(self, place: Tensor) -> Tensor:
+        if self.ids.dim() == 1:
+            return self.ids[place % self.ids.numel()]
+        return self.ids.flatten()[place]
+
+    def _above_ids(self, k: int) -> Tensor:
+        """Nodes above the boundary, padded: at most k - 1 and the node itself."""
+        places = self.above.flatten().nonzero().squeeze(1)
+        count = self.above.sum(1)
+        row = places // self.above.size(1)
+        position = torch.arange(places.numel(), device=places.device)
+        position = position - (count.cumsum(0) - count)[row]
+        padded = places.new_full((self.above.size(0), k), NOBODY)
+        padded[row, position] = self._id_of(places)
+        return padded
+
+
+def choose_by_groups(
+    k: int,
+    key: int,
+    nodes: Tensor,
+    group: Tensor,
+    leaders: Tensor,
+    scores: Callable[[slice], Tensor],
+    block: int,
+    progress: Callable[[int], None] = lambda count: None,
+) -> Tensor:
+    """Neighbours of ``nodes`` [n] from exact similarities with everybody: [n, k].
+
+    Nodes with equal rows share their similarities; only the draw among ties is their
+    own. So a constant embedding of any size costs one row of scores.
+
+    Args:
+        k: Neighbours per node.
+        key: Of the random draw.
+        nodes: The nodes asked for.
+        group: Which of the groups of equal rows each belongs to. ``[n]``
+        leaders: A node of each group. ``[G]``
+        scores: Similarities of some of the leaders with all nodes, ``[b, N]``.
+        block: Groups at a time.
+        progress: Told how many more nodes are finished.
+    """
+    order = group.argsort(stable=True)
+    counts = torch.bincount(group, minlength=leaders.numel())
+    found = nodes.new_empty((nodes.numel(), k))
+    done = 0
+    for start in range(0, leaders.numel(), block):
+        rows = slice(start, start + block)
+        boundary = _boundary(k, scores(rows), leaders[rows])
+        size = int(counts[rows].sum())
+        asked = order[done : done + size]
+        done += size
+        node = nodes[asked]
+        found[asked] = boundary.choose(k, key, node, group[asked] - start, node)
+        progress(size)
+    return found
+
+
+def _boundary(k: int, scores: Tensor, own: Tensor) -> Boundary:
+    """The k-th similarity of each row without its ``own`` column."""
+    place = own.unsqueeze(1)
+    value = scores.gather(1, place)
+    scores.scatter_(1, place, -torch.inf)
+    threshold = scores.topk(k, sorted=False).values.amin(1)
+    # Back in: another node with the same row leaves out its own column instead.
+    scores.scatter_(1, place, value)
+    return Boundary.at(
+        scores, threshold, torch.arange(scores.size(1), device=own.device)
+    )

@@ -1,1 +1,0 @@
-"""The search on a GPU: Triton kernels, compiled where they first run."""

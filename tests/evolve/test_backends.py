@@ -1,0 +1,235 @@
+"""Every backend of the table, and which of them ``auto`` means."""
+
+import warnings
+from dataclasses import replace
+from typing import get_args
+
+import pytest
+import torch
+
+from ecg_gnn import config
+from ecg_gnn.evolve import EvolveGraph, backends, knn_graph, knn_search
+from ecg_gnn.evolve.backends import (
+    BACKENDS,
+    EXACT_NODES,
+    IN_BLOCKS,
+    IN_MEMORY,
+    KNN_BACKENDS,
+    KNN_HELP,
+    choose_backend,
+    duration,
+    exact_seconds,
+)
+from ecg_gnn.evolve.query import Found
+from ecg_gnn.system.checks import InputError
+from evolve.knn_cases import METRICS, clusters, embeddings, randn
+
+PLENTY = 1 << 50
+
+
+def choose_method(*arguments):
+    return choose_backend(*arguments).name
+
+
+def is_found(name):
+    return lambda package: object() if package == name else None
+
+
+@pytest.fixture
+def _faiss(monkeypatch):
+    monkeypatch.setattr(backends, "find_spec", is_found("faiss"))
+    monkeypatch.setattr(backends, "available_bytes", lambda device: PLENTY)
+
+
+@pytest.fixture
+def _no_faiss(_faiss, monkeypatch):
+    monkeypatch.setattr(backends, "find_spec", is_found(None))
+
+
+@pytest.fixture(params=BACKENDS)
+def backend(request):
+    """Each entry of the table in turn."""
+    found = BACKENDS[request.param]
+    if not found.is_installed("cpu"):
+        pytest.skip(f"{found.package} is not installed")
+    return found
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_every_backend_finds_the_neighbours(backend, metric):
+    z = clusters(600, 16, 0.3, count=12)
+    graph = knn_search(z, 7, metric=metric, knn=backend.name, seed=1)
+    want = knn_graph(z, 7, metric=metric, seed=1)
+    assert graph.method == backend.name
+    assert torch.equal(graph.edge_index[1], want[1])
+    share = (graph.edge_index[0] == want[0]).double().mean()
+    assert share > 0.9 if backend.approximate else share == 1
+    assert (graph.recall is not None) == backend.approximate
+    if backend.approximate:
+        assert 0.95 <= graph.recall <= 1
+
+
+def test_every_backend_draws_among_ties_and_tells_its_progress(backend):
+    z, calls = embeddings("duplicates", 200), []
+    options = {"knn": backend.name, "seed": 4}
+    graph = knn_search(z, 3, progress=lambda *done: calls.append(done), **options)
+    assert torch.equal(graph.edge_index, knn_graph(z, 3, seed=4))
+    assert calls == sorted(calls)
+    assert calls[-1] == (200, 200)
+    assert torch.equal(knn_search(z, 3, **options).edge_index, graph.edge_index)
+
+
+def test_every_backend_is_named_wherever_one_can_choose(backend):
+    assert backend.help
+    assert f"{backend.name} ({backend.help})" in KNN_HELP
+    assert EvolveGraph(knn=backend.name).knn == backend.name
+    assert config.EvolveConfig(knn=backend.name).knn == backend.name
+    assert choose_backend(backend.name, 1000, 8, "cpu", PLENTY) is backend
+
+
+def test_names_are_those_of_the_settings():
+    assert get_args(config.Knn) == KNN_BACKENDS == ("auto", *BACKENDS)
+    assert all(name == backend.name for name, backend in BACKENDS.items())
+
+
+def test_a_new_entry_is_a_new_backend(monkeypatch):
+    """Nothing else knows the names."""
+    z, want = randn(30, 4), torch.arange(90).view(30, 3) % 30
+
+    def search(query, rows):
+        assert (query.k, rows.num_nodes) == (3, 30)
+        return Found(want, "new", 0.5)
+
+    new = replace(BACKENDS["ivf"], name="new", package=None, search=search)
+    monkeypatch.setitem(BACKENDS, "new", new)
+    for module in ("backends", "knn", "transform"):
+        names = ("auto", *BACKENDS)
+        monkeypatch.setattr(f"ecg_gnn.evolve.{module}.KNN_BACKENDS", names)
+    graph = knn_search(z, 3, knn="new")
+    assert (graph.method, graph.recall) == ("new", 0.5)
+    assert torch.equal(graph.edge_index[0].view(30, 3), want)
+
+
+@pytest.mark.parametrize(
+    ("num_nodes", "dim", "device", "want"),
+    [
+        (EXACT_NODES, 100_000, "cpu", "exact"),
+        (300_000, 512, "cpu", "exact"),
+        (500_000, 512, "cpu", "ivf"),
+        (500_000, 16, "cpu", "exact"),
+        (150_000, 512, "cuda", "exact"),
+        (400_000, 16, "cuda", "exact"),
+        (1_000_000, 16, "cuda", "ivf"),
+        (10_000_000, 16, "cuda", "ivf"),
+    ],
+)
+@pytest.mark.usefixtures("_faiss")
+def test_auto_is_exact_while_that_does_not_take_long(num_nodes, dim, device, want):
+    assert choose_method("auto", num_nodes, dim, device, PLENTY) == want
+
+
+@pytest.mark.usefixtures("_faiss")
+def test_auto_counts_on_blocks_where_memory_is_short():
+    assert choose_method("auto", 300_000, 512, "cpu", 1 << 30) == "ivf"
+    assert choose_method("auto", EXACT_NODES, 512, "cpu", 1 << 20) == "exact"
+
+
+@pytest.mark.usefixtures("_faiss")
+def test_an_h200_has_room_for_ten_million_rows():
+    budget = int(0.8 * 139 * 2**30)
+    assert choose_method("ivf", 10_000_000, 512, "cuda", budget) == "ivf"
+    with pytest.raises(InputError, match=r"which needs 200.3 GiB where 111.2 GiB can"):
+        choose_method("ivf", 20_000_000, 512, "cuda", budget)
+    with pytest.warns(UserWarning, match=r"needs 200.3 GiB, 111.2 GiB can be had"):
+        assert choose_method("auto", 20_000_000, 512, "cuda", budget) == "exact"
+
+
+@pytest.mark.usefixtures("_no_faiss")
+def test_a_gpu_needs_faiss_for_a_small_world_only():
+    assert choose_method("auto", 10_000_000, 32, "cuda", PLENTY) == "ivf"
+    with pytest.raises(InputError, match="'knn' 'hnsw' needs the package 'faiss'"):
+        choose_method("hnsw", 1000, 32, "cuda", PLENTY)
+
+
+@pytest.mark.usefixtures("_no_faiss")
+def test_auto_without_faiss_says_how_long_it_takes():
+    with pytest.warns(
+        UserWarning, match=r"takes about 61 minutes \(pip install 'ecg-gn"
+    ):
+        assert choose_method("auto", 1_000_000, 512, "cpu", PLENTY) == "exact"
+
+
+@pytest.mark.usefixtures("_faiss")
+def test_auto_without_memory_for_an_index_says_so(monkeypatch):
+    monkeypatch.setattr(backends, "available_bytes", lambda device: 1 << 30)
+    with pytest.warns(UserWarning, match=r"needs 4.4 GiB, 1.0 GiB can be had"):
+        assert choose_method("auto", 1_000_000, 512, "cpu", PLENTY) == "exact"
+
+
+@pytest.mark.parametrize("knn", ["exact", "ivf", "hnsw"])
+@pytest.mark.usefixtures("_faiss")
+def test_what_is_asked_for_is_done(knn):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert choose_method(knn, 10**9, 512, "cpu", 1 << 20) == knn
+
+
+@pytest.mark.usefixtures("_faiss")
+def test_an_index_that_does_not_fit_is_refused(monkeypatch):
+    monkeypatch.setattr(backends, "available_bytes", lambda device: 1 << 30)
+    with pytest.raises(InputError, match=r"narrower by a factor of 4.4 \(got 'ivf'"):
+        choose_method("ivf", 1_000_000, 512, "cpu", PLENTY)
+
+
+def test_unknown_names_are_refused():
+    with pytest.raises(
+        InputError, match=r"'knn' must be one of \['auto', 'exact', 'iv"
+    ):
+        knn_search(randn(5, 2), 1, knn="fast")
+
+
+def test_graphs_say_what_they_were_found_by():
+    graph = knn_search(randn(30, 4), 3)
+    assert (graph.method, graph.recall) == ("exact", None)
+
+
+def test_durations():
+    assert duration(5) == "5 seconds"
+    assert duration(700) == "12 minutes"
+    assert duration(8000) == "2 hours"
+    assert duration(400_000) == "5 days"
+
+
+MEASURED = [  # benchmarks/scale/knn_rates_cpu.json and knn_rates_h200.json
+    ("cpu", True, 100_000, 32, 10.0),
+    ("cpu", True, 50_000, 512, 8.2),
+    ("cpu", False, 50_000, 512, 27.0),
+    ("cuda", True, 48_921, 512, 0.0096),
+    ("cuda", True, 1_000_000, 64, 0.87),
+    ("cuda", False, 50_000, 128, 0.166),
+    ("cuda", False, 200_000, 64, 1.46),
+]
+
+
+@pytest.mark.parametrize(("device", "in_memory", "nodes", "dim", "seconds"), MEASURED)
+def test_seconds_are_those_measured(device, in_memory, nodes, dim, seconds):
+    found = exact_seconds(nodes, dim, device, in_memory=in_memory)
+    assert found == pytest.approx(seconds, rel=0.2)
+
+
+def test_narrow_rows_are_not_taken_for_free():
+    """Selecting costs as much for one number as for a hundred."""
+    wide, narrow = (exact_seconds(10**6, dim, "cpu", in_memory=True) for dim in (32, 1))
+    assert narrow > 0.7 * wide
+
+
+def test_blocks_take_longer_and_other_devices_are_taken_for_cpus():
+    for device in ("cpu", "cuda"):
+        alone, blocks = (
+            exact_seconds(10**6, 64, device, in_memory=at_once)
+            for at_once in (True, False)
+        )
+        assert blocks > 2 * alone
+    assert IN_MEMORY.keys() == IN_BLOCKS.keys()
+    there = exact_seconds(10**6, 64, "mps", in_memory=True)
+    assert there == exact_seconds(10**6, 64, "cpu", in_memory=True)
