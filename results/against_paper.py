@@ -6,11 +6,11 @@ from cached import table
 from wording import NOTHING, cell_name, score, signed
 
 from ecg_gnn.config import RunConfig
-from ecg_gnn.paper import numbers
 from ecg_gnn.study import Cell, Selection, Store
-from ecg_gnn.study.paper_tables.document import Row
 from ecg_gnn.study.settings import flatten
 from ecg_gnn.study.table import markdown
+from ecg_gnn_lab.paper import numbers
+from ecg_gnn_lab.tables.document import Row
 
 BAR = 1.0
 """Points that a mean may be away from the paper's; an ECG mean may be any above."""

@@ -3,7 +3,7 @@
 from functools import cache
 
 from ecg_gnn.study import Store
-from ecg_gnn.study.paper_tables import TableDocument, make_table
+from ecg_gnn_lab.tables import TableDocument, make_table
 
 
 @cache

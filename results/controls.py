@@ -7,11 +7,11 @@ from cached import table
 from wording import NOTHING, difference, score, signed
 
 from ecg_gnn.data import CATALOGUE
-from ecg_gnn.paper import numbers
 from ecg_gnn.study import Store
-from ecg_gnn.study.paper_tables.document import Row
-from ecg_gnn.study.report.summary import answers, lede, verdict
 from ecg_gnn.study.table import markdown
+from ecg_gnn_lab.paper import numbers
+from ecg_gnn_lab.report.summary import answers, lede, verdict
+from ecg_gnn_lab.tables.document import Row
 
 
 def answer_block(store: Store) -> str:

@@ -3,9 +3,9 @@
 from cached import table
 
 from ecg_gnn.study import Store
-from ecg_gnn.study.paper_tables.document import Row, minus
 from ecg_gnn.study.statistics import STATISTICS
 from ecg_gnn.study.table import markdown
+from ecg_gnn_lab.tables.document import Row, minus
 
 NEAR = 0.02
 """How far a statistic may be from the paper's, which has two decimals."""

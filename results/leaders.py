@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from cached import table
 from wording import NOTHING, score, signed
 
-from ecg_gnn.paper.published import num_splits
 from ecg_gnn.study import Store
-from ecg_gnn.study.paper_tables.document import Row
-from ecg_gnn.study.paper_tables.leaderboard import boards
 from ecg_gnn.study.table import markdown
+from ecg_gnn_lab.paper.published import num_splits
+from ecg_gnn_lab.tables.document import Row
+from ecg_gnn_lab.tables.leaderboard import boards
 
 _MOST_ROWS = 8
 """Of ours in a dataset's part of the page; the table has all of them."""

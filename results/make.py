@@ -20,11 +20,11 @@ from pages import filled_pages, unexplained
 from PIL import Image
 
 from ecg_gnn.study import Store, merge_stores, write_records
-from ecg_gnn.study.figures import FIGURES
-from ecg_gnn.study.paper_tables import TABLES, render
-from ecg_gnn.study.report import gather, render_report
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.files import write_text
+from ecg_gnn_lab.figures import FIGURES
+from ecg_gnn_lab.report import gather, render_report
+from ecg_gnn_lab.tables import TABLES, render
 
 HERE = Path(__file__).resolve().parent
 RECORDS = HERE / "records.jsonl"

@@ -6,11 +6,11 @@ from wording import NOTHING, difference, score
 
 from ecg_gnn.study import Selection, Store
 from ecg_gnn.study.paired import PairedTest, corrected
-from ecg_gnn.study.paper_tables.document import Row
-from ecg_gnn.study.paper_tables.scores import columns_of_test
 from ecg_gnn.study.selection import Candidate, Cell
 from ecg_gnn.study.table import markdown
 from ecg_gnn.study.tags import LABELS
+from ecg_gnn_lab.tables.document import Row
+from ecg_gnn_lab.tables.scores import columns_of_test
 
 DATASET, BACKBONE, MODEL = "roman-empire-glove", "tuned", "sage"
 SMALL = {

@@ -1,6 +1,6 @@
 """How numbers are written on the pages."""
 
-from ecg_gnn.study.paper_tables.document import Row, minus
+from ecg_gnn_lab.tables.document import Row, minus
 
 NOTHING = "*Nothing has been run yet.*"
 

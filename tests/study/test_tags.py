@@ -8,12 +8,12 @@ from ecg_gnn.config import RunConfig
 from ecg_gnn.study import Selection, best_ecg, run
 from ecg_gnn.study.commands import run_command
 from ecg_gnn.study.evolved import evolved_statistics
-from ecg_gnn.study.paper_tables import make_table
-from ecg_gnn.study.paper_tables.document import render
 from ecg_gnn.study.settings import replaced
 from ecg_gnn.study.store import Store
 from ecg_gnn.study.table import report_markdown, row_name
 from ecg_gnn.study.tags import explain, run_tags, tagged, tags_read_by
+from ecg_gnn_lab.tables import make_table
+from ecg_gnn_lab.tables.document import render
 from small_runs import small_board, small_config
 from small_studies import HandmadeStore
 

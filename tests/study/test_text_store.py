@@ -11,8 +11,6 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from ecg_gnn.study.identity import unit_id
-from ecg_gnn.study.paper_tables import TABLES, make_table
-from ecg_gnn.study.report import gather
 from ecg_gnn.study.statistics import STATISTICS
 from ecg_gnn.study.store import (
     Curves,
@@ -23,6 +21,8 @@ from ecg_gnn.study.store import (
 )
 from ecg_gnn.study.store.schema import open_in_memory
 from ecg_gnn.system.checks import InputError
+from ecg_gnn_lab.report import gather
+from ecg_gnn_lab.tables import TABLES, make_table
 from reported_studies import fail_the_rest, fill
 from small_studies import HandmadeStore, dataset_info, result
 
@@ -120,7 +120,7 @@ def test_tables_and_report_are_the_same(filled):
             ours, theirs = (make_table(name, each).cells() for each in (before, after))
             assert ours == theirs
         assert gather(after).lede == gather(before).lede
-        assert gather(after).data["curves"] == gather(before).data["curves"]
+        assert gather(after).pictures["curves"] == gather(before).pictures["curves"]
 
 
 def test_the_order_of_runs_does_not_show(tmp_path):

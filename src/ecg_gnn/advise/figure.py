@@ -6,8 +6,8 @@ from typing import Any
 from ecg_gnn.advise.advice import Advice
 from ecg_gnn.advise.contenders import PLAIN
 from ecg_gnn.advise.verdict import WORTH
-from ecg_gnn.study.figures.canvas import COLOURS, draw
 from ecg_gnn.study.table import METRIC_NAMES
+from ecg_gnn.system.canvas import COLOURS, draw
 
 _DIFFERENCES = {
     "ecg_minus_baseline": "ECG − baseline",

@@ -2,8 +2,8 @@
 
 from ecg_gnn.advise.advice import Advice
 from ecg_gnn.advise.verdict import Kind
-from ecg_gnn.study.paper_tables.document import minus
 from ecg_gnn.study.statistics import Statistics
+from ecg_gnn.system.canvas import minus
 
 _ALIKE = 0.05
 """Graphs whose adjusted homophily is nearer than this are as homophilous."""

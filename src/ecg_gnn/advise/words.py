@@ -8,8 +8,8 @@ from ecg_gnn.advise.homophily import homophily_words
 from ecg_gnn.advise.tables import graph_table, score_table
 from ecg_gnn.advise.verdict import WORTH
 from ecg_gnn.study.paired import PairedTest
-from ecg_gnn.study.paper_tables.document import minus
 from ecg_gnn.study.table import METRIC_NAMES, markdown
+from ecg_gnn.system.canvas import minus
 
 _NO_ROOM = 0.99
 _RULE = (

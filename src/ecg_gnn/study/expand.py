@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ecg_gnn.config import RunConfig
-from ecg_gnn.paper import numbers
+from ecg_gnn.paper_settings import winning_embedding
 from ecg_gnn.study.identity import Task, ignored_settings
 from ecg_gnn.study.ranges import Range
 from ecg_gnn.study.recipe import WINNER, Grid, Part, Recipe
@@ -143,7 +143,7 @@ def _variants(
 
 
 def _winner(dataset: str, model: str) -> list[Variant]:
-    found = numbers.winning_embedding(dataset, model)
+    found = winning_embedding(dataset, model)
     return [] if found is None else [variant_of(found)]
 
 

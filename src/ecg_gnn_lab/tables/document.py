@@ -1,0 +1,189 @@
+"""A table as raw rows for programs and as columns of text for people."""
+
+import csv
+import io
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from ecg_gnn.study.selection import Cell, Selection
+from ecg_gnn.study.store import DatasetInfo
+from ecg_gnn.study.table import markdown
+from ecg_gnn.study.tags import explain
+from ecg_gnn.system.canvas import minus
+
+Row = Mapping[str, Any]
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": "$<$",
+    "±": r"$\pm$",
+    "−": "$-$",
+    "→": r"$\rightarrow$",
+    "×": r"$\times$",
+    "—": "---",
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """How people read something of a row."""
+
+    title: str
+    show: Callable[[Row], str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableDocument:
+    """A table: ``rows`` has every number raw, ``columns`` says what is shown."""
+
+    name: str
+    title: str
+    columns: Sequence[Column]
+    rows: Sequence[Row]
+    notes: Sequence[str]
+    """What must be said beside the numbers"""
+    rule_between: Sequence[str] = ("dataset", "model")
+    """A line is drawn where one of these changes"""
+
+    def cells(self) -> list[list[str]]:
+        """The text of every row."""
+        return [[column.show(row) for column in self.columns] for row in self.rows]
+
+    def titles(self) -> list[str]:
+        """The text above the columns."""
+        return [column.title for column in self.columns]
+
+    def rules(self) -> list[bool]:
+        """Whether a line is drawn above each row."""
+        groups = [[row.get(key) for key in self.rule_between] for row in self.rows]
+        return [False, *(above != below for above, below in pairwise(groups))]
+
+
+def render(document: TableDocument, form: str) -> str:
+    """A table as text in one of :data:`FORMATS`, with a newline at its end."""
+    return FORMATS[form](document)
+
+
+def _markdown(document: TableDocument) -> str:
+    lines = [f"# {document.title}", ""]
+    lines += [markdown((document.titles(), document.cells())), ""]
+    lines += [f"- {note}" for note in document.notes]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _latex(document: TableDocument) -> str:
+    notes = " ".join(map(_escape, document.notes))
+    lines = [
+        "% needs \\usepackage{booktabs}",
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{_escape(document.title)}. {notes}}}",
+        rf"\begin{{tabular}}{{l{'r' * (len(document.columns) - 1)}}}",
+        r"\toprule",
+        _latex_line(document.titles()),
+        r"\midrule",
+    ]
+    for rule, cells in zip(document.rules(), document.cells(), strict=False):
+        lines += [r"\midrule"] * rule + [_latex_line(cells)]
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
+
+
+def _latex_line(cells: Sequence[str]) -> str:
+    return " & ".join(map(_escape, cells)) + r" \\"
+
+
+def _escape(text: str) -> str:
+    return "".join(_LATEX.get(character, character) for character in text)
+
+
+def _csv(document: TableDocument) -> str:
+    out = io.StringIO()
+    names = list(dict.fromkeys(name for row in document.rows for name in row))
+    writer = csv.DictWriter(out, names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(document.rows)
+    return out.getvalue()
+
+
+def _json(document: TableDocument) -> str:
+    content = {
+        "table": document.name,
+        "title": document.title,
+        "rows": [dict(row) for row in document.rows],
+        "notes": list(document.notes),
+    }
+    return json.dumps(content, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+FORMATS: dict[str, Callable[[TableDocument], str]] = {
+    "md": _markdown,
+    "latex": _latex,
+    "csv": _csv,
+    "json": _json,
+}
+
+
+def text(key: str) -> Callable[[Row], str]:
+    """Show a value as it is; nothing where there is none."""
+    return lambda row: "" if row[key] is None else str(row[key])
+
+
+def score_text(row: Row, kind: str = "test") -> str:
+    """Mean and standard deviation of one kind: ``test``, ``published``, ``paper``."""
+    mean, std = row[f"{kind}_mean"], row[f"{kind}_std"]
+    if mean is None:
+        return "—"
+    return f"{mean:.2f}" if std is None else f"{mean:.2f} ± {std:.2f}"
+
+
+def signed_text(value: float | None, none: str = "") -> str:
+    """A difference in points, or ``none`` where there is none."""
+    return none if value is None else minus(f"{value:+.2f}")
+
+
+def difference_text(row: Row, other: str) -> str:
+    """A paired difference with its interval; nothing where there is none."""
+    low, high = row[f"minus_{other}_ci_low"], row[f"minus_{other}_ci_high"]
+    interval = "" if low is None else f" [{signed_text(low)}, {signed_text(high)}]"
+    return signed_text(row[f"minus_{other}"]) + interval
+
+
+def p_text(p: float) -> str:
+    """How likely chance alone is."""
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def common_notes(selection: Selection, groups: Sequence[Sequence[Cell]]) -> list[str]:
+    """Notes on the graphs shown, and on what was left out."""
+    cells = [cell for group in groups for cell in group]
+    notes = dataset_notes([selection.dataset(cell.key) for cell in cells])
+    notes += explain(tag for cell in cells for tag in cell.key.tags)
+    unfinished = sum(len(cell.incomplete) for cell in cells)
+    if unfinished:
+        notes.append(
+            f"{unfinished} configurations have fewer finished trainings than others of "
+            "their cell and could not be chosen."
+        )
+    if selection.left_out:
+        notes.append(
+            f"{selection.left_out} records of older numerics are not compared with "
+            "newer ones and left out."
+        )
+    return notes
+
+
+def dataset_notes(datasets: Sequence[DatasetInfo]) -> list[str]:
+    """What must be said wherever a number on these graphs is shown."""
+    noted = {info.name: info.note for info in datasets if info.note}
+    return [f"{name}: {note}" for name, note in noted.items()]
