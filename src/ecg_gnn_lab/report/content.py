@@ -10,7 +10,7 @@ from ecg_gnn.study.selection import Selection
 from ecg_gnn.study.store import Store
 from ecg_gnn.study.table import METRIC_NAMES
 from ecg_gnn.study.tags import LABELS
-from ecg_gnn.system.canvas import Paint, svg_text
+from ecg_gnn.system.canvas import COLOURS, Paint, svg_text
 from ecg_gnn.system.checks import InputError
 from ecg_gnn_lab.figures import FIGURES, leaderboard
 from ecg_gnn_lab.report.details import (
@@ -39,6 +39,14 @@ _PICTURES: dict[str, Callable[[Store, str | None], Paint | None]] = {
     **{name: figure.paint for name, figure in FIGURES.items()},
     "leaderboard": leaderboard,
 }
+
+_THEMED = {
+    "#000000": "strong-line",
+    "#4d4d4d": "soft",
+    "#808080": "soft",
+    **{colour.lower(): variant for variant, colour in COLOURS.items()},
+}
+"""Colours of the figures as variables of the page"""
 
 
 @dataclass(frozen=True)
@@ -137,18 +145,21 @@ def gather(store: Store, recipe: str | None = None) -> Content:
 def inline(svg: str, name: str) -> str:
     """A file's ``svg`` element alone, with ids that no other picture has.
 
-    Metadata goes, which names other places, and so do styles for all elements. Names in
-    a picture's texts are escaped: what begins with ``<`` is a tag.
+    Metadata goes, which names other places, and so do styles for all elements; colours
+    follow the page's theme. Names in a picture's texts are escaped: what begins with
+    ``<`` is a tag.
     """
     element = svg[svg.index("<svg") :].strip()
     element = re.sub(r"(?s)<metadata>.*?</metadata>|<style.*?</style>", "", element)
-    element = re.sub(r' xmlns(:xlink)?="[^"]*"', "", element, count=2)
 
     def own(tag: re.Match[str]) -> str:
-        tidy = tag[0].replace("xlink:href", "href")
+        unused = r' xmlns(:xlink)?="[^"]*"| font-family: [^;"]*;?|(?<=<g) id="[^"]*"'
+        tidy = re.sub(unused, "", tag[0]).replace("xlink:href", "href")
+        for colour, variable in _THEMED.items():
+            tidy = tidy.replace(colour, f"var(--{variable})")
         return re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", tidy)
 
-    return re.sub(r"<[^>]*>", own, element)
+    return re.sub(r"\n\s*", "\n", re.sub(r"<[^>]*>", own, element))
 
 
 class _Book:
