@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from quoting import NOTHING, cell_name, signed, table
+from quoting import NOTHING, cell_name, signed, tables
 
 from ecg_gnn.config import RunConfig
-from ecg_gnn.study import Cell, Selection, Store
+from ecg_gnn.study import Cell, Store
 from ecg_gnn.study.settings import flatten
 from ecg_gnn.study.statistics import STATISTICS
 from ecg_gnn.study.table import markdown
@@ -27,9 +27,9 @@ def compared(store: Store) -> list[Row]:
 
     Models that it only quotes have a number of other code: see the leaderboard.
     """
-    results = table("results", store).rows
+    results = tables(store)["results"].rows
     rows = [row for row in results if row["variant"] == "baseline"]
-    rows += [row for row in table("embeddings", store).rows if row["variant"] == "ecg"]
+    rows += [row for row in tables(store)["embeddings"].rows if row["variant"] == "ecg"]
     order = [(row["dataset"], row["model"]) for row in results]
     return sorted(
         (
@@ -98,7 +98,9 @@ def tried_block(store: Store) -> str:
     rows = missed(store)
     if not rows:
         return "No cell that has been run misses its bar."
-    cells = {each.chosen.configuration.id: each for each in Selection.of(store).cells}
+    cells = {
+        each.chosen.configuration.id: each for each in tables(store).selection.cells
+    }
     lines = [
         [cell_name(row), *line]
         for row in rows
@@ -128,7 +130,7 @@ def _candidates(cell: Cell, paper: float) -> list[list[str]]:
 
 def statistics_block(store: Store) -> str:
     """Homophily before and after, and what the paper has of it."""
-    document = table("statistics", store)
+    document = tables(store)["statistics"]
     found = [_agreement(row) for row in document.rows]
     lines = [f"- {text}" for text in found if text is not None]
     text = markdown((document.titles(), document.cells()))
@@ -166,7 +168,7 @@ def _apart(row: Row, key: str) -> str:
 def leaders_block(store: Store) -> str:
     """A line per dataset: what validation chose of ours, and the best of others."""
     lines = []
-    for board in boards(table("leaderboard", store).rows):
+    for board in boards(tables(store)["leaderboard"].rows):
         ours = next(row for row in board if row["best_on_validation"])
         names, best = best_published(board)
         line = [ours["dataset"], ours["model"], score_text(ours), splits_text(ours)]
@@ -183,7 +185,7 @@ def leaders_block(store: Store) -> str:
 def leaderboard_block(store: Store) -> str:
     """The first rows of every dataset, and the best published result among them."""
     lines = []
-    for board in boards(table("leaderboard", store).rows):
+    for board in boards(tables(store)["leaderboard"].rows):
         ours = [row for row in board if row["kind"] == "ours"][:_MOST_ROWS]
         for row in board:
             if row["kind"] == "ours" and row not in ours:

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from quoting import NOTHING, difference, signed, table
+from quoting import NOTHING, difference, signed, tables
 
 from ecg_gnn.data import CATALOGUE
-from ecg_gnn.study import Selection, Store
+from ecg_gnn.study import Store
 from ecg_gnn.study.paired import PairedTest, corrected
 from ecg_gnn.study.selection import Candidate, Cell
 from ecg_gnn.study.table import markdown
@@ -37,7 +37,7 @@ PUBLISHED = {
 
 def answer_block(store: Store) -> str:
     """The answers of the report, in sentences."""
-    results = table("results", store).rows
+    results = tables(store)["results"].rows
     ecg = _ecg(results)
     lines = [
         f"- *{each.question}* **{each.figure}.** {each.text}"
@@ -48,14 +48,14 @@ def answer_block(store: Store) -> str:
 
 def controls_block(store: Store) -> str:
     """ECG against the plain model and against identity, beside the paper's gain."""
-    results = table("results", store).rows
+    results = tables(store)["results"].rows
     rows = [row for row in _ecg(results) if row["paper_mean"] is not None]
     return _control_table(rows, results, with_paper=True)
 
 
 def substitute_block(store: Store) -> str:
     """The same on graphs whose features are not those of the paper."""
-    results = table("results", store).rows
+    results = tables(store)["results"].rows
     rows = [row for row in _ecg(results) if is_substitute(row["dataset"])]
     return _control_table(rows, results, with_paper=False)
 
@@ -63,7 +63,7 @@ def substitute_block(store: Store) -> str:
 def embeddings_block(store: Store) -> str:
     """Models that were run with more than one embedding."""
     rows: list[Row] = []
-    every = table("embeddings", store).rows
+    every = tables(store)["embeddings"].rows
     for _, group in groupby(every, key=lambda row: (row["dataset"], row["model"])):
         found = list(group)
         if sum(row["variant"] == "ecg" for row in found) > 1:
@@ -77,7 +77,7 @@ def embeddings_block(store: Store) -> str:
 
 def front_page_block(store: Store) -> str:
     """One line per dataset and model of the paper, and the one sentence."""
-    results = table("results", store).rows
+    results = tables(store)["results"].rows
     shown = [row for row in _ecg(results) if row["model"] in numbers.MODELS]
     header = ["", "plain", "ECG", "identity control", "paper: plain, ECG"]
     lines = []
@@ -202,7 +202,7 @@ def _block(entries: list[_Entry]) -> str:
 def _entries(store: Store, network: Row) -> list[_Entry]:
     """Those with the most finished splits; labels as input make another network."""
     found = []
-    for cell in Selection.of(store).cells:
+    for cell in tables(store).selection.cells:
         key = cell.key
         wanted = (key.dataset, key.backbone, key.model) == (DATASET, BACKBONE, MODEL)
         if wanted and LABELS not in key.tags:

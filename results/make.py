@@ -33,7 +33,7 @@ from controls import (
     substitute_block,
 )
 from PIL import Image
-from quoting import cell_name, table
+from quoting import cell_name, tables
 from wanted import missing_block
 
 from ecg_gnn.study import Store, merge_stores, write_records
@@ -66,11 +66,11 @@ def texts(store: Store) -> dict[Path, str]:
     """Every file of text that the records decide, with its content."""
     found = {}
     for name in TABLES:
-        document = table(name, store)
+        document = tables(store)[name]
         document = replace(document, rows=[rounded(row) for row in document.rows])
         for form, ending in ENDINGS.items():
             found[HERE / "tables" / f"{name}.{ending}"] = render(document, form)
-    found[HERE / "report.html"] = render_report(gather(store))
+    found[HERE / "report.html"] = render_report(gather(tables(store)))
     return found | {path: filled(path.read_text("utf-8"), store) for path in PAGES}
 
 

@@ -3,16 +3,16 @@
 from functools import cache
 
 from ecg_gnn.study import Store
-from ecg_gnn_lab.tables import TableDocument, make_table
+from ecg_gnn_lab.tables import StudyTables
 from ecg_gnn_lab.tables.document import Row, difference_text, signed_text
 
 NOTHING = "*Nothing has been run yet.*"
 
 
 @cache
-def table(name: str, store: Store) -> TableDocument:
-    """One of the paper's tables."""
-    return make_table(name, store)
+def tables(store: Store) -> StudyTables:
+    """The paper's tables of the records, made once for all pages."""
+    return StudyTables(store)
 
 
 def signed(value: float | None) -> str:

@@ -22,7 +22,7 @@ from ecg_gnn.study.store import (
 from ecg_gnn.study.store.schema import open_in_memory
 from ecg_gnn.system.checks import InputError
 from ecg_gnn_lab.report import gather
-from ecg_gnn_lab.tables import TABLES, make_table
+from ecg_gnn_lab.tables import TABLES, StudyTables, make_table
 from reported_studies import fail_the_rest, fill
 from small_studies import HandmadeStore, dataset_info, result
 
@@ -119,8 +119,11 @@ def test_tables_and_report_are_the_same(filled):
         for name in TABLES:
             ours, theirs = (make_table(name, each).cells() for each in (before, after))
             assert ours == theirs
-        assert gather(after).lede == gather(before).lede
-        assert gather(after).pictures["curves"] == gather(before).pictures["curves"]
+        assert gather(StudyTables(after)).lede == gather(StudyTables(before)).lede
+        assert (
+            gather(StudyTables(after)).pictures["curves"]
+            == gather(StudyTables(before)).pictures["curves"]
+        )
 
 
 def test_the_order_of_runs_does_not_show(tmp_path):

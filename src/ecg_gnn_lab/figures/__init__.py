@@ -10,13 +10,14 @@ from ecg_gnn.system.checks import InputError
 from ecg_gnn_lab.figures.curves import curves
 from ecg_gnn_lab.figures.from_tables import effects, homophily, leaderboard
 from ecg_gnn_lab.figures.tsne import Projection, draw_tsne, project
+from ecg_gnn_lab.tables import StudyTables
 
 
 class StudyFigure(NamedTuple):
     """A figure that is drawn from records alone."""
 
-    paint: Callable[[Store, str | None], Paint | None]
-    """From a store and a recipe; None where there is nothing to draw"""
+    paint: Callable[[StudyTables], Paint | None]
+    """None where there is nothing to draw"""
     nothing: str
     """What is said then"""
 
@@ -51,7 +52,7 @@ def draw_figure(
     Raises:
         InputError: If the store, or the recipe's part of it, has nothing to draw.
     """
-    paint = FIGURES[name].paint(store, recipe)
+    paint = FIGURES[name].paint(StudyTables(store, recipe))
     if paint is None:
         raise InputError(FIGURES[name].nothing)
     draw(path, paint, source)

@@ -12,6 +12,7 @@ from ecg_gnn.study.selection import Cell, Selection, best_ecg
 from ecg_gnn.study.store import Store
 from ecg_gnn.study.store.curves import known_steps, thinned
 from ecg_gnn.system.canvas import COLOURS, Paint, in_lines
+from ecg_gnn_lab.tables.document import Source
 
 Series = NDArray[np.float64]
 _MOST_POINTS = 250  # of a line: a panel is hardly wider
@@ -33,17 +34,17 @@ class Band:
 Panel = list[tuple[Cell, Band]]
 
 
-def curves(store: Store, recipe: str | None = None) -> Paint | None:
+def curves(source: Source) -> Paint | None:
     """Test score at every step: mean over splits, one standard deviation around it.
 
     Models that have an evolved graph somewhere, if there are any: many more are only to
     be compared by their last scores.
     """
-    selection = Selection.of(store, recipe=recipe)
+    selection = source.selection
     models = selection.models()
     compared = {cells[0].key.model_label for cells in models if best_ecg(cells)}
     panels = [
-        _panel(store, _shown(selection, cells))
+        _panel(source.store, _shown(selection, cells))
         for cells in models
         if not compared or cells[0].key.model_label in compared
     ]

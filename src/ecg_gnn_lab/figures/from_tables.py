@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ecg_gnn.study.store import Store
 from ecg_gnn.system.canvas import COLOURS, Paint, in_lines
-from ecg_gnn_lab.tables import make_table
+from ecg_gnn_lab.tables import StudyTables
 from ecg_gnn_lab.tables.document import Row
 from ecg_gnn_lab.tables.leaderboard import boards
 
@@ -19,27 +18,27 @@ _MEASURES = {
 _RING = {"marker": "o", "color": "0.3", "ms": 8, "fillstyle": "none"}
 
 
-def effects(store: Store, recipe: str | None = None) -> Paint | None:
+def effects(tables: StudyTables) -> Paint | None:
     """The chosen ECG of every dataset and model minus its rivals, with intervals."""
     rows = [
         row
-        for row in make_table("results", store, recipe).rows
+        for row in tables["results"].rows
         if row["variant"] == "ecg" and _compared(row)
     ]
     return (lambda kind: _effects(kind, _by_dataset(rows))) if rows else None
 
 
-def homophily(store: Store, recipe: str | None = None) -> Paint | None:
+def homophily(tables: StudyTables) -> Paint | None:
     """Edge and adjusted homophily and label informativeness of G and G_ECG."""
-    rows = make_table("statistics", store, recipe).rows
+    rows = tables["statistics"].rows
     evolved = {row["dataset"] for row in rows if row["embedding"] is not None}
     rows = [row for row in rows if row["dataset"] in evolved]
     return (lambda kind: _homophily(kind, _by_dataset(rows))) if rows else None
 
 
-def leaderboard(store: Store, recipe: str | None = None) -> Paint | None:
+def leaderboard(tables: StudyTables) -> Paint | None:
     """Every model by its score, beside what has been published."""
-    rows = make_table("leaderboard", store, recipe).rows
+    rows = tables["leaderboard"].rows
     groups = boards(row for row in rows if _mean(row) is not None)
     return (lambda kind: _leaderboard(kind, groups)) if groups else None
 

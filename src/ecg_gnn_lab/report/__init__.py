@@ -12,6 +12,7 @@ from ecg_gnn.system.checks import MissingExtraError
 from ecg_gnn.system.files import write_text
 from ecg_gnn_lab.report.content import Content, gather
 from ecg_gnn_lab.report.summary import VERDICTS
+from ecg_gnn_lab.tables import StudyTables
 
 __all__ = ["Content", "gather", "render_report", "write_report"]
 
@@ -24,7 +25,7 @@ def write_report(store: Store, path: Path, recipe: str | None = None) -> None:
         path: The HTML file.
         recipe: Only units of this recipe; by default all that the store has.
     """
-    write_text(path, render_report(gather(store, recipe)))
+    write_text(path, render_report(gather(StudyTables(store, recipe))))
 
 
 def render_report(content: Content) -> str:

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from ecg_gnn._version import __version__
 from ecg_gnn.study.evolved import measured_graphs
-from ecg_gnn.study.selection import Selection
-from ecg_gnn.study.store import Store
 from ecg_gnn.study.table import METRIC_NAMES
 from ecg_gnn.study.tags import LABELS
 from ecg_gnn.system.canvas import COLOURS, Paint, svg_text
@@ -24,7 +22,7 @@ from ecg_gnn_lab.report.details import (
 )
 from ecg_gnn_lab.report.sheets import Sheet, failures_sheet, sheet_of
 from ecg_gnn_lab.report.summary import Answer, Verdict, answers, lede, verdict
-from ecg_gnn_lab.tables import TABLES, TableDocument, make_table
+from ecg_gnn_lab.tables import StudyTables
 from ecg_gnn_lab.tables.document import Row, score_text, signed_text
 from ecg_gnn_lab.tables.leaderboard import best_published, boards
 
@@ -35,14 +33,14 @@ _HEADINGS = {
     "hyperparameters": "Hyper-parameters",
     "statistics": "Graph statistics",
 }
-_PICTURES: dict[str, Callable[[Store, str | None], Paint | None]] = {
+_PICTURES: dict[str, Callable[[StudyTables], Paint | None]] = {
     **{name: figure.paint for name, figure in FIGURES.items()},
     "leaderboard": leaderboard,
 }
 
 _THEMED = {
     "#000000": "strong-line",
-    "#4d4d4d": "soft",
+    "#4c4c4c": "soft",
     "#808080": "soft",
     **{colour.lower(): variant for variant, colour in COLOURS.items()},
 }
@@ -99,20 +97,21 @@ class Content:
     """What every click opens, by id"""
 
 
-def gather(store: Store, recipe: str | None = None) -> Content:
+def gather(tables: StudyTables) -> Content:
     """Read a store, or one recipe of it.
 
     Raises:
         InputError: If nothing has been finished, nor failed.
     """
-    store.check_recipe(recipe)
-    book = _Book(store, recipe)
+    store = tables.store
+    store.check_recipe(tables.recipe)
+    book = _Book(tables)
     if not (book.records or book.failures):
         raise InputError(
             f"'store' {str(store.path)!r} has nothing to report: no unit of it has "
             "finished or failed"
         )
-    results = book.documents["results"].rows
+    results = tables["results"].rows
     ecg = [row for row in results if row["variant"] == "ecg"]
     shown = {row["dataset"] for row in ecg}
     return Content(
@@ -124,19 +123,19 @@ def gather(store: Store, recipe: str | None = None) -> Content:
         },
         notes={
             info.name: info.note
-            for info in book.selection.datasets
+            for info in tables.selection.datasets
             if info.note and info.name in shown
         },
         leaders=[
             _leader(board, book.ranked_id)
-            for board in boards(book.documents["leaderboard"].rows)
+            for board in boards(tables["leaderboard"].rows)
         ],
         facts=book.facts(),
         sheets=book.sheets(),
         pictures={
             name: inline(svg_text(painted), name)
             for name, paint in _PICTURES.items()
-            if (painted := paint(store, recipe)) is not None
+            if (painted := paint(tables)) is not None
         },
         details=book.details(),
     )
@@ -165,15 +164,12 @@ def inline(svg: str, name: str) -> str:
 class _Book:
     """Tables of a store with an entry of details behind every row."""
 
-    def __init__(self, store: Store, recipe: str | None) -> None:
-        self.store, self.recipe = store, recipe
-        self.selection = Selection.of(store, recipe=recipe)
+    def __init__(self, tables: StudyTables) -> None:
+        store, recipe = tables.store, tables.recipe
+        self.tables, self.selection = tables, tables.selection
         self.records = store.records(recipe=recipe)
         self.failures = store.failures(recipe=recipe)
         self.datasets = store.datasets()
-        self.documents: dict[str, TableDocument] = {
-            name: make_table(name, store, recipe) for name in TABLES
-        }
         self.graphs = measured_graphs(store, recipe)
         self.cells = {
             cell.chosen.configuration.id: f"c{place}"
@@ -188,7 +184,7 @@ class _Book:
         """The details of a row of the leaderboard: a cell's, or a source."""
         if row["kind"] == "ours":
             return self.cell_id(row)
-        return f"p{self.documents['leaderboard'].rows.index(row)}"
+        return f"p{self.tables['leaderboard'].rows.index(row)}"
 
     def graph_id(self, row: Row) -> str | None:
         """The details of a row of statistics."""
@@ -200,10 +196,11 @@ class _Book:
 
     def facts(self) -> list[tuple[str, str]]:
         """The line under the title."""
+        store, recipe = self.tables.store, self.tables.recipe
         dates = [record.finished for record in self.records]
         dates += [failure.finished for failure in self.failures]
         graphs = {cell.key.dataset for cell in self.selection.cells}
-        facts = [("recipe", self.recipe or ", ".join(self.store.recipes()))]
+        facts = [("recipe", recipe or ", ".join(store.recipes()))]
         facts.append(("finished", f"{len(self.records):,}"))
         facts.append(("failed", f"{len(self.failures):,}"))
         if graphs:
@@ -222,7 +219,7 @@ class _Book:
             "leaderboard": self.ranked_id,
         }
         found = [
-            sheet_of(self.documents[name], heading, details.get(name, self.cell_id))
+            sheet_of(self.tables[name], heading, details.get(name, self.cell_id))
             for name, heading in _HEADINGS.items()
         ]
         ids = [f"f{place}" for place in range(len(self.failures))]
@@ -237,7 +234,7 @@ class _Book:
             rows = {
                 name: row
                 for name in ("results", "embeddings")
-                for row in self.documents[name].rows
+                for row in self.tables[name].rows
                 if row["configuration"] == id_
             }
             found[self.cells[id_]] = cell_detail(self.selection, cell, rows)
@@ -247,7 +244,7 @@ class _Book:
             found[f"d{place}"] = dataset_detail(info)
         for place, failure in enumerate(self.failures):
             found[f"f{place}"] = failure_detail(failure)
-        for row in self.documents["leaderboard"].rows:
+        for row in self.tables["leaderboard"].rows:
             if row["kind"] == "published":
                 found[self.ranked_id(row)] = published_detail(row)
         return found

@@ -5,11 +5,12 @@ import io
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 from ecg_gnn.study.selection import Cell, Selection
-from ecg_gnn.study.store import DatasetInfo
+from ecg_gnn.study.store import DatasetInfo, Store
 from ecg_gnn.study.table import markdown
 from ecg_gnn.study.tags import explain
 from ecg_gnn.system.canvas import minus
@@ -33,6 +34,18 @@ _LATEX = {
     "×": r"$\times$",
     "—": "---",
 }
+
+
+class Source:
+    """What tables and figures are made from: a store, or one recipe of it."""
+
+    def __init__(self, store: Store, recipe: str | None = None) -> None:
+        self.store, self.recipe = store, recipe
+
+    @cached_property
+    def selection(self) -> Selection:
+        """Its cells, each with the configuration that validation chose."""
+        return Selection.of(self.store, recipe=self.recipe)
 
 
 @dataclass(frozen=True)

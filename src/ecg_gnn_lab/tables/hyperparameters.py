@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from typing import Any
 
-from ecg_gnn.study.selection import Cell, Selection, best_ecg
-from ecg_gnn.study.store import Store
+from ecg_gnn.study.selection import Cell, best_ecg
 from ecg_gnn.study.tags import tagged
 from ecg_gnn_lab.paper import numbers
 from ecg_gnn_lab.paper.published import official
 from ecg_gnn_lab.tables.document import (
     Column,
     Row,
+    Source,
     TableDocument,
     common_notes,
     text,
@@ -32,9 +32,9 @@ _TITLES = {
 }
 
 
-def hyperparameters_table(store: Store, recipe: str | None = None) -> TableDocument:
+def hyperparameters_table(source: Source) -> TableDocument:
     """What validation chose for every model: plain, with ECG, with identity."""
-    selection = Selection.of(store, recipe=recipe)
+    selection = source.selection
     groups = []
     for cells in selection.models():
         best = best_ecg(cells)

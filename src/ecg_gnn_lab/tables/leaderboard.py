@@ -7,7 +7,6 @@ from typing import Any
 
 from ecg_gnn.data import CATALOGUE
 from ecg_gnn.study.selection import Cell, Selection, best_ecg
-from ecg_gnn.study.store import Store
 from ecg_gnn.study.table import model_name
 from ecg_gnn.study.tags import LABELS, tagged
 from ecg_gnn_lab.paper import numbers, published
@@ -20,6 +19,7 @@ from ecg_gnn_lab.paper.published import (
 from ecg_gnn_lab.tables.document import (
     Column,
     Row,
+    Source,
     TableDocument,
     common_notes,
     score_text,
@@ -44,9 +44,9 @@ _QUOTED = (
 )
 
 
-def leaderboard_table(store: Store, recipe: str | None = None) -> TableDocument:
+def leaderboard_table(source: Source) -> TableDocument:
     """Every model with its published number, best first, the best published among."""
-    selection = Selection.of(store, recipe=recipe)
+    selection = source.selection
     shown = _boards(selection)
     rows = [row for cells in shown for row in _board_rows(selection, cells)]
     return TableDocument(

@@ -6,7 +6,6 @@ from typing import Any
 
 from ecg_gnn.study.paired import PairedTest, corrected
 from ecg_gnn.study.selection import Cell, Selection, best_ecg
-from ecg_gnn.study.store import Store
 from ecg_gnn.study.variants import identity_control
 from ecg_gnn_lab.paper import numbers
 from ecg_gnn_lab.paper.published import (
@@ -20,6 +19,7 @@ from ecg_gnn_lab.paper.published import (
 from ecg_gnn_lab.tables.document import (
     Column,
     Row,
+    Source,
     TableDocument,
     common_notes,
     difference_text,
@@ -43,17 +43,17 @@ _EXPLAINED = (
 )
 
 
-def results_table(store: Store, recipe: str | None = None) -> TableDocument:
+def results_table(source: Source) -> TableDocument:
     """Every model plain, with its best evolved graph, and with the controls."""
-    selection = Selection.of(store, recipe=recipe)
+    selection = source.selection
     groups = [_headline_cells(cells) for cells in selection.models()]
     title = "Results: the embedding of every ECG row was chosen on validation"
     return _document("results", title, selection, groups, headline_score)
 
 
-def embeddings_table(store: Store, recipe: str | None = None) -> TableDocument:
+def embeddings_table(source: Source) -> TableDocument:
     """Every model with every embedding that it was run with."""
-    selection = Selection.of(store, recipe=recipe)
+    selection = source.selection
     title = "Every embedding; * marks the one that validation chooses"
     groups = selection.models()
     return _document("embeddings", title, selection, groups, detailed_score)

@@ -6,15 +6,23 @@ from typing import Any
 from ecg_gnn.study.datasets import is_official
 from ecg_gnn.study.evolved import EvolvedStatistics, evolved_statistics
 from ecg_gnn.study.statistics import Statistics
-from ecg_gnn.study.store import DatasetInfo, Store
+from ecg_gnn.study.store import DatasetInfo
 from ecg_gnn.study.table import STATISTICS
 from ecg_gnn.system.canvas import minus
 from ecg_gnn_lab.paper import numbers
-from ecg_gnn_lab.tables.document import Column, Row, TableDocument, dataset_notes, text
+from ecg_gnn_lab.tables.document import (
+    Column,
+    Row,
+    Source,
+    TableDocument,
+    dataset_notes,
+    text,
+)
 
 
-def statistics_table(store: Store, recipe: str | None = None) -> TableDocument:
+def statistics_table(source: Source) -> TableDocument:
     """G's statistics and those of its evolved graphs."""
+    store, recipe = source.store, source.recipe
     evolved = evolved_statistics(store, recipe)
     measured = [found.dataset for found in evolved]
     datasets = [d for d in store.datasets() if recipe is None or d in measured]

@@ -9,7 +9,7 @@ from ecg_gnn.study.store import Store
 from ecg_gnn.system.checks import InputError
 from ecg_gnn_lab.report import gather
 from ecg_gnn_lab.report.sheets import sheet_of
-from ecg_gnn_lab.tables import make_table
+from ecg_gnn_lab.tables import StudyTables, make_table
 from reported_studies import fail_the_rest, fill
 from small_studies import HandmadeStore, dataset_info
 
@@ -18,12 +18,12 @@ from small_studies import HandmadeStore, dataset_info
 def content(tmp_path_factory):
     path = fill(tmp_path_factory.mktemp("store") / "s.sqlite")
     with Store.open(path) as store:
-        return gather(store)
+        return gather(StudyTables(store))
 
 
 def gathered(path, recipe=None):
     with Store.open(path) as store:
-        return gather(store, recipe)
+        return gather(StudyTables(store, recipe))
 
 
 def sheet(content, name):
@@ -217,7 +217,7 @@ def leaders_of(tmp_path, *cells):
         made.add(tests, **settings)
     made.writer.close()
     with Store.open(tmp_path / "s.sqlite") as store:
-        return gather(store).leaders
+        return gather(StudyTables(store)).leaders
 
 
 def test_our_best_stands_beside_the_best_published(content):

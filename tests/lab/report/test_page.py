@@ -9,6 +9,7 @@ import pytest
 from ecg_gnn.study.store import Store
 from ecg_gnn.system.checks import MissingExtraError
 from ecg_gnn_lab.report import gather, render_report, write_report
+from ecg_gnn_lab.tables import StudyTables
 from reported_studies import HOSTILE, fill
 
 
@@ -28,7 +29,7 @@ class Elements(HTMLParser):
 def content(tmp_path_factory):
     path = fill(tmp_path_factory.mktemp("store") / "s.sqlite", hostile=True)
     with Store.open(path) as store:
-        return gather(store)
+        return gather(StudyTables(store))
 
 
 def test_names_cannot_become_markup(content):
