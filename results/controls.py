@@ -14,7 +14,7 @@ from ecg_gnn.study.table import markdown
 from ecg_gnn.study.tags import LABELS
 from ecg_gnn_lab.paper import numbers
 from ecg_gnn_lab.report.summary import answers, lede, verdict
-from ecg_gnn_lab.tables.document import Row, score_text
+from ecg_gnn_lab.tables.document import Row, score_text, score_values
 from ecg_gnn_lab.tables.scores import RIVALS, columns_of_test
 
 # One network in which many evolved graphs were tried, as small and as it is published.
@@ -225,11 +225,7 @@ def _best(entries: list[_Entry], variant: str) -> _Entry | None:
 def _line(entry: _Entry, tests: dict[str, PairedTest | None]) -> list[str]:
     candidate = entry.candidate
     config = candidate.configuration.config
-    dropped, std = config["model"].get("drop_edge"), candidate.test_std
-    row: Row = {
-        "test_mean": 100 * candidate.test_mean,
-        "test_std": None if std is None else 100 * std,
-    }
+    dropped, row = config["model"].get("drop_edge"), score_values(candidate)
     for name, test in tests.items():
         row |= columns_of_test(f"minus_{name}", test)
     return [

@@ -20,7 +20,7 @@ from ecg_gnn_lab.report.details import (
     graph_detail,
     published_detail,
 )
-from ecg_gnn_lab.report.sheets import Sheet, failures_sheet, sheet_of
+from ecg_gnn_lab.report.sheets import Sheet, failures_table, sheet_of
 from ecg_gnn_lab.report.summary import Answer, Verdict, answers, lede, verdict
 from ecg_gnn_lab.tables import StudyTables
 from ecg_gnn_lab.tables.document import Row, score_text, signed_text
@@ -222,8 +222,8 @@ class _Book:
             sheet_of(self.tables[name], heading, details.get(name, self.cell_id))
             for name, heading in _HEADINGS.items()
         ]
-        ids = [f"f{place}" for place in range(len(self.failures))]
-        found.append(failures_sheet(self.failures, ids))
+        failed = failures_table(self.failures)
+        found.append(sheet_of(failed, "Failures", lambda row: str(row["detail"])))
         return [sheet for sheet in found if sheet.lines]
 
     def details(self) -> dict[str, Detail]:

@@ -1,19 +1,16 @@
 """Tables as the page shows them: text, what it sorts by, and where a click leads."""
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ecg_gnn.study.store import Failure
 from ecg_gnn.study.table import configuration_name, model_name
 from ecg_gnn_lab.report.summary import SURE
-from ecg_gnn_lab.tables.document import Row, TableDocument
-from ecg_gnn_lab.tables.scores import RIVALS
+from ecg_gnn_lab.tables.document import Column, Row, TableDocument
 
-_NUMBER = re.compile(r"<?\s*([+−-]?[\d,]*\.?\d+)(?=\s|$)")
 _EMPTY = ("", "—", "undefined")
 _FACETS = ("dataset", "model")
-_SETTINGS = ("layers", "width", "embedding", "k", "DropEdge", "self-loops")
 
 
 @dataclass(frozen=True)
@@ -67,91 +64,82 @@ def sheet_of(
     document: TableDocument, heading: str, detail: Callable[[Row], str | None]
 ) -> Sheet:
     """A table of the paper with a click behind every number."""
-    columns, fields = _typeset(document.titles(), document.cells(), document.rows)
-    parts = zip(fields, map(detail, document.rows), document.rules(), strict=False)
+    said = [  # the paper may have nothing on these graphs
+        column
+        for column in document.columns
+        if any(column.text(row) not in _EMPTY for row in document.rows)
+    ]
+    columns = [_heading(column, document.rows) for column in said]
+    texts = [[column.text(row) for column in said] for row in document.rows]
+    rules, lines = document.rules(), []
+    for place, row in enumerate(document.rows):
+        above = texts[place - 1] if place else [""] * len(said)
+        fields = [
+            Field(
+                text=text,
+                sort=_sort_value(text, row[column.key], shown.number),
+                same=shown.facet and text == before,
+                sure=_is_sure(row, column),
+            )
+            for text, before, column, shown in zip(
+                texts[place], above, said, columns, strict=True
+            )
+        ]
+        lines.append(Line(fields, detail(row), rules[place]))
     return Sheet(
         name=document.name,
         heading=heading,
-        title=document.title.removeprefix(heading).lstrip(":; "),
+        title=document.title.removeprefix(heading).lstrip(":; ") or heading,
         columns=columns,
-        lines=[Line(*part) for part in parts],
+        lines=lines,
         notes=document.notes,
     )
 
 
-def failures_sheet(failures: Sequence[Failure], details: Sequence[str]) -> Sheet:
+def failures_table(failures: Sequence[Failure]) -> TableDocument:
     """What could not be finished, and the last line of its error."""
-    titles = ["dataset", "model", "variant", "split", "seed", "kind", "error", "when"]
-    cells = []
-    for failure in failures:
+    rows = []
+    for place, failure in enumerate(failures):
         at = failure.configuration
         last = (failure.error.strip().splitlines() or [""])[-1]
-        names = [at.dataset, model_name(at.backbone, at.model), configuration_name(at)]
-        cells.append([*names, str(failure.split), str(failure.seed), failure.kind])
-        cells[-1] += [last[:200], failure.finished[:16].replace("T", " ")]
-    columns, fields = _typeset(titles, cells, [{} for _ in cells])
-    return Sheet(
+        rows.append(
+            {
+                "dataset": at.dataset,
+                "model": model_name(at.backbone, at.model),
+                "variant": configuration_name(at),
+                "split": failure.split,
+                "seed": failure.seed,
+                "kind": failure.kind,
+                "error": last[:200],
+                "when": failure.finished[:16].replace("T", " "),
+                "detail": f"f{place}",
+            }
+        )
+    names = [name for name in (rows[0] if rows else ()) if name != "detail"]
+    return TableDocument(
         name="failures",
-        heading="Failures",
         title="Failures",
-        columns=columns,
-        lines=[Line(*part, False) for part in zip(fields, details, strict=True)],
+        columns=[Column(name, name) for name in names],
+        rows=rows,
+        notes=[],
+        rule_between=(),
     )
 
 
-def _typeset(
-    titles: Sequence[str], cells: Sequence[Sequence[str]], rows: Sequence[Row]
-) -> tuple[list[Heading], list[list[Field]]]:
-    """Columns that say something, and the cells of every row."""
-    said = [i for i in range(len(titles)) if any(row[i] not in _EMPTY for row in cells)]
-    columns = [
-        Heading(
-            title=titles[i],
-            number=all(_NUMBER.match(r[i]) for r in cells if r[i] not in _EMPTY),
-            facet=titles[i] in _FACETS,
-            part=_part(titles[i]),
-        )
-        for i in said  # the paper may have nothing on these graphs
-    ]
-    shown = [[row[i] for i in said] for row in cells]
-    fields = []
-    for place, (texts, row) in enumerate(zip(shown, rows, strict=True)):
-        above = shown[place - 1] if place else [""] * len(said)
-        sure = _sure_titles(row)
-        fields.append(
-            [
-                Field(
-                    text=text,
-                    sort=_sort_value(text, column.number),
-                    same=column.facet and text == before,
-                    sure=column.title in sure,
-                )
-                for text, before, column in zip(texts, above, columns, strict=True)
-            ]
-        )
-    return columns, fields
+def _heading(column: Column, rows: Sequence[Row]) -> Heading:
+    values = [row[column.key] for row in rows if row[column.key] is not None]
+    number = all(isinstance(value, int | float) for value in values)
+    return Heading(column.title, number, column.title in _FACETS, column.part)
 
 
-def _sure_titles(row: Row) -> set[str]:
-    """Columns whose difference is more than chance in this row."""
-    p_values = {other: row.get(f"minus_{other}_p_holm") for other in RIVALS}
-    sure = [other for other, p in p_values.items() if p is not None and p < SURE]
-    return {f"− {other} [95% CI]" for other in sure}
+def _is_sure(row: Row, column: Column) -> bool:
+    """Whether a column shows a difference that is more than chance."""
+    p = row.get(f"{column.key}_p_holm")
+    return p is not None and p < SURE
 
 
-def _sort_value(text: str, number: bool) -> float | str | None:
-    if text in _EMPTY:
+def _sort_value(text: str, value: Any, number: bool) -> float | str | None:
+    if text in _EMPTY or value is None:
         return None
-    if not number:
-        return text.casefold()
-    found = _NUMBER.match(text)
-    assert found is not None, "a column of numbers has numbers only"
-    return float(found[1].replace(",", "").replace("−", "-"))
-
-
-def _part(title: str) -> str:
-    if title.startswith(("−", "p Holm")):
-        return "tests"
-    if title in _SETTINGS:
-        return "settings"
-    return title if title in ("tried", "source") else "records"
+    # Six digits: the last ones differ from one machine to the next.
+    return float(f"{value:.6g}") if number else text.casefold()

@@ -5,11 +5,10 @@ import io
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import pairwise
+from functools import cached_property, partial
 from typing import Any
 
-from ecg_gnn.study.selection import Cell, Selection
+from ecg_gnn.study.selection import Candidate, Cell, Selection
 from ecg_gnn.study.store import DatasetInfo, Store
 from ecg_gnn.study.table import markdown
 from ecg_gnn.study.tags import explain
@@ -53,7 +52,18 @@ class Column:
     """How people read something of a row."""
 
     title: str
-    show: Callable[[Row], str]
+    key: str
+    """Of the value that is shown, and that a report sorts by"""
+    show: Callable[[Row], str] | None = None
+    """How it is shown; by default as it is, and None as nothing"""
+    part: str = "records"
+    """The part of a report's details that it belongs to"""
+
+    def text(self, row: Row) -> str:
+        """What people read."""
+        if self.show is not None:
+            return self.show(row)
+        return "" if row[self.key] is None else str(row[self.key])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +81,7 @@ class TableDocument:
 
     def cells(self) -> list[list[str]]:
         """The text of every row."""
-        return [[column.show(row) for column in self.columns] for row in self.rows]
+        return [[column.text(row) for column in self.columns] for row in self.rows]
 
     def titles(self) -> list[str]:
         """The text above the columns."""
@@ -80,7 +90,10 @@ class TableDocument:
     def rules(self) -> list[bool]:
         """Whether a line is drawn above each row."""
         groups = [[row.get(key) for key in self.rule_between] for row in self.rows]
-        return [False, *(above != below for above, below in pairwise(groups))]
+        return [
+            place > 0 and group != groups[place - 1]
+            for place, group in enumerate(groups)
+        ]
 
 
 def render(document: TableDocument, form: str) -> str:
@@ -107,7 +120,7 @@ def _latex(document: TableDocument) -> str:
         _latex_line(document.titles()),
         r"\midrule",
     ]
-    for rule, cells in zip(document.rules(), document.cells(), strict=False):
+    for rule, cells in zip(document.rules(), document.cells(), strict=True):
         lines += [r"\midrule"] * rule + [_latex_line(cells)]
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
 
@@ -147,9 +160,14 @@ FORMATS: dict[str, Callable[[TableDocument], str]] = {
 }
 
 
-def text(key: str) -> Callable[[Row], str]:
-    """Show a value as it is; nothing where there is none."""
-    return lambda row: "" if row[key] is None else str(row[key])
+def score_values(candidate: Candidate) -> dict[str, Any]:
+    """Scores as part of a raw row, in percent."""
+    std = candidate.test_std
+    return {
+        "test_mean": 100 * candidate.test_mean,
+        "test_std": None if std is None else 100 * std,
+        "val_mean": 100 * candidate.val_mean,
+    }
 
 
 def score_text(row: Row, kind: str = "test") -> str:
@@ -163,6 +181,18 @@ def score_text(row: Row, kind: str = "test") -> str:
 def signed_text(value: float | None, none: str = "") -> str:
     """A difference in points, or ``none`` where there is none."""
     return none if value is None else minus(f"{value:+.2f}")
+
+
+PUBLISHED_COLUMNS = (
+    Column("ours (%)", "test_mean", score_text),
+    Column("published (%)", "published_mean", partial(score_text, kind="published")),
+    Column(
+        "ours − published",
+        "published_difference",
+        lambda row: signed_text(row["published_difference"]),
+    ),
+)
+"""Ours beside what is published on the same model."""
 
 
 def difference_text(row: Row, other: str) -> str:

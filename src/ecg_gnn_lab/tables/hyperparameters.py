@@ -1,6 +1,6 @@
 """The best hyper-parameters, chosen on validation, beside the paper's."""
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ecg_gnn.study.selection import Cell, best_ecg
@@ -13,7 +13,6 @@ from ecg_gnn_lab.tables.document import (
     Source,
     TableDocument,
     common_notes,
-    text,
 )
 
 _SETTINGS = {
@@ -90,20 +89,20 @@ def _paper(cell: Cell) -> dict[str, Any]:
 
 def _columns() -> list[Column]:
     return [
-        Column("dataset", text("dataset")),
-        Column("model", text("model")),
-        Column("variant", text("shown")),
-        *(Column(title, _beside_paper(key)) for key, title in _TITLES.items()),
-        Column("self-loops", text("self_loops")),
-        Column("validation (%)", lambda row: f"{row['val_mean']:.2f}"),
-        Column("tried", text("tried")),
+        Column("dataset", "dataset"),
+        Column("model", "model"),
+        Column("variant", "shown"),
+        *(
+            Column(title, key, partial(_beside_paper, key=key), "settings")
+            for key, title in _TITLES.items()
+        ),
+        Column("self-loops", "self_loops", part="settings"),
+        Column("validation (%)", "val_mean", lambda row: f"{row['val_mean']:.2f}"),
+        Column("tried", "tried", part="tried"),
     ]
 
 
-def _beside_paper(key: str) -> Callable[[Row], str]:
-    def show(row: Row) -> str:
-        ours, paper = row[key], row[f"paper_{key}"]
-        shown = "—" if ours is None else str(ours)
-        return shown if paper is None else f"{shown} ({paper})"
-
-    return show
+def _beside_paper(row: Row, key: str) -> str:
+    ours, paper = row[key], row[f"paper_{key}"]
+    shown = "—" if ours is None else str(ours)
+    return shown if paper is None else f"{shown} ({paper})"

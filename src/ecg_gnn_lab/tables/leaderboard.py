@@ -17,14 +17,14 @@ from ecg_gnn_lab.paper.published import (
     published_values,
 )
 from ecg_gnn_lab.tables.document import (
+    PUBLISHED_COLUMNS,
     Column,
     Row,
     Source,
     TableDocument,
     common_notes,
-    score_text,
+    score_values,
     signed_text,
-    text,
 )
 
 _EXPLAINED = (
@@ -107,7 +107,7 @@ def _board_rows(selection: Selection, cells: Sequence[Cell]) -> list[Row]:
     best = published.best(cells[0].key.dataset) if on_official_graph(cells[0]) else []
     chosen = _best_on_validation(cells)
     rows = [_row(selection, cell, cell is chosen, best) for cell in cells]
-    return sorted([*rows, *_published_rows(cells[0], best)], key=_place)
+    return sorted([*rows, *_published_rows(rows[0], best)], key=_place)
 
 
 def _place(row: Row) -> float:
@@ -128,7 +128,9 @@ def _row(
     key, chosen = cell.key, cell.chosen
     ours = 100 * chosen.test_mean
     row: dict[str, Any] = {
-        **_where(cell),
+        "dataset": key.dataset,
+        "dataset_sha256": key.dataset_sha256,
+        "random_splits": key.random_splits,
         "kind": "ours",
         "model": _name(cell),
         "variant": key.variant,
@@ -138,9 +140,7 @@ def _row(
         "metric": selection.dataset(key).metric,
         "splits": len({split for split, _ in chosen.pairs}),
         "units": len(chosen.records),
-        "test_mean": ours,
-        "test_std": None if chosen.test_std is None else 100 * chosen.test_std,
-        "val_mean": 100 * chosen.val_mean,
+        **score_values(chosen),
         **published_values(published_score(cell), ours),
         "best_published_difference": ours - best[0].mean if best else None,
     }
@@ -156,9 +156,9 @@ def _name(cell: Cell) -> str:
     return tagged(name, key.tags)
 
 
-def _published_rows(like: Cell, best: Sequence[Published]) -> list[Row]:
+def _published_rows(like: Row, best: Sequence[Published]) -> list[Row]:
     """A row for each best published result; one that says there is none, for others."""
-    entry = CATALOGUE.get(like.key.dataset)
+    entry = CATALOGUE.get(like["dataset"])
     if not best and entry is not None and entry.kind == "substitute":
         told = "best published: none with these features"
         return [_published_row(like, told, None)]
@@ -167,26 +167,16 @@ def _published_rows(like: Cell, best: Sequence[Published]) -> list[Row]:
     ]
 
 
-def _where(cell: Cell) -> dict[str, Any]:
-    names = ("dataset", "dataset_sha256", "random_splits")
-    return {name: getattr(cell.key, name) for name in names}
-
-
-def _published_row(like: Cell, name: str, found: Published | None) -> Row:
-    names = dict.fromkeys(("variant", "embedding", "options"))
-    counts = dict.fromkeys(("metric", "splits", "units"))
-    scores = dict.fromkeys(("test_mean", "test_std", "val_mean"))
+def _published_row(like: Row, name: str, found: Published | None) -> Row:
+    """With the keys of a row of ours, in their order."""
+    kept = ("dataset", "dataset_sha256", "random_splits")
     return {
-        **_where(like),
+        **dict.fromkeys(like),
+        **{key: like[key] for key in kept},
         "kind": "published",
         "model": name,
-        **names,
         "best_on_validation": False,
-        **counts,
-        **scores,
         **published_values(found, None),
-        "best_published_difference": None,
-        "configuration": None,
     }
 
 
@@ -218,15 +208,16 @@ def _protocol_notes(rows: Sequence[Row]) -> list[str]:
 
 
 def _columns() -> list[Column]:
+    def difference(row: Row) -> str:
+        return signed_text(row["best_published_difference"])
+
     return [
-        Column("dataset", text("dataset")),
-        Column("model", _shown_name),
-        Column("ours (%)", score_text),
-        Column("published (%)", lambda row: score_text(row, "published")),
-        Column("ours − published", lambda r: signed_text(r["published_difference"])),
-        Column("ours − best", lambda r: signed_text(r["best_published_difference"])),
-        Column("splits", splits_text),
-        Column("source", text("published_source")),
+        Column("dataset", "dataset"),
+        Column("model", "model", _shown_name),
+        *PUBLISHED_COLUMNS,
+        Column("ours − best", "best_published_difference", difference),
+        Column("splits", "splits", splits_text),
+        Column("source", "published_source", part="source"),
     ]
 
 

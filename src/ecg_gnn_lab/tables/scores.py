@@ -17,6 +17,7 @@ from ecg_gnn_lab.paper.published import (
     published_values,
 )
 from ecg_gnn_lab.tables.document import (
+    PUBLISHED_COLUMNS,
     Column,
     Row,
     Source,
@@ -24,9 +25,7 @@ from ecg_gnn_lab.tables.document import (
     common_notes,
     difference_text,
     p_text,
-    score_text,
-    signed_text,
-    text,
+    score_values,
 )
 
 RIVALS = ("baseline", "identity")
@@ -142,9 +141,7 @@ def _row(
         "best_on_validation": is_best,
         "metric": selection.dataset(cell.key).metric,
         "units": len(chosen.records),
-        "test_mean": mean,
-        "test_std": None if chosen.test_std is None else 100 * chosen.test_std,
-        "val_mean": 100 * chosen.val_mean,
+        **score_values(chosen),
         "paper_mean": None if paper is None else paper.mean,
         "paper_std": None if paper is None else paper.std,
         "paper_difference": None if paper is None else mean - paper.mean,
@@ -216,18 +213,18 @@ def _columns(mark_best: bool) -> list[Column]:
         return f"{row['label']} *" if best else str(row["label"])
 
     columns = [
-        Column("dataset", text("dataset")),
-        Column("model", text("model")),
-        Column("variant", label),
-        Column("n", text("units")),
-        Column("ours (%)", score_text),
-        Column("published (%)", lambda row: score_text(row, "published")),
-        Column("ours − published", lambda r: signed_text(r["published_difference"])),
+        Column("dataset", "dataset"),
+        Column("model", "model"),
+        Column("variant", "label", label),
+        Column("n", "units"),
+        *PUBLISHED_COLUMNS,
     ]
     for other in RIVALS:
+        show, key = partial(difference_text, other=other), f"minus_{other}"
+        p_values = partial(_p_values, other=other)
         columns += [
-            Column(f"− {other} [95% CI]", partial(difference_text, other=other)),
-            Column("p Holm (Wilcoxon)", partial(_p_values, other=other)),
+            Column(f"− {other} [95% CI]", key, show, "tests"),
+            Column("p Holm (Wilcoxon)", f"{key}_p_holm", p_values, "tests"),
         ]
     return columns
 

@@ -1,6 +1,6 @@
 """Homophily of every graph before and after, beside the paper's statistics."""
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ecg_gnn.study.datasets import is_official
@@ -16,7 +16,6 @@ from ecg_gnn_lab.tables.document import (
     Source,
     TableDocument,
     dataset_notes,
-    text,
 )
 
 
@@ -86,23 +85,25 @@ def _row(
 
 
 def _columns() -> list[Column]:
-    shown = [Column(title, _beside_paper(key)) for key, title in STATISTICS.items()]
-    names = [Column("dataset", text("dataset")), Column("graph", text("graph"))]
-    return [*names, Column("n", text("graphs")), *shown]
+    return [
+        Column("dataset", "dataset"),
+        Column("graph", "graph"),
+        Column("n", "graphs"),
+        *(
+            Column(title, key, partial(_beside_paper, key=key))
+            for key, title in STATISTICS.items()
+        ),
+    ]
 
 
-def _beside_paper(key: str) -> Callable[[Row], str]:
+def _beside_paper(row: Row, key: str) -> str:
+    ours, paper = row[key], row[f"paper_{key}"]
     counted = key == "num_edges"
-
-    def show(row: Row) -> str:
-        ours, paper = row[key], row[f"paper_{key}"]
-        if ours is None:
-            return "undefined"
-        shown = f"{ours:,.0f}" if counted else minus(f"{ours:.3f}")
-        if paper is None:
-            return shown
-        beside = f"{paper:,.0f}" if counted else f"{paper:.2f}"
-        apart = f"{ours - paper:+,.0f}" if counted else f"{ours - paper:+.3f}"
-        return f"{shown} ({minus(beside)}, {minus(apart)})"
-
-    return show
+    if ours is None:
+        return "undefined"
+    shown = f"{ours:,.0f}" if counted else minus(f"{ours:.3f}")
+    if paper is None:
+        return shown
+    beside = f"{paper:,.0f}" if counted else f"{paper:.2f}"
+    apart = f"{ours - paper:+,.0f}" if counted else f"{ours - paper:+.3f}"
+    return f"{shown} ({minus(beside)}, {minus(apart)})"
