@@ -4,13 +4,12 @@ from collections.abc import Sequence
 
 from quoting import NOTHING, cell_name, signed, tables
 
-from ecg_gnn.config import RunConfig
 from ecg_gnn.study import Cell, Store
-from ecg_gnn.study.settings import flatten
 from ecg_gnn.study.statistics import STATISTICS
 from ecg_gnn.study.table import markdown
 from ecg_gnn.system.canvas import minus
 from ecg_gnn_lab.paper import numbers
+from ecg_gnn_lab.report.details import varied_settings
 from ecg_gnn_lab.tables.document import Row, score_text
 from ecg_gnn_lab.tables.leaderboard import best_published, boards, splits_text
 
@@ -112,19 +111,13 @@ def tried_block(store: Store) -> str:
 
 def _candidates(cell: Cell, paper: float) -> list[list[str]]:
     """Every configuration of a cell: what tells it apart, and its scores."""
-    settings = [
-        flatten(RunConfig.from_dict(each.configuration.config))
-        for each in cell.candidates
-    ]
-    varied = [
-        name for name in settings[0] if len({str(each[name]) for each in settings}) > 1
-    ]
+    names, settings = varied_settings(cell)
     lines = []
-    for candidate, found in zip(cell.candidates, settings, strict=True):
-        shown = ", ".join(f"{name} {found[name]}" for name in varied)
+    for candidate, values in zip(cell.candidates, settings, strict=True):
+        shown = ", ".join(map(" ".join, zip(names, values, strict=True)))
         test = 100 * candidate.test_mean
-        values = [f"{100 * candidate.val_mean:.2f}", f"{test:.2f}"]
-        lines.append([shown or "one only", *values, signed(test - paper)])
+        scores = [f"{100 * candidate.val_mean:.2f}", f"{test:.2f}"]
+        lines.append([shown or "one only", *scores, signed(test - paper)])
     return lines
 
 

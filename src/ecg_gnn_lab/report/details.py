@@ -251,21 +251,24 @@ def _tried(cell: Cell) -> dict[str, Any] | None:
     """The grid of a cell by validation; None where there was nothing to choose."""
     if len(cell.candidates) < 2:
         return None
+    names, settings = varied_settings(cell)
+    rows = [
+        [*values, f"{100 * candidate.val_mean:.2f}"]
+        for values, candidate in zip(settings, cell.candidates, strict=True)
+    ]
+    return {
+        "titles": [*names, "validation (%)"],
+        "rows": rows[:_MAX_TRIED],
+        "left_out": max(0, len(rows) - _MAX_TRIED),
+    }
+
+
+def varied_settings(cell: Cell) -> tuple[list[str], list[list[str]]]:
+    """Names of the settings that a cell's candidates differ in, and their values."""
     settings = [
         flatten(RunConfig.from_dict(candidate.configuration.config))
         for candidate in cell.candidates
     ]
     names = dict.fromkeys(name for each in settings for name in each)
     varied = [n for n in names if len({_shown(each.get(n)) for each in settings}) > 1]
-    rows = [
-        [
-            *(_shown(each.get(name)) for name in varied),
-            f"{100 * candidate.val_mean:.2f}",
-        ]
-        for each, candidate in zip(settings, cell.candidates, strict=True)
-    ]
-    return {
-        "titles": [*varied, "validation (%)"],
-        "rows": rows[:_MAX_TRIED],
-        "left_out": max(0, len(rows) - _MAX_TRIED),
-    }
+    return varied, [[_shown(each.get(name)) for name in varied] for each in settings]

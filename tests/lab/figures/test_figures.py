@@ -1,14 +1,11 @@
 """Figures of a study: what they are drawn from, and the file they leave."""
 
-import builtins
-
 import numpy as np
 import pytest
 
 from ecg_gnn.study.selection import Selection
 from ecg_gnn.study.store import Store
-from ecg_gnn.system.canvas import draw
-from ecg_gnn.system.checks import InputError, MissingExtraError
+from ecg_gnn.system.checks import InputError
 from ecg_gnn_lab.figures import FIGURES, draw_figure
 from ecg_gnn_lab.figures.curves import score_band
 from reported_studies import HOSTILE, fill
@@ -109,16 +106,3 @@ def test_one_split_and_no_identity_is_enough(tmp_path):
     with Store.open(tmp_path / "s.sqlite") as store:
         for name in FIGURES:
             draw_figure(name, store, tmp_path / "f.png")
-
-
-def test_without_matplotlib_one_line_names_the_extra(tmp_path, monkeypatch):
-    real = builtins.__import__
-
-    def without(name, *rest):
-        if name.startswith("matplotlib"):
-            raise ImportError(name)
-        return real(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(MissingExtraError, match=r"ecg-gnn\[plot\]"):
-        draw(tmp_path / "f.png", lambda kind: kind())

@@ -168,7 +168,7 @@ def test_prints(page):
     assert page.call("Page.printToPDF")["data"]
 
 
-def test_names_that_bite_do_nothing(browser, pages):
+def test_hostile_names_do_nothing(browser, pages):
     browser.problems.clear()
     browser.open(pages / "hostile.html")
     assert browser.run("document.scripts.length") == 2

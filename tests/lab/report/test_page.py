@@ -1,4 +1,4 @@
-"""The file: one, whole, the same every time, and deaf to what names say."""
+"""The report's file: whole, the same every time, and safe whatever names say."""
 
 import builtins
 import re
