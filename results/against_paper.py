@@ -1,19 +1,24 @@
-"""Every cell beside the paper's: which are where they should be, and what was tried."""
+"""Ours beside published numbers: the paper's cells and graphs, the best of others."""
 
 from collections.abc import Sequence
 
-from cached import table
-from wording import NOTHING, cell_name, score, signed
+from quoting import NOTHING, cell_name, signed, tables
 
-from ecg_gnn.config import RunConfig
-from ecg_gnn.paper import numbers
-from ecg_gnn.study import Cell, Selection, Store
-from ecg_gnn.study.paper_tables.document import Row
-from ecg_gnn.config.dotted import flatten
+from ecg_gnn.study import Cell, Store
+from ecg_gnn.study.statistics import STATISTICS
 from ecg_gnn.study.table import markdown
+from ecg_gnn.system.canvas import minus
+from ecg_gnn_lab.paper import numbers
+from ecg_gnn_lab.report.details import varied_settings
+from ecg_gnn_lab.tables.document import Row, score_text
+from ecg_gnn_lab.tables.leaderboard import best_published, boards, splits_text
 
 BAR = 1.0
 """Points that a mean may be away from the paper's; an ECG mean may be any above."""
+NEAR = 0.02
+"""How far a statistic may be from the paper's, which has two decimals."""
+_MOST_ROWS = 8
+"""Of ours in a dataset's part of the page; the table has all of them."""
 
 
 def compared(store: Store) -> list[Row]:
@@ -21,9 +26,9 @@ def compared(store: Store) -> list[Row]:
 
     Models that it only quotes have a number of other code: see the leaderboard.
     """
-    results = table("results", store).rows
+    results = tables(store)["results"].rows
     rows = [row for row in results if row["variant"] == "baseline"]
-    rows += [row for row in table("embeddings", store).rows if row["variant"] == "ecg"]
+    rows += [row for row in tables(store)["embeddings"].rows if row["variant"] == "ecg"]
     order = [(row["dataset"], row["model"]) for row in results]
     return sorted(
         (
@@ -59,8 +64,8 @@ def paper_block(store: Store) -> str:
             row["model"],
             row["label"],
             str(row["units"]),
-            score(row),
-            score(row, "paper"),
+            score_text(row),
+            score_text(row, "paper"),
             signed(row["paper_difference"]),
             "reached" if reached(row) else "**missed**",
         ]
@@ -92,7 +97,9 @@ def tried_block(store: Store) -> str:
     rows = missed(store)
     if not rows:
         return "No cell that has been run misses its bar."
-    cells = {each.chosen.configuration.id: each for each in Selection.of(store).cells}
+    cells = {
+        each.chosen.configuration.id: each for each in tables(store).selection.cells
+    }
     lines = [
         [cell_name(row), *line]
         for row in rows
@@ -104,17 +111,83 @@ def tried_block(store: Store) -> str:
 
 def _candidates(cell: Cell, paper: float) -> list[list[str]]:
     """Every configuration of a cell: what tells it apart, and its scores."""
-    settings = [
-        flatten(RunConfig.from_dict(each.configuration.config))
-        for each in cell.candidates
-    ]
-    varied = [
-        name for name in settings[0] if len({str(each[name]) for each in settings}) > 1
-    ]
+    names, settings = varied_settings(cell)
     lines = []
-    for candidate, found in zip(cell.candidates, settings, strict=True):
-        shown = ", ".join(f"{name} {found[name]}" for name in varied)
+    for candidate, values in zip(cell.candidates, settings, strict=True):
+        shown = ", ".join(map(" ".join, zip(names, values, strict=True)))
         test = 100 * candidate.test_mean
-        values = [f"{100 * candidate.val_mean:.2f}", f"{test:.2f}"]
-        lines.append([shown or "one only", *values, signed(test - paper)])
+        scores = [f"{100 * candidate.val_mean:.2f}", f"{test:.2f}"]
+        lines.append([shown or "one only", *scores, signed(test - paper)])
     return lines
+
+
+def statistics_block(store: Store) -> str:
+    """Homophily before and after, and what the paper has of it."""
+    document = tables(store)["statistics"]
+    found = [_agreement(row) for row in document.rows]
+    lines = [f"- {text}" for text in found if text is not None]
+    text = markdown((document.titles(), document.cells()))
+    if not lines:
+        return text
+    within = f"Within {NEAR} of the paper, edges and every statistic that it lists:"
+    return "\n".join([text, "", within, "", *lines])
+
+
+def _agreement(row: Row) -> str | None:
+    """How many statistics of a graph are the paper's; None where it has none."""
+    keys = [key for key in STATISTICS if row[f"paper_{key}"] is not None]
+    if not keys:
+        return None
+    far = [key for key in keys if not _near(row, key)]
+    text = f"{row['dataset']}, {row['graph']}: {len(keys) - len(far)} of {len(keys)}"
+    if far:
+        text += f"; not {', '.join(_apart(row, key) for key in far)}"
+    return text
+
+
+def _near(row: Row, key: str) -> bool:
+    difference = row[f"{key}_difference"]
+    # A count must be the same; what lies on the border of two decimals is near.
+    most = 0 if key == "num_edges" else NEAR + 1e-9
+    return difference is not None and abs(difference) <= most
+
+
+def _apart(row: Row, key: str) -> str:
+    paper = row[f"paper_{key}"]
+    ours = "undefined" if row[key] is None else minus(f"{row[key]:.3f}")
+    return f"{STATISTICS[key]} ({ours} against {minus(f'{paper:.2f}')})"
+
+
+def leaders_block(store: Store) -> str:
+    """A line per dataset: what validation chose of ours, and the best of others."""
+    lines = []
+    for board in boards(tables(store)["leaderboard"].rows):
+        ours = next(row for row in board if row["best_on_validation"])
+        names, best = best_published(board)
+        line = [ours["dataset"], ours["model"], score_text(ours), splits_text(ours)]
+        line += [", ".join(names) or "none"]
+        line += ["—" if best is None else score_text(best, "published")]
+        lines.append([*line, signed(ours["best_published_difference"])])
+    if not lines:
+        return NOTHING
+    header = ["", "our best, chosen on validation", "ours", "splits"]
+    header += ["best published", "published", "ours − published"]
+    return markdown((header, lines))
+
+
+def leaderboard_block(store: Store) -> str:
+    """The first rows of every dataset, and the best published result among them."""
+    lines = []
+    for board in boards(tables(store)["leaderboard"].rows):
+        ours = [row for row in board if row["kind"] == "ours"][:_MOST_ROWS]
+        for row in board:
+            if row["kind"] == "ours" and row not in ours:
+                continue
+            name = f"{row['model']} *" if row["best_on_validation"] else row["model"]
+            line = [row["dataset"], name, score_text(row), score_text(row, "published")]
+            line += [signed(row["published_difference"]), splits_text(row)]
+            lines.append(line)
+    if not lines:
+        return NOTHING
+    header = ["dataset", "model", "ours", "published", "ours − published", "splits"]
+    return markdown((header, lines))

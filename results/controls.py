@@ -2,21 +2,42 @@
 
 from collections.abc import Sequence
 from itertools import groupby
+from typing import NamedTuple
 
-from cached import table
-from wording import NOTHING, difference, score, signed
+from quoting import NOTHING, difference, signed, tables
 
+from ecg_gnn.config.tags import LABELS
 from ecg_gnn.data import CATALOGUE
-from ecg_gnn.paper import numbers
 from ecg_gnn.study import Store
-from ecg_gnn.study.paper_tables.document import Row
-from ecg_gnn.study.report.summary import answers, lede, verdict
+from ecg_gnn.study.compare import PairedTest, corrected
+from ecg_gnn.study.selection import Candidate, Cell
 from ecg_gnn.study.table import markdown
+from ecg_gnn_lab.paper import numbers
+from ecg_gnn_lab.report.summary import answers, lede, verdict
+from ecg_gnn_lab.tables.document import Row, score_text, score_values
+from ecg_gnn_lab.tables.scores import RIVALS, columns_of_test
+
+# One network in which many evolved graphs were tried, as small and as it is published.
+DATASET, BACKBONE, MODEL = "roman-empire-glove", "tuned", "sage"
+SMALL = {
+    "model.layers": 4,
+    "model.hidden": 128,
+    "model.dropout": 0.3,
+    "train.steps": 1000,
+    "train.lr": 5e-3,
+}
+PUBLISHED = {
+    "model.layers": 9,
+    "model.hidden": 256,
+    "model.dropout": 0.3,
+    "train.steps": 2500,
+    "train.lr": 1e-3,
+}
 
 
 def answer_block(store: Store) -> str:
     """The answers of the report, in sentences."""
-    results = table("results", store).rows
+    results = tables(store)["results"].rows
     ecg = _ecg(results)
     lines = [
         f"- *{each.question}* **{each.figure}.** {each.text}"
@@ -27,14 +48,14 @@ def answer_block(store: Store) -> str:
 
 def controls_block(store: Store) -> str:
     """ECG against the plain model and against identity, beside the paper's gain."""
-    results = table("results", store).rows
+    results = tables(store)["results"].rows
     rows = [row for row in _ecg(results) if row["paper_mean"] is not None]
     return _control_table(rows, results, with_paper=True)
 
 
 def substitute_block(store: Store) -> str:
     """The same on graphs whose features are not those of the paper."""
-    results = table("results", store).rows
+    results = tables(store)["results"].rows
     rows = [row for row in _ecg(results) if is_substitute(row["dataset"])]
     return _control_table(rows, results, with_paper=False)
 
@@ -42,7 +63,7 @@ def substitute_block(store: Store) -> str:
 def embeddings_block(store: Store) -> str:
     """Models that were run with more than one embedding."""
     rows: list[Row] = []
-    every = table("embeddings", store).rows
+    every = tables(store)["embeddings"].rows
     for _, group in groupby(every, key=lambda row: (row["dataset"], row["model"])):
         found = list(group)
         if sum(row["variant"] == "ecg" for row in found) > 1:
@@ -56,15 +77,15 @@ def embeddings_block(store: Store) -> str:
 
 def front_page_block(store: Store) -> str:
     """One line per dataset and model of the paper, and the one sentence."""
-    results = table("results", store).rows
+    results = tables(store)["results"].rows
     shown = [row for row in _ecg(results) if row["model"] in numbers.MODELS]
     header = ["", "plain", "ECG", "identity control", "paper: plain, ECG"]
     lines = []
     for row in shown:
         name = f"{row['dataset']}: {row['model']}, {row['embedding']} embedding"
-        plain, identity = (_rival(results, row, v) for v in ("baseline", "identity"))
+        plain, identity = (_rival(results, row, v) for v in RIVALS)
         paper = ", ".join("—" if p is None else f"{p.mean:.2f}" for p in _paper(row))
-        lines.append([name, plain, score(row), identity, paper])
+        lines.append([name, plain, score_text(row), identity, paper])
     return f"{markdown((header, lines))}\n\n{lede(shown)}"
 
 
@@ -87,9 +108,9 @@ def _control_table(
     header += ["ECG − plain", "ECG − identity", "so ECG is"]
     lines = []
     for row in rows:
-        plain, identity = (_rival(results, row, v) for v in ("baseline", "identity"))
+        plain, identity = (_rival(results, row, v) for v in RIVALS)
         line = [row["dataset"], row["model"], row["embedding"]]
-        line += [plain, score(row), identity]
+        line += [plain, score_text(row), identity]
         line += [signed(_paper_gain(row))] * with_paper
         line += [difference(row, "baseline"), difference(row, "identity")]
         lines.append([*line, verdict(row).text])
@@ -100,7 +121,7 @@ def _rival(results: Sequence[Row], row: Row, variant: str) -> str:
     for other in results:
         same = all(other[key] == row[key] for key in ("dataset", "model"))
         if same and other["variant"] == variant:
-            return score(other)
+            return score_text(other)
     return "—"
 
 
@@ -120,6 +141,102 @@ def _paper_gain(row: Row) -> float | None:
 
 def _embedding_line(row: Row) -> list[str]:
     label = f"{row['label']} *" if row["best_on_validation"] else row["label"]
-    scores = [f"{row['val_mean']:.2f}", score(row)]
+    scores = [f"{row['val_mean']:.2f}", score_text(row)]
     differences = [difference(row, "baseline"), difference(row, "identity")]
     return [row["dataset"], row["model"], label, *scores, *differences]
+
+
+# --- One and the same network, whatever other sizes were tried ------------------------
+
+
+class _Entry(NamedTuple):
+    cell: Cell
+    candidate: Candidate
+
+    @property
+    def configuration(self) -> str:
+        return self.candidate.configuration.id
+
+
+def small_network_block(store: Store) -> str:
+    """The small network, in which most was tried."""
+    return _block(_entries(store, SMALL))
+
+
+def published_network_block(store: Store) -> str:
+    """The network as it is published for roman-empire."""
+    return _block(_entries(store, PUBLISHED))
+
+
+def _block(entries: list[_Entry]) -> str:
+    """Every variant against the plain network and its best identity.
+
+    Holm's correction is over all tests of the table.
+    """
+    best = {variant: _best(entries, variant) for variant in (*RIVALS, "ecg")}
+    if None in best.values():
+        return NOTHING
+    asked = [
+        (entry, name)
+        for entry in entries
+        for name in RIVALS
+        if entry.cell.key.variant == "ecg"
+    ]
+    found = corrected(
+        entry.candidate.against(best[name].candidate, name) for entry, name in asked
+    )
+    names = [(entry.configuration, name) for entry, name in asked]
+    tests = dict(zip(names, found, strict=True))
+    header = ["variant", "dropped", "MLP", "validation", "test"]
+    header += ["− plain", "− identity"]
+    lines = []
+    for entry in sorted(entries, key=lambda entry: -entry.candidate.val_mean):
+        label = entry.cell.label
+        if entry in (best["ecg"], best["identity"]):
+            label += " *"
+        own = {name: tests.get((entry.configuration, name)) for name in RIVALS}
+        lines.append([label, *_line(entry, own)])
+    return markdown((header, lines))
+
+
+def _entries(store: Store, network: Row) -> list[_Entry]:
+    """Those with the most finished splits; labels as input make another network."""
+    found = []
+    for cell in tables(store).selection.cells:
+        key = cell.key
+        wanted = (key.dataset, key.backbone, key.model) == (DATASET, BACKBONE, MODEL)
+        if wanted and LABELS not in key.tags:
+            found += [_Entry(cell, candidate) for candidate in cell.candidates]
+    found = [entry for entry in found if _is(entry.candidate, network)]
+    most = max((len(entry.candidate.records) for entry in found), default=0)
+    return [entry for entry in found if len(entry.candidate.records) == most]
+
+
+def _is(candidate: Candidate, network: Row) -> bool:
+    return all(candidate.setting(name) == value for name, value in network.items())
+
+
+def _best(entries: list[_Entry], variant: str) -> _Entry | None:
+    """On validation."""
+    found = [entry for entry in entries if entry.cell.key.variant == variant]
+    return max(found, key=lambda entry: entry.candidate.val_mean, default=None)
+
+
+def _line(entry: _Entry, tests: dict[str, PairedTest | None]) -> list[str]:
+    candidate = entry.candidate
+    config = candidate.configuration.config
+    dropped, row = config["model"].get("drop_edge"), score_values(candidate)
+    for name, test in tests.items():
+        row |= columns_of_test(f"minus_{name}", test)
+    return [
+        "—" if dropped is None else f"{dropped:.0%}",
+        _mlp(config["embed"]) if entry.cell.key.variant == "ecg" else "—",
+        f"{100 * candidate.val_mean:.2f}",
+        score_text(row),
+        *(difference(row, name) for name in RIVALS),
+    ]
+
+
+def _mlp(embed: Row) -> str:
+    """The weak classifier that the evolved graph begins with."""
+    return f"{embed['hidden']} wide, {embed['steps']} steps"

@@ -9,25 +9,45 @@ import argparse
 import hashlib
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from cached import table
-from pages import filled_pages, unexplained
+from against_paper import (
+    leaderboard_block,
+    leaders_block,
+    missed,
+    paper_block,
+    statistics_block,
+    tried_block,
+)
+from controls import (
+    answer_block,
+    controls_block,
+    embeddings_block,
+    front_page_block,
+    published_network_block,
+    small_network_block,
+    substitute_block,
+)
 from PIL import Image
+from quoting import cell_name, tables
+from wanted import missing_block
 
 from ecg_gnn.study import Store, merge_stores, write_records
-from ecg_gnn.study.figures import FIGURES
-from ecg_gnn.study.paper_tables import TABLES, render
-from ecg_gnn.study.report import gather, render_report
+from ecg_gnn.study.table import markdown
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.files import write_text
+from ecg_gnn_lab.figures import FIGURES, draw_figure
+from ecg_gnn_lab.report import gather, render_report
+from ecg_gnn_lab.tables import TABLES, render
 
 HERE = Path(__file__).resolve().parent
 RECORDS = HERE / "records.jsonl"
+REPRODUCTION = HERE.parent / "docs" / "reproduction.md"
+PAGES = (REPRODUCTION, HERE / "README.md", HERE.parent / "README.md")
 ENDINGS = {"md": "md", "csv": "csv", "latex": "tex"}
 
 
@@ -46,12 +66,60 @@ def texts(store: Store) -> dict[Path, str]:
     """Every file of text that the records decide, with its content."""
     found = {}
     for name in TABLES:
-        document = table(name, store)
+        document = tables(store)[name]
         document = replace(document, rows=[rounded(row) for row in document.rows])
         for form, ending in ENDINGS.items():
             found[HERE / "tables" / f"{name}.{ending}"] = render(document, form)
-    found[HERE / "report.html"] = render_report(gather(store))
-    return found | filled_pages(store)
+    found[HERE / "report.html"] = render_report(gather(tables(store)))
+    return found | {path: filled(path.read_text("utf-8"), store) for path in PAGES}
+
+
+def filled(page: str, store: Store) -> str:
+    """A page with what stands between its marks made from the records.
+
+    Marks are ``<!-- name -->`` and ``<!-- end of name -->``.
+    """
+    for name, write in BLOCKS.items():
+        begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
+        if begin in page:
+            before, rest = page.split(begin)
+            _, after = rest.split(end)
+            page = f"{before}{begin}{write(store)}\n{end}{after}"
+    return page
+
+
+def unexplained(store: Store) -> list[str]:
+    """Cells that miss their bar without a paragraph that says why."""
+    page = REPRODUCTION.read_text("utf-8")
+    names = [cell_name(row) for row in missed(store)]
+    return [name for name in names if f"\n**{name}.**" not in page]
+
+
+def made_with_block(store: Store) -> str:
+    """Commands, machines and versions behind the records."""
+    counts: dict[tuple[str, ...], int] = {}
+    for record in store.records():
+        made = record.result.provenance
+        machine = f"{made.get('device_name')}, {made.get('precision')}, "
+        machine += f"torch {made.get('torch')}"
+        command = f"`{without_places(str(made.get('command')))}`"
+        key = (str(made.get("date"))[:10], machine, str(made.get("commit")), command)
+        counts[key] = counts.get(key, 0) + 1
+    header = ["begun", "machine", "commit", "command", "records"]
+    lines = [[*key, str(count)] for key, count in sorted(counts.items())]
+    return markdown((header, lines))
+
+
+def without_places(command: str) -> str:
+    """A command without the options that name files of the machine it ran on."""
+    kept: list[str] = []
+    words = iter(command.split())
+    for word in words:
+        if word in ("--store", "--data-root"):
+            next(words, None)
+        else:
+            kept.append(word)
+    return " ".join(kept)
 
 
 def rounded(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -71,8 +139,9 @@ def make(store: Store) -> None:
     """Write everything."""
     for path, text in texts(store).items():
         write_text(path, text)
-    for name, draw in FIGURES.items():
-        draw(store, HERE / "figures" / f"{name}.svg", source=drawn_from())
+    for name in FIGURES:
+        path = HERE / "figures" / f"{name}.svg"
+        draw_figure(name, store, path, source=drawn_from())
 
 
 def stale(store: Store) -> list[Path]:
@@ -82,7 +151,7 @@ def stale(store: Store) -> list[Path]:
     they were drawn from.
     """
     made = texts(store)
-    wrong = [path for path, text in made.items() if _read(path) != text]
+    wrong = [path for path, text in made.items() if _read(path) != undrawn(text)]
     figures = {HERE / "figures" / f"{name}.svg" for name in FIGURES}
     wrong += [path for path in figures if source_of(path) != drawn_from()]
     projections = set((HERE / "figures").glob("tsne-*.png"))
@@ -104,8 +173,31 @@ def source_of(path: Path) -> str | None:
     return found and found[1]
 
 
+def undrawn(text: str) -> str:
+    """A page without its pictures; they are of the same records as its text."""
+    return re.sub(r'(?s)(?<=<figure class="plot scroll">).*?(?=</figure>)', "", text)
+
+
 def _read(path: Path) -> str | None:
-    return path.read_text(encoding="utf-8") if path.exists() else None
+    return undrawn(path.read_text(encoding="utf-8")) if path.exists() else None
+
+
+BLOCKS: dict[str, Callable[[Store], str]] = {
+    "answer": answer_block,
+    "paper": paper_block,
+    "tried": tried_block,
+    "controls": controls_block,
+    "substitute": substitute_block,
+    "embeddings": embeddings_block,
+    "published network": published_network_block,
+    "small network": small_network_block,
+    "statistics": statistics_block,
+    "leaderboard": leaderboard_block,
+    "leaders": leaders_block,
+    "missing": missing_block,
+    "made with": made_with_block,
+    "results": front_page_block,
+}
 
 
 def main() -> None:

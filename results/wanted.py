@@ -3,10 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ecg_gnn.study import Only, Selection, Store, load_recipe
+from quoting import tables
+
+from ecg_gnn.config.tags import run_tags
+from ecg_gnn.study import Only, Store, load_recipe
 from ecg_gnn.study.grid import Plan, expand
 from ecg_gnn.study.table import model_name, row_name
-from ecg_gnn.config.tags import run_tags
 
 DATASETS = ("minesweeper", "tolokers", "roman-empire-glove")
 RECIPES: dict[str, tuple[str, ...] | None] = {
@@ -86,7 +88,7 @@ def _variant(plan: Plan) -> str:
 
 def _trained(store: Store) -> dict[Key, int]:
     found: dict[Key, int] = {}
-    for cell in Selection.of(store).cells:
+    for cell in tables(store).selection.cells:
         model = model_name(cell.key.backbone, cell.key.model)
         for each in (*cell.candidates, *cell.incomplete):
             size = _size(each.configuration.config, cell.key.embedding)

@@ -1,4 +1,4 @@
-"""Stores with something to report: gains, losses, failures, names that bite."""
+"""Stores with something to report: gains, losses, failures, hostile names."""
 
 from small_runs import STATISTICS
 from small_studies import HandmadeStore, dataset_info

@@ -58,7 +58,7 @@ def keep_only(project, fill):
 
 def block(project, name):
     with Store.open(project.make.RECORDS) as store:
-        return project.pages.BLOCKS[name](store)
+        return project.make.BLOCKS[name](store)
 
 
 # --- Committed files ------------------------------------------------------------------
@@ -67,7 +67,7 @@ def block(project, name):
 def test_committed_results_are_what_the_records_say(project):
     assert stale(project) == [], "run: make results"
     with Store.open(project.make.RECORDS) as store:
-        assert project.pages.unexplained(store) == []
+        assert project.make.unexplained(store) == []
 
 
 def test_every_kind_of_staleness_is_found(project):
@@ -158,11 +158,11 @@ def low_ecg(made):
 def test_a_missed_bar_must_be_explained(project):
     keep_only(project, low_ecg)
     with Store.open(project.make.RECORDS) as store:
-        assert project.pages.unexplained(store) == ["tolokers, gcn, ECG (mlp)"]
-        page = project.pages.REPRODUCTION
+        assert project.make.unexplained(store) == ["tolokers, gcn, ECG (mlp)"]
+        page = project.make.REPRODUCTION
         text = page.read_text("utf-8")
         page.write_text(f"{text}\n**tolokers, gcn, ECG (mlp).** Because.\n", "utf-8")
-        assert project.pages.unexplained(store) == []
+        assert project.make.unexplained(store) == []
     said = block(project, "paper")
     assert "1 of 1 plain models are within 1.0 point" in said
     assert "0 of 1 ECG models are not more than 1.0 point below" in said
@@ -328,14 +328,14 @@ def test_statistics_that_are_not_the_papers_are_named(project):
 
 def test_places_of_a_machine_are_not_shown(project):
     command = "ecg-gnn study run smoke --store /a/b.sqlite --jobs 2 --data-root data"
-    assert project.pages.without_places(command) == "ecg-gnn study run smoke --jobs 2"
+    assert project.make.without_places(command) == "ecg-gnn study run smoke --jobs 2"
 
 
 def test_nothing_run_is_said(project):
     keep_only(project, lambda made: made.add([0.5], dataset=GLOVE))
     blocks = ("paper", "controls", "substitute", "embeddings", *NETWORKS)
     for name in blocks:
-        assert block(project, name) == project.wording.NOTHING
+        assert block(project, name) == project.quoting.NOTHING
 
 
 def test_a_store_that_is_none_is_refused(project):

@@ -8,14 +8,15 @@ import pytest
 
 from ecg_gnn.data import CATALOGUE, load_dataset, make_dataset
 from ecg_gnn.nn import SPECIALISED, read_options
-from ecg_gnn.paper import best_settings, numbers
+from ecg_gnn.paper_settings import best_settings, winning_embedding
 from ecg_gnn.study import Only, Part, Recipe, load_recipe, shipped_recipes
 from ecg_gnn.study.grid import expand
 from ecg_gnn.study.groups import bind
 from ecg_gnn.study.recipe_file import recipe_from_dict
-from ecg_gnn.study.report.commands import run_command
+from ecg_gnn_lab.report.commands import run_command
 from ecg_gnn.config.dotted import flatten
 from ecg_gnn.system.checks import InputError
+from ecg_gnn_lab.paper import numbers
 from small_runs import BOARD
 from small_studies import SMALL_RECIPE, small_recipe
 
@@ -97,7 +98,7 @@ def test_paper_best_is_the_papers_best():
     for dataset, model in found:
         if model == "resnet":
             continue
-        winner = numbers.winning_embedding(dataset, model)
+        winner = winning_embedding(dataset, model)
         assert set(found[dataset, model]) == {None, winner, "identity", "random"}
         graph = {dataset: stand_in(dataset)}
         plan = next(

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from ecg_gnn.config.identity import unit_id
-from ecg_gnn.study.paper_tables import TABLES, make_table
-from ecg_gnn.study.report import gather
+from ecg_gnn_lab.tables import TABLES, make_table
+from ecg_gnn_lab.report import gather
 from ecg_gnn.study.statistics import STATISTICS
 from ecg_gnn.study.store import (
     Curves,

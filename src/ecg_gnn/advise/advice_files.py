@@ -10,8 +10,8 @@ from ecg_gnn.advise.advice_text import advice_markdown, answer, cuts, paragraphs
 from ecg_gnn.advise.next_steps import GraphSource, next_steps
 from ecg_gnn.advise.question import PLAIN
 from ecg_gnn.advise.verdict import WORTH, Advice
-from ecg_gnn.study.figures.canvas import COLOURS, draw
 from ecg_gnn.study.statistics import STATISTICS
+from ecg_gnn.system.canvas import COLOURS, draw
 from ecg_gnn.system.checks import InputError, MissingExtraError
 from ecg_gnn.system.files import write_json, write_text
 

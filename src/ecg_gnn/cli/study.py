@@ -3,6 +3,7 @@
 import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
@@ -11,10 +12,7 @@ import typer
 from ecg_gnn.cli import options as opt
 from ecg_gnn.cli import study_options as opt_study
 from ecg_gnn.cli.show import print_json, print_table
-from ecg_gnn.cli.study_figure import figure
-from ecg_gnn.cli.study_report import report
 from ecg_gnn.cli.study_run import run
-from ecg_gnn.cli.study_table import table
 from ecg_gnn.study.recipe_file import load_recipe, shipped_recipes
 from ecg_gnn.study.store import Progress, Store, merge_stores, write_records
 from ecg_gnn.study.table import Table, configuration_name, model_name, row_name
@@ -24,9 +22,9 @@ app = typer.Typer(
     help="Run a recipe of many configurations into one store, and make its tables.",
 )
 app.command("run")(run)
-app.command("table")(table)
-app.command("figure")(figure)
-app.command("report")(report)
+# The laboratory's verbs, by name: the library does not import its laboratory.
+for _verb in ("table", "figure", "report"):
+    app.command(_verb)(getattr(import_module("ecg_gnn_lab.cli"), _verb))
 
 _STATES = ("done", "failed", "running", "missing")
 

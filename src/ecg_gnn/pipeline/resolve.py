@@ -22,7 +22,7 @@ from ecg_gnn.nn import (
     takes_labels,
     takes_weights,
 )
-from ecg_gnn.paper import best_settings
+from ecg_gnn.paper_settings import best_settings
 from ecg_gnn.pipeline.training import network_of
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.train import computing_in, default_precision

@@ -1,37 +1,19 @@
 """The picture of one run: scores, what the evolved graph adds, and homophily."""
 
-import warnings
 from pathlib import Path
 from typing import Any
 
-from ecg_gnn.study.figures.canvas import in_lines
 from ecg_gnn.study.run import Report
 from ecg_gnn.study.table import METRIC_NAMES, graph_name, run_name
-from ecg_gnn.system.checks import MissingExtraError
-from ecg_gnn.system.files import atomic_path
+from ecg_gnn.system import canvas
+from ecg_gnn.system.canvas import COLOURS, in_lines
 
-# Okabe and Ito's colours, told apart by everybody; controls stay grey.
-_COLOURS = {"baseline": "#0072B2", "ecg": "#D55E00", "identity": "#7F7F7F"}
-_OTHER_COLOUR = "#B8A03A"
 _GRAPH_COLOURS = ["#0072B2", "#D55E00", "#E69F00", "#CC79A7", "#009E73", "#56B4E9"]
 
 
 def draw(report: Report, path: Path) -> None:
     """Write the figure; the ending of ``path`` chooses the format."""
-    try:
-        from matplotlib import rc_context
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError("matplotlib", "plot", "drawing a figure") from None
-    with rc_context({"text.parse_math": False}):  # a $ in a file's name is a $
-        _save(_figure(Figure, report), path)
-
-
-def _save(figure: Any, path: Path) -> None:
-    with atomic_path(path) as temporary, warnings.catch_warnings():
-        # A name in letters that the font lacks shows boxes; that is no news here.
-        warnings.filterwarnings("ignore", message="Glyph")
-        figure.savefig(temporary, dpi=150)
+    canvas.draw(path, lambda kind: _figure(kind, report))
 
 
 def _figure(kind: Any, report: Report) -> Any:
@@ -45,17 +27,13 @@ def _figure(kind: Any, report: Report) -> Any:
     return figure
 
 
-def _colour(variant: str) -> str:
-    return _COLOURS.get(variant, _OTHER_COLOUR)
-
-
 def _draw_scores(axes: Any, report: Report) -> None:
     rows = report.results
     for split in zip(*(row.per_split for row in rows), strict=True):
         points = [100 * score for score in split]
         axes.plot(range(len(rows)), points, color="0.85", lw=0.8, zorder=1)
     for place, row in enumerate(rows):
-        colour = _colour(row.variant)
+        colour = COLOURS[row.variant]
         points = [100 * score for score in row.per_split]
         axes.scatter([place] * len(points), points, s=16, color=colour, alpha=0.55)
         mean = 100 * row.test_mean
@@ -85,7 +63,7 @@ def _draw_differences(axes: Any, report: Report) -> None:
     shown = list(reversed(report.comparisons))
     labels = []
     for place, row in enumerate(shown):
-        mean, colour = 100 * row.mean_difference, _colour(row.variant)
+        mean, colour = 100 * row.mean_difference, COLOURS[row.variant]
         if row.ci_low is not None and row.ci_high is not None:
             ends = [100 * row.ci_low, 100 * row.ci_high]
             axes.plot(ends, [place, place], color=colour, lw=2)

@@ -10,7 +10,7 @@ from ecg_gnn.config import RunConfig
 from ecg_gnn.config.dotted import Settings, unflatten
 from ecg_gnn.config.identity import Purpose, ignored_settings
 from ecg_gnn.config.variants import BASELINE, Variant, identity_control, variant_of
-from ecg_gnn.paper import numbers
+from ecg_gnn.paper_settings import winning_embedding
 from ecg_gnn.pipeline.choose_variants import evolves
 from ecg_gnn.study.recipe import WINNER, Grid, Part, Range, Recipe
 from ecg_gnn.system.checks import InputError
@@ -116,7 +116,7 @@ def _variants(
         if name == "baseline":
             chosen.append(BASELINE)
         elif name == WINNER:
-            winner = numbers.winning_embedding(dataset, model)
+            winner = winning_embedding(dataset, model)
             chosen += [] if winner is None else [variant_of(winner)]
         elif name != "identity":
             chosen.append(variant_of(name))

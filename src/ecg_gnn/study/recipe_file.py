@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import fields
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +19,16 @@ from ecg_gnn.study.recipe import (
 )
 from ecg_gnn.system.checks import InputError
 
-_SHIPPED = files("ecg_gnn.study").joinpath("recipes")
+# Recipes are data of the laboratory, which this package never imports.
+_LAB = "ecg_gnn_lab"
 _PART_KEYS = [f.name for f in fields(Part)]
 
 
 def shipped_recipes() -> list[str]:
     """Names of the recipes that come with the package."""
-    names = (Path(entry.name) for entry in _SHIPPED.iterdir())
+    if find_spec(_LAB) is None:
+        return []
+    names = (Path(entry.name) for entry in files(_LAB).joinpath("recipes").iterdir())
     return sorted(name.stem for name in names if name.suffix == ".yaml")
 
 
@@ -35,7 +39,8 @@ def load_recipe(source: str | Path | Recipe) -> Recipe:
     text = str(source)
     path = expanded(text)
     if text in shipped_recipes():
-        return _parse(_SHIPPED.joinpath(f"{text}.yaml").read_text("utf-8"), text, text)
+        shipped = files(_LAB).joinpath("recipes", f"{text}.yaml")
+        return _parse(shipped.read_text("utf-8"), text, text)
     if path.suffix not in (".yaml", ".yml", ".json") and not path.is_file():
         raise InputError(
             f"'recipe' must be a YAML file or one of {shipped_recipes()} (got {text!r})"

@@ -1,0 +1,1 @@
+"""The laboratory: reproduces the paper with ecg_gnn, which never imports it."""

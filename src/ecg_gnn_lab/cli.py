@@ -1,0 +1,146 @@
+"""``ecg-gnn study table``, ``study figure`` and ``study report``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ecg_gnn.cli import options as opt
+from ecg_gnn.cli import study_options as opt_study
+from ecg_gnn.cli.show import ProgressDisplay
+from ecg_gnn.pipeline.workspace import Workspace
+from ecg_gnn.study.store import Store
+from ecg_gnn.system.canvas import check_format
+from ecg_gnn.system.checks import InputError, check_choice, check_in_range
+from ecg_gnn.system.files import write_text
+from ecg_gnn_lab.figures import FIGURES, draw_figure, draw_tsne, project
+from ecg_gnn_lab.report import write_report
+from ecg_gnn_lab.tables import FORMATS, TABLES, make_table, render
+
+_ENDINGS = {".md": "md", ".tex": "latex", ".csv": "csv", ".json": "json"}
+_TSNE = "t-SNE only"
+_FIGURES = (*FIGURES, "tsne")
+
+
+def table(
+    name: Annotated[
+        str, typer.Argument(metavar="TABLE", help=f"One of {', '.join(TABLES)}.")
+    ],
+    store: opt_study.StoreFile,
+    recipe: opt_study.OfRecipe = None,
+    form: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            help=f"One of {', '.join(FORMATS)}; by default what --out ends in, or md.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="File to write instead of printing.")
+    ] = None,
+) -> None:
+    """Make a table from a store, published numbers beside ours.
+
+    results: every model plain, with ECG and with its controls. statistics: homophily
+    before and after. hyperparameters: what validation chose. embeddings: every
+    embedding. leaderboard: every model by its score, beside its published number and
+    the best published result. CSV and JSON have every number raw.
+    """
+    check_choice("table", name, TABLES)
+    if form is None:
+        form = _ENDINGS.get("" if out is None else out.suffix, "md")
+    check_choice("format", form, FORMATS)
+    if out is not None:
+        opt.check_apart(out, store)
+    with Store.open(store) as opened:
+        text = render(make_table(name, opened, recipe), form)
+    if out is None:
+        print(text, end="")
+    else:
+        write_text(out, text)
+        print(f"Wrote {out}")
+
+
+def figure(
+    name: Annotated[
+        str, typer.Argument(metavar="FIGURE", help=f"One of {', '.join(_FIGURES)}.")
+    ],
+    store: opt_study.StoreFile,
+    out: Annotated[Path, typer.Option(help="File to write: .png, .svg or .pdf.")],
+    recipe: opt_study.OfRecipe = None,
+    dataset: Annotated[
+        str | None,
+        typer.Option(help="Which, where there are several.", rich_help_panel=_TSNE),
+    ] = None,
+    embedding: Annotated[
+        str | None,
+        typer.Option(help="Of which evolved graph: mlp.", rich_help_panel=_TSNE),
+    ] = None,
+    nodes: Annotated[
+        int, typer.Option(help="Draw at most so many nodes.", rich_help_panel=_TSNE)
+    ] = 5000,
+    data_root: opt.DataRoot = None,
+) -> None:
+    """Draw one of a study's figures.
+
+    effects: ECG minus baseline and minus identity, with intervals. curves: test score
+    over training. homophily: before and after. tsne: a random GCN layer over the input
+    graph and over the evolved one, which is taken from the cache or made anew.
+    """
+    check_choice("figure", name, _FIGURES)
+    check_format(out)
+    check_in_range("nodes", nodes, 10, None)
+    if name != "tsne" and (dataset or embedding):
+        raise InputError("'dataset' and 'embedding' are for the figure tsne only")
+    with Store.open(store) as opened:
+        if name != "tsne":
+            draw_figure(name, opened, out, recipe)
+        else:
+            opened.check_recipe(recipe)
+            _tsne(opened, out, recipe, dataset, embedding or "mlp", nodes, data_root)
+    print(f"Wrote {out}")
+
+
+def _tsne(
+    store: Store,
+    out: Path,
+    recipe: str | None,
+    dataset: str | None,
+    embedding: str,
+    nodes: int,
+    data_root: Path | None,
+) -> None:
+    with ProgressDisplay() as display:
+        projection = project(
+            store,
+            dataset=dataset,
+            embedding=embedding,
+            recipe=recipe,
+            data_root=data_root,
+            workspace=Workspace(
+                cache=opt.default_cache(),
+                progress=lambda work: display.start(embedding, work),
+            ),
+            num_nodes=nodes,
+        )
+    draw_tsne(projection, out)
+
+
+def report(
+    store: opt_study.StoreFile,
+    out: Annotated[Path, typer.Option(help="The HTML file to write.")] = Path(
+        "report.html"
+    ),
+    recipe: opt_study.OfRecipe = None,
+) -> None:
+    """Write one HTML file that shows a study: open it in a browser, offline.
+
+    Where ECG helps, by how much, and whether it is more than identity; all tables to
+    sort and filter; a leaderboard beside the best published results; effects, training
+    curves and homophily; behind every number its records, tests and the command that
+    computes it again.
+    """
+    opt.check_apart(out, store)
+    with Store.open(store) as opened:
+        write_report(opened, out, recipe)
+    print(f"Wrote {out}")

@@ -1,0 +1,185 @@
+"""The paper's t-SNE pair: one random GCN layer over G and over G_ECG, by label.
+
+Nothing is trained for the picture: the layer's weights are random and the same on both
+sides, so that whatever tells the classes apart comes from the edges.
+"""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch_geometric.nn import GCNConv
+
+from ecg_gnn.config import RunConfig
+from ecg_gnn.config.tags import run_tags, tagged
+from ecg_gnn.data import GraphDataset, load_dataset
+from ecg_gnn.pipeline import evolve
+from ecg_gnn.pipeline.workspace import Workspace
+from ecg_gnn.study.run import prepare
+from ecg_gnn.study.store import Store, UnitRecord
+from ecg_gnn.system.canvas import draw
+from ecg_gnn.system.checks import InputError, MissingExtraError
+from ecg_gnn.system.seeds import derive_seed, seeded
+
+Points = NDArray[np.float64]
+_WIDTH = 64
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Projection:
+    """Nodes in two planes, over the input graph and over the evolved one."""
+
+    unit: str
+    """The record whose settings and split it has"""
+    dataset: str
+    embedding: str
+    k: int
+    labels: NDArray[np.int64]
+    before: Points
+    after: Points
+
+
+def project(
+    store: Store,
+    *,
+    dataset: str | None = None,
+    embedding: str = "mlp",
+    recipe: str | None = None,
+    data_root: str | Path | None = None,
+    workspace: Workspace | None = None,
+    num_nodes: int = 5000,
+) -> Projection:
+    """Compute the pair with the settings of a record in the store.
+
+    Args:
+        store: Whose record says how the graph was evolved.
+        dataset: Which; needed where the store has several with this embedding.
+        embedding: Of which evolved graph.
+        recipe: Only records of this recipe.
+        data_root: Folder with the official files.
+        workspace: Cache of embeddings, and progress where one is made anew.
+        num_nodes: At most so many nodes are shown, drawn at random.
+    """
+    _need_tsne()
+    record = _find(store, dataset, embedding, recipe)
+    config = RunConfig.from_dict(record.configuration.config)
+    graph = load_dataset(config.dataset, data_root=data_root)
+    if graph.sha256 != record.configuration.dataset_sha256:
+        raise InputError(
+            f"{graph.name!r} has changed since it was recorded: its checksum is another"
+        )
+    asked = replace(config, seed=record.seed, splits=(record.split,))
+    config, graph = prepare(asked, None, graph)
+    split = graph.split(record.split)
+    evolved = evolve(embedding, graph, split, config, workspace or Workspace())
+    shown = _sample(graph, num_nodes, record.seed)
+    before, after = (
+        _tsne(_layer(graph, each, record.seed)[shown].numpy(), record.seed)
+        for each in (graph.edge_index, evolved.edge_index)
+    )
+    return Projection(
+        unit=record.id,
+        dataset=graph.name,
+        embedding=tagged(embedding, run_tags(config, embedding, "statistics")),
+        k=config.evolve.k or 0,
+        labels=graph.y[shown].numpy(),
+        before=before,
+        after=after,
+    )
+
+
+def draw_tsne(projection: Projection, path: Path) -> None:
+    """Both planes side by side, coloured by label."""
+    source = f"unit {projection.unit}"
+    draw(path, lambda kind: _figure(kind, projection), source)
+
+
+def _need_tsne() -> None:
+    try:
+        import openTSNE  # noqa: F401
+    except ImportError:
+        raise MissingExtraError("openTSNE", "plot", "t-SNE") from None
+
+
+def _find(
+    store: Store, dataset: str | None, embedding: str, recipe: str | None
+) -> UnitRecord:
+    """The first record with this evolved graph alone."""
+    records = store.records(recipe=recipe)
+    fits = [r for r in records if r.configuration.embedding == embedding]
+    if dataset is not None:
+        fits = [r for r in fits if dataset in _names_of(r)]
+    names = list(dict.fromkeys(r.configuration.dataset for r in fits))
+    if not fits:
+        known = sorted(
+            {
+                f"{r.configuration.dataset} {r.configuration.embedding}"
+                for r in records
+                if r.configuration.embedding
+            }
+        )
+        raise InputError(
+            f"the store has no record of embedding {embedding!r}"
+            f"{f' on {dataset!r}' if dataset else ''}; it has {known}"
+        )
+    if len(names) > 1:
+        raise InputError(f"'dataset' must be one of {names} (not given)")
+    return fits[0]
+
+
+def _names_of(record: UnitRecord) -> set[str]:
+    return {record.configuration.dataset, str(record.configuration.config["dataset"])}
+
+
+def _sample(graph: GraphDataset, num_nodes: int, seed: int) -> Tensor:
+    generator = torch.Generator().manual_seed(derive_seed(seed, "t-SNE nodes"))
+    order = torch.randperm(graph.num_nodes, generator=generator)
+    return order[:num_nodes].sort().values
+
+
+@torch.no_grad()
+def _layer(graph: GraphDataset, edge_index: Tensor, seed: int) -> Tensor:
+    """A random GCN layer's output; the same weights whatever the edges."""
+    with seeded(seed, "t-SNE layer"):
+        layer = GCNConv(graph.num_features, _WIDTH)
+    out: Tensor = layer(graph.x, edge_index).relu()  # [N, C]
+    return out
+
+
+def _tsne(points: NDArray[np.float32], seed: int) -> Points:
+    from openTSNE import TSNE
+
+    perplexity = min(30.0, max(2.0, (len(points) - 1) / 3.5))
+    fitted = TSNE(
+        n_components=2,
+        perplexity=perplexity,
+        initialization="pca",
+        random_state=derive_seed(seed, "t-SNE") % 2**31,
+        n_jobs=1,
+    ).fit(points.astype(np.float64))
+    return np.asarray(fitted)
+
+
+def _figure(kind: Any, projection: Projection) -> Any:
+    from matplotlib import colormaps
+
+    figure = kind(figsize=(8.4, 4.3), layout="constrained")
+    axes = figure.subplots(1, 2)
+    labels = projection.labels
+    palette = colormaps["tab20" if labels.max() > 9 else "tab10"]
+    colours = [palette(int(label) % palette.N) for label in labels]
+    size = min(16.0, max(3.0, 12_000 / len(labels)))
+    evolved = f"over G_ECG ({projection.embedding}, k = {projection.k})"
+    sides = {"over G": projection.before, evolved: projection.after}
+    for each, (title, points) in zip(axes, sides.items(), strict=True):
+        each.scatter(points[:, 0], points[:, 1], c=colours, s=size, lw=0, alpha=0.75)
+        each.set_title(title)
+        each.set_xticks([])
+        each.set_yticks([])
+        each.spines[:].set_visible(False)
+    figure.suptitle(f"{projection.dataset}: a random GCN layer, coloured by label")
+    return figure

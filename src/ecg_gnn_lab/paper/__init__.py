@@ -1,0 +1,1 @@
+"""Numbers of the paper and of others, as data, to compare ours with."""

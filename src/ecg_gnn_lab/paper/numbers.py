@@ -1,0 +1,124 @@
+"""Single numbers of the paper's tables, by the names that this package uses.
+
+Nothing here decides whether a number may stand beside a result of ours: callers must
+make sure that the graph is the official one.
+"""
+
+import json
+from functools import cache
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+DATASETS = ("roman-empire", "amazon-ratings", "minesweeper", "tolokers", "questions")
+_MODELS = ("ResNet", "GCN", "SAGE", "GAT-sep", "GT-sep")
+_QUOTED = ("H2GCN", "CPGNN", "GPR-GNN", "FSGNN", "GloGNN", "FAGCN", "GBK-GNN")
+MODELS = {name.lower(): name for name in _MODELS}
+"""The paper's names of models, by ours; so the next two."""
+SPECIALISED = {name.lower(): name for name in (*_QUOTED, "JacobiConv")}
+"""Models of the results table that the paper takes from elsewhere, without ECG."""
+EMBEDDINGS = {"mlp": "MLP", "bgrl": "BGRL", "mlp+bgrl": "MLPBGRL", "mlp-gnn": "MLP→GNN"}
+STATISTICS_K = 3
+"""Neighbours per node in the evolved graphs of the statistics table."""
+_STATISTIC_NAMES = {
+    "num_edges": "edges",
+    "edge_homophily": "edge homophily",
+    "adjusted_homophily": "adjusted homophily",
+    "label_informativeness": "LI",
+}
+
+
+class Score(NamedTuple):
+    """Mean and standard deviation over the splits, in percent."""
+
+    mean: float
+    std: float
+
+
+class HeadToHead(NamedTuple):
+    """How often one model's mean is above, equal to and below another's."""
+
+    wins: int
+    ties: int
+    losses: int
+
+
+@cache
+def read(name: str) -> dict[str, Any]:
+    """One of the JSON files beside this module."""
+    text = files("ecg_gnn_lab.paper").joinpath(name).read_text(encoding="utf-8")
+    parsed: dict[str, Any] = json.loads(text)
+    return parsed
+
+
+def tables() -> dict[str, Any]:
+    """Every number of the paper's four tables."""
+    return read("tables.json")
+
+
+def headline(dataset: str, model: str, *, ecg: bool) -> Score | None:
+    """The results table: a plain model, or the best of its ECG variants."""
+    if model == "resnet":
+        name = None if ecg else "MLP"
+    else:
+        row = (MODELS | SPECIALISED).get(model)
+        name = f"ECG-{row}" if ecg else row
+    return _score("table_results", name, dataset)
+
+
+def detailed(dataset: str, model: str, embedding: str | None) -> Score | None:
+    """The detailed table: a plain model (None), or ECG from one embedding."""
+    name = MODELS.get(model)
+    if embedding is not None:
+        name = f"{EMBEDDINGS.get(embedding)}-ECG-{name}"
+    return _score("table_additional_results", name, dataset)
+
+
+def _score(table: str, row: str | None, dataset: str) -> Score | None:
+    found = tables()[table].get(row, {}).get(dataset)
+    return None if found is None else Score(found["mean"], found["std"])
+
+
+def statistic(dataset: str, embedding: str | None, key: str) -> float | None:
+    """The statistics table: of G (None), or of the MLP's or BGRL's graph at k = 3."""
+    if key not in _STATISTIC_NAMES or embedding not in (None, "mlp", "bgrl"):
+        return None
+    name = _STATISTIC_NAMES[key]
+    if embedding is not None and key == "num_edges":
+        name = f"ECG($k={STATISTICS_K}$) edges"
+    elif embedding is not None:
+        name = f"{EMBEDDINGS[embedding]}-ECG {name}"
+    found: float | None = tables()["table_statistics"][name].get(dataset)
+    return found
+
+
+def best_hyperparameters(dataset: str, model: str) -> dict[str, Any]:
+    """The paper's best settings of a model, embedding included; what it lists."""
+    table: dict[str, Any] = tables()["table_best_hparams"].get(MODELS.get(model), {})
+    names = {"num_layers": "layers", "hidden_dim": "hidden"}
+    found = {names.get(key, key): row.get(dataset) for key, row in table.items()}
+    if "embedding" in found:
+        ours = {theirs: name for name, theirs in EMBEDDINGS.items()}
+        found["embedding"] = ours.get(found["embedding"], "none")
+    return found
+
+
+def count(pairs: list[tuple[float, float]]) -> HeadToHead:
+    """Count means as the paper does: whichever is larger at its two decimals wins."""
+    rounded = [(round(a, 2), round(b, 2)) for a, b in pairs]
+    return HeadToHead(
+        wins=sum(a > b for a, b in rounded),
+        ties=sum(a == b for a, b in rounded),
+        losses=sum(a < b for a, b in rounded),
+    )
+
+
+def head_to_head() -> HeadToHead:
+    """The paper's own count of ECG models against their plain models."""
+    pairs = []
+    for dataset in DATASETS:
+        for model in MODELS:
+            ecg = headline(dataset, model, ecg=True)
+            plain = headline(dataset, model, ecg=False)
+            if ecg is not None and plain is not None:
+                pairs.append((ecg.mean, plain.mean))
+    return count(pairs)

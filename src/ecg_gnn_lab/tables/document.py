@@ -1,0 +1,232 @@
+"""A table as raw rows for programs and as columns of text for people."""
+
+import csv
+import io
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+from ecg_gnn.config.tags import explain
+from ecg_gnn.study.selection import Candidate, Cell, Selection
+from ecg_gnn.study.store import DatasetInfo, Store
+from ecg_gnn.study.table import markdown
+from ecg_gnn.system.canvas import minus
+
+Row = Mapping[str, Any]
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": "$<$",
+    "±": r"$\pm$",
+    "−": "$-$",
+    "→": r"$\rightarrow$",
+    "×": r"$\times$",
+    "—": "---",
+}
+
+
+class Source:
+    """What tables and figures are made from: a store, or one recipe of it."""
+
+    def __init__(self, store: Store, recipe: str | None = None) -> None:
+        self.store, self.recipe = store, recipe
+
+    @cached_property
+    def selection(self) -> Selection:
+        """Its cells, each with the configuration that validation chose."""
+        return Selection.of(self.store, recipe=self.recipe)
+
+
+@dataclass(frozen=True)
+class Column:
+    """How people read something of a row."""
+
+    title: str
+    key: str
+    """Of the value that is shown, and that a report sorts by"""
+    show: Callable[[Row], str] | None = None
+    """How it is shown; by default as it is, and None as nothing"""
+    part: str = "records"
+    """The part of a report's details that it belongs to"""
+
+    def text(self, row: Row) -> str:
+        """What people read."""
+        if self.show is not None:
+            return self.show(row)
+        return "" if row[self.key] is None else str(row[self.key])
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableDocument:
+    """A table: ``rows`` has every number raw, ``columns`` says what is shown."""
+
+    name: str
+    title: str
+    columns: Sequence[Column]
+    rows: Sequence[Row]
+    notes: Sequence[str]
+    """What must be said beside the numbers"""
+    rule_between: Sequence[str] = ("dataset", "model")
+    """A line is drawn where one of these changes"""
+
+    def cells(self) -> list[list[str]]:
+        """The text of every row."""
+        return [[column.text(row) for column in self.columns] for row in self.rows]
+
+    def titles(self) -> list[str]:
+        """The text above the columns."""
+        return [column.title for column in self.columns]
+
+    def rules(self) -> list[bool]:
+        """Whether a line is drawn above each row."""
+        groups = [[row.get(key) for key in self.rule_between] for row in self.rows]
+        return [
+            place > 0 and group != groups[place - 1]
+            for place, group in enumerate(groups)
+        ]
+
+
+def render(document: TableDocument, form: str) -> str:
+    """A table as text in one of :data:`FORMATS`, with a newline at its end."""
+    return FORMATS[form](document)
+
+
+def _markdown(document: TableDocument) -> str:
+    lines = [f"# {document.title}", ""]
+    lines += [markdown((document.titles(), document.cells())), ""]
+    lines += [f"- {note}" for note in document.notes]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _latex(document: TableDocument) -> str:
+    notes = " ".join(map(_escape, document.notes))
+    lines = [
+        "% needs \\usepackage{booktabs}",
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{_escape(document.title)}. {notes}}}",
+        rf"\begin{{tabular}}{{l{'r' * (len(document.columns) - 1)}}}",
+        r"\toprule",
+        _latex_line(document.titles()),
+        r"\midrule",
+    ]
+    for rule, cells in zip(document.rules(), document.cells(), strict=True):
+        lines += [r"\midrule"] * rule + [_latex_line(cells)]
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
+
+
+def _latex_line(cells: Sequence[str]) -> str:
+    return " & ".join(map(_escape, cells)) + r" \\"
+
+
+def _escape(text: str) -> str:
+    return "".join(_LATEX.get(character, character) for character in text)
+
+
+def _csv(document: TableDocument) -> str:
+    out = io.StringIO()
+    names = list(dict.fromkeys(name for row in document.rows for name in row))
+    writer = csv.DictWriter(out, names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(document.rows)
+    return out.getvalue()
+
+
+def _json(document: TableDocument) -> str:
+    content = {
+        "table": document.name,
+        "title": document.title,
+        "rows": [dict(row) for row in document.rows],
+        "notes": list(document.notes),
+    }
+    return json.dumps(content, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+FORMATS: dict[str, Callable[[TableDocument], str]] = {
+    "md": _markdown,
+    "latex": _latex,
+    "csv": _csv,
+    "json": _json,
+}
+
+
+def score_values(candidate: Candidate) -> dict[str, Any]:
+    """Scores as part of a raw row, in percent."""
+    std = candidate.test_std
+    return {
+        "test_mean": 100 * candidate.test_mean,
+        "test_std": None if std is None else 100 * std,
+        "val_mean": 100 * candidate.val_mean,
+    }
+
+
+def score_text(row: Row, kind: str = "test") -> str:
+    """Mean and standard deviation of one kind: ``test``, ``published``, ``paper``."""
+    mean, std = row[f"{kind}_mean"], row[f"{kind}_std"]
+    if mean is None:
+        return "—"
+    return f"{mean:.2f}" if std is None else f"{mean:.2f} ± {std:.2f}"
+
+
+def signed_text(value: float | None, none: str = "") -> str:
+    """A difference in points, or ``none`` where there is none."""
+    return none if value is None else minus(f"{value:+.2f}")
+
+
+PUBLISHED_COLUMNS = (
+    Column("ours (%)", "test_mean", score_text),
+    Column("published (%)", "published_mean", partial(score_text, kind="published")),
+    Column(
+        "ours − published",
+        "published_difference",
+        lambda row: signed_text(row["published_difference"]),
+    ),
+)
+"""Ours beside what is published on the same model."""
+
+
+def difference_text(row: Row, other: str) -> str:
+    """A paired difference with its interval; nothing where there is none."""
+    low, high = row[f"minus_{other}_ci_low"], row[f"minus_{other}_ci_high"]
+    interval = "" if low is None else f" [{signed_text(low)}, {signed_text(high)}]"
+    return signed_text(row[f"minus_{other}"]) + interval
+
+
+def p_text(p: float) -> str:
+    """How likely chance alone is."""
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def common_notes(selection: Selection, groups: Sequence[Sequence[Cell]]) -> list[str]:
+    """Notes on the graphs shown, and on what was left out."""
+    cells = [cell for group in groups for cell in group]
+    notes = dataset_notes([selection.dataset(cell.key) for cell in cells])
+    notes += explain(tag for cell in cells for tag in cell.key.tags)
+    unfinished = sum(len(cell.incomplete) for cell in cells)
+    if unfinished:
+        notes.append(
+            f"{unfinished} configurations have fewer finished trainings than others of "
+            "their cell and could not be chosen."
+        )
+    if selection.left_out:
+        notes.append(
+            f"{selection.left_out} records of older numerics are not compared with "
+            "newer ones and left out."
+        )
+    return notes
+
+
+def dataset_notes(datasets: Sequence[DatasetInfo]) -> list[str]:
+    """What must be said wherever a number on these graphs is shown."""
+    noted = {info.name: info.note for info in datasets if info.note}
+    return [f"{name}: {note}" for name, note in noted.items()]

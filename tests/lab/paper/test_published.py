@@ -1,0 +1,57 @@
+"""What others have published: the best under the same protocol, with its source."""
+
+import pytest
+
+from ecg_gnn.nn import SPECIALISED, model_names
+from ecg_gnn_lab.paper import numbers, published
+
+
+@pytest.mark.parametrize(
+    ("dataset", "mean", "methods"),
+    [
+        ("roman-empire", 92.9, {"NT*"}),
+        ("amazon-ratings", 54.81, {"Polynormer-r"}),
+        ("minesweeper", 99.07, {"CSNN"}),
+        ("tolokers", 85.91, {"NT*", "Polynormer-r"}),
+        ("questions", 80.02, {"CO-GNN(Σ,Σ)"}),
+    ],
+)
+def test_the_best_under_the_same_protocol(dataset, mean, methods):
+    found = published.best(dataset)
+    assert {each.mean for each in found} == {mean}
+    assert {each.method for each in found} == methods
+    assert all(each.unlike is None for each in found)
+
+
+def test_higher_numbers_of_another_protocol_are_told_apart():
+    higher = published.higher_elsewhere("amazon-ratings")
+    assert [each.mean for each in higher] == sorted(e.mean for e in higher)[::-1]
+    assert "tunedGNN GAT" in {each.method for each in higher}
+    assert all(each.unlike for each in higher)
+    assert published.higher_elsewhere("minesweeper") == []
+
+
+def test_every_result_is_sound_and_has_a_source():
+    for dataset in numbers.DATASETS:
+        found = published.results(dataset)
+        assert len({each.method for each in found}) == len(found) > 5
+        for each in found:
+            assert 40 < each.mean < 100
+            assert 0 < each.std < 2
+            assert each.source
+
+
+def test_our_models_have_the_numbers_of_their_authors():
+    ours = [f"tuned {name}" for name in model_names("tuned")] + ["polynormer"]
+    for model in ours:
+        assert published.of_model("minesweeper", model).mean > 97
+    assert published.of_model("tolokers", "tuned gcn") is None  # not run by them
+    assert published.of_model("tolokers", "polynormer").std == 0.74
+    assert not any(published.of_model("minesweeper", m) for m in numbers.SPECIALISED)
+    assert "polynormer" in SPECIALISED
+
+
+def test_the_substitute_has_nothing_published():
+    assert published.results("roman-empire-glove") == []
+    assert published.best("roman-empire-glove") == []
+    assert published.of_model("roman-empire-glove", "polynormer") is None
