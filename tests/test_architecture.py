@@ -48,9 +48,8 @@ ALLOWED = {
     "advise": STEPS
     | {"config", "embedders", "inference", "presets", "study"}
     | {"tabular"},
-    "bench": STEPS | {"config", "embedders", "pipeline", "presets", "study"},
     "cli": STEPS
-    | {"advise", "bench", "config", "embedders", "inference", "pipeline", "presets"}
+    | {"advise", "config", "embedders", "inference", "pipeline", "presets"}
     | {"reading", "scale", "study", "tabular"},
     "__main__": {"cli"},
     "__init__": STEPS | {"config", "inference", "study"},

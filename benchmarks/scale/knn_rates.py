@@ -22,7 +22,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ecg_gnn.bench.knn import embeddings
 from ecg_gnn.evolve import knn_graph
 from ecg_gnn.evolve.canonical import GridRule
 from ecg_gnn.evolve.neighbours import Search
@@ -32,6 +31,9 @@ from ecg_gnn.evolve.streamed.rows import Rows
 from ecg_gnn.evolve.streamed.search import search_streamed
 from ecg_gnn.study.provenance import provenance
 from ecg_gnn.system.files import write_json
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+from ecg_bench.knn_timing import embeddings
 
 K = 10
 SIZES = {

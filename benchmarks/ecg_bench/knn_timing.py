@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from ecg_gnn.bench.floor import timed
-from ecg_gnn.bench.memory import peak_mb
+from ecg_bench.hardware_floor import timed
+from ecg_bench.peak_memory import peak_mb
 from ecg_gnn.evolve import knn_graph
 from ecg_gnn.train import computing_in, default_precision
 
@@ -31,7 +31,7 @@ Search = Callable[[Tensor, int], Tensor]  # neighbours [N, k], without the node 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class KnnRow:
     """Median seconds over the rounds; None for peers that are not here.
 
     A spread is the range of the rounds over their median.
@@ -73,7 +73,7 @@ def bench_knn(
     device: torch.device,
     rounds: int = 3,
     say: Callable[[str], None] = lambda text: None,
-) -> Iterator[Row]:
+) -> Iterator[KnnRow]:
     """Time every kind of data; rows come as they are measured, ``say`` hears of it."""
     for kind in kinds:
         z = embeddings(kind, nodes, dim).to(device)
@@ -94,7 +94,7 @@ def embeddings(kind: str, num_nodes: int, dim: int) -> Tensor:
 
 def _bench_data(
     z: Tensor, kind: str, k: int, rounds: int, say: Callable[[str], None]
-) -> Row:
+) -> KnnRow:
     device = z.device
     methods = {name: partial(search, z, k) for name, search in _methods(device).items()}
     say(f"{kind}: the float64 search to compare with")
@@ -126,12 +126,12 @@ def _row(
     times: dict[str, list[float]],
     agreement: dict[str, float],
     peak: float | None,
-) -> Row:
+) -> KnnRow:
     median = {name: statistics.median(found) for name, found in times.items()}
     ours = median["ours"]
     speedup = {name: seconds / ours for name, seconds in median.items()}
     spread = {name: (max(t) - min(t)) / median[name] for name, t in times.items()}
-    return Row(
+    return KnnRow(
         data=kind,
         nodes=z.size(0),
         dim=z.size(1),

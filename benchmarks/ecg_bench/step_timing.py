@@ -9,9 +9,9 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from ecg_gnn.bench.floor import measure_rates, step_floor, timed
-from ecg_gnn.bench.memory import peak_mb
-from ecg_gnn.bench.pyg_net import PyGNet
+from ecg_bench.hardware_floor import measure_rates, step_floor, timed
+from ecg_bench.peak_memory import peak_mb
+from ecg_bench.pyg_net import PyGNet
 from ecg_gnn.data import GraphDataset, load_dataset
 from ecg_gnn.evolve import knn_graph
 from ecg_gnn.kernels import Adjacency, using_engine
@@ -43,7 +43,7 @@ class Cell:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class StepRow:
     """Seconds of a training step with its evaluation, medians over the rounds."""
 
     dataset: str
@@ -90,7 +90,7 @@ def bench_train(
     engine: str = "fast",
     rounds: int = 5,
     data_root: Path | None = None,
-) -> Iterator[Row]:
+) -> Iterator[StepRow]:
     """Time every cell; rows come as they are measured.
 
     On a CPU every cell has a process of its own. When all shared one, a peer that
@@ -117,7 +117,7 @@ def _bench_cell(
     engine: str,
     rounds: int,
     data_root: Path | None,
-) -> Row:
+) -> StepRow:
     dataset = load_dataset(cell.dataset, data_root=data_root)
     with using_engine(engine):
         return _time_cell(cell, dataset, device, precision, rounds)
@@ -125,7 +125,7 @@ def _bench_cell(
 
 def _time_cell(
     cell: Cell, dataset: GraphDataset, device: torch.device, precision: str, rounds: int
-) -> Row:
+) -> StepRow:
     edges = _edges(cell, dataset)
     our_steps, pyg_steps = _STEPS_AT_A_TIME[device.type]
     steps: dict[str, Step] = {}
@@ -158,7 +158,7 @@ def _time_cell(
         dataset.num_nodes,
         [pairs.size(1) for pairs in edges],
     )
-    return Row(
+    return StepRow(
         dataset=cell.dataset,
         model=cell.model,
         hidden=cell.hidden,
