@@ -20,7 +20,7 @@ import torch
 from ecg_gnn.kernels import Adjacency
 from ecg_gnn.nn import GraphInput, build_network
 from ecg_gnn.system.files import write_json
-from ecg_gnn.train import Task, TrainConfig, Training, computing_in
+from ecg_gnn.train import LoopSettings, Task, Training, computing_in
 
 SIZES = (10_000, 30_000, 100_000, 200_000, 300_000, 1_000_000)
 MODELS = ("gcn", "sage", "gat-sep", "gt-sep")
@@ -59,7 +59,7 @@ def measure(model: str, num_nodes: int, precision: str, device: torch.device) ->
     ).to(device)
     torch.cuda.reset_peak_memory_stats(device)
     with computing_in(precision, device):
-        config = TrainConfig(steps=1000, precision=precision)
+        config = LoopSettings(steps=1000, precision=precision)
         training = Training(network, task, config, seed=0)
         for _ in range(5):
             training.step()

@@ -16,10 +16,10 @@ from ecg_gnn.embed import (
 from ecg_gnn.embedders import Workspace
 from ecg_gnn.embedding_memory import EmbeddingAdvice
 from ecg_gnn.evolving import embed, embed_together
-from ecg_gnn.train import TrainConfig
+from ecg_gnn.train import LoopSettings
 from small_runs import resolved, small_board
 
-ONE_STEP = TrainConfig(steps=1)
+ONE_STEP = LoopSettings(steps=1)
 
 
 def run_out(*_, **__):

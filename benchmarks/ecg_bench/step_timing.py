@@ -17,7 +17,7 @@ from ecg_gnn.evolve import knn_graph
 from ecg_gnn.kernels import Adjacency, using_engine
 from ecg_gnn.nn import GraphInput, Network, build_network, wants_self_loops
 from ecg_gnn.system.seeds import seeded
-from ecg_gnn.train import METRICS, Task, TrainConfig, Training, computing_in
+from ecg_gnn.train import METRICS, LoopSettings, Task, Training, computing_in
 from ecg_gnn.train.metrics import supervised_loss
 
 DROPOUT = 0.2
@@ -212,7 +212,7 @@ def _our_step(
     network = _network(cell, dataset, len(edges)).to(device)
     adjacencies = [Adjacency.from_edge_index(e, dataset.num_nodes) for e in edges]
     task = _task(dataset, [GraphInput(a) for a in adjacencies]).to(device)
-    config = TrainConfig(steps=100_000, precision=precision)
+    config = LoopSettings(steps=100_000, precision=precision)
     training = Training(network, task, config, seed=0)
     return _warmed_up(training.step, device)
 

@@ -20,7 +20,7 @@ from ecg_gnn.presets import resolve
 from ecg_gnn.scale import BatchTraining, LayerwiseInference
 from ecg_gnn.scale.inputs import NodeInputs
 from ecg_gnn.train import METRICS, ROWS_AT_ONCE, Training, computing_in
-from ecg_gnn.train.rows import BATCH
+from ecg_gnn.train.row_batches import BATCH
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 from ecg_bench.peak_memory import most_held_mb

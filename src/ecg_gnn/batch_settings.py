@@ -23,8 +23,8 @@ class BatchSettings(Section):
     """Neighbours that a node draws: in the input graph, then in each evolved one, the
     last for all that follow; -1: all"""
     eval_every: int | None = None
-    """Steps between evaluations; unless given, an epoch or a twentieth of the training,
-    whichever is shorter"""
+    """Steps between evaluations; unless given, one full-batch step, or of batches an
+    epoch or a twentieth of the training, whichever is shorter"""
 
     def _check(self) -> None:
         check_in_range("batch_size", self.batch_size, 0, None)
@@ -35,16 +35,9 @@ class BatchSettings(Section):
             )
         if self.eval_every is not None:
             check_in_range("eval_every", self.eval_every, 1, None)
-        if not self.batch_size:
-            self._check_unused()
-
-    def _check_unused(self) -> None:
-        """Refuse what full-batch steps would leave unread."""
-        given = {"fanout": self.fanout != DEFAULT_FANOUT}
-        given["eval_every"] = self.eval_every is not None
-        for name in (name for name, is_given in given.items() if is_given):
+        if not self.batch_size and self.fanout != DEFAULT_FANOUT:
             raise InputError(
-                f"'batch_size' must be at least 1 with {name!r}, which full-batch "
+                "'batch_size' must be at least 1 with 'fanout', which full-batch "
                 f"steps do not have (got {self.batch_size})"
             )
 

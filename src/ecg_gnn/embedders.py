@@ -18,7 +18,7 @@ from ecg_gnn.embed import (
     TrainedModelEmbedder,
 )
 from ecg_gnn.system.checks import check_choice
-from ecg_gnn.train import Progress, TrainConfig
+from ecg_gnn.train import LoopSettings, Progress
 
 ProgressFor = Callable[[str], Progress | None]
 """Gives the progress callback for a named piece of work."""
@@ -114,9 +114,11 @@ def _trained_model(config: RunConfig, workspace: Workspace) -> TrainedModelEmbed
     )
 
 
-def train_config(config: RunConfig, steps: int | None, lr: float | None) -> TrainConfig:
+def train_config(
+    config: RunConfig, steps: int | None, lr: float | None
+) -> LoopSettings:
     """A run's settings for one of its trainings."""
-    return TrainConfig(
+    return LoopSettings(
         steps=known(steps),
         lr=known(lr),
         weight_decay=config.train.weight_decay,

@@ -125,7 +125,12 @@ def make_training(
     if not config.train.batch_size:
         with _explaining_memory(network, task.graphs, config):
             return Training(
-                network, task.to(device), how, seed=seed, checkpoint=job.checkpoint
+                network,
+                task.to(device),
+                how,
+                seed=seed,
+                checkpoint=job.checkpoint,
+                eval_every=config.train.eval_every,
             )
     assert isinstance(network, LayeredNetwork)
     return BatchTraining(
@@ -135,13 +140,13 @@ def make_training(
         Batching(
             size=config.train.batch_size,
             fanouts=config.train.fanouts(len(task.graphs)),
-            eval_every=config.train.eval_every,
             workers=workspace.loader_workers,
         ),
         seed=seed,
         file=dataset.features_file,
         data_id=dataset.sha256,
         checkpoint=job.checkpoint,
+        eval_every=config.train.eval_every,
     )
 
 

@@ -21,11 +21,11 @@ from batch_trainings import (
 from ecg_gnn.kernels import using_engine
 from ecg_gnn.scale import Batching, BatchTraining
 from ecg_gnn.system.checks import InputError
-from ecg_gnn.train import TrainConfig, train, train_together
+from ecg_gnn.train import LoopSettings, train, train_together
 from ecg_gnn.train.training import scores
 from toy_graphs import make_task
 
-SHORT = TrainConfig(steps=4, lr=1e-2)
+SHORT = LoopSettings(steps=4, lr=1e-2)
 
 
 def same_numbers(a, b):
@@ -96,8 +96,7 @@ def test_a_batch_norm_sees_the_nodes_that_a_layer_is_for():
 
 def test_scores_are_exact_and_only_where_they_are_due():
     task = plain_task()
-    batching = replace(SMALL, eval_every=5)
-    network, result = train_by_batches(task, batching)
+    network, result = train_by_batches(task, eval_every=5)
     evaluated = [not math.isnan(score) for score in result.val_scores]
     assert [step + 1 for step, due in enumerate(evaluated) if due] == [5, 10, 12]
     assert [not math.isnan(score) for score in result.test_scores] == evaluated
@@ -110,14 +109,6 @@ def test_scores_are_exact_and_only_where_they_are_due():
     assert test.item() == pytest.approx(result.test, abs=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("steps", "per_epoch", "every"),
-    [(1000, 6, 6), (1000, 600, 50), (10, 6, 1), (200, 1, 1)],
-)
-def test_evaluations_unless_told_otherwise(steps, per_epoch, every):
-    assert SMALL.steps_between_evaluations(steps, per_epoch) == every
-
-
 def test_hidden_test_labels_have_no_scores():
     task = replace(plain_task(), test_index=None)
     _, result = train_by_batches(task, config=SHORT)
@@ -126,7 +117,7 @@ def test_hidden_test_labels_have_no_scores():
 
 
 def test_learns():
-    longer = TrainConfig(steps=60, lr=1e-2)
+    longer = LoopSettings(steps=60, lr=1e-2)
     _, result = train_by_batches(plain_task(), model="sage", config=longer)
     assert sum(result.losses[-10:]) < 0.5 * sum(result.losses[:10])
 
@@ -157,7 +148,7 @@ def test_engines_agree():
 
 
 def test_bf16_lands_near_fp32():
-    config = TrainConfig(steps=4, lr=1e-3)
+    config = LoopSettings(steps=4, lr=1e-3)
     _, single = train_by_batches(plain_task(), config=config)
     _, half = train_by_batches(plain_task(), config=replace(config, precision="bf16"))
     assert half.losses != single.losses
@@ -178,14 +169,13 @@ def test_labels_as_input():
 
 def test_diverging_learning_rate_is_one_sentence():
     with pytest.raises(InputError, match="'lr' must be small enough for training"):
-        train_by_batches(plain_task(), config=TrainConfig(steps=3, lr=1e30))
+        train_by_batches(plain_task(), config=LoopSettings(steps=3, lr=1e30))
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
         ({"size": 0}, r"'batch_size' must be in \[1, inf\) \(got 0\)"),
-        ({"eval_every": 0}, r"'eval_every' must be in \[1, inf\) \(got 0\)"),
         ({"workers": -1}, r"'workers' must be in \[0, 1024\] \(got -1\)"),
     ],
 )
@@ -247,9 +237,11 @@ def test_checkpoint_of_other_batches_is_not_used(other, tmp_path):
     task, path = plain_task(), tmp_path / "state"
     interrupt(task, path, 5)
     eager = replace(CONFIG, checkpoint_seconds=0.0)
-    changed = replace(SMALL, **other)
+    every = other.get("eval_every")
+    changed = replace(SMALL, **other) if every is None else SMALL
+    given = {"config": eager, "checkpoint": path, "eval_every": every}
     if "workers" in other:  # who makes a batch is nobody's business
-        assert training_of(task, changed, config=eager, checkpoint=path).state.done == 5
+        assert training_of(task, changed, **given).state.done == 5
         return
     with pytest.warns(UserWarning, match="belongs to another training"):
-        assert training_of(task, changed, config=eager, checkpoint=path).state.done == 0
+        assert training_of(task, changed, **given).state.done == 0

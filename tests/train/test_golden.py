@@ -21,7 +21,7 @@ from ecg_gnn.nn import (
     wants_self_loops,
 )
 from ecg_gnn.system.seeds import seeded
-from ecg_gnn.train import Task, TrainConfig, train
+from ecg_gnn.train import LoopSettings, Task, train
 
 GOLDEN = Path(__file__).with_name("golden_losses.json")
 NUM_NODES, FEATURES, NUM_CLASSES = 60, 7, {"benchmark": 3, "tuned": 2}
@@ -79,7 +79,7 @@ def losses_of(case):
             num_graphs=len(task.graphs),
             dropout=0.2,
         )
-    return train(network, task, TrainConfig(steps=5, lr=1e-3), seed=0).losses
+    return train(network, task, LoopSettings(steps=5, lr=1e-3), seed=0).losses
 
 
 def test_every_model_has_golden_losses():

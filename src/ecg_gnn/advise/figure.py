@@ -7,7 +7,7 @@ from ecg_gnn.advise.advice import Advice
 from ecg_gnn.advise.contenders import PLAIN
 from ecg_gnn.advise.verdict import WORTH
 from ecg_gnn.study.figures.canvas import COLOURS, draw
-from ecg_gnn.study.table import METRIC_NAMES
+from ecg_gnn.system.metric_names import metric_label
 
 _DIFFERENCES = {
     "ecg_minus_baseline": "ECG − baseline",
@@ -54,7 +54,7 @@ def _draw_choice(axes: Any, advice: Advice) -> None:
     axes.set_ylim(-0.6, len(ranked) - 0.3)
     axes.margins(x=0.12)
     axes.ticklabel_format(axis="x", useOffset=False)
-    axes.set_xlabel(f"validation {METRIC_NAMES[advice.metric]} (%)")
+    axes.set_xlabel(f"validation {metric_label(advice.metric)} (%)")
     axes.set_title("Embedding and k, by validation")
 
 
@@ -75,7 +75,7 @@ def _draw_scores(axes: Any, advice: Advice) -> None:
     axes.set_xlim(-0.5, len(shown) - 0.1)
     axes.ticklabel_format(axis="y", useOffset=False)
     axes.set_xlabel(f"ECG: {advice.chosen.setting}")
-    axes.set_ylabel(f"test {METRIC_NAMES[advice.metric]} (%)")
+    axes.set_ylabel(f"test {metric_label(advice.metric)} (%)")
     axes.set_title("Scores, one line per split")
 
 

@@ -5,16 +5,16 @@ from ecg_gnn.advise.contenders import PLAIN, Contender, identity_of
 from ecg_gnn.study.compare import compare
 from ecg_gnn.study.statistics import STATISTICS, Statistics
 from ecg_gnn.study.table import (
-    METRIC_NAMES,
     Table,
     format_difference,
     format_statistic,
 )
+from ecg_gnn.system.metric_names import metric_label
 
 
 def score_table(advice: Advice) -> Table:
     """Mean ± sample standard deviation, and the paired differences."""
-    header = ["variant", f"test {METRIC_NAMES[advice.metric]} (%)", "validation (%)"]
+    header = ["variant", f"test {metric_label(advice.metric)} (%)", "validation (%)"]
     header += ["− baseline [95% CI]", "− identity [95% CI]"]
     return header, [_scores(advice, each) for each in advice.plan.contenders]
 

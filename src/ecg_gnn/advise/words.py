@@ -9,7 +9,8 @@ from ecg_gnn.advise.tables import graph_table, score_table
 from ecg_gnn.advise.verdict import WORTH
 from ecg_gnn.study.paired import PairedTest
 from ecg_gnn.study.paper_tables.document import minus
-from ecg_gnn.study.table import METRIC_NAMES, markdown
+from ecg_gnn.study.table import markdown
+from ecg_gnn.system.metric_names import metric_label
 
 _NO_ROOM = 0.99
 _RULE = (
@@ -40,7 +41,7 @@ def numbers(advice: Advice) -> str:
     on = f"On {count} splits" if count > 1 else "On the one split"
     parts = [
         f"{on}, {advice.config.model.name} with the evolved graph of {_name(chosen)} "
-        f"scores {_percent(advice, chosen)} {METRIC_NAMES[advice.metric]} on test "
+        f"scores {_percent(advice, chosen)} {metric_label(advice.metric)} on test "
         f"nodes and without it {_percent(advice, PLAIN)}: a difference of "
         f"{_difference(tests['ecg_minus_baseline'])}.",
         "The identity control has the same parameters but, in place of evolved edges, "

@@ -30,8 +30,8 @@ EvalEvery = Annotated[
     int | None,
     typer.Option(
         metavar="STEPS",
-        help="Batches between evaluations (an epoch, or a twentieth of the training "
-        "where that is shorter).",
+        help="Steps between evaluations (1; by batches an epoch, or a twentieth of the "
+        "training where that is shorter).",
         rich_help_panel=BATCHES,
     ),
 ]

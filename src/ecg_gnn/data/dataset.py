@@ -13,7 +13,7 @@ from torch import Tensor
 from ecg_gnn.data import validate
 from ecg_gnn.data.mapped import map_features
 from ecg_gnn.data.splits import stratified_splits
-from ecg_gnn.data.validate import AnyArray, Metric
+from ecg_gnn.data.validate import AnyArray
 from ecg_gnn.reading import MappedFile
 from ecg_gnn.system.checks import InputError
 
@@ -52,7 +52,7 @@ class GraphDataset:
     edge_index: Tensor
     """int64 [2, E]: sorted, each edge once, no self-loops; both ways if undirected."""
     num_classes: int
-    metric: Metric
+    metric: str
     train_masks: Tensor
     """bool [S, N], like the next two."""
     val_masks: Tensor
@@ -266,7 +266,7 @@ def _checked_masks(
     source: str,
     masks: tuple[Array, Array, Array],
     y: Tensor,
-    metric: Metric,
+    metric: str,
 ) -> Masks:
     """The three masks as bool tensors, checked against the labels."""
     given = dict(zip(validate.MASK_KEYS, map(_array, masks), strict=True))

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from ecg_gnn.data.validate import Metric
+from ecg_gnn.system.metric_names import default_metric
 
 Kind = Literal["official", "substitute", "planetoid", "generator"]
 
@@ -27,9 +27,9 @@ class Entry:
     note: str = ""
 
     @property
-    def metric(self) -> Metric:
+    def metric(self) -> str:
         """ROC AUC for two classes, accuracy for more."""
-        return "roc_auc" if self.classes == 2 else "accuracy"
+        return default_metric(self.classes)
 
 
 CATALOGUE: dict[str, Entry] = {

@@ -14,9 +14,9 @@ from ecg_gnn.kernels.rows import distinct_rows, first_of_group
 from ecg_gnn.nn import Network
 from ecg_gnn.train import (
     ROWS_AT_ONCE,
+    LoopSettings,
     Progress,
     RowTraining,
-    TrainConfig,
     Training,
     no_graph,
     represent_rows,
@@ -43,9 +43,9 @@ class MLPEmbedder:
 
     Examples:
         >>> from ecg_gnn import load_dataset
-        >>> from ecg_gnn.train import TrainConfig
+        >>> from ecg_gnn.train import LoopSettings
         >>> graph = load_dataset("csbm:nodes=60")
-        >>> embedder = MLPEmbedder(16, 1, train=TrainConfig(steps=5))
+        >>> embedder = MLPEmbedder(16, 1, train=LoopSettings(steps=5))
         >>> embedder.fit(graph.data(), graph.split(0), seed=0).embed(graph.data()).shape
         torch.Size([60, 16])
     """
@@ -53,7 +53,7 @@ class MLPEmbedder:
     hidden_channels: int = 512
     num_layers: int = 2
     dropout: float = 0.2
-    train: TrainConfig = field(default_factory=TrainConfig)
+    train: LoopSettings = field(default_factory=LoopSettings)
     device: str = "cpu"
     rows_at_once: int = ROWS_AT_ONCE
     progress: Progress | None = field(default=None, compare=False, repr=False)

@@ -10,8 +10,9 @@ from torch_geometric.data import Data
 from ecg_gnn.embed.protocol import SplitMasks
 from ecg_gnn.nn import GraphInput, Network, build_network
 from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.metric_names import default_metric
 from ecg_gnn.system.seeds import seeded
-from ecg_gnn.train import Task, TrainConfig, Training
+from ecg_gnn.train import LoopSettings, Task, Training
 
 
 def num_shown_classes(data: Data, split: SplitMasks) -> int:
@@ -25,7 +26,7 @@ def network_training(
     data: Data,
     split: SplitMasks,
     graphs: Sequence[GraphInput],
-    config: TrainConfig,
+    config: LoopSettings,
     *,
     backbone: str,
     model: str,
@@ -63,7 +64,7 @@ def network_training(
         train_index=split.train_mask.nonzero()[:, 0],
         val_index=split.val_mask.nonzero()[:, 0],
         test_index=None,
-        metric="roc_auc" if num_classes == 2 else "accuracy",
+        metric=default_metric(num_classes),
     )
     place = torch.device(device)
     return kind(network.to(place), task.to(place), config, seed=seed)

@@ -20,12 +20,12 @@ from ecg_gnn.scale.plan import BatchPlan
 from ecg_gnn.scale.room import Step
 from ecg_gnn.system.checks import check_in_range
 from ecg_gnn.system.seeds import derive_seed
-from ecg_gnn.train import METRICS, Task, TrainConfig, Training, TrainResult
+from ecg_gnn.train import METRICS, LoopSettings, Task, Training, TrainResult
 from ecg_gnn.train.labels import learned_loss
 from ecg_gnn.train.metrics import supervised_loss
 from ecg_gnn.train.program import PlainProgram, Program
-
-_EVALUATIONS = 20  # at least so many in a training
+from ecg_gnn.train.schedule import EvalSchedule
+from ecg_gnn.train.state import Scores
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,27 +35,16 @@ class Batching:
     Attributes:
         size: Seeds per step, over all processes together.
         fanouts: Neighbours that a node draws in each graph; -1: all.
-        eval_every: Steps between evaluations; None: once per epoch, but at least
-            twenty times in a training.
         workers: Processes that make batches ahead; they change no number.
     """
 
     size: int
     fanouts: Sequence[int]
-    eval_every: int | None = None
     workers: int = 0
 
     def __post_init__(self) -> None:
         check_in_range("batch_size", self.size, 1, None)
         check_in_range("workers", self.workers, 0, 1024)
-        if self.eval_every is not None:
-            check_in_range("eval_every", self.eval_every, 1, None)
-
-    def steps_between_evaluations(self, steps: int, per_epoch: int) -> int:
-        """Of a training of so many steps."""
-        if self.eval_every is not None:
-            return self.eval_every
-        return max(1, min(per_epoch, steps // _EVALUATIONS))
 
 
 class BatchTraining(Training):
@@ -72,6 +61,7 @@ class BatchTraining(Training):
         file: Where the features lie, if they were left there.
         data_id: What names the data, where they are not in memory to be compared.
         checkpoint: File to resume from; the first process keeps it up to date.
+        eval_every: Steps between evaluations; None: as ``EvalSchedule`` has it.
     """
 
     network: LayeredNetwork
@@ -80,16 +70,24 @@ class BatchTraining(Training):
         self,
         network: LayeredNetwork,
         task: Task,
-        config: TrainConfig,
+        config: LoopSettings,
         batching: Batching,
         *,
         seed: int,
         file: MappedFile | None = None,
         data_id: str = "",
         checkpoint: Path | None = None,
+        eval_every: int | None = None,
     ) -> None:
         self._batching, self._file, self._data_id = batching, file, data_id
-        super().__init__(network, task, config, seed=seed, checkpoint=checkpoint)
+        super().__init__(
+            network,
+            task,
+            config,
+            seed=seed,
+            checkpoint=checkpoint,
+            eval_every=eval_every,
+        )
 
     @property
     def device(self) -> torch.device:
@@ -106,15 +104,16 @@ class BatchTraining(Training):
     def _prepare(self) -> None:
         """Networks of layers learn nothing before the first step."""
 
+    def _make_schedule(self) -> EvalSchedule:
+        world = processes.world()
+        nodes, size = self.task.train_index, self._batching.size
+        self._plan = BatchPlan(nodes, size, self.seed, world.rank, world.size)
+        per_epoch = self._plan.batches_per_epoch
+        return EvalSchedule.of_batches(self.config.steps, per_epoch, self.eval_every)
+
     def _make_program(self) -> Program:
-        task, batching, world = self.task, self._batching, processes.world()
+        task, batching = self.task, self._batching
         processes.agree("the step to go on from", self.state.done)
-        plan = BatchPlan(
-            task.train_index, batching.size, self.seed, world.rank, world.size
-        )
-        self._eval_every = batching.steps_between_evaluations(
-            self.config.steps, plan.batches_per_epoch
-        )
         sampler = sampler_class()(
             [graph.adjacency for graph in task.graphs],
             batching.fanouts,
@@ -125,7 +124,7 @@ class BatchTraining(Training):
         inputs = NodeInputs(task, self._file)
         wholes = [WholeGraph.of(graph) for graph in task.graphs]
         self._stream = BatchStream(
-            BatchMaker(plan, sampler, inputs, wholes),
+            BatchMaker(self._plan, sampler, inputs, wholes),
             self.config.steps,
             self.state.done,
             batching.workers,
@@ -138,7 +137,7 @@ class BatchTraining(Training):
         )
         return PlainProgram(self._run_step, self.device)
 
-    def _run_step(self) -> None:
+    def _run_step(self, evaluates: bool) -> None:
         batch = self._stream.next()
         with explaining(self._advice(batch)):
             rank = processes.world().rank
@@ -146,8 +145,7 @@ class BatchTraining(Training):
             torch.manual_seed(derive_seed(self.seed, "step", self.state.done, *own))
             loss = self.learn(batch.to(self.device))
         with explaining(self._inference):
-            val, test = self._evaluate_if_due()
-        self.state.record(loss, val, test)
+            self.state.record(loss, self._evaluate() if evaluates else None)
 
     def learn(self, batch: Batch) -> Tensor:
         """One optimizer step; its loss is that of all processes' seeds together."""
@@ -181,11 +179,8 @@ class BatchTraining(Training):
         own = (counts if weights is None else counts * weights[batch.y]).sum()
         return loss * own / processes.add_up(own.clone()).clamp_min(1e-9)
 
-    def _evaluate_if_due(self) -> tuple[Tensor, Tensor | None]:
-        task, step = self.task, self.state.done + 1
-        if step % self._eval_every and step != self.config.steps:
-            none = torch.tensor(torch.nan, dtype=torch.float64, device=self.device)
-            return none, None if task.test_index is None else none
+    def _evaluate(self) -> Scores:
+        task = self.task
         self.network.eval()
         logits, score = self._inference.logits().float(), METRICS[task.metric]
         count = task.val_index.numel()

@@ -6,9 +6,10 @@ from typing import Any
 
 from ecg_gnn.study.figures.canvas import in_lines
 from ecg_gnn.study.run import Report
-from ecg_gnn.study.table import METRIC_NAMES, graph_name, run_name
+from ecg_gnn.study.table import graph_name, run_name
 from ecg_gnn.system.checks import MissingExtraError
 from ecg_gnn.system.files import atomic_path
+from ecg_gnn.system.metric_names import metric_label
 
 # Okabe and Ito's colours, told apart by everybody; controls stay grey.
 _COLOURS = {"baseline": "#0072B2", "ecg": "#D55E00", "identity": "#7F7F7F"}
@@ -76,7 +77,7 @@ def _draw_scores(axes: Any, report: Report) -> None:
         names = [in_lines(name) for name in names]
         axes.set_xticks(range(len(rows)), names, rotation=20, ha="right")
     axes.set_xlim(-0.5, len(rows) - 0.15)
-    axes.set_ylabel(f"test {METRIC_NAMES[report.metric]} (%)")
+    axes.set_ylabel(f"test {metric_label(report.metric)} (%)")
     axes.set_title("Scores, one line per split", fontsize=10)
     axes.spines[["top", "right"]].set_visible(False)
 

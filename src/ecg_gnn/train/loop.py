@@ -18,7 +18,7 @@ from ecg_gnn.nn.network import Network
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.seeds import seeded
 from ecg_gnn.train.precision import computing_in
-from ecg_gnn.train.task import Task, TrainConfig, TrainResult
+from ecg_gnn.train.task import LoopSettings, Task, TrainResult
 from ecg_gnn.train.training import Training
 
 Progress = Callable[[int, int, float], None]
@@ -28,7 +28,7 @@ Progress = Callable[[int, int, float], None]
 def train(
     network: Network,
     task: Task,
-    config: TrainConfig,
+    config: LoopSettings,
     *,
     seed: int,
     checkpoint: Path | None = None,

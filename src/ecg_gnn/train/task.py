@@ -11,7 +11,7 @@ from ecg_gnn.system.checks import check_in_range
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainConfig:
+class LoopSettings:
     """How long and how to train."""
 
     steps: int = 1000

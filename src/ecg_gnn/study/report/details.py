@@ -9,7 +9,8 @@ from ecg_gnn.study.paper_tables.document import Row, minus
 from ecg_gnn.study.selection import Candidate, Cell, Selection
 from ecg_gnn.study.settings import DEFAULTS, flatten, given
 from ecg_gnn.study.store import Configuration, Failure, UnitRecord
-from ecg_gnn.study.table import METRIC_NAMES, configuration_name, model_name
+from ecg_gnn.study.table import configuration_name, model_name
+from ecg_gnn.system.metric_names import metric_label
 
 Detail = dict[str, Any]
 Pairs = list[tuple[str, str]]
@@ -28,7 +29,7 @@ def cell_detail(selection: Selection, cell: Cell, rows: Mapping[str, Row]) -> De
     chosen, info = cell.chosen, selection.dataset(cell.key)
     records = chosen.records
     row = next(iter(rows.values()))
-    metric = METRIC_NAMES[info.metric]
+    metric = metric_label(info.metric)
     return {
         "title": cell.label,
         "subtitle": f"{cell.key.dataset} · {cell.key.model_label} · {metric}",

@@ -8,8 +8,8 @@ from ecg_gnn.study.paper_tables.document import Row, minus
 from ecg_gnn.study.paper_tables.leaderboard import boards
 from ecg_gnn.study.paper_tables.score_columns import score_text
 from ecg_gnn.study.report.details import Detail
-from ecg_gnn.study.table import METRIC_NAMES
 from ecg_gnn.study.tags import LABELS
+from ecg_gnn.system.metric_names import metric_label
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +54,7 @@ def _leader(board: Sequence[Row], detail: Callable[[Row], str]) -> Leader:
     difference = ours["best_published_difference"]
     return Leader(
         dataset=ours["dataset"],
-        metric=METRIC_NAMES[ours["metric"]],
+        metric=metric_label(ours["metric"]),
         ours=Side(
             name=ours["model"], score=score_text(ours, "test"), detail=detail(ours)
         ),

@@ -11,9 +11,10 @@ from typing import Any, TypeVar
 from ecg_gnn.study.statistics import STATISTICS, Statistics
 from ecg_gnn.study.store.rows import Configuration, Result
 from ecg_gnn.system.checks import InputError, check_choice
+from ecg_gnn.system.metric_names import METRIC_NAMES
 
 _CHOICES = {
-    "metric": ("accuracy", "roc_auc"),
+    "metric": tuple(METRIC_NAMES),
     "task": ("train", "statistics"),
     "variant": ("baseline", "ecg", "identity", "random", "oracle"),
     "kind": ("error", "out_of_memory"),

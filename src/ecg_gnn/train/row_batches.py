@@ -11,6 +11,7 @@ from ecg_gnn.nn.parallel import GraphInput
 from ecg_gnn.system.seeds import derive_seed, generator_for
 from ecg_gnn.train.metrics import METRICS, supervised_loss
 from ecg_gnn.train.program import PlainProgram, Program
+from ecg_gnn.train.schedule import EvalSchedule
 from ecg_gnn.train.training import Training
 
 ROWS_AT_ONCE = 65_536
@@ -18,7 +19,6 @@ ROWS_AT_ONCE = 65_536
 BATCH = 16_384
 """Training rows of such a step, at most."""
 _BLOCK = 65_536
-_EVALUATIONS = 20  # at most so many in a training
 
 
 class RowTraining(Training):
@@ -31,17 +31,20 @@ class RowTraining(Training):
     def _prepare(self) -> None:
         """Networks without a graph learn nothing before the first step."""
 
-    def _make_program(self) -> Program:
-        steps = self.config.steps
+    def _make_schedule(self) -> EvalSchedule:
         self._per_epoch = -(-self.task.train_index.numel() // BATCH)
-        self._eval_every = max(self._per_epoch, -(-steps // _EVALUATIONS))
+        return EvalSchedule.of_row_batches(
+            self.config.steps, self._per_epoch, self.eval_every
+        )
+
+    def _make_program(self) -> Program:
         self._order: tuple[int, Tensor] = (-1, self.task.train_index)
         return PlainProgram(self._run_step, self.device)
 
-    def _run_step(self) -> None:
+    def _run_step(self, evaluates: bool) -> None:
         torch.manual_seed(derive_seed(self.seed, "step", self.state.done))
         loss = self._learn(self._batch(self.state.done))
-        self.state.record(loss, self._score_if_due(), None)
+        self.state.record(loss, (self._score(), None) if evaluates else None)
 
     def _batch(self, step: int) -> Tensor:
         epoch, place = divmod(step, self._per_epoch)
@@ -65,10 +68,8 @@ class RowTraining(Training):
         return loss.detach()
 
     @torch.no_grad()
-    def _score_if_due(self) -> Tensor:
-        task, step = self.task, self.state.done + 1
-        if step % self._eval_every and step != self.config.steps:
-            return torch.tensor(torch.nan, dtype=torch.float64, device=self.device)
+    def _score(self) -> Tensor:
+        task = self.task
         self.network.eval()
         found = [
             self.network.classify(states)

@@ -5,8 +5,8 @@ import torch
 
 from ecg_gnn.nn import build_network
 from ecg_gnn.system.seeds import seeded
-from ecg_gnn.train import RowTraining, Task, TrainConfig, no_graph, train_together
-from ecg_gnn.train import rows as rows_module
+from ecg_gnn.train import LoopSettings, RowTraining, Task, no_graph, train_together
+from ecg_gnn.train import row_batches as rows_module
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +44,7 @@ def make_training(steps=40, dropout=0.1, **given):
             num_graphs=1,
             dropout=dropout,
         )
-    config = TrainConfig(steps=steps, lr=1e-2)
+    config = LoopSettings(steps=steps, lr=1e-2)
     return RowTraining(network, make_task(), config, seed=3, **given)
 
 
@@ -96,8 +96,7 @@ def test_scores_keep_no_gradients():
         kept.append(logits)
         return logits.sum()
 
-    training._eval_every = 1
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(rows_module.METRICS, "accuracy", score)
-        training._score_if_due()
+        training._score()
     assert kept[0].grad_fn is None
