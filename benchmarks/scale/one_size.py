@@ -18,7 +18,7 @@ from ecg_gnn.evolving import embed, evolve_embedding
 from ecg_gnn.pipeline import Classification, make_training
 from ecg_gnn.presets import resolve
 from ecg_gnn.scale import BatchTraining, LayerwiseInference
-from ecg_gnn.scale.inputs import NodeInputs
+from ecg_gnn.scale.neighbourhood import NodeInputs
 from ecg_gnn.train import METRICS, ROWS_AT_ONCE, Training, computing_in
 from ecg_gnn.train.row_batches import BATCH
 

@@ -1,28 +1,84 @@
-"""Batches, one step after another, from worker processes if there are any."""
+"""Which training nodes are the seeds of which step, and the batches around them."""
 
 import signal
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch_geometric.data import HeteroData
-from torch_geometric.loader import NodeLoader
+from torch.utils.data import DataLoader
 from torch_geometric.sampler import NodeSamplerInput
 
-from ecg_gnn.scale.batch import Neighbourhood, WholeGraph
-from ecg_gnn.scale.inputs import NodeInputs
-from ecg_gnn.scale.library import LibrarySampler
-from ecg_gnn.scale.plan import BatchPlan
+from ecg_gnn.scale.neighbourhood import Neighbourhood, NodeInputs, WholeGraph
 from ecg_gnn.scale.sampler import NODE, GraphSampler
-from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.checks import InputError, check_in_range
+from ecg_gnn.system.seeds import generator_for
 
 _ATTEMPTS = 3
 _LOST = "DataLoader worker"
+
+
+@dataclass(frozen=True, eq=False)
+class BatchPlan:
+    """Epochs of batches: every training node is a seed once per epoch.
+
+    The batches of an epoch are equal up to one node, and no larger than asked for; a
+    small rest would be a step of much noise. All is a function of (seed, step), so that
+    a resumed training sees the same batches.
+
+    Attributes:
+        nodes: The training nodes. ``[n]``
+        size: The largest batch, over all processes together.
+        seed: Of the order in every epoch.
+        rank: Which process this is.
+        processes: How many there are; each takes a share of every batch.
+    """
+
+    nodes: Tensor
+    size: int
+    seed: int
+    rank: int = 0
+    processes: int = 1
+    _order: dict[int, Tensor] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        check_in_range("batch_size", self.size, 1, None)
+        smallest = self.nodes.numel() // self.batches_per_epoch
+        if smallest < self.processes:
+            raise InputError(
+                f"'batch_size' must be large enough for a seed in each of "
+                f"{self.processes} processes (got {self.size}, in batches of "
+                f"{smallest} of {self.nodes.numel()} training nodes)"
+            )
+
+    @property
+    def batches_per_epoch(self) -> int:
+        """Steps until every training node was a seed."""
+        return -(-self.nodes.numel() // self.size)
+
+    def seeds(self, step: int) -> Tensor:
+        """This process's share of a step's seeds; ``step`` counts from zero."""
+        epoch, place = divmod(step, self.batches_per_epoch)
+        batch = _part(self._ordered(epoch), place, self.batches_per_epoch)
+        return _part(batch, self.rank, self.processes)
+
+    def _ordered(self, epoch: int) -> Tensor:
+        if epoch not in self._order:
+            self._order.clear()  # one epoch after another: only one order is held
+            generator = generator_for(self.seed, "epoch", epoch)
+            order = torch.randperm(self.nodes.numel(), generator=generator)
+            self._order[epoch] = self.nodes[order]
+        return self._order[epoch]
+
+
+def _part(nodes: Tensor, place: int, parts: int) -> Tensor:
+    """One of so many parts that are equal up to one node."""
+    count = nodes.numel()
+    return nodes[place * count // parts : (place + 1) * count // parts]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +114,7 @@ class BatchMaker:
     """Everything that a step's batch is made from; it can go to a worker process."""
 
     plan: BatchPlan
-    sampler: GraphSampler | LibrarySampler
+    sampler: GraphSampler
     inputs: NodeInputs
     wholes: Sequence[WholeGraph]
 
@@ -73,33 +129,10 @@ class BatchMaker:
         )
         return Batch(near, x, self.inputs.y[seeds], learned)
 
-
-class StepLoader(NodeLoader):  # type: ignore[misc]  # PyG has no usable types here
-    """PyG's loader, whose items are steps: each step knows its own seeds.
-
-    Args:
-        make: Makes batches.
-        steps: Which steps.
-        workers: Processes that make batches ahead; 0 makes them when asked for.
-    """
-
-    def __init__(self, make: BatchMaker, steps: range, workers: int) -> None:
-        self.make = make
-        data = HeteroData()
-        data[NODE].num_nodes = steps.stop
-        super().__init__(
-            data,
-            make.sampler,
-            input_nodes=(NODE, torch.arange(steps.stop)),
-            filter_per_worker=True,
-            sampler=steps,
-            num_workers=workers,
-        )
-
-    def collate_fn(self, index: list[int]) -> Batch | InputError:
-        """The batch of a step; a refusal is handed over, as one line."""
+    def or_refusal(self, step: int) -> Batch | InputError:
+        """The same; a refusal is handed over by a worker process, as one line."""
         try:
-            return self.make(index[0])
+            return self(step)
         except InputError as error:
             return error
 
@@ -161,9 +194,14 @@ class BatchStream:
 
     def _started(self) -> Iterator[Any]:
         if self._rest is None:
-            steps = range(self._next, self._steps)
+            loader: DataLoader[int] = DataLoader(
+                range(self._next, self._steps),  # type: ignore[arg-type]
+                batch_size=None,  # an item is a step
+                num_workers=self._workers,
+                collate_fn=self._make.or_refusal,  # type: ignore[arg-type]
+            )
             with _own_signals():
-                self._rest = iter(StepLoader(self._make, steps, self._workers))
+                self._rest = iter(loader)
         return self._rest
 
     def _complain(self, attempt: int) -> None:

@@ -10,14 +10,11 @@ from torch import Tensor
 from ecg_gnn.nn import LayeredNetwork
 from ecg_gnn.reading import MappedFile
 from ecg_gnn.scale import processes
-from ecg_gnn.scale.advice import Advice, explaining
-from ecg_gnn.scale.batch import WholeGraph
-from ecg_gnn.scale.inference import LayerwiseInference
-from ecg_gnn.scale.inputs import NodeInputs
-from ecg_gnn.scale.library import sampler_class
-from ecg_gnn.scale.loader import Batch, BatchMaker, BatchStream
-from ecg_gnn.scale.plan import BatchPlan
-from ecg_gnn.scale.room import Step
+from ecg_gnn.scale.batches import Batch, BatchMaker, BatchPlan, BatchStream
+from ecg_gnn.scale.layerwise_inference import LayerwiseInference
+from ecg_gnn.scale.memory_advice import Advice, Step, explaining
+from ecg_gnn.scale.neighbourhood import NodeInputs, WholeGraph
+from ecg_gnn.scale.sampler import GraphSampler
 from ecg_gnn.system.checks import check_in_range
 from ecg_gnn.system.seeds import derive_seed
 from ecg_gnn.train import METRICS, LoopSettings, Task, Training, TrainResult
@@ -114,7 +111,7 @@ class BatchTraining(Training):
     def _make_program(self) -> Program:
         task, batching = self.task, self._batching
         processes.agree("the step to go on from", self.state.done)
-        sampler = sampler_class()(
+        sampler = GraphSampler(
             [graph.adjacency for graph in task.graphs],
             batching.fanouts,
             self.network.num_layers,

@@ -7,15 +7,15 @@ from torch import Tensor
 from torch_geometric.sampler import NodeSamplerInput
 
 from ecg_gnn.nn import GraphInput, LayeredNetwork
-from ecg_gnn.scale import blocks, processes
-from ecg_gnn.scale.advice import narrower, room_for, size_of
-from ecg_gnn.scale.batch import Neighbourhood, WholeGraph
-from ecg_gnn.scale.inputs import NodeInputs
-from ecg_gnn.scale.room import FLOAT, PER_EDGE
+from ecg_gnn.scale import processes
+from ecg_gnn.scale.memory_advice import FLOAT, PER_EDGE, narrower, room_for, size_of
+from ecg_gnn.scale.neighbourhood import Neighbourhood, NodeInputs, WholeGraph
 from ecg_gnn.scale.sampler import NODE, GraphSampler
 from ecg_gnn.system.memory import available_bytes
 
 Near = tuple[Neighbourhood, list[GraphInput]]
+_BYTES = 2**28
+_EDGES = 50_000_000
 
 
 class LayerwiseInference:
@@ -56,13 +56,13 @@ class LayerwiseInference:
         assert isinstance(rows, Tensor)
         width = max(p.size(1) for p in network.parameters() if p.dim() > 1)
         num_edges = int(rows.sum()) - every.numel()
-        if limit is None and blocks.fits_at_once(every.numel(), num_edges, width):
+        if limit is None and fits_at_once(every.numel(), num_edges, width):
             limit = int(rows.sum())
-        limit, parts = limit or blocks.rows_at_once(width), processes.world().size
+        limit, parts = limit or rows_at_once(width), processes.world().size
         self._rows_per_block = min(limit, int(rows.sum()))
         self._blocks = {
-            False: blocks.cut_into_blocks(every, rows, limit=limit, at_least=parts),
-            True: blocks.cut_into_blocks(wanted, rows, limit=limit, at_least=parts),
+            False: cut_into_blocks(every, rows, limit=limit, at_least=parts),
+            True: cut_into_blocks(wanted, rows, limit=limit, at_least=parts),
         }
         self._kept: dict[bool, Near] = {}
 
@@ -148,3 +148,34 @@ class LayerwiseInference:
         if self._at_once:
             self._kept[is_last] = both
         return both
+
+
+def cut_into_blocks(
+    nodes: Tensor, rows: Tensor, *, limit: int, at_least: int = 1
+) -> list[Tensor]:
+    """Consecutive nodes for which at most so many rows are read together.
+
+    Up to one node's own: a block ends with the node that reaches the limit.
+
+    Args:
+        nodes: Which nodes, in what order. ``[n]``
+        rows: What is read for each node of the graph. ``[N]``
+        limit: Rows per block.
+        at_least: How many blocks to make of rows that a limit would allow to be one.
+    """
+    cost = rows[nodes]
+    total = cost.cumsum(0)
+    share = -(-int(total[-1]) // at_least)
+    number = (total - cost) // max(1, min(limit, share))
+    sizes = torch.unique_consecutive(number, return_counts=True)[1]
+    return list(nodes.split(sizes.tolist()))
+
+
+def fits_at_once(num_nodes: int, num_edges: int, width: int) -> bool:
+    """Whether a whole graph is small enough to be one block."""
+    return num_nodes <= rows_at_once(width) and num_edges <= _EDGES
+
+
+def rows_at_once(width: int) -> int:
+    """How many rows of so many float32 numbers may be read together: 256 MiB."""
+    return max(1, _BYTES // (4 * width))
