@@ -24,7 +24,7 @@ from ecg_gnn.evolve.gpu.select import top
 from ecg_gnn.evolve.gpu.usable import list_size
 from ecg_gnn.evolve.task import Task
 from ecg_gnn.kernels import using_engine
-from ecg_gnn.kernels.rows import distinct_rows
+from ecg_gnn.kernels.distinct_rows import distinct_rows
 
 Work = Callable[[], object]
 SHAPES = [

@@ -10,7 +10,7 @@ from torch_geometric.data import Data
 
 from ecg_gnn.embed.protocol import Fit, SplitMasks
 from ecg_gnn.embed.supervised import network_training, represent
-from ecg_gnn.kernels.rows import distinct_rows, first_of_group
+from ecg_gnn.kernels.distinct_rows import distinct_rows, first_of_group
 from ecg_gnn.nn import Network
 from ecg_gnn.train import (
     ROWS_AT_ONCE,

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from ecg_gnn.evolve.task import Task
 from ecg_gnn.evolve.ties import Boundary
-from ecg_gnn.kernels.rows import first_of_group
+from ecg_gnn.kernels.distinct_rows import first_of_group
 
 _SCORE_BYTES = 32  # per score: the float64, two masks, and the places of the ties
 _MAX_ROWS = 1024

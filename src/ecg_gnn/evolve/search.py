@@ -25,7 +25,7 @@ from ecg_gnn.evolve.gpu import usable as gpu
 from ecg_gnn.evolve.precision import full_precision
 from ecg_gnn.evolve.task import Task, num_candidates
 from ecg_gnn.evolve.ties import Boundary
-from ecg_gnn.kernels.rows import distinct_rows
+from ecg_gnn.kernels.distinct_rows import distinct_rows
 
 _MAX_ROWS = 2048
 _COLUMN_CHUNK = 1024

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from ecg_gnn.evolve.ties import NOBODY, Boundary
-from ecg_gnn.kernels.rows import distinct_rows, first_of_group
+from ecg_gnn.kernels.distinct_rows import distinct_rows, first_of_group
 
 _TABLE_CELLS = 1 << 22
 

@@ -1,12 +1,11 @@
-"""Sums of columns in two stages, in an order that never changes."""
+"""Sums of columns and dot products of rows, in an order that never changes."""
 
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
 
-from ecg_gnn.kernels.gpu.launch import PROGRAMS
-from ecg_gnn.kernels.gpu.sums import sum_type
+from ecg_gnn.kernels.gpu.launch import PROGRAMS, next_power_of_2
 
 _ROWS, _WIDTH = 32, 64
 
@@ -55,3 +54,44 @@ def _sum_parts(x: Tensor, programs: int) -> Tensor:
         with torch.cuda.device_of(x):
             _columns[grid](x, out, rows, channels, _ROWS, _WIDTH, sum_type(x))
     return out
+
+
+@triton.jit
+def _row_dots(
+    a,
+    b,
+    out,
+    nodes,
+    channels,
+    ROWS: tl.constexpr,
+    WIDTH: tl.constexpr,
+    HEADS: tl.constexpr,
+):
+    row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    head = tl.arange(0, HEADS)
+    channel = tl.arange(0, WIDTH)
+    inner = channel[:, None] * HEADS + head[None, :]
+    place = row[:, None, None] * channels * HEADS + inner[None]
+    there = (row < nodes)[:, None, None] & (channel < channels)[None, :, None]
+    left = tl.load(a + place, there, 0.0).to(out.dtype.element_ty)
+    right = tl.load(b + place, there, 0.0).to(out.dtype.element_ty)
+    target = out + row[:, None] * HEADS + head[None, :]
+    tl.store(target, tl.sum(left * right, 1), (row < nodes)[:, None])
+
+
+def row_dots(a: Tensor, b: Tensor, like: Tensor) -> Tensor:
+    """``sum_c a[n, c, h] b[n, c, h]``, of the shape and type of ``like``."""
+    nodes, channels, heads = a.shape
+    out = torch.empty_like(like)
+    width = next_power_of_2(channels)
+    rows = max(1, 1024 // (width * heads))
+    if nodes:
+        grid = (triton.cdiv(nodes, rows),)
+        with torch.cuda.device_of(a):
+            _row_dots[grid](a, b, out, nodes, channels, rows, width, heads, num_warps=2)
+    return out
+
+
+def sum_type(x: Tensor) -> tl.dtype:
+    """Sums over thousands of neighbours need float32 at least."""
+    return tl.float64 if x.element_size() == 8 else tl.float32

@@ -1,13 +1,14 @@
-"""Edges grouped by one of their ends."""
+"""Edges grouped by one of their ends, and the stable sorts that group them."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
+import numpy as np
 import torch
+from scipy.sparse import csr_array
 from torch import Tensor
 
-from ecg_gnn.kernels.sorting import stable_argsort
 from ecg_gnn.system.checks import InputError
 
 _DEGREE_LIMITS = (256, 32)
@@ -127,3 +128,40 @@ def offsets_of(ids: Tensor, num_nodes: int) -> Tensor:
     """Where each node's group would begin if they were sorted, ``[N + 1]``."""
     counts = torch.bincount(ids, minlength=num_nodes)
     return torch.nn.functional.pad(counts.cumsum(0), (1, 0))
+
+
+def stable_argsort(ids: Tensor, bound: int) -> Tensor:
+    """As torch's stable ``argsort``, for whole numbers below ``bound``, ``[E]``."""
+    if ids.device.type != "cpu" or not ids.numel():
+        return torch.argsort(ids, stable=True)
+    # A matrix whose row e has its one entry in column ids[e]: its columns, one after
+    # another, are the sorted edges. Transposing it is a counting sort in C++.
+    size = ids.numel()
+    width = np.int32 if max(size, bound) < 2**31 else np.int64
+    rows, columns = np.arange(size + 1, dtype=width), ids.numpy().astype(width)
+    entry = np.zeros(size, dtype=np.bool_)
+    parts = (entry, columns, rows)
+    matrix = csr_array(parts, shape=(size, bound))  # type: ignore[type-var]
+    return torch.from_numpy(matrix.tocsc().indices).long()
+
+
+def lexicographic_order(source: Tensor, target: Tensor, bound: int) -> Tensor | None:
+    """The order by target, then by source, ``[E]``; None if they are in it already."""
+    if not target.numel():
+        return None
+    if target.device.type != "cpu":
+        return torch.argsort(target * bound + source, stable=True)
+    if _ascends(target, source):
+        return None
+    first = None if _ascends(source) else stable_argsort(source, bound)
+    second = stable_argsort(target if first is None else target[first], bound)
+    return second if first is None else first[second]
+
+
+def _ascends(ids: Tensor, then: Tensor | None = None) -> bool:
+    """Whether numbers never fall; where they are equal, those of ``then``."""
+    rises = ids[1:] > ids[:-1]
+    stays = ids[1:] == ids[:-1]
+    if then is not None:
+        stays &= then[1:] >= then[:-1]
+    return bool((rises | stays).all())

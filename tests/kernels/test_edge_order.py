@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from ecg_gnn.kernels import Adjacency
-from ecg_gnn.kernels.rows import _whole, distinct_rows, mix
-from ecg_gnn.kernels.sorting import lexicographic_order, stable_argsort
+from ecg_gnn.kernels.distinct_rows import _whole, distinct_rows, mix
+from ecg_gnn.kernels.edge_order import lexicographic_order, stable_argsort
 
 
 def random_edges(num_nodes, num_edges, seed=0):

@@ -1,4 +1,4 @@
-"""Edges as Triton kernels read them: 32-bit, heavy nodes first."""
+"""Edges as Triton kernels read them: 32-bit, heavy nodes first, tile by tile."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ import triton.language as tl
 from torch import Tensor
 
 from ecg_gnn.kernels.adjacency import Adjacency
-from ecg_gnn.kernels.order import Bucket, Order
+from ecg_gnn.kernels.edge_order import Bucket, Order
 
 
 class Pattern(NamedTuple):
@@ -77,6 +77,28 @@ def neighbours(other, edge, end):
 
 
 @triton.jit
+def next_edges(first, ahead, other, place, kept, end, EDGES: tl.constexpr):
+    """One round of a node's edges, for tiles of ``row_places``.
+
+    Returns:
+        The edges; which of them DropEdge left and their opposite ends, which were read
+        a round ahead, both shaped like a tile; and the next round's opposite ends.
+    """
+    edge = first + tl.arange(0, EDGES)
+    valid = still_there(edge, edge < end, place, kept)[None, None, :, None, None]
+    node = ahead.to(tl.int64)[None, None, :, None, None]
+    return edge, valid, node, neighbours(other, edge + EDGES, end)
+
+
+@triton.jit
+def edges_by_head(first, other, place, kept, end, EDGES: tl.constexpr):
+    """The same without reading ahead, for tiles ``[EDGES, HEADS]``."""
+    edge = first + tl.arange(0, EDGES)
+    valid = still_there(edge, edge < end, place, kept)[:, None]
+    return edge, valid, neighbours(other, edge, end).to(tl.int64)[:, None]
+
+
+@triton.jit
 def row_places(
     QUADS: tl.constexpr,
     LANES: tl.constexpr,
@@ -104,3 +126,31 @@ def row_places(
 def along_row(tile):
     """Sum over a row's channels, per edge and head: within a warp."""
     return tl.sum(tl.sum(tile, 3, keep_dims=True), 1, keep_dims=True)
+
+
+LOWEST = tl.constexpr(-1e30)
+"""Below every score, and finite: infinity minus infinity is not a number."""
+
+
+@triton.jit
+def merge_slots(highest, weight, AXIS: tl.constexpr):
+    """The highest score, and one over the sum of ``exp(score - highest)``.
+
+    Apart, not as one logarithm: that would round away small differences of large
+    scores. A row without edges gets zero for the second.
+
+    Args:
+        highest: The highest score that each slot has seen.
+        weight: Sum of ``exp(score - highest)`` in each slot.
+        AXIS: Of the slots; it is kept, with size one.
+    """
+    top = tl.max(highest, AXIS, keep_dims=True)
+    total = tl.sum(weight * tl.exp(highest - top), AXIS, keep_dims=True)
+    return top, tl.where(total > 0, 1.0 / tl.where(total > 0, total, 1.0), 0.0)
+
+
+@triton.jit
+def log_sum(top, inverse):
+    """The logarithm of a row's sum of exponentials; 0 for a row without edges."""
+    some = inverse > 0
+    return tl.where(some, top - tl.log(tl.where(some, inverse, 1.0)), 0.0)
