@@ -15,7 +15,7 @@ from ecg_bench.pyg_net import PyGNet
 from ecg_gnn.data import GraphDataset, load_dataset
 from ecg_gnn.evolve import knn_graph
 from ecg_gnn.kernels import Adjacency, using_engine
-from ecg_gnn.nn import GraphInput, Network, build_network, wants_self_loops
+from ecg_gnn.nn import GraphInput, Network, NetworkSpec, build_network, wants_self_loops
 from ecg_gnn.system.seeds import seeded
 from ecg_gnn.train import METRICS, LoopSettings, Task, Training, computing_in
 from ecg_gnn.train.metrics import supervised_loss
@@ -191,14 +191,16 @@ def _edges(cell: Cell, dataset: GraphDataset) -> list[Tensor]:
 def _network(cell: Cell, dataset: GraphDataset, num_graphs: int) -> Network:
     with seeded(0, "bench"):
         return build_network(
-            backbone="benchmark",
-            model=cell.model,
-            in_channels=dataset.num_features,
-            hidden_channels=cell.hidden,
-            num_classes=dataset.num_classes,
-            num_layers=cell.layers,
-            num_graphs=num_graphs,
-            dropout=DROPOUT,
+            NetworkSpec(
+                backbone="benchmark",
+                model=cell.model,
+                in_channels=dataset.num_features,
+                hidden=cell.hidden,
+                num_classes=dataset.num_classes,
+                layers=cell.layers,
+                num_graphs=num_graphs,
+                dropout=DROPOUT,
+            )
         )
 
 

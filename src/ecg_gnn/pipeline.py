@@ -24,6 +24,7 @@ from ecg_gnn.nn import (
     GraphInput,
     LayeredNetwork,
     Network,
+    NetworkSpec,
     build_network,
     wants_self_loops,
 )
@@ -201,17 +202,19 @@ def _build(
     columns = 0 if labels is None else labels.num_classes
     with seeded(seed, "initialisation"):
         return build_network(
-            backbone=model.backbone,
-            model=model.name,
-            in_channels=dataset.num_features + columns,
-            hidden_channels=known(model.hidden),
-            num_classes=dataset.num_classes,
-            num_layers=known(model.layers),
-            num_graphs=num_graphs,
-            dropout=model.dropout,
-            norm=model.norm,
-            gate=model.gate,
-            evolved_layers=model.evolved_layers,
-            options=model.options,
-            num_nodes=dataset.num_nodes,
+            NetworkSpec(
+                backbone=model.backbone,
+                model=model.name,
+                in_channels=dataset.num_features + columns,
+                hidden=known(model.hidden),
+                num_classes=dataset.num_classes,
+                layers=known(model.layers),
+                num_graphs=num_graphs,
+                dropout=model.dropout,
+                norm=model.norm,
+                gate=model.gate,
+                evolved_layers=model.evolved_layers,
+                options=model.options,
+                num_nodes=dataset.num_nodes,
+            )
         )

@@ -10,6 +10,7 @@ from ecg_gnn.data import GraphDataset
 from ecg_gnn.embed.folds import check_folds
 from ecg_gnn.nn import (
     SPECIALISED,
+    NetworkSpec,
     build_network,
     read_options,
     selectable,
@@ -191,19 +192,21 @@ def _check_model(config: RunConfig, dataset: GraphDataset) -> None:
         computing_in(config.train.precision, torch.device(config.device)),
     ):
         build_network(
-            backbone=model.backbone,
-            model=model.name,
-            in_channels=dataset.num_features,
-            hidden_channels=known(model.hidden),
-            num_classes=dataset.num_classes,
-            num_layers=1,
-            num_graphs=2 if takes_evolved_graphs(model.backbone, model.name) else 1,
-            dropout=model.dropout,
-            norm=model.norm,
-            gate=model.gate,
-            evolved_layers=model.evolved_layers,
-            options=model.options,
-            num_nodes=dataset.num_nodes,
+            NetworkSpec(
+                backbone=model.backbone,
+                model=model.name,
+                in_channels=dataset.num_features,
+                hidden=known(model.hidden),
+                num_classes=dataset.num_classes,
+                layers=1,
+                num_graphs=2 if takes_evolved_graphs(model.backbone, model.name) else 1,
+                dropout=model.dropout,
+                norm=model.norm,
+                gate=model.gate,
+                evolved_layers=model.evolved_layers,
+                options=model.options,
+                num_nodes=dataset.num_nodes,
+            )
         )
 
 

@@ -14,7 +14,7 @@ from ecg_bench.step_timing import Cell, bench_train, default_cells
 from ecg_gnn import cli
 from ecg_gnn.cli.verbs import load
 from ecg_gnn.kernels import Adjacency, using_engine
-from ecg_gnn.nn import BenchmarkNet, GraphInput
+from ecg_gnn.nn import BenchmarkNet, GraphInput, NetworkSpec
 
 CPU = torch.device("cpu")
 NUM_NODES = 40
@@ -33,7 +33,18 @@ def edges(seed):
 @pytest.mark.parametrize("model", LAYERS)
 def test_the_peer_gives_the_same_logits(model, num_graphs, engine):
     sizes = (5, 16, 3, 2, num_graphs)
-    ours = BenchmarkNet(model, *sizes, 0.2).double().eval()
+    ours = BenchmarkNet(
+        NetworkSpec(
+            model=model,
+            in_channels=5,
+            hidden=16,
+            num_classes=3,
+            layers=2,
+            num_graphs=num_graphs,
+            dropout=0.2,
+        )
+    )
+    ours = ours.double().eval()
     theirs = PyGNet(model, *sizes, 0.2).double().eval()
     theirs.load_state_dict(ours.state_dict())
     given = [edges(seed) for seed in range(num_graphs)]

@@ -17,7 +17,7 @@ from ecg_gnn.embed import (
     embed_nodes,
 )
 from ecg_gnn.evolve import knn_graph
-from ecg_gnn.nn import build_network
+from ecg_gnn.nn import NetworkSpec, build_network
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.seeds import seeded
 from ecg_gnn.train import LoopSettings, Task, train
@@ -92,14 +92,16 @@ def test_mlp_is_the_resnet_at_its_best_step(num_classes):
     )
     with seeded(4, "initialisation"):
         network = build_network(
-            backbone="benchmark",
-            model="resnet",
-            in_channels=6,
-            hidden_channels=16,
-            num_classes=num_classes,
-            num_layers=1,
-            num_graphs=1,
-            dropout=0.2,
+            NetworkSpec(
+                backbone="benchmark",
+                model="resnet",
+                in_channels=6,
+                hidden=16,
+                num_classes=num_classes,
+                layers=1,
+                num_graphs=1,
+                dropout=0.2,
+            )
         )
     result = train(network, task, steps, seed=4)
     assert result.best_step < 40

@@ -7,7 +7,7 @@ import torch
 
 from batch_trainings import MODELS, network_for, plain_task, training_of
 from ecg_gnn.kernels import Adjacency
-from ecg_gnn.nn import GraphInput, build_network
+from ecg_gnn.nn import GraphInput, NetworkSpec, build_network
 from ecg_gnn.scale import Advice, Step, explaining, memory_advice
 from toy_graphs import directed_edges
 
@@ -166,15 +166,17 @@ def test_the_estimate_is_of_the_right_order(backbone, model):
         GraphInput(Adjacency.from_edge_index(each, FEWER_NODES), 0.5) for each in edges
     ]
     network = build_network(
-        backbone=backbone,
-        model=model,
-        in_channels=32,
-        hidden_channels=64,
-        num_classes=5,
-        num_layers=3,
-        num_graphs=2,
-        dropout=0.2,
-        norm="layer",
+        NetworkSpec(
+            backbone=backbone,
+            model=model,
+            in_channels=32,
+            hidden=64,
+            num_classes=5,
+            layers=3,
+            num_graphs=2,
+            dropout=0.2,
+            norm="layer",
+        )
     ).train()
     held = held_bytes(network, torch.randn(FEWER_NODES, 32), graphs)
     estimate = Step.of_graphs(graphs, 3).bytes(network)

@@ -16,6 +16,7 @@ from ecg_gnn.kernels import Adjacency, using_engine
 from ecg_gnn.nn import (
     BACKBONES,
     GraphInput,
+    NetworkSpec,
     build_network,
     model_names,
     wants_self_loops,
@@ -70,14 +71,16 @@ def losses_of(case):
     task = make_task(backbone, model, 1 if graphs == "baseline" else 2)
     with seeded(0, "initialisation"):
         network = build_network(
-            backbone=backbone,
-            model=model,
-            in_channels=FEATURES,
-            hidden_channels=16,
-            num_classes=NUM_CLASSES[backbone],
-            num_layers=2,
-            num_graphs=len(task.graphs),
-            dropout=0.2,
+            NetworkSpec(
+                backbone=backbone,
+                model=model,
+                in_channels=FEATURES,
+                hidden=16,
+                num_classes=NUM_CLASSES[backbone],
+                layers=2,
+                num_graphs=len(task.graphs),
+                dropout=0.2,
+            )
         )
     return train(network, task, LoopSettings(steps=5, lr=1e-3), seed=0).losses
 

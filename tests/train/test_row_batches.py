@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from ecg_gnn.nn import build_network
+from ecg_gnn.nn import NetworkSpec, build_network
 from ecg_gnn.system.seeds import seeded
 from ecg_gnn.train import LoopSettings, RowTraining, Task, no_graph, train_together
 from ecg_gnn.train import row_batches as rows_module
@@ -35,14 +35,16 @@ def make_task(num_rows=300):
 def make_training(steps=40, dropout=0.1, **given):
     with seeded(0, "initialisation"):
         network = build_network(
-            backbone="benchmark",
-            model="resnet",
-            in_channels=8,
-            hidden_channels=16,
-            num_classes=3,
-            num_layers=1,
-            num_graphs=1,
-            dropout=dropout,
+            NetworkSpec(
+                backbone="benchmark",
+                model="resnet",
+                in_channels=8,
+                hidden=16,
+                num_classes=3,
+                layers=1,
+                num_graphs=1,
+                dropout=dropout,
+            )
         )
     config = LoopSettings(steps=steps, lr=1e-2)
     return RowTraining(network, make_task(), config, seed=3, **given)

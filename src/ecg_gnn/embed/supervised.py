@@ -8,7 +8,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from ecg_gnn.embed.protocol import SplitMasks
-from ecg_gnn.nn import GraphInput, Network, build_network
+from ecg_gnn.nn import GraphInput, Network, NetworkSpec, build_network
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.metric_names import default_metric
 from ecg_gnn.system.seeds import seeded
@@ -44,18 +44,20 @@ def network_training(
     num_classes = num_shown_classes(data, split)
     with seeded(seed, "initialisation"):
         network = build_network(
-            backbone=backbone,
-            model=model,
-            in_channels=data.x.size(1),
-            hidden_channels=hidden_channels,
-            num_classes=num_classes,
-            num_layers=num_layers,
-            num_graphs=len(graphs),
-            dropout=dropout,
-            norm=norm,
-            evolved_layers=evolved_layers,
-            options=options,
-            num_nodes=data.num_nodes,
+            NetworkSpec(
+                backbone=backbone,
+                model=model,
+                in_channels=data.x.size(1),
+                hidden=hidden_channels,
+                num_classes=num_classes,
+                layers=num_layers,
+                num_graphs=len(graphs),
+                dropout=dropout,
+                norm=norm,
+                evolved_layers=evolved_layers,
+                options=options or {},
+                num_nodes=data.num_nodes,
+            )
         )
     task = Task(
         x=data.x,

@@ -18,7 +18,7 @@ from ecg_gnn.inference.embedding import EMBEDDINGS, StoredEmbedder
 from ecg_gnn.inference.evolved import fit_evolved
 from ecg_gnn.inference.neighbours import edges_to_new
 from ecg_gnn.kernels import Adjacency, using_engine
-from ecg_gnn.nn import Network, build_network, model_names
+from ecg_gnn.nn import Network, NetworkSpec, build_network, model_names
 from ecg_gnn.pipeline import label_input, prepare_graphs
 from ecg_gnn.system.checks import check_choice
 from ecg_gnn.system.seeds import derive_seed, seeded
@@ -230,15 +230,17 @@ def make_network(
     model = config.model
     columns = num_classes if config.train.label_input else 0
     return build_network(
-        backbone=model.backbone,
-        model=model.name,
-        in_channels=in_channels + columns,
-        hidden_channels=known(model.hidden),
-        num_classes=num_classes,
-        num_layers=known(model.layers),
-        num_graphs=num_graphs,
-        dropout=model.dropout,
-        norm=model.norm,
-        gate=model.gate,
-        evolved_layers=model.evolved_layers,
+        NetworkSpec(
+            backbone=model.backbone,
+            model=model.name,
+            in_channels=in_channels + columns,
+            hidden=known(model.hidden),
+            num_classes=num_classes,
+            layers=known(model.layers),
+            num_graphs=num_graphs,
+            dropout=model.dropout,
+            norm=model.norm,
+            gate=model.gate,
+            evolved_layers=model.evolved_layers,
+        )
     )

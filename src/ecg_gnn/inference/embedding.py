@@ -20,7 +20,7 @@ from ecg_gnn.embed.combine import concatenate
 from ecg_gnn.embed.protocol import show_to
 from ecg_gnn.embedders import Workspace, make_embedder
 from ecg_gnn.kernels import Adjacency, using_engine
-from ecg_gnn.nn import GraphInput, Network, build_network
+from ecg_gnn.nn import GraphInput, Network, NetworkSpec, build_network
 from ecg_gnn.system.checks import InputError, check_choice
 from ecg_gnn.system.seeds import derive_seed
 
@@ -195,14 +195,16 @@ def restore_embedder(
         return StoredBGRL(encoder.double().eval(), low, high)
     outputs = tensors["output.weight"].size(0)
     network = build_network(
-        backbone="benchmark",
-        model="resnet",
-        in_channels=in_channels,
-        hidden_channels=hidden,
-        num_classes=max(2, outputs),
-        num_layers=known(config.embed.layers),
-        num_graphs=1,
-        dropout=config.model.dropout,
+        NetworkSpec(
+            backbone="benchmark",
+            model="resnet",
+            in_channels=in_channels,
+            hidden=hidden,
+            num_classes=max(2, outputs),
+            layers=known(config.embed.layers),
+            num_graphs=1,
+            dropout=config.model.dropout,
+        )
     )
     load_weights(network, tensors)
     return StoredMLP(network.double().eval())

@@ -1,15 +1,15 @@
 """Networks by name."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from ecg_gnn.nn.benchmark_net import BenchmarkNet
-from ecg_gnn.nn.gate import GATES
 from ecg_gnn.nn.modules import MODULES, NUM_HEADS
 from ecg_gnn.nn.network import Network
-from ecg_gnn.nn.options import Options, read_all
+from ecg_gnn.nn.network_spec import NetworkSpec, Options, read_all
+from ecg_gnn.nn.parallel import GATES
 from ecg_gnn.nn.specialised import SPECIALISED
-from ecg_gnn.nn.specialised.base import Sizes
 from ecg_gnn.nn.tuned_net import NORMS, TUNED_CONVS, TUNED_OPTIONS, TunedNet
 from ecg_gnn.system.checks import InputError, check_choice, check_in_range
 
@@ -85,88 +85,53 @@ def read_options(
     return read_all(model, declared, given)
 
 
-def build_network(
-    *,
-    backbone: str,
-    model: str,
-    in_channels: int,
-    hidden_channels: int,
-    num_classes: int,
-    num_layers: int,
-    num_graphs: int,
-    dropout: float,
-    norm: str = "batch",
-    gate: str = "none",
-    evolved_layers: str = "all",
-    options: Mapping[str, Any] | None = None,
-    num_nodes: int | None = None,
-) -> Network:
-    """Build a network by name; two classes get one logit.
+def build_network(spec: NetworkSpec) -> Network:
+    """Build a network by name.
 
-    Args:
-        backbone: ``benchmark`` or ``tuned``.
-        model: Message-passing module, see ``model_names``.
-        in_channels: Number of features.
-        hidden_channels: Width; the benchmark's attention splits it into eight heads.
-        num_classes: Number of classes.
-        num_layers: Number of layers.
-        num_graphs: Graphs read in parallel: 1 the baseline, 2 ECG.
-        dropout: Dropout rate.
-        norm: Normalisation of the tuned backbone.
-        gate: ``node`` for a ``NodeGate`` between several graphs.
-        evolved_layers: ``last`` if the layers before it read the first graph alone.
-        options: What only this model has; see ``read_options``.
-        num_nodes: For models with a weight per node (linkx, glognn).
+    Raises:
+        InputError: For what this model or backbone does not have.
     """
-    check_choice("model", model, selectable(backbone))
-    check_choice("norm", norm, NORMS)
-    check_choice("gate", gate, GATES)
-    if evolved_layers != "all" and not chooses_layers(backbone, model):
-        raise InputError(
-            f"'evolved_layers' must be one of ['all'] for the model {model!r} "
-            f"(got {evolved_layers!r})"
-        )
-    if gate != "none" and not takes_gate(backbone, model):
-        raise InputError(
-            f"'gate' must be one of ['none'] for the model {model!r} (got {gate!r})"
-        )
-    check_in_range("layers", num_layers, 1, None)
-    check_in_range("hidden", hidden_channels, 1, None)
-    check_in_range("dropout", dropout, 0, 0.99)
-    chosen = read_options(model, options or {}, backbone)
-    if model in SPECIALISED:
-        wanted = Sizes(
-            in_channels=in_channels,
-            hidden_channels=hidden_channels,
-            num_classes=num_classes,
-            num_layers=num_layers,
-            num_graphs=num_graphs,
-            num_nodes=num_nodes,
-            gate=gate,
-        )
-        return _build_specialised(model, wanted, dropout, chosen)
-    out_channels = 1 if num_classes == 2 else num_classes
-    sizes = (in_channels, hidden_channels, out_channels, num_layers, num_graphs)
-    if backbone == "tuned":
-        return TunedNet(
-            model, *sizes, dropout, norm, gate, **chosen, evolved_layers=evolved_layers
-        )
-    if model.startswith(("gat", "gt")) and hidden_channels % NUM_HEADS:
+    _check(spec)
+    chosen = read_options(spec.model, spec.options, spec.backbone)
+    spec = replace(spec, options=chosen)
+    if spec.model in SPECIALISED:
+        return _build_specialised(spec)
+    if spec.backbone == "tuned":
+        return TunedNet(spec)
+    if spec.model.startswith(("gat", "gt")) and spec.hidden % NUM_HEADS:
         raise InputError(
             f"'hidden' must be a multiple of {NUM_HEADS}, the number of attention "
-            f"heads (got {hidden_channels})"
+            f"heads (got {spec.hidden})"
         )
-    return BenchmarkNet(model, *sizes, dropout, gate, evolved_layers=evolved_layers)
+    return BenchmarkNet(spec)
 
 
-def _build_specialised(
-    model: str, sizes: Sizes, dropout: float, options: Options
-) -> Network:
-    kind = SPECIALISED[model]
-    if sizes.num_graphs > 1 and not kind.several_graphs:
+def _check(spec: NetworkSpec) -> None:
+    model, backbone = spec.model, spec.backbone
+    check_choice("model", model, selectable(backbone))
+    check_choice("norm", spec.norm, NORMS)
+    check_choice("gate", spec.gate, GATES)
+    if spec.evolved_layers != "all" and not chooses_layers(backbone, model):
+        raise InputError(
+            f"'evolved_layers' must be one of ['all'] for the model {model!r} "
+            f"(got {spec.evolved_layers!r})"
+        )
+    if spec.gate != "none" and not takes_gate(backbone, model):
+        raise InputError(
+            f"'gate' must be one of ['none'] for the model {model!r} "
+            f"(got {spec.gate!r})"
+        )
+    check_in_range("layers", spec.layers, 1, None)
+    check_in_range("hidden", spec.hidden, 1, None)
+    check_in_range("dropout", spec.dropout, 0, 0.99)
+
+
+def _build_specialised(spec: NetworkSpec) -> Network:
+    kind = SPECIALISED[spec.model]
+    if spec.num_graphs > 1 and not kind.several_graphs:
         allowed = [name for name, other in SPECIALISED.items() if other.several_graphs]
         raise InputError(
             f"'model' must be one of {allowed} or a model of a backbone to read "
-            f"{sizes.num_graphs} graphs: {model!r} reads the input graph only"
+            f"{spec.num_graphs} graphs: {spec.model!r} reads the input graph only"
         )
-    return kind(sizes, dropout, options)
+    return kind(spec)

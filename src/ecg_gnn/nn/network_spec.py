@@ -1,7 +1,10 @@
-"""Settings that only one model has: declared beside it, checked in one place."""
+"""What a network is built from.
+
+Options, which only one model has, are declared beside it and checked here.
+"""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any
 
@@ -10,6 +13,50 @@ from ecg_gnn.system.checks import InputError, check_choice, check_in_range
 Value = bool | int | float | str
 Options = Mapping[str, Any]
 """Every option of a model by its name, checked."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkSpec:
+    """Everything that ``build_network`` reads, checked there.
+
+    Examples:
+        >>> from ecg_gnn.nn import build_network
+        >>> spec = NetworkSpec(model="sage", in_channels=7, hidden=16, num_classes=3)
+        >>> type(build_network(spec)).__name__
+        'BenchmarkNet'
+    """
+
+    model: str
+    """Message-passing module, or a specialised network; see ``selectable``"""
+    in_channels: int
+    """Number of features F"""
+    hidden: int
+    """Width d; the benchmark's attention splits it into eight heads"""
+    num_classes: int
+    """Number of classes; two get one logit"""
+    backbone: str = "benchmark"
+    """``benchmark`` or ``tuned``"""
+    layers: int = 1
+    """Number of layers L"""
+    num_graphs: int = 1
+    """Graphs read in parallel: 1 the baseline, 2 ECG"""
+    dropout: float = 0.0
+    """Dropout rate"""
+    norm: str = "batch"
+    """Normalisation of the tuned backbone: ``batch``, ``layer`` or ``none``"""
+    gate: str = "none"
+    """``node`` for a ``NodeGate`` between several graphs"""
+    evolved_layers: str = "all"
+    """``last`` if the layers before it read the first graph alone"""
+    options: Options = field(default_factory=dict, hash=False)
+    """What only this model has; see ``read_options``"""
+    num_nodes: int | None = None
+    """For models with a weight per node (linkx, glognn)"""
+
+    @property
+    def out_channels(self) -> int:
+        """Number of logits: one for two classes."""
+        return 1 if self.num_classes == 2 else self.num_classes
 
 
 @dataclass(frozen=True)
