@@ -76,7 +76,7 @@ class DeadlyMaker(BatchMaker):
 
     @classmethod
     def like(cls, make, **options):
-        parts = (make.plan, make.sampler, make.inputs, make.wholes)
+        parts = (make.plan, make.sampler, make.inputs, make.graphs)
         return cls(*parts, **options)
 
     def __call__(self, step):
@@ -123,7 +123,7 @@ def test_what_a_worker_refuses_is_one_line(workers):
 
 
 def test_other_errors_are_not_hidden():
-    make = replace(batch_maker(), wholes=None)
+    make = replace(batch_maker(), graphs=None)
     with pytest.raises(TypeError):
         BatchStream(make, 4, 0, workers=0).next()
 

@@ -13,7 +13,7 @@ from ecg_gnn.scale import processes
 from ecg_gnn.scale.batches import Batch, BatchMaker, BatchPlan, BatchStream
 from ecg_gnn.scale.layerwise_inference import LayerwiseInference
 from ecg_gnn.scale.memory_advice import Advice, Step, explaining
-from ecg_gnn.scale.neighbourhood import NodeInputs, WholeGraph
+from ecg_gnn.scale.neighbourhood import GraphFacts, NodeInputs
 from ecg_gnn.scale.sampler import GraphSampler
 from ecg_gnn.system.checks import check_in_range
 from ecg_gnn.system.seeds import derive_seed
@@ -119,9 +119,9 @@ class BatchTraining(Training):
             seed=self.seed,
         )
         inputs = NodeInputs(task, self._file)
-        wholes = [WholeGraph.of(graph) for graph in task.graphs]
+        graphs = [GraphFacts.of(graph) for graph in task.graphs]
         self._stream = BatchStream(
-            BatchMaker(self._plan, sampler, inputs, wholes),
+            BatchMaker(self._plan, sampler, inputs, graphs),
             self.config.steps,
             self.state.done,
             batching.workers,

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 from torch_geometric.sampler import NodeSamplerInput
 
-from ecg_gnn.scale.neighbourhood import Neighbourhood, NodeInputs, WholeGraph
+from ecg_gnn.scale.neighbourhood import GraphFacts, Neighbourhood, NodeInputs
 from ecg_gnn.scale.sampler import NODE, GraphSampler
 from ecg_gnn.system.checks import InputError, check_in_range
 from ecg_gnn.system.seeds import generator_for
@@ -116,14 +116,14 @@ class BatchMaker:
     plan: BatchPlan
     sampler: GraphSampler
     inputs: NodeInputs
-    wholes: Sequence[WholeGraph]
+    graphs: Sequence[GraphFacts]
 
     def __call__(self, step: int) -> Batch:
         """The batch of a step, the same whoever makes it and whenever."""
         seeds = self.plan.seeds(step)
         asked = NodeSamplerInput(input_id=None, node=seeds, input_type=NODE)
         found = self.sampler.at(step).sample_from_nodes(asked)
-        near = Neighbourhood.of(found, self.wholes)
+        near = Neighbourhood.of(found, self.graphs)
         x, learned = self.inputs.for_training(
             near.nodes, seeds.numel(), self.plan.seed, step
         )

@@ -9,7 +9,7 @@ from torch_geometric.sampler import NodeSamplerInput
 from ecg_gnn.nn import GraphInput, LayeredNetwork
 from ecg_gnn.scale import processes
 from ecg_gnn.scale.memory_advice import FLOAT, PER_EDGE, narrower, room_for, size_of
-from ecg_gnn.scale.neighbourhood import Neighbourhood, NodeInputs, WholeGraph
+from ecg_gnn.scale.neighbourhood import GraphFacts, Neighbourhood, NodeInputs
 from ecg_gnn.scale.sampler import NODE, GraphSampler
 from ecg_gnn.system.memory import available_bytes
 
@@ -50,7 +50,7 @@ class LayerwiseInference:
             True: GraphSampler(adjacencies, every_edge, 1),
             False: GraphSampler(adjacencies, every_edge, 1, evolved_hops=in_all),
         }
-        self._wholes = [WholeGraph.of(graph) for graph in graphs]
+        self._facts = [GraphFacts.of(graph) for graph in graphs]
         every = torch.arange(adjacencies[0].num_nodes)
         rows = 1 + sum(each.by_target.offsets.diff() for each in adjacencies)
         assert isinstance(rows, Tensor)
@@ -143,7 +143,7 @@ class LayerwiseInference:
             return self._kept[is_last]
         asked = NodeSamplerInput(input_id=None, node=block, input_type=NODE)
         found = self._samplers[is_last].sample_from_nodes(asked)
-        near = Neighbourhood.of(found, self._wholes).to(self._device)
+        near = Neighbourhood.of(found, self._facts).to(self._device)
         both = near, near.graphs()
         if self._at_once:
             self._kept[is_last] = both

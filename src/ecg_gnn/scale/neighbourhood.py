@@ -19,12 +19,12 @@ from ecg_gnn.train import Task
 
 
 @dataclass(frozen=True, eq=False)
-class WholeGraph:
-    """What a batch must know of a graph it is a part of.
+class GraphFacts:
+    """What a batch must know of the graph it is a part of.
 
     Attributes:
-        in_degree: ``[N]``
-        out_degree: ``[N]``
+        in_degree: In the whole graph: of all its nodes, or of the batch's. ``[N]``
+        out_degree: Likewise. ``[N]``
         edge_weight: In target order; None: all weigh the same. ``[E]``
         drop_edge: See ``GraphInput``.
     """
@@ -35,11 +35,30 @@ class WholeGraph:
     drop_edge: float
 
     @classmethod
-    def of(cls, graph: GraphInput) -> "WholeGraph":
+    def of(cls, graph: GraphInput) -> "GraphFacts":
         """Of a graph on the host."""
         adjacency = graph.adjacency
         weight = adjacency.edge_weight if is_weighted(adjacency) else None
         return cls(adjacency.in_degree, adjacency.out_degree, weight, graph.drop_edge)
+
+    def at(self, nodes: Tensor | slice, edges: Tensor | slice) -> "GraphFacts":
+        """Of some nodes and edges alone."""
+        return replace(
+            self,
+            in_degree=self.in_degree[nodes],
+            out_degree=self.out_degree[nodes],
+            edge_weight=None if self.edge_weight is None else self.edge_weight[edges],
+        )
+
+    def to(self, device: torch.device) -> "GraphFacts":
+        """The same on another device."""
+        weight = self.edge_weight
+        return replace(
+            self,
+            in_degree=self.in_degree.to(device),
+            out_degree=self.out_degree.to(device),
+            edge_weight=None if weight is None else weight.to(device),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,29 +68,17 @@ class GraphPart:
     Attributes:
         edge_index: Between nodes of the batch, in the order of hops. ``[2, e]``
         edges_per_hop: How many each hop added.
-        in_degree: Of the batch's nodes in the whole graph. ``[n]``
-        out_degree: Likewise. ``[n]``
-        edge_weight: None: all weigh the same. ``[e]``
-        drop_edge: See ``GraphInput``.
+        facts: Of the batch's nodes and edges.
     """
 
     edge_index: Tensor
     edges_per_hop: tuple[int, ...]
-    in_degree: Tensor
-    out_degree: Tensor
-    edge_weight: Tensor | None
-    drop_edge: float
+    facts: GraphFacts
 
     def to(self, device: torch.device) -> "GraphPart":
         """The same on another device."""
-        weight = self.edge_weight
-        return replace(
-            self,
-            edge_index=self.edge_index.to(device),
-            in_degree=self.in_degree.to(device),
-            out_degree=self.out_degree.to(device),
-            edge_weight=None if weight is None else weight.to(device),
-        )
+        edges, facts = self.edge_index.to(device), self.facts.to(device)
+        return replace(self, edge_index=edges, facts=facts)
 
     def layers(self, nodes_up_to: Sequence[int]) -> tuple[Adjacency, ...]:
         """The edges of each layer, first to last; see ``Neighbourhood.graphs``."""
@@ -82,13 +89,13 @@ class GraphPart:
         )
 
     def _layer(self, num_nodes: int, num_targets: int, num_edges: int) -> Adjacency:
-        weight = self.edge_weight
+        facts = self.facts.at(slice(num_nodes), slice(num_edges))
         return sampled_adjacency(
             self.edge_index[:, :num_edges],
             num_targets,
-            self.in_degree[:num_nodes],
-            self.out_degree[:num_nodes],
-            None if weight is None else weight[:num_edges],
+            facts.in_degree,
+            facts.out_degree,
+            facts.edge_weight,
         )
 
 
@@ -123,13 +130,15 @@ class Neighbourhood:
 
     @classmethod
     def of(
-        cls, found: HeteroSamplerOutput, wholes: Sequence[WholeGraph]
+        cls, found: HeteroSamplerOutput, graphs: Sequence[GraphFacts]
     ) -> "Neighbourhood":
         """What a sampler found, and what the whole graphs say about it."""
-        nodes = found.node[NODE]
-        parts = [
-            _part_of(found, nodes, index, whole) for index, whole in enumerate(wholes)
-        ]
+        nodes, parts = found.node[NODE], []
+        for index, facts in enumerate(graphs):
+            name = edge_type(index)
+            edges = torch.stack([found.row[name], found.col[name]])
+            per_hop = tuple(map(int, found.num_sampled_edges[name]))
+            parts.append(GraphPart(edges, per_hop, facts.at(nodes, found.edge[name])))
         per_hop = tuple(map(int, found.num_sampled_nodes[NODE]))
         return cls(nodes, per_hop, tuple(parts))
 
@@ -151,24 +160,9 @@ class Neighbourhood:
         up_to = list(accumulate(self.nodes_per_hop))
         layers = [part.layers(up_to) for part in self.parts]
         return [
-            LayerGraph(own[0], part.drop_edge, own)
+            LayerGraph(own[0], part.facts.drop_edge, own)
             for part, own in zip(self.parts, layers, strict=True)
         ]
-
-
-def _part_of(
-    found: HeteroSamplerOutput, nodes: Tensor, index: int, whole: WholeGraph
-) -> GraphPart:
-    name = edge_type(index)
-    edge, weight = found.edge[name], whole.edge_weight
-    return GraphPart(
-        edge_index=torch.stack([found.row[name], found.col[name]]),
-        edges_per_hop=tuple(map(int, found.num_sampled_edges[name])),
-        in_degree=whole.in_degree[nodes],
-        out_degree=whole.out_degree[nodes],
-        edge_weight=None if weight is None else weight[edge],
-        drop_edge=whole.drop_edge,
-    )
 
 
 class NodeInputs:

@@ -1,8 +1,8 @@
 """The one supervised training loop, its metrics, precision and checkpoints."""
 
 from ecg_gnn.train.loop import Progress, train, train_together
+from ecg_gnn.train.matmul_precision import PRECISIONS, computing_in, default_precision
 from ecg_gnn.train.metrics import METRICS, accuracy, roc_auc, score_probabilities
-from ecg_gnn.train.precision import PRECISIONS, computing_in, default_precision
 from ecg_gnn.train.program import StepProgram
 from ecg_gnn.train.row_batches import (
     ROWS_AT_ONCE,
@@ -11,8 +11,8 @@ from ecg_gnn.train.row_batches import (
     represent_rows,
 )
 from ecg_gnn.train.schedule import EvalSchedule
-from ecg_gnn.train.task import LabelInput, LoopSettings, Task, TrainResult
 from ecg_gnn.train.training import Training
+from ecg_gnn.train.training_task import LabelInput, LoopSettings, Task, TrainResult
 
 __all__ = [
     "METRICS",

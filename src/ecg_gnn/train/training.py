@@ -23,7 +23,7 @@ from ecg_gnn.train.metrics import METRICS, supervised_loss
 from ecg_gnn.train.program import Program, StepProgram
 from ecg_gnn.train.schedule import EvalSchedule
 from ecg_gnn.train.state import Scores, TrainState
-from ecg_gnn.train.task import LoopSettings, Task, TrainResult
+from ecg_gnn.train.training_task import LoopSettings, Task, TrainResult
 
 _FORMAT = 2  # of checkpoints
 

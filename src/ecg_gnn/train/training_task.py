@@ -12,10 +12,10 @@ from ecg_gnn.system.checks import check_in_range
 
 @dataclass(frozen=True, kw_only=True)
 class LoopSettings:
-    """How long and how to train."""
+    """How long and how the training loop trains."""
 
     steps: int = 1000
-    """Full-batch steps, each followed by an evaluation."""
+    """Full-batch steps, or batches; ``EvalSchedule`` says which are evaluated."""
     lr: float = 3e-5
     """Learning rate of AdamW, constant."""
     weight_decay: float = 0.0
