@@ -139,15 +139,15 @@ class BatchMaker:
 
 @contextmanager
 def _own_signals() -> Iterator[None]:
-    """Put back who is told of lost processes.
+    """Restore the program's own handler of SIGCHLD.
 
-    Torch would raise wherever the program happens to be when a worker dies; the next
+    Torch's would raise wherever the program happens to be when a worker dies; the next
     batch asks for the workers anyway.
     """
-    told = signal.getsignal(signal.SIGCHLD)
+    handler = signal.getsignal(signal.SIGCHLD)
     yield
-    if threading.current_thread() is threading.main_thread() and told is not None:
-        signal.signal(signal.SIGCHLD, told)
+    if threading.current_thread() is threading.main_thread() and handler is not None:
+        signal.signal(signal.SIGCHLD, handler)
 
 
 class BatchStream:
@@ -180,7 +180,7 @@ class BatchStream:
                 if isinstance(error, RuntimeError) and _LOST not in str(error):
                     raise
                 self.stop()
-                self._complain(attempt)
+                self._warn_or_give_up(attempt)
         if isinstance(batch, InputError):
             self.stop()
             raise batch
@@ -204,7 +204,7 @@ class BatchStream:
                 self._rest = iter(loader)
         return self._rest
 
-    def _complain(self, attempt: int) -> None:
+    def _warn_or_give_up(self, attempt: int) -> None:
         lost = f"a worker process was lost while step {self._next + 1} was prepared"
         if attempt == _ATTEMPTS:
             raise InputError(

@@ -2,8 +2,8 @@
 
 Which neighbours are drawn is a function of a key and the node, and of nothing else:
 random numbers are hashes of (key, node, number of the draw). So a node draws the same
-neighbours in whichever batch, worker or process it is met, as long as the key is the
-same: batches that are shared out draw what they would have drawn whole.
+neighbours in every batch, worker and process, as long as the key is the same: a batch
+that is shared out over processes draws the same neighbours as the whole batch.
 """
 
 import copy
@@ -56,7 +56,7 @@ class GraphSampler(BaseSampler):  # type: ignore[misc]  # PyG has no usable type
     """Samples hop by hop in every graph at once, for PyG's ``NodeLoader``.
 
     In every hop each node of the frontier draws incoming edges of every graph, and
-    whoever is met for the first time is the next frontier. To PyG the graphs are edge
+    the nodes found for the first time are the next frontier. To PyG the graphs are edge
     types between nodes of one type, ``("node", "graph0", "node")`` and so on: nodes and
     edges come in the order of hops, and with their numbers per hop.
 
@@ -105,13 +105,13 @@ class GraphSampler(BaseSampler):  # type: ignore[misc]  # PyG has no usable type
         seeds = index.node.numpy()
         if self._numbers is None:
             self._numbers = np.full(self.num_nodes, -1, dtype=np.int32)
-        walk = _Walk(seeds, self._numbers, len(self.fanouts))
+        expansion = _Expansion(seeds, self._numbers, len(self.fanouts))
         try:
             for hop in range(self.num_hops):
-                walk.go(self._draw(walk.frontier, hop), self._sources)
+                expansion.add_hop(self._draw(expansion.frontier, hop), self._sources)
         finally:
-            walk.forget()
-        return walk.output(index)
+            expansion.reset_numbers()
+        return expansion.output(index)
 
     def sample_from_edges(self, *_: Any, **__: Any) -> HeteroSamplerOutput:
         """Not there: nodes are classified, not edges."""
@@ -137,12 +137,12 @@ class GraphSampler(BaseSampler):  # type: ignore[misc]  # PyG has no usable type
         ]
 
 
-class _Walk:
-    """What was met so far, numbered in the order of meeting.
+class _Expansion:
+    """The nodes found so far around some seeds, numbered in the order of finding.
 
     Args:
-        seeds: Where it begins. ``[n]``
-        numbers: The number of every node of the graph, -1 for all; lent. ``[N]``
+        seeds: The first nodes. ``[n]``
+        numbers: A buffer for the number of every node of the graph, all -1. ``[N]``
         num_graphs: How many graphs there are.
     """
 
@@ -150,35 +150,37 @@ class _Walk:
         self, seeds: Ints, numbers: NDArray[np.int32], num_graphs: int
     ) -> None:
         self.frontier, self._numbers = seeds, numbers
-        self._nodes, self._met = [seeds], len(seeds)
+        self._nodes, self._num_nodes = [seeds], len(seeds)
         numbers[seeds] = np.arange(len(seeds))
         self._rows: list[list[Ints]] = [[] for _ in range(num_graphs)]
         self._columns: list[list[Ints]] = [[] for _ in range(num_graphs)]
         self._edges: list[list[Ints]] = [[] for _ in range(num_graphs)]
 
-    def go(self, drawn: Sequence[Drawn], sources: Sequence[Ints]) -> None:
-        """One hop along the edges that the frontier drew."""
-        begin = self._met - len(self.frontier)
-        met = [source[edge] for source, (_, edge) in zip(sources, drawn, strict=True)]
-        self._meet(np.concatenate(met))
-        for graph, (found, (place, edge)) in enumerate(zip(met, drawn, strict=True)):
-            self._rows[graph].append(self._numbers[found].astype(np.int64))
+    def add_hop(self, drawn: Sequence[Drawn], sources: Sequence[Ints]) -> None:
+        """Follow the edges that the frontier drew."""
+        begin = self._num_nodes - len(self.frontier)
+        ends = [source[edge] for source, (_, edge) in zip(sources, drawn, strict=True)]
+        self._number_new_nodes(np.concatenate(ends))
+        for graph, (nodes, (place, edge)) in enumerate(zip(ends, drawn, strict=True)):
+            self._rows[graph].append(self._numbers[nodes].astype(np.int64))
             self._columns[graph].append(begin + place)
             self._edges[graph].append(edge)
 
-    def _meet(self, nodes: Ints) -> None:
-        strangers = nodes[self._numbers[nodes] < 0]
+    def _number_new_nodes(self, nodes: Ints) -> None:
+        new_nodes = nodes[self._numbers[nodes] < 0]
         # Each once, without sorting: of equal ones the last to write its place stays.
-        places = np.arange(len(strangers))
-        self._numbers[strangers] = places
-        self.frontier = strangers[self._numbers[strangers] == places]
+        places = np.arange(len(new_nodes))
+        self._numbers[new_nodes] = places
+        self.frontier = new_nodes[self._numbers[new_nodes] == places]
         count = len(self.frontier)
-        self._numbers[self.frontier] = np.arange(self._met, self._met + count)
+        self._numbers[self.frontier] = np.arange(
+            self._num_nodes, self._num_nodes + count
+        )
         self._nodes.append(self.frontier)
-        self._met += count
+        self._num_nodes += count
 
-    def forget(self) -> None:
-        """Give the numbers back as they were."""
+    def reset_numbers(self) -> None:
+        """Set the buffer back to -1."""
         for nodes in self._nodes:
             self._numbers[nodes] = -1
 

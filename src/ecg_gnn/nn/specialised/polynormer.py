@@ -114,12 +114,12 @@ class Polynormer(SpecialisedNet):
         return total
 
     def _attend(self, layer: int, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
-        """What a layer hears along the edges of all graphs, ``[N, d]``."""
+        """A layer's messages along the edges of all graphs, ``[N, d]``."""
         conv = self.model.local_convs[layer]
         if not self.evolved:
             return _attend(conv, x, self.the_graph(graphs))
-        heard = _attend(conv, x, graphs[0].sample(self.training))
-        out: Tensor = self.evolved[layer](x, heard, graphs[1:])
+        message = _attend(conv, x, graphs[0].sample(self.training))
+        out: Tensor = self.evolved[layer](x, message, graphs[1:])
         return out
 
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
@@ -200,9 +200,11 @@ class _EvolvedAttention(nn.Module):
         self.project = nn.Linear(num_graphs * width, width)
         self.gate = make_gate(spec.gate, like.in_channels, num_graphs)  # type: ignore[arg-type]
 
-    def forward(self, x: Tensor, heard: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
-        """Of the input graph, already heard, and of the evolved ones: ``[N, d]``."""
-        states = [heard]
+    def forward(
+        self, x: Tensor, message: Tensor, graphs: Sequence[GraphInput]
+    ) -> Tensor:
+        """Project the messages of the input graph and the evolved ones, ``[N, d]``."""
+        states = [message]
         for conv, graph in zip(self.convs, graphs, strict=True):
             states.append(_attend(conv, x, graph.sample(self.training)))
         if self.gate is not None:
