@@ -7,10 +7,37 @@ import pytest
 import torch
 from torch_geometric.data import HeteroData
 from torch_geometric.loader import NodeLoader
+from torch_geometric.sampler import NodeSamplerInput
 
+from ecg_gnn.kernels import Adjacency
 from ecg_gnn.scale.sampler import NODE, GraphSampler, draw_edges, edge_type, uniform
 from ecg_gnn.system.checks import InputError
-from sampled_graphs import NUM_NODES, pairs, sample, sampled_edges, two_graphs
+from toy_graphs import directed_edges, undirected_edges
+
+NUM_NODES = 60
+
+
+def two_graphs():
+    edges = [undirected_edges(NUM_NODES, 400), directed_edges(NUM_NODES, 300, seed=3)]
+    return [Adjacency.from_edge_index(each, NUM_NODES) for each in edges]
+
+
+def sample(sampler, seeds):
+    asked = NodeSamplerInput(
+        input_id=None, node=torch.as_tensor(seeds), input_type=NODE
+    )
+    return sampler.sample_from_nodes(asked)
+
+
+def sampled_edges(found, graph):
+    """The sampled edges of a graph, in the numbers of all nodes."""
+    nodes, name = found.node[NODE], edge_type(graph)
+    return torch.stack([nodes[found.row[name]], nodes[found.col[name]]])
+
+
+def pairs(edges):
+    return set(map(tuple, edges.t().tolist()))
+
 
 SEEDS = [3, 50, 7, 21]
 
