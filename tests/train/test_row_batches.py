@@ -61,7 +61,7 @@ def test_batches_learn():
 
 def test_an_epoch_has_every_training_row_once():
     training = make_training()
-    batches = [training._batch(step) for step in range(8)]
+    batches = [training._plan.seeds(step) for step in range(8)]
     assert [batch.numel() for batch in batches[:4]] == [45] * 4
     first, second = torch.cat(batches[:4]), torch.cat(batches[4:])
     expected = training.task.train_index.sort().values

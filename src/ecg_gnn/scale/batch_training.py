@@ -10,7 +10,7 @@ from torch import Tensor
 from ecg_gnn.nn import LayeredNetwork
 from ecg_gnn.reading import MappedFile
 from ecg_gnn.scale import processes
-from ecg_gnn.scale.batches import Batch, BatchMaker, BatchPlan, BatchStream
+from ecg_gnn.scale.batches import Batch, BatchMaker, BatchStream
 from ecg_gnn.scale.layerwise_inference import LayerwiseInference
 from ecg_gnn.scale.memory_advice import Advice, Step, explaining
 from ecg_gnn.scale.neighbourhood import GraphFacts, NodeInputs
@@ -21,7 +21,7 @@ from ecg_gnn.train import METRICS, LoopSettings, Task, Training, TrainResult
 from ecg_gnn.train.labels import learned_loss
 from ecg_gnn.train.metrics import supervised_loss
 from ecg_gnn.train.program import PlainProgram, Program
-from ecg_gnn.train.schedule import EvalSchedule
+from ecg_gnn.train.schedule import BatchPlan, EvalSchedule
 from ecg_gnn.train.state import Scores
 
 

@@ -1,11 +1,11 @@
-"""Which training nodes are the seeds of which step, and the batches around them."""
+"""Batches, one step after another, from worker processes if there are any."""
 
 import signal
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -15,70 +15,11 @@ from torch_geometric.sampler import NodeSamplerInput
 
 from ecg_gnn.scale.neighbourhood import GraphFacts, Neighbourhood, NodeInputs
 from ecg_gnn.scale.sampler import NODE, GraphSampler
-from ecg_gnn.system.checks import InputError, check_in_range
-from ecg_gnn.system.seeds import generator_for
+from ecg_gnn.system.checks import InputError
+from ecg_gnn.train import BatchPlan
 
 _ATTEMPTS = 3
 _LOST = "DataLoader worker"
-
-
-@dataclass(frozen=True, eq=False)
-class BatchPlan:
-    """Epochs of batches: every training node is a seed once per epoch.
-
-    The batches of an epoch are equal up to one node, and no larger than asked for; a
-    small rest would be a step of much noise. All is a function of (seed, step), so that
-    a resumed training sees the same batches.
-
-    Attributes:
-        nodes: The training nodes. ``[n]``
-        size: The largest batch, over all processes together.
-        seed: Of the order in every epoch.
-        rank: Which process this is.
-        processes: How many there are; each takes a share of every batch.
-    """
-
-    nodes: Tensor
-    size: int
-    seed: int
-    rank: int = 0
-    processes: int = 1
-    _order: dict[int, Tensor] = field(default_factory=dict, repr=False)
-
-    def __post_init__(self) -> None:
-        check_in_range("batch_size", self.size, 1, None)
-        smallest = self.nodes.numel() // self.batches_per_epoch
-        if smallest < self.processes:
-            raise InputError(
-                f"'batch_size' must be large enough for a seed in each of "
-                f"{self.processes} processes (got {self.size}, in batches of "
-                f"{smallest} of {self.nodes.numel()} training nodes)"
-            )
-
-    @property
-    def batches_per_epoch(self) -> int:
-        """Steps until every training node was a seed."""
-        return -(-self.nodes.numel() // self.size)
-
-    def seeds(self, step: int) -> Tensor:
-        """This process's share of a step's seeds; ``step`` counts from zero."""
-        epoch, place = divmod(step, self.batches_per_epoch)
-        batch = _part(self._ordered(epoch), place, self.batches_per_epoch)
-        return _part(batch, self.rank, self.processes)
-
-    def _ordered(self, epoch: int) -> Tensor:
-        if epoch not in self._order:
-            self._order.clear()  # one epoch after another: only one order is held
-            generator = generator_for(self.seed, "epoch", epoch)
-            order = torch.randperm(self.nodes.numel(), generator=generator)
-            self._order[epoch] = self.nodes[order]
-        return self._order[epoch]
-
-
-def _part(nodes: Tensor, place: int, parts: int) -> Tensor:
-    """One of so many parts that are equal up to one node."""
-    count = nodes.numel()
-    return nodes[place * count // parts : (place + 1) * count // parts]
 
 
 @dataclass(frozen=True, eq=False)

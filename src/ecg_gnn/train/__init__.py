@@ -10,7 +10,7 @@ from ecg_gnn.train.row_batches import (
     no_graph,
     represent_rows,
 )
-from ecg_gnn.train.schedule import EvalSchedule
+from ecg_gnn.train.schedule import BatchPlan, EvalSchedule
 from ecg_gnn.train.training import Training
 from ecg_gnn.train.training_task import LabelInput, LoopSettings, Task, TrainResult
 
@@ -18,6 +18,7 @@ __all__ = [
     "METRICS",
     "PRECISIONS",
     "ROWS_AT_ONCE",
+    "BatchPlan",
     "EvalSchedule",
     "LabelInput",
     "LoopSettings",

@@ -8,10 +8,10 @@ from torch import Tensor
 from ecg_gnn.kernels import Adjacency
 from ecg_gnn.nn.network import Network
 from ecg_gnn.nn.parallel import GraphInput
-from ecg_gnn.system.seeds import derive_seed, generator_for
+from ecg_gnn.system.seeds import derive_seed
 from ecg_gnn.train.metrics import METRICS, supervised_loss
 from ecg_gnn.train.program import PlainProgram, Program
-from ecg_gnn.train.schedule import EvalSchedule
+from ecg_gnn.train.schedule import BatchPlan, EvalSchedule
 from ecg_gnn.train.training import Training
 
 ROWS_AT_ONCE = 65_536
@@ -32,29 +32,19 @@ class RowTraining(Training):
         """Networks without a graph learn nothing before the first step."""
 
     def _make_schedule(self) -> EvalSchedule:
-        self._per_epoch = -(-self.task.train_index.numel() // BATCH)
+        self._plan = BatchPlan(self.task.train_index, BATCH, self.seed)
+        per_epoch = self._plan.batches_per_epoch
         return EvalSchedule.of_row_batches(
-            self.config.steps, self._per_epoch, self.eval_every
+            self.config.steps, per_epoch, self.eval_every
         )
 
     def _make_program(self) -> Program:
-        self._order: tuple[int, Tensor] = (-1, self.task.train_index)
         return PlainProgram(self._run_step, self.device)
 
     def _run_step(self, evaluates: bool) -> None:
         torch.manual_seed(derive_seed(self.seed, "step", self.state.done))
-        loss = self._learn(self._batch(self.state.done))
+        loss = self._learn(self._plan.seeds(self.state.done))
         self.state.record(loss, (self._score(), None) if evaluates else None)
-
-    def _batch(self, step: int) -> Tensor:
-        epoch, place = divmod(step, self._per_epoch)
-        rows = self.task.train_index
-        if self._order[0] != epoch:
-            generator = generator_for(self.seed, "epoch", epoch)
-            order = torch.randperm(rows.numel(), generator=generator)
-            self._order = epoch, rows[order.to(rows.device)]
-        begin, end = (at * rows.numel() // self._per_epoch for at in (place, place + 1))
-        return self._order[1][begin:end]
 
     def _learn(self, rows: Tensor) -> Tensor:
         task, state = self.task, self.state
