@@ -18,9 +18,9 @@ from typing import Any
 import torch
 
 from ecg_gnn.kernels import Adjacency
-from ecg_gnn.nn import GraphInput, build_network
+from ecg_gnn.nn import GraphInput, NetworkSpec, build_network
 from ecg_gnn.system.files import write_json
-from ecg_gnn.train import Task, TrainConfig, Training, computing_in
+from ecg_gnn.train import LoopSettings, Task, Training, computing_in
 
 SIZES = (10_000, 30_000, 100_000, 200_000, 300_000, 1_000_000)
 MODELS = ("gcn", "sage", "gat-sep", "gt-sep")
@@ -48,18 +48,20 @@ def measure(model: str, num_nodes: int, precision: str, device: torch.device) ->
     torch.manual_seed(0)
     task = make_task(num_nodes, device)
     network = build_network(
-        backbone="benchmark",
-        model=model,
-        in_channels=FEATURES,
-        hidden_channels=HIDDEN,
-        num_classes=CLASSES,
-        num_layers=LAYERS,
-        num_graphs=1,
-        dropout=0.2,
+        NetworkSpec(
+            backbone="benchmark",
+            model=model,
+            in_channels=FEATURES,
+            hidden=HIDDEN,
+            num_classes=CLASSES,
+            layers=LAYERS,
+            num_graphs=1,
+            dropout=0.2,
+        )
     ).to(device)
     torch.cuda.reset_peak_memory_stats(device)
     with computing_in(precision, device):
-        config = TrainConfig(steps=1000, precision=precision)
+        config = LoopSettings(steps=1000, precision=precision)
         training = Training(network, task, config, seed=0)
         for _ in range(5):
             training.step()

@@ -22,7 +22,8 @@ import torch
 
 from ecg_gnn.data import load_dataset
 from ecg_gnn.kernels import Adjacency
-from ecg_gnn.kernels.gpu import functions, launch
+from ecg_gnn.kernels.gpu import entry_points as functions
+from ecg_gnn.kernels.gpu import launch
 
 HEADS = 8
 EDGES, PER_THREAD, REPEATS = (1, 2, 4, 8, 16), (16, 32, 64), (1, 4, 8)

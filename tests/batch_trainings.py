@@ -6,10 +6,10 @@ import torch
 
 from ecg_gnn.kernels import WeightedAdjacency
 from ecg_gnn.scale import Batching, BatchTraining
-from ecg_gnn.train import LabelInput, TrainConfig, train_together
+from ecg_gnn.train import LabelInput, LoopSettings, train_together
 from toy_graphs import make_network, make_task
 
-CONFIG = TrainConfig(steps=12, lr=1e-2)
+CONFIG = LoopSettings(steps=12, lr=1e-2)
 ALL_AT_ONCE = Batching(size=1000, fanouts=(-1, -1))
 SMALL = Batching(size=6, fanouts=(2, 3))
 MODELS = [
@@ -49,12 +49,10 @@ def network_for(task, **options):
 
 def training_of(task, batching=SMALL, *, config=CONFIG, seed=0, **options):
     """A training that has not begun."""
-    checkpoint = options.pop("checkpoint", None)
-    file = options.pop("file", None)
+    names = ("checkpoint", "file", "eval_every")
+    given = {name: options.pop(name, None) for name in names}
     network = network_for(task, **options)
-    return BatchTraining(
-        network, task, config, batching, seed=seed, checkpoint=checkpoint, file=file
-    )
+    return BatchTraining(network, task, config, batching, seed=seed, **given)
 
 
 def train_by_batches(task, batching=SMALL, **options):

@@ -2,7 +2,7 @@
 
 import torch
 
-from ecg_gnn.nn import build_network
+from ecg_gnn.nn import NetworkSpec, build_network
 from ecg_gnn.system.seeds import seeded
 from toy_graphs import dense, directed_edges, graph_input, undirected_edges
 
@@ -29,16 +29,18 @@ def build(model, num_classes=3, *, num_graphs=1, num_layers=2, dropout=0.0, **op
     """A float64 network, without weights that start at one or zero; in evaluation."""
     with seeded(3, "initialisation"):
         net = build_network(
-            backbone="benchmark",
-            model=model,
-            in_channels=FEATURES,
-            hidden_channels=CHANNELS,
-            num_classes=num_classes,
-            num_layers=num_layers,
-            num_graphs=num_graphs,
-            dropout=dropout,
-            options=options,
-            num_nodes=NUM_NODES,
+            NetworkSpec(
+                backbone="benchmark",
+                model=model,
+                in_channels=FEATURES,
+                hidden=CHANNELS,
+                num_classes=num_classes,
+                layers=num_layers,
+                num_graphs=num_graphs,
+                dropout=dropout,
+                options=options,
+                num_nodes=NUM_NODES,
+            )
         ).double()
         for parameter in net.parameters():
             parameter.data += 0.1 * torch.randn_like(parameter)

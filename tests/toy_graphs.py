@@ -6,7 +6,7 @@ import torch
 from torch_geometric.data import Data
 
 from ecg_gnn.kernels import Adjacency
-from ecg_gnn.nn import GraphInput, build_network
+from ecg_gnn.nn import GraphInput, NetworkSpec, build_network
 from ecg_gnn.system.seeds import seeded
 from ecg_gnn.train import Task
 
@@ -97,16 +97,18 @@ def make_network(
 ):
     with seeded(seed, "initialisation"):
         return build_network(
-            backbone=backbone,
-            model=model,
-            in_channels=task.x.size(1),
-            hidden_channels=16,
-            num_classes=2 if task.metric == "roc_auc" else int(task.y.max()) + 1,
-            num_layers=2,
-            num_graphs=len(task.graphs),
-            dropout=dropout,
-            gate=gate,
-            evolved_layers=evolved_layers,
-            options=options,
-            num_nodes=task.x.size(0),
+            NetworkSpec(
+                backbone=backbone,
+                model=model,
+                in_channels=task.x.size(1),
+                hidden=16,
+                num_classes=2 if task.metric == "roc_auc" else int(task.y.max()) + 1,
+                layers=2,
+                num_graphs=len(task.graphs),
+                dropout=dropout,
+                gate=gate,
+                evolved_layers=evolved_layers,
+                options=options or {},
+                num_nodes=task.x.size(0),
+            )
         )

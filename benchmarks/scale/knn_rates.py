@@ -22,13 +22,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ecg_gnn.bench.knn import embeddings
 from ecg_gnn.evolve import knn_graph
 from ecg_gnn.evolve.backends import IN_BLOCKS, IN_MEMORY, Rate
 from ecg_gnn.evolve.exact.blocks import Layout, search_blocks
 from ecg_gnn.evolve.query import Query, Rows
 from ecg_gnn.study.provenance import provenance
 from ecg_gnn.system.files import write_json
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+from ecg_bench.knn_timing import embeddings
 
 K = 10
 SIZES = {

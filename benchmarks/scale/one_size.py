@@ -1,15 +1,16 @@
 """One size through all stages, by the package's own functions."""
 
 import gc
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
-from ecg_gnn.bench.memory import most_held_mb
 from ecg_gnn.config import EmbedConfig, EvolveConfig, FitConfig, ModelConfig, RunConfig
 from ecg_gnn.data import GraphDataset, load_dataset
 from ecg_gnn.evolve import EvolvedGraph
@@ -17,9 +18,12 @@ from ecg_gnn.evolving import embed, evolve_embedding
 from ecg_gnn.pipeline import Classification, make_training
 from ecg_gnn.pipeline.resolve import resolve
 from ecg_gnn.scale import BatchTraining, LayerwiseInference
-from ecg_gnn.scale.inputs import NodeInputs
+from ecg_gnn.scale.neighbourhood import NodeInputs
 from ecg_gnn.train import METRICS, ROWS_AT_ONCE, Training, computing_in
-from ecg_gnn.train.rows import BATCH
+from ecg_gnn.train.row_batches import BATCH
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+from ecg_bench.peak_memory import most_held_mb
 
 FEATURES, EDGES_PER_NODE, CLASSES, HOMOPHILY, SIGNAL = 64, 10, 5, 0.2, 3.0
 K = 10

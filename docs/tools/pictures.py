@@ -21,7 +21,7 @@ from ecg_gnn import knn_graph
 from ecg_gnn.data import GraphDataset, csbm
 from ecg_gnn.embed import MLPEmbedder
 from ecg_gnn.evolve import edge_homophily
-from ecg_gnn.train import TrainConfig
+from ecg_gnn.train import LoopSettings
 
 IMAGES = Path(__file__).parents[1] / "images"
 # Okabe and Ito's colours, told apart by everybody.
@@ -31,7 +31,7 @@ CLASS_COLOURS = np.array(["#0072B2", "#D55E00", "#009E73"])
 def three_steps() -> Figure:
     """A small heterophilous graph, its embedding, and the graph evolved from it."""
     graph = csbm(nodes=90, classes=3, degree=4, homophily=0.08, signal=2.6, seed=3)
-    embedder = MLPEmbedder(32, 1, train=TrainConfig(steps=60, lr=1e-2))
+    embedder = MLPEmbedder(32, 1, train=LoopSettings(steps=60, lr=1e-2))
     z = embedder.fit(graph.data(), graph.split(0), seed=0).embed(graph.data())
     evolved = knn_graph(z, 3)
     flat = PCA(2).fit_transform(z.numpy())

@@ -13,7 +13,7 @@ from torch_geometric.nn import GCNConv
 from ecg_gnn import ECGConv, FitConfig, ModelConfig, RunConfig, knn_graph, run
 from ecg_gnn.data import GraphDataset, csbm
 from ecg_gnn.embed import MLPEmbedder
-from ecg_gnn.train import TrainConfig
+from ecg_gnn.train import LoopSettings
 
 VARIANTS = {
     "baseline": ("graph given", "#0072B2", "o"),
@@ -66,7 +66,7 @@ def two_layers(graph: GraphDataset, num_splits: int, steps: int) -> Scores:
     """PyG's GCNConv twice, by itself and inside ECGConv."""
     scores: Scores = {name: [] for name in VARIANTS}
     for index in range(num_splits):
-        embedder = MLPEmbedder(64, 2, train=TrainConfig(steps=steps, lr=3e-3))
+        embedder = MLPEmbedder(64, 2, train=LoopSettings(steps=steps, lr=3e-3))
         data, split = graph.data(), graph.split(index)
         z = embedder.fit(data, split, seed=index).embed(data)
         evolved = {

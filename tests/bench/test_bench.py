@@ -7,13 +7,14 @@ import sys
 import pytest
 import torch
 
+from ecg_bench.hardware_floor import Rates, measure_rates, step_floor
+from ecg_bench.peak_memory import peak_mb
+from ecg_bench.pyg_net import LAYERS, PyGNet
+from ecg_bench.step_timing import Cell, bench_train, default_cells
 from ecg_gnn import cli
-from ecg_gnn.bench.floor import Rates, measure_rates, step_floor
-from ecg_gnn.bench.memory import peak_mb
-from ecg_gnn.bench.pyg_net import LAYERS, PyGNet
-from ecg_gnn.bench.train import Cell, bench_train, default_cells
+from ecg_gnn.cli.verbs import load
 from ecg_gnn.kernels import Adjacency, using_engine
-from ecg_gnn.nn import BenchmarkNet, GraphInput
+from ecg_gnn.nn import BenchmarkNet, GraphInput, NetworkSpec
 
 CPU = torch.device("cpu")
 NUM_NODES = 40
@@ -32,7 +33,18 @@ def edges(seed):
 @pytest.mark.parametrize("model", LAYERS)
 def test_the_peer_gives_the_same_logits(model, num_graphs, engine):
     sizes = (5, 16, 3, 2, num_graphs)
-    ours = BenchmarkNet(model, *sizes, 0.2).double().eval()
+    ours = BenchmarkNet(
+        NetworkSpec(
+            model=model,
+            in_channels=5,
+            hidden=16,
+            num_classes=3,
+            layers=2,
+            num_graphs=num_graphs,
+            dropout=0.2,
+        )
+    )
+    ours = ours.double().eval()
     theirs = PyGNet(model, *sizes, 0.2).double().eval()
     theirs.load_state_dict(ours.state_dict())
     given = [edges(seed) for seed in range(num_graphs)]
@@ -100,6 +112,16 @@ def test_command_prints_json(data_root, monkeypatch, capsys):
     (row,) = json.loads(capsys.readouterr().out)
     assert row.keys() >= KEYS
     assert (row["dataset"], row["model"], row["hidden"]) == ("minesweeper", "sage", 64)
+
+
+def test_command_needs_a_checkout(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr("ecg_gnn.cli.bench.FOLDER", tmp_path)
+    load.cache_clear()
+    monkeypatch.setattr(sys, "argv", ["ecg-gnn", "bench", "train"])
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    assert stop.value.code == 2
+    assert capsys.readouterr().err.startswith("error: 'bench' needs a checkout")
 
 
 def test_command_refuses_what_it_does_not_know(monkeypatch, capsys):

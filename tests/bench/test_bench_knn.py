@@ -6,8 +6,8 @@ import json
 import pytest
 import torch
 
-from ecg_gnn.bench import knn as bench
-from ecg_gnn.bench.knn import NOISE, Row, bench_knn, embeddings
+from ecg_bench import knn_timing as bench
+from ecg_bench.knn_timing import NOISE, KnnRow, bench_knn, embeddings
 
 CPU = torch.device("cpu")
 SIZE = {"nodes": 300, "dim": 16, "k": 4}
@@ -59,4 +59,4 @@ def test_without_faiss(monkeypatch):
 
 def test_rows_are_json():
     (row,) = bench_knn(["random"], **SIZE, device=CPU, rounds=1)
-    assert Row(**json.loads(json.dumps(dataclasses.asdict(row)))) == row
+    assert KnnRow(**json.loads(json.dumps(dataclasses.asdict(row)))) == row

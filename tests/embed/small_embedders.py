@@ -13,11 +13,11 @@ from ecg_gnn.embed import (
     RandomControl,
     TrainedModelEmbedder,
 )
-from ecg_gnn.train import TrainConfig
+from ecg_gnn.train import LoopSettings
 from toy_graphs import directed_edges, labelled_graph, random
 
 NUM_NODES = 40
-FEW_STEPS = TrainConfig(steps=6, lr=1e-2)
+FEW_STEPS = LoopSettings(steps=6, lr=1e-2)
 MLP = MLPEmbedder(hidden_channels=16, num_layers=1, train=FEW_STEPS)
 BGRL = BGRLEmbedder(widths=(12, 8), predictor_channels=16, steps=6)
 GNN = TrainedModelEmbedder(hidden_channels=16, num_layers=1, train=FEW_STEPS)

@@ -14,7 +14,7 @@ from ecg_gnn.embed import (
     embed_nodes,
 )
 from ecg_gnn.embed.cache import cache_key
-from ecg_gnn.train import TrainConfig
+from ecg_gnn.train import LoopSettings
 from embed.small_embedders import (
     BGRL,
     EMBEDDERS,
@@ -33,7 +33,7 @@ class Counting:
     """An embedder that counts how often it is fitted."""
 
     scale: float = 1.0
-    train: TrainConfig = field(default_factory=TrainConfig)
+    train: LoopSettings = field(default_factory=LoopSettings)
     widths: tuple[int, ...] = (3, 2)
     fitted_on: torch.Tensor | None = field(default=None, compare=False)
     uses_labels = True
@@ -207,8 +207,8 @@ def test_every_setting_is_in_the_key(monkeypatch):
     embedders = [
         Counting(),
         Counting(scale=2.0),
-        Counting(train=TrainConfig(lr=1.0)),
-        Counting(train=TrainConfig(precision="bf16")),
+        Counting(train=LoopSettings(lr=1.0)),
+        Counting(train=LoopSettings(precision="bf16")),
         Counting(widths=(3, 3)),
         Counting(widths=(3,)),
         LabelFree(),

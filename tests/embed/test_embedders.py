@@ -17,10 +17,10 @@ from ecg_gnn.embed import (
     embed_nodes,
 )
 from ecg_gnn.evolve import knn_graph
-from ecg_gnn.nn import build_network
+from ecg_gnn.nn import NetworkSpec, build_network
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.seeds import seeded
-from ecg_gnn.train import Task, TrainConfig, train
+from ecg_gnn.train import LoopSettings, Task, train
 from embed.small_embedders import (
     BGRL,
     EMBEDDERS,
@@ -77,7 +77,7 @@ def test_mlp_gives_equal_features_equal_rows():
 @pytest.mark.parametrize("num_classes", [2, 3])
 def test_mlp_is_the_resnet_at_its_best_step(num_classes):
     data, split = labelled_graph(num_classes)
-    steps = TrainConfig(steps=40, lr=1e-2)
+    steps = LoopSettings(steps=40, lr=1e-2)
     got = fitted(replace(MLP, train=steps), data, split, seed=4)
     seen = split.train_mask | split.val_mask
     no_edges = torch.empty(2, 0, dtype=torch.long)
@@ -92,14 +92,16 @@ def test_mlp_is_the_resnet_at_its_best_step(num_classes):
     )
     with seeded(4, "initialisation"):
         network = build_network(
-            backbone="benchmark",
-            model="resnet",
-            in_channels=6,
-            hidden_channels=16,
-            num_classes=num_classes,
-            num_layers=1,
-            num_graphs=1,
-            dropout=0.2,
+            NetworkSpec(
+                backbone="benchmark",
+                model="resnet",
+                in_channels=6,
+                hidden=16,
+                num_classes=num_classes,
+                layers=1,
+                num_graphs=1,
+                dropout=0.2,
+            )
         )
     result = train(network, task, steps, seed=4)
     assert result.best_step < 40
@@ -220,7 +222,7 @@ def test_an_mlp_of_many_rows_trains_and_embeds_by_batches():
     graph = load_dataset("csbm:nodes=600,features=8,signal=4.0,num_splits=1")
     data, split = graph.data(), graph.split(0)
     data.x[7] = data.x[3]
-    how = TrainConfig(steps=30, lr=1e-2)
+    how = LoopSettings(steps=30, lr=1e-2)
     embedder = MLPEmbedder(16, 1, train=how, rows_at_once=100)
     fitted = embedder.fit(data, split, seed=0)
     z = fitted.embed(data)

@@ -14,7 +14,7 @@ from ecg_gnn.embed import (
 from ecg_gnn.embed.protocol import HIDDEN
 from ecg_gnn.evolve import knn_graph
 from ecg_gnn.system.checks import InputError
-from ecg_gnn.train import TrainConfig
+from ecg_gnn.train import LoopSettings
 from embed.small_embedders import (
     EMBEDDERS,
     GNN,
@@ -88,7 +88,7 @@ def test_labels_matter_exactly_to_those_that_say_so(name):
 def test_validation_labels_only_choose_the_step(embedder):
     data, split = labelled_graph()
     other = with_other_labels(data, split.val_mask)
-    one_step = replace(embedder, train=TrainConfig(steps=1, lr=1e-2))
+    one_step = replace(embedder, train=LoopSettings(steps=1, lr=1e-2))
     assert torch.equal(fitted(one_step, data, split), fitted(one_step, other, split))
 
 

@@ -111,7 +111,7 @@ def small_tiles(monkeypatch):
     """Tiles of a few edges or rows and two programs: small inputs need many rounds."""
     monkeypatch.setattr(launch, "_MAX_EDGES", 4)
     monkeypatch.setattr(launch, "_ROW_TILE", 64)
-    for name in ("columns", "norm", "pointwise"):
+    for name in ("reductions", "norm", "pointwise"):
         monkeypatch.setattr(f"ecg_gnn.kernels.gpu.{name}.PROGRAMS", 2)
 
 

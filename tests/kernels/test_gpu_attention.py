@@ -10,7 +10,7 @@ from ecg_gnn.kernels import (
     dot_product_attention,
     using_engine,
 )
-from ecg_gnn.kernels import order as order_module
+from ecg_gnn.kernels import edge_order as order_module
 from kernels.gpu_cases import (
     GRAPHS,
     assert_matches,

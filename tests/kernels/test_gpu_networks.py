@@ -5,7 +5,13 @@ import torch
 import torch.nn.functional as F
 
 from ecg_gnn.kernels import gpu, using_engine
-from ecg_gnn.nn import BACKBONES, build_network, model_names, wants_self_loops
+from ecg_gnn.nn import (
+    BACKBONES,
+    NetworkSpec,
+    build_network,
+    model_names,
+    wants_self_loops,
+)
 from toy_graphs import directed_edges, graph_input, random, undirected_edges
 
 NUM_NODES, FEATURES, CLASSES = 9, 5, 3
@@ -20,14 +26,16 @@ def loss_and_gradients(backbone, model, place, dtype, *, autocast=False):
     ]
     torch.manual_seed(0)
     network = build_network(
-        backbone=backbone,
-        model=model,
-        in_channels=FEATURES,
-        hidden_channels=24,
-        num_classes=CLASSES,
-        num_layers=1,
-        num_graphs=2,
-        dropout=0.3,
+        NetworkSpec(
+            backbone=backbone,
+            model=model,
+            in_channels=FEATURES,
+            hidden=24,
+            num_classes=CLASSES,
+            layers=1,
+            num_graphs=2,
+            dropout=0.3,
+        )
     ).to(place, dtype)
     x = random(NUM_NODES, FEATURES).to(place, dtype)
     y = torch.arange(NUM_NODES, device=place) % CLASSES

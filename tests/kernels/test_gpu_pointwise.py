@@ -6,9 +6,8 @@ import torch.nn.functional as F
 from torch.autograd import gradcheck
 
 from ecg_gnn.kernels import dropout, gpu, using_engine
-from ecg_gnn.kernels.draw import Draw
-from ecg_gnn.kernels.dropout import bias_dropout
-from ecg_gnn.kernels.randomness import fresh_seed, hashes
+from ecg_gnn.kernels.dense import bias_dropout
+from ecg_gnn.kernels.randomness import Draw, fresh_seed, hashes
 from kernels.gpu_cases import assert_matches, small_tiles, with_gradients
 from toy_graphs import random
 

@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 
 from ecg_gnn.kernels import gpu, neighbour_sum, using_engine
-from ecg_gnn.nn import SPECIALISED, build_network
+from ecg_gnn.nn import SPECIALISED, NetworkSpec, build_network
 from toy_graphs import directed_edges, graph_input, random, undirected_edges
 
 NUM_NODES, FEATURES, CLASSES = 9, 5, 3
@@ -20,15 +20,17 @@ def loss_and_gradients(model, place):
         graphs.append(graph_input(other, NUM_NODES, drop_edge=0.4))
     torch.manual_seed(0)
     network = build_network(
-        backbone="benchmark",
-        model=model,
-        in_channels=FEATURES,
-        hidden_channels=16,
-        num_classes=CLASSES,
-        num_layers=2,
-        num_graphs=len(graphs),
-        dropout=0.3,
-        num_nodes=NUM_NODES,
+        NetworkSpec(
+            backbone="benchmark",
+            model=model,
+            in_channels=FEATURES,
+            hidden=16,
+            num_classes=CLASSES,
+            layers=2,
+            num_graphs=len(graphs),
+            dropout=0.3,
+            num_nodes=NUM_NODES,
+        )
     ).to(place, torch.float64)
     x = random(NUM_NODES, FEATURES).to(place)
     y = torch.arange(NUM_NODES, device=place) % CLASSES

@@ -5,7 +5,7 @@ import torch
 from torch.autograd import gradcheck
 
 from ecg_gnn.kernels import Adjacency, gpu, neighbour_mean, normalized_sum, using_engine
-from ecg_gnn.kernels import order as order_module
+from ecg_gnn.kernels import edge_order as order_module
 from kernels.gpu_cases import (
     GRAPHS,
     assert_matches,

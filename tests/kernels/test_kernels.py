@@ -12,8 +12,8 @@ from ecg_gnn.kernels import (
     dot_product_attention,
     dropout,
     neighbour_mean,
+    neighbour_sums,
     normalized_sum,
-    products,
     using_engine,
 )
 from ecg_gnn.kernels.compiled.build import library
@@ -131,7 +131,7 @@ def test_additive_attention_matches_dense(adjacency):
 
 def test_dot_product_attention_matches_dense(adjacency, monkeypatch):
     # Several pieces of edges, so that their seams are tested too.
-    monkeypatch.setattr(products, "_GATHER_BUDGET", {"cpu": 7 * 36})
+    monkeypatch.setattr(neighbour_sums, "_GATHER_BUDGET", {"cpu": 7 * 36})
     num_nodes = adjacency.num_nodes
     packed = random(num_nodes, 3, 9, 4)
     query, key, values = packed.unbind(1)
@@ -148,7 +148,7 @@ def test_edge_dots_match_dense(adjacency, heads, channels):
     """Of all edges: what DropEdge leaves out is up to who asks."""
     a = random(adjacency.num_nodes, channels, heads).requires_grad_()
     b = random(adjacency.num_nodes, channels, heads, seed=2).requires_grad_()
-    got = products.edge_dot(adjacency, a, b)
+    got = neighbour_sums.edge_dot(adjacency, a, b)
     expected = (a[adjacency.target] * b[adjacency.source]).sum(1)
     torch.testing.assert_close(got, expected, atol=1e-12, rtol=0)
     seen = random(*got.shape, seed=3)
@@ -163,7 +163,7 @@ def test_edge_dots_of_any_strides(adjacency):
     rows = random(2, adjacency.num_nodes, 6).transpose(0, 1)
     a, b = rows[:, 0, :, None], rows[:, 1, ::1, None].expand(-1, -1, 2)
     expected = (a.expand_as(b)[adjacency.target] * b[adjacency.source]).sum(1)
-    got = products.edge_dot(adjacency, a.expand_as(b), b)
+    got = neighbour_sums.edge_dot(adjacency, a.expand_as(b), b)
     torch.testing.assert_close(got, expected, atol=1e-12, rtol=0)
 
 

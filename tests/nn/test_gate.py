@@ -9,6 +9,7 @@ from ecg_gnn.nn import (
     MODULES,
     ECGConv,
     GraphInput,
+    NetworkSpec,
     NodeGate,
     ParallelModules,
     build_network,
@@ -33,16 +34,18 @@ def build(backbone, model, gate="node", num_graphs=3):
     options = {"heads": 2, "global_layers": 0} if model == "polynormer" else {}
     with seeded(1, "initialisation"):
         net = build_network(
-            backbone=backbone,
-            model=model,
-            in_channels=FEATURES,
-            hidden_channels=CHANNELS,
-            num_classes=3,
-            num_layers=2,
-            num_graphs=num_graphs,
-            dropout=0.0,
-            gate=gate,
-            options=options,
+            NetworkSpec(
+                backbone=backbone,
+                model=model,
+                in_channels=FEATURES,
+                hidden=CHANNELS,
+                num_classes=3,
+                layers=2,
+                num_graphs=num_graphs,
+                dropout=0.0,
+                gate=gate,
+                options=options,
+            )
         )
     return net.double()
 

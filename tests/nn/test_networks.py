@@ -11,6 +11,7 @@ from ecg_gnn.nn import (
     MODULES,
     BenchmarkNet,
     Network,
+    NetworkSpec,
     TunedNet,
     build_network,
     model_names,
@@ -22,10 +23,23 @@ from toy_graphs import directed_edges, graph_input, random, undirected_edges
 NUM_NODES, FEATURES, CHANNELS, CLASSES = 17, 5, 16, 3
 
 
+def spec(model, in_channels, hidden, num_classes, layers, num_graphs, dropout, **more):
+    return NetworkSpec(
+        model=model,
+        in_channels=in_channels,
+        hidden=hidden,
+        num_classes=num_classes,
+        layers=layers,
+        num_graphs=num_graphs,
+        dropout=dropout,
+        **more,
+    )
+
+
 def benchmark_net(model, num_graphs=1, num_layers=2):
     torch.manual_seed(4)
     sizes = (FEATURES, CHANNELS, CLASSES, num_layers, num_graphs)
-    net = BenchmarkNet(model, *sizes, 0.0).double()
+    net = BenchmarkNet(spec(model, *sizes, 0.0)).double()
     scatter_norms(net)
     return net
 
@@ -86,7 +100,7 @@ def test_benchmark_net_matches_hand_written_forward(model, num_graphs):
 @pytest.mark.parametrize("model", ["gcn", "gt-sep"])
 def test_benchmark_net_with_evolved_graphs_in_the_last_layer_alone(model):
     torch.manual_seed(4)
-    net = build(model=model, num_graphs=2, num_layers=3, evolved_layers="last")
+    net = build(model=model, num_graphs=2, layers=3, evolved_layers="last")
     net = net.double().eval()
     assert [len(block.branches) for block in net.blocks] == [1, 1, 2]
     graphs = inputs(2, wants_self_loops("benchmark", model))
@@ -169,7 +183,7 @@ def normalised(norm, kind, state):
 def test_tuned_net_matches_pyg(model, norm, num_graphs):
     torch.manual_seed(4)
     sizes = (FEATURES, CHANNELS, CLASSES, 3, num_graphs)
-    net = TunedNet(model, *sizes, 0.0, norm).double()
+    net = TunedNet(spec(model, *sizes, 0.0, norm=norm)).double()
     scatter_norms(net)
     # PyG normalises GCN by in-degrees alone: equal to ours where graphs are undirected.
     graphs = [
@@ -191,14 +205,15 @@ def test_tuned_net_matches_pyg(model, norm, num_graphs):
 def test_tuned_net_with_a_linear_map_before_the_first_layer():
     torch.manual_seed(4)
     sizes = (FEATURES, CHANNELS, CLASSES, 2, 1)
-    net = TunedNet("gcn", *sizes, 0.0, "layer", input_linear=True).double()
+    more = {"norm": "layer", "options": {"input_linear": True}}
+    net = TunedNet(spec("gcn", *sizes, 0.0, **more)).double()
     graphs, x = inputs(1, True), random(NUM_NODES, FEATURES)
-    rest = TunedNet("gcn", CHANNELS, *sizes[1:], 0.0, "layer").double()
+    rest = TunedNet(spec("gcn", CHANNELS, *sizes[1:], 0.0, norm="layer")).double()
     weights = net.state_dict()
     rest.load_state_dict({n: w for n, w in weights.items() if "input" not in n})
     mapped = F.linear(x, net.input.weight, net.input.bias)
     torch.testing.assert_close(net(x, graphs), rest(mapped, graphs))
-    net = TunedNet("gcn", *sizes, 0.5, "layer", input_linear=True)
+    net = TunedNet(spec("gcn", *sizes, 0.5, **more))
     assert not torch.equal(net(x.float(), graphs), net(x.float(), graphs))
 
 
@@ -207,7 +222,8 @@ def test_tuned_net_with_a_linear_map_before_the_first_layer():
 def test_tuned_net_with_evolved_graphs_in_the_last_layer_alone(gate, num_layers):
     torch.manual_seed(4)
     sizes = (FEATURES, CHANNELS, CLASSES, num_layers, 3)
-    net = TunedNet("sage", *sizes, 0.0, "layer", gate, evolved_layers="last").double()
+    more = {"norm": "layer", "gate": gate, "evolved_layers": "last"}
+    net = TunedNet(spec("sage", *sizes, 0.0, **more)).double()
     for parameter in net.parameters():  # a gate starts as none
         parameter.data += 0.1 * torch.randn_like(parameter)
     graphs, x = inputs(3, True), random(NUM_NODES, FEATURES)
@@ -229,15 +245,16 @@ def test_tuned_net_with_evolved_graphs_in_the_last_layer_alone(gate, num_layers)
 
 @pytest.mark.parametrize("given", [1, 2, 4])
 def test_tuned_net_refuses_other_graphs_than_it_was_built_for(given):
-    net = TunedNet("sage", FEATURES, CHANNELS, CLASSES, 2, 3, 0.0).double()
+    net = TunedNet(spec("sage", FEATURES, CHANNELS, CLASSES, 2, 3, 0.0)).double()
     with pytest.raises(ValueError, match="zip"):
         net(random(NUM_NODES, FEATURES), inputs(given, True))
 
 
 @pytest.mark.parametrize("kind", [BenchmarkNet, TunedNet])
 def test_only_all_layers_or_the_last_can_be_asked_for(kind):
+    sizes = (FEATURES, CHANNELS, CLASSES, 2, 2)
     with pytest.raises(InputError, match=r"'evolved_layers' must be one of"):
-        kind("gcn", FEATURES, CHANNELS, CLASSES, 2, 2, 0.0, evolved_layers="first")
+        kind(spec("gcn", *sizes, 0.0, evolved_layers="first"))
 
 
 def test_where_evolved_graphs_are_read_is_nothing_to_one_graph():
@@ -245,13 +262,14 @@ def test_where_evolved_graphs_are_read_is_nothing_to_one_graph():
     nets = []
     for layers in ("all", "last"):
         torch.manual_seed(4)
-        nets.append(TunedNet("gcn", *sizes, 0.0, evolved_layers=layers).state_dict())
+        net = TunedNet(spec("gcn", *sizes, 0.0, evolved_layers=layers))
+        nets.append(net.state_dict())
     assert nets[0].keys() == nets[1].keys()
     assert all(torch.equal(nets[0][name], nets[1][name]) for name in nets[0])
 
 
 def test_tuned_net_drops_after_every_layer():
-    net = TunedNet("gcn", FEATURES, 64, CLASSES, 1, 1, 0.5, "layer")
+    net = TunedNet(spec("gcn", FEATURES, 64, CLASSES, 1, 1, 0.5, norm="layer"))
     x, graphs = random(NUM_NODES, FEATURES, dtype=torch.float32), inputs(1, True)
     torch.manual_seed(0)
     dropped = net.represent(x, graphs)
@@ -262,7 +280,7 @@ def test_tuned_net_drops_after_every_layer():
 
 
 def test_batch_norm_uses_running_statistics_in_evaluation():
-    net = TunedNet("gcn", FEATURES, CHANNELS, CLASSES, 1, 1, 0.0, "batch")
+    net = TunedNet(spec("gcn", FEATURES, CHANNELS, CLASSES, 1, 1, 0.0, norm="batch"))
     x, graphs = random(NUM_NODES, FEATURES, dtype=torch.float32), inputs(1, True)
     assert not torch.allclose(net(x, graphs), net.eval()(x, graphs))
 
@@ -275,13 +293,13 @@ def build(**changes):
         "backbone": "benchmark",
         "model": "gcn",
         "in_channels": FEATURES,
-        "hidden_channels": CHANNELS,
+        "hidden": CHANNELS,
         "num_classes": CLASSES,
-        "num_layers": 2,
+        "layers": 2,
         "num_graphs": 2,
         "dropout": 0.2,
     }
-    return build_network(**settings | changes)
+    return build_network(NetworkSpec(**settings | changes))
 
 
 def every_model():
@@ -339,17 +357,17 @@ def test_self_loops(backbone, model):
             {"norm": "graph"},
             r"'norm' must be one of \['batch', 'layer', 'none'\] \(got 'graph'\)",
         ),
-        ({"num_layers": 0}, r"'layers' must be in \[1, inf\) \(got 0\)"),
-        ({"hidden_channels": 0}, r"'hidden' must be in \[1, inf\) \(got 0\)"),
+        ({"layers": 0}, r"'layers' must be in \[1, inf\) \(got 0\)"),
+        ({"hidden": 0}, r"'hidden' must be in \[1, inf\) \(got 0\)"),
         ({"dropout": 1.0}, r"'dropout' must be in \[0, 0.99\] \(got 1.0\)"),
         ({"dropout": -0.1}, r"'dropout' must be in \[0, 0.99\] \(got -0.1\)"),
         ({"dropout": float("nan")}, r"'dropout' must be in .* \(got nan\)"),
         (
-            {"model": "gat-sep", "hidden_channels": 20},
+            {"model": "gat-sep", "hidden": 20},
             r"'hidden' must be a multiple of 8, .* \(got 20\)",
         ),
         (
-            {"model": "gt", "hidden_channels": 12},
+            {"model": "gt", "hidden": 12},
             r"'hidden' must be a multiple of 8, .* \(got 12\)",
         ),
     ],
@@ -360,8 +378,8 @@ def test_refuses(changes, message):
 
 
 def test_width_without_heads_may_be_odd():
-    assert build(model="sage", hidden_channels=13).output.in_features == 13
-    tuned = build(backbone="tuned", model="gat", hidden_channels=13)
+    assert build(model="sage", hidden=13).output.in_features == 13
+    tuned = build(backbone="tuned", model="gat", hidden=13)
     assert tuned.output.in_features == 13
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from ecg_gnn.kernels import Adjacency
-from ecg_gnn.nn import MODULES, GraphInput, ParallelModules, TunedNet
+from ecg_gnn.nn import MODULES, GraphInput, NetworkSpec, ParallelModules, TunedNet
 from ecg_gnn.nn.benchmark_net import BenchmarkNet
 from toy_graphs import dense, directed_edges, graph_input, random
 
@@ -142,7 +142,8 @@ def test_drop_edge_is_fresh_in_every_layer(network, monkeypatch):
 
     monkeypatch.setattr(GraphInput, "sample", spy)
     kind = BenchmarkNet if network == "benchmark" else TunedNet
-    net = kind("gcn", CHANNELS, CHANNELS, 3, 3, 2, 0.0)
+    sizes = {"in_channels": CHANNELS, "hidden": CHANNELS, "num_classes": 3}
+    net = kind(NetworkSpec(model="gcn", **sizes, layers=3, num_graphs=2))
     x = random(NUM_NODES, CHANNELS, dtype=torch.float32)
     torch.manual_seed(0)
     net(x, inputs(drop_edge=0.5))

@@ -114,7 +114,18 @@ def test_no_label_comes_back_where_only_the_last_layer_reads_evolved_graphs(
     config, split = settings(board, "mlp"), board.split(0)
     torch.manual_seed(0)
     nets = {
-        layers: TunedNet("sage", 4, 8, 2, 2, 2, 0.0, "layer", evolved_layers=layers)
+        layers: TunedNet(
+            NetworkSpec(
+                model="sage",
+                in_channels=4,
+                hidden=8,
+                num_classes=2,
+                layers=2,
+                num_graphs=2,
+                norm="layer",
+                evolved_layers=layers,
+            )
+        )
         for layers in ("all", "last")
     }
     given = GraphInput(Adjacency.from_edge_index(board.edge_index, 60))

@@ -18,7 +18,7 @@ from ecg_gnn.pipeline.embedding_memory import EmbeddingAdvice
 from ecg_gnn.train import TrainConfig
 from small_runs import resolved, small_board
 
-ONE_STEP = TrainConfig(steps=1)
+ONE_STEP = LoopSettings(steps=1)
 
 
 def run_out(*_, **__):

@@ -1,28 +1,49 @@
-"""What every sampler must give, ours and pyg-lib's."""
+"""What the sampler must give: real, distinct edges, drawn by key and node alone."""
 
+from itertools import combinations
+
+import numpy as np
 import pytest
 import torch
-import torch_geometric.typing
 from torch_geometric.data import HeteroData
 from torch_geometric.loader import NodeLoader
+from torch_geometric.sampler import NodeSamplerInput
 
-from ecg_gnn.scale.library import LibrarySampler, sampler_class, sampler_name
-from ecg_gnn.scale.sampler import NODE, GraphSampler, edge_type
+from ecg_gnn.kernels import Adjacency
+from ecg_gnn.scale.sampler import NODE, GraphSampler, draw_edges, edge_type, uniform
 from ecg_gnn.system.checks import InputError
-from sampled_graphs import NUM_NODES, pairs, sample, sampled_edges, two_graphs
+from toy_graphs import directed_edges, undirected_edges
+
+NUM_NODES = 60
+
+
+def two_graphs():
+    edges = [undirected_edges(NUM_NODES, 400), directed_edges(NUM_NODES, 300, seed=3)]
+    return [Adjacency.from_edge_index(each, NUM_NODES) for each in edges]
+
+
+def sample(sampler, seeds):
+    asked = NodeSamplerInput(
+        input_id=None, node=torch.as_tensor(seeds), input_type=NODE
+    )
+    return sampler.sample_from_nodes(asked)
+
+
+def sampled_edges(found, graph):
+    """The sampled edges of a graph, in the numbers of all nodes."""
+    nodes, name = found.node[NODE], edge_type(graph)
+    return torch.stack([nodes[found.row[name]], nodes[found.col[name]]])
+
+
+def pairs(edges):
+    return set(map(tuple, edges.t().tolist()))
+
 
 SEEDS = [3, 50, 7, 21]
 
 
-@pytest.fixture(params=[GraphSampler, LibrarySampler])
-def make(request):
-    if request.param is LibrarySampler and not torch_geometric.typing.WITH_PYG_LIB:
-        pytest.skip("pyg-lib is not installed")
-    return request.param
-
-
-def test_nodes_come_in_the_order_of_hops(make):
-    found = sample(make(two_graphs(), [2, 3], 3).at(0), SEEDS)
+def test_nodes_come_in_the_order_of_hops():
+    found = sample(GraphSampler(two_graphs(), [2, 3], 3).at(0), SEEDS)
     nodes, per_hop = found.node[NODE], found.num_sampled_nodes[NODE]
     assert nodes[: len(SEEDS)].tolist() == SEEDS
     assert per_hop[0] == len(SEEDS)
@@ -31,9 +52,9 @@ def test_nodes_come_in_the_order_of_hops(make):
 
 
 @pytest.mark.parametrize("fanouts", [(2, 3), (1, -1), (100, 1)])
-def test_edges_are_real_distinct_and_as_many_as_asked_for(make, fanouts):
+def test_edges_are_real_distinct_and_as_many_as_asked_for(fanouts):
     graphs = two_graphs()
-    found = sample(make(graphs, fanouts, 2).at(0), SEEDS)
+    found = sample(GraphSampler(graphs, fanouts, 2).at(0), SEEDS)
     expanded = found.node[NODE][: sum(found.num_sampled_nodes[NODE][:2])]
     for index, (graph, fanout) in enumerate(zip(graphs, fanouts, strict=True)):
         edges = sampled_edges(found, index)
@@ -47,8 +68,8 @@ def test_edges_are_real_distinct_and_as_many_as_asked_for(make, fanouts):
         assert torch.equal(got, wanted)
 
 
-def test_evolved_graphs_are_drawn_from_in_the_hops_asked_for(make):
-    found = sample(make(two_graphs(), [-1, 2], 3, evolved_hops=1).at(0), SEEDS)
+def test_evolved_graphs_are_drawn_from_in_the_hops_asked_for():
+    found = sample(GraphSampler(two_graphs(), [-1, 2], 3, evolved_hops=1).at(0), SEEDS)
     assert all(found.num_sampled_edges[edge_type(0)])
     assert found.num_sampled_edges[edge_type(1)] == [2 * len(SEEDS), 0, 0]
 
@@ -61,8 +82,8 @@ def test_fewer_evolved_hops_draw_the_same_in_those_there_are():
     assert torch.equal(whole.edge[evolved][:first], found.edge[evolved])
 
 
-def test_a_hop_adds_the_edges_of_the_hop_before(make):
-    found = sample(make(two_graphs(), [2, 2], 3).at(1), SEEDS)
+def test_a_hop_adds_the_edges_of_the_hop_before():
+    found = sample(GraphSampler(two_graphs(), [2, 2], 3).at(1), SEEDS)
     ends = torch.tensor(found.num_sampled_nodes[NODE]).cumsum(0).tolist()
     for graph in range(2):
         column = found.col[edge_type(graph)]
@@ -72,11 +93,11 @@ def test_a_hop_adds_the_edges_of_the_hop_before(make):
             assert ((begin <= targets) & (targets < ends[hop])).all()
 
 
-def test_every_neighbour_is_drawn_as_often(make):
+def test_every_neighbour_is_drawn_as_often():
     graph = two_graphs()[0]
     node = int(graph.in_degree.argmax())
     degree, steps = int(graph.in_degree[node]), 3000
-    sampler, drawn = make([graph], [3], 1), torch.zeros(NUM_NODES)
+    sampler, drawn = GraphSampler([graph], [3], 1), torch.zeros(NUM_NODES)
     for step in range(steps):
         drawn[sampled_edges(sample(sampler.at(step), [node]), 0)[0]] += 1
     expected = 3 * steps / degree
@@ -84,19 +105,19 @@ def test_every_neighbour_is_drawn_as_often(make):
     assert (drawn > 0).sum() == degree
 
 
-def test_draws_follow_seed_and_step(make):
-    sampler = make(two_graphs(), [2, 2], 2, seed=4)
+def test_draws_follow_seed_and_step():
+    sampler = GraphSampler(two_graphs(), [2, 2], 2, seed=4)
     first, again = (sample(sampler.at(7), SEEDS) for _ in range(2))
     assert torch.equal(first.node[NODE], again.node[NODE])
-    others = [sampler.at(8), make(two_graphs(), [2, 2], 2, seed=5).at(7)]
+    others = [sampler.at(8), GraphSampler(two_graphs(), [2, 2], 2, seed=5).at(7)]
     for other in others:
         assert pairs(sampled_edges(sample(other, SEEDS), 0)) != pairs(
             sampled_edges(first, 0)
         )
 
 
-def test_all_neighbours_is_the_whole_neighbourhood(make):
-    found = sample(make(two_graphs(), [-1, -1], 2), SEEDS)
+def test_all_neighbours_is_the_whole_neighbourhood():
+    found = sample(GraphSampler(two_graphs(), [-1, -1], 2), SEEDS)
     reached = set(SEEDS)
     for _ in range(2):
         reached |= {
@@ -160,10 +181,52 @@ def test_edges_are_no_seeds():
         GraphSampler(two_graphs(), [1, 1], 1).sample_from_edges(None)
 
 
-def test_ours_is_used_where_pyg_lib_is_not(monkeypatch):
-    monkeypatch.setattr(torch_geometric.typing, "WITH_PYG_LIB", False)
-    assert sampler_class() is GraphSampler
-    assert sampler_name() == "own"
-    monkeypatch.setattr(torch_geometric.typing, "WITH_PYG_LIB", True)
-    assert sampler_class() is LibrarySampler
-    assert sampler_name() == "pyg-lib"
+DEGREES = np.array([0, 1, 2, 3, 5, 8, 40, 1000])
+OFFSETS = np.concatenate([[0], np.cumsum(DEGREES)])
+NODES = np.arange(len(DEGREES))
+
+
+@pytest.mark.parametrize("fanout", [1, 2, 3, 10, 39])
+def test_distinct_edges_of_the_node_itself(fanout):
+    place, edge = draw_edges(OFFSETS, NODES, fanout, key=5)
+    assert np.array_equal(np.bincount(place, minlength=8), np.minimum(DEGREES, fanout))
+    assert len(np.unique(edge)) == len(edge)
+    assert ((OFFSETS[place] <= edge) & (edge < OFFSETS[place + 1])).all()
+
+
+def test_minus_one_is_all():
+    place, edge = draw_edges(OFFSETS, NODES[::-1], -1, key=5)
+    assert np.array_equal(np.sort(edge), np.arange(OFFSETS[-1]))
+    assert np.array_equal(np.bincount(place, minlength=8), DEGREES[::-1])
+
+
+def test_every_set_is_equally_likely():
+    """Pairs out of four edges, drawn by 24,000 nodes."""
+    nodes = np.arange(24_000)
+    _, edge = draw_edges(4 * np.arange(24_001), nodes, 2, key=9)
+    pairs = np.sort(edge.reshape(-1, 2) % 4, axis=1)
+    counts = [(pairs == pair).all(1).sum() for pair in combinations(range(4), 2)]
+    assert sum(counts) == 24_000
+    assert np.abs(np.array(counts) - 4000).max() < 5 * np.sqrt(4000)
+
+
+def test_a_node_draws_the_same_in_any_company():
+    place, edge = draw_edges(OFFSETS, NODES, 3, key=1)
+    for node in NODES:
+        _, alone = draw_edges(OFFSETS, np.array([node]), 3, key=1)
+        assert np.array_equal(alone, edge[place == node])
+
+
+def test_another_key_draws_others():
+    draws = [draw_edges(OFFSETS, NODES[-1:], 5, key=key).edge for key in range(50)]
+    assert len({tuple(edges) for edges in draws}) == 50
+
+
+def test_uniform_numbers():
+    numbers = uniform(np.arange(40_000), key=2**62)
+    assert numbers.min() >= 0
+    assert numbers.max() < 1
+    counts = np.histogram(numbers, 10, (0, 1))[0]
+    assert np.abs(counts - 4000).max() < 5 * np.sqrt(4000)
+    again = uniform(np.arange(40_000), key=2**62, draw=1)
+    assert abs(np.corrcoef(numbers, again)[0, 1]) < 0.03

@@ -13,12 +13,12 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 from ecg_gnn.kernels import WeightedAdjacency
-from ecg_gnn.train import TrainConfig, checkpoint, train, training
+from ecg_gnn.train import LoopSettings, checkpoint, train, training
 from ecg_gnn.train.checkpoint import content_hash, load_checkpoint, save_checkpoint
 from ecg_gnn.train.state import TrainState
 from toy_graphs import make_network, make_task
 
-CONFIG = TrainConfig(steps=12, lr=1e-2, checkpoint_seconds=0.0)
+CONFIG = LoopSettings(steps=12, lr=1e-2, checkpoint_seconds=0.0)
 CASES = {
     "benchmark": {"backbone": "benchmark", "model": "gat-sep"},
     "tuned": {"backbone": "tuned", "model": "gcn"},  # BatchNorm has running statistics

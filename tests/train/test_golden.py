@@ -16,12 +16,13 @@ from ecg_gnn.kernels import Adjacency, using_engine
 from ecg_gnn.nn import (
     BACKBONES,
     GraphInput,
+    NetworkSpec,
     build_network,
     model_names,
     wants_self_loops,
 )
 from ecg_gnn.system.seeds import seeded
-from ecg_gnn.train import Task, TrainConfig, train
+from ecg_gnn.train import LoopSettings, Task, train
 
 GOLDEN = Path(__file__).with_name("golden_losses.json")
 NUM_NODES, FEATURES, NUM_CLASSES = 60, 7, {"benchmark": 3, "tuned": 2}
@@ -70,16 +71,18 @@ def losses_of(case):
     task = make_task(backbone, model, 1 if graphs == "baseline" else 2)
     with seeded(0, "initialisation"):
         network = build_network(
-            backbone=backbone,
-            model=model,
-            in_channels=FEATURES,
-            hidden_channels=16,
-            num_classes=NUM_CLASSES[backbone],
-            num_layers=2,
-            num_graphs=len(task.graphs),
-            dropout=0.2,
+            NetworkSpec(
+                backbone=backbone,
+                model=model,
+                in_channels=FEATURES,
+                hidden=16,
+                num_classes=NUM_CLASSES[backbone],
+                layers=2,
+                num_graphs=len(task.graphs),
+                dropout=0.2,
+            )
         )
-    return train(network, task, TrainConfig(steps=5, lr=1e-3), seed=0).losses
+    return train(network, task, LoopSettings(steps=5, lr=1e-3), seed=0).losses
 
 
 def test_every_model_has_golden_losses():

@@ -10,7 +10,7 @@ from ecg_gnn.kernels import WeightedAdjacency, using_engine
 from ecg_gnn.nn import SPECIALISED, GraphInput, wants_self_loops
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.seeds import seeded
-from ecg_gnn.train import LabelInput, TrainConfig, train, training
+from ecg_gnn.train import LabelInput, LoopSettings, train, training
 from ecg_gnn.train.labels import (
     evaluation_input,
     features_alone,
@@ -169,7 +169,7 @@ def test_nodes_whose_label_is_input_are_not_learned(task):
 
 
 def test_labels_of_other_nodes_change_nothing_but_scores(task):
-    config = TrainConfig(steps=4, lr=1e-2)
+    config = LoopSettings(steps=4, lr=1e-2)
     results = []
     for changed in (task, with_labels(task, task.test_index)):
         network = network_for(task)
@@ -231,7 +231,7 @@ def test_a_step_with_weights_and_gates_never_waits(case):
 
 
 def fit(task, case=CASES["tuned"], **options):
-    config = TrainConfig(steps=8, lr=1e-2, checkpoint_seconds=0.0)
+    config = LoopSettings(steps=8, lr=1e-2, checkpoint_seconds=0.0)
     network = network_for(task, case)
     result = train(network, task, config, seed=0, **options)
     weights = {name: value.tolist() for name, value in network.state_dict().items()}
@@ -263,7 +263,7 @@ def test_resumed_equals_uninterrupted(task, tmp_path, monkeypatch):
 
 def test_another_rate_is_another_training():
     task = label_task()
-    network, config = network_for(task), TrainConfig()
+    network, config = network_for(task), LoopSettings()
     others = [replace(task, labels=None), label_task(rate=0.25)]
     names = {training._fingerprint(network, t, config, 0) for t in (task, *others)}
     assert len(names) == 3
@@ -274,7 +274,7 @@ def test_engines_agree(task, case):
     for engine in ("fast", "reference"):
         with using_engine(engine):
             network = network_for(task, case, dropout=0.0)
-            config = TrainConfig(steps=3, lr=1e-2)
+            config = LoopSettings(steps=3, lr=1e-2)
             found.append(train(network, task, config, seed=0).losses)
     assert found[0] == pytest.approx(found[1], rel=1e-4)
 
@@ -299,7 +299,7 @@ def test_labels_are_used_where_features_say_nothing():
         val_index=val_index,
         test_index=None,
     )
-    config = TrainConfig(steps=40, lr=2e-2)
+    config = LoopSettings(steps=40, lr=2e-2)
     blind = train(make_network(task), task, config, seed=0).val
     seeing = replace(task, labels=LabelInput(rate=RATE, num_classes=3))
     found = train(network_for(seeing, CASES["tuned"]), seeing, config, seed=0).val

@@ -8,12 +8,12 @@ import pytest
 import torch
 
 from ecg_gnn.system.checks import InputError
-from ecg_gnn.train import Task, TrainConfig, loop, train
+from ecg_gnn.train import LoopSettings, Task, loop, train
 from ecg_gnn.train.state import TrainState
 from ecg_gnn.train.training import scores
 from toy_graphs import make_network, make_task
 
-CONFIG = TrainConfig(steps=25, lr=1e-2)
+CONFIG = LoopSettings(steps=25, lr=1e-2)
 
 CASES = {
     "benchmark": {"backbone": "benchmark", "model": "gcn"},
@@ -64,7 +64,7 @@ def test_test_score_is_that_of_the_best_validation_step(task, case):
 
 def test_first_of_equal_scores_wins():
     # Ten validation nodes: their accuracy repeats itself long before the end.
-    _, result = run(make_task(3), config=TrainConfig(steps=60, lr=1e-2))
+    _, result = run(make_task(3), config=LoopSettings(steps=60, lr=1e-2))
     best = [step for step, val in enumerate(result.val_scores) if val == result.val]
     assert len(best) > 1
     assert result.best_step == 1 + best[0]
@@ -97,7 +97,7 @@ def scripted(scores):
     for step, score in enumerate(scores, start=1):
         network.weight.data.fill_(step)
         val = torch.tensor(score, dtype=torch.float64)
-        state.record(torch.tensor(0.5), val, val / 2)
+        state.record(torch.tensor(0.5), (val, val / 2))
     return network, state
 
 
@@ -201,7 +201,7 @@ def test_inputs_are_left_alone(task):
 
 
 def test_loss_falls(task, case):
-    _, result = run(task, case, TrainConfig(steps=60, lr=1e-2))
+    _, result = run(task, case, LoopSettings(steps=60, lr=1e-2))
     assert sum(result.losses[-10:]) < 0.8 * sum(result.losses[:10])
 
 
@@ -209,7 +209,7 @@ def test_first_loss_and_step_are_adamw_by_hand():
     task = make_task(3)
     network = make_network(task, dropout=0.0)
     twin = make_network(task, dropout=0.0)
-    config = TrainConfig(steps=1, lr=1e-3, weight_decay=0.1)
+    config = LoopSettings(steps=1, lr=1e-3, weight_decay=0.1)
     result = train(network, task, config, seed=0)
     logits = twin(task.x, task.graphs)[task.train_index]
     loss = torch.nn.functional.cross_entropy(logits, task.y[task.train_index])
@@ -229,7 +229,7 @@ def test_some_weights_are_not_decayed():
     for decay in (0.0, 0.5):
         network = make_network(task, model="gpr-gnn", dropout=0.0)
         start = {name: p.detach().clone() for name, p in network.named_parameters()}
-        train(network, task, TrainConfig(steps=1, lr=1e-2, weight_decay=decay), seed=0)
+        train(network, task, LoopSettings(steps=1, lr=1e-2, weight_decay=decay), seed=0)
         found[decay] = dict(network.named_parameters())
     for name, plain in found[0.0].items():
         shrunk = 0.0 if name == "hop_weights" else 1e-2 * 0.5
@@ -240,7 +240,7 @@ def test_some_weights_are_not_decayed():
 
 def test_diverging_learning_rate_is_one_sentence(task):
     with pytest.raises(InputError, match="'lr' must be small enough for training"):
-        run(task, config=TrainConfig(steps=3, lr=1e30))
+        run(task, config=LoopSettings(steps=3, lr=1e30))
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ def test_diverging_learning_rate_is_one_sentence(task):
 )
 def test_refuses(settings, message):
     with pytest.raises(InputError, match=message):
-        TrainConfig(**settings)
+        LoopSettings(**settings)
 
 
 # --- Progress and precision -----------------------------------------------------------
@@ -284,7 +284,7 @@ def test_progress_changes_nothing(task, monkeypatch):
 
 
 def test_bf16_lands_near_fp32(task, case):
-    config = TrainConfig(steps=5, lr=1e-3)
+    config = LoopSettings(steps=5, lr=1e-3)
     network, single = run(task, case, config)
     _, half = run(task, case, replace(config, precision="bf16"))
     assert half.losses != single.losses
@@ -296,14 +296,14 @@ def test_tf32_needs_a_gpu(task):
     if task.x.is_cuda:
         pytest.skip("this is the message of a CPU")
     with pytest.raises(InputError, match=r"'precision' must be one of .* on 'cpu'"):
-        run(task, config=TrainConfig(steps=1, precision="tf32"))
+        run(task, config=LoopSettings(steps=1, precision="tf32"))
     assert torch.get_float32_matmul_precision() == "highest"
 
 
 def test_gpu_lands_near_cpu(case, device):
     task = make_task(3, evolved=True)
     network, twin = (make_network(task, dropout=0.0, **case) for _ in range(2))
-    config = TrainConfig(steps=5, lr=1e-3)
+    config = LoopSettings(steps=5, lr=1e-3)
     expected = train(twin, task, config, seed=0)
     result = train(network.to(device), task.to(device), config, seed=0)
     assert isinstance(task.to(device), Task)

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, roc_auc_score
 
-from ecg_gnn.train import METRICS, accuracy, roc_auc
+from ecg_gnn.system.metric_names import METRIC_NAMES, default_metric, metric_label
+from ecg_gnn.train import METRICS, accuracy, roc_auc, score_probabilities
 from ecg_gnn.train.metrics import supervised_loss
 from toy_graphs import random
 
@@ -125,3 +126,24 @@ def test_one_logit_is_two_with_the_first_at_zero():
     logit, y = random(30, 1), torch.arange(30) % 2
     pair = torch.cat([torch.zeros_like(logit), logit], dim=1)
     torch.testing.assert_close(supervised_loss(logit, y), supervised_loss(pair, y))
+
+
+def test_every_metric_has_a_name_and_a_function():
+    assert list(METRICS) == list(METRIC_NAMES)
+    assert [metric_label(metric) for metric in METRICS] == ["accuracy", "ROC AUC"]
+    assert [default_metric(classes) for classes in (2, 3)] == ["roc_auc", "accuracy"]
+
+
+def test_scores_of_probabilities_match_scikit_learn():
+    generator = torch.Generator().manual_seed(0)
+    positive = torch.rand(500, generator=generator)
+    positive[:100] = positive[:100].round(decimals=1)  # ties, 0, 1 and one half
+    y = (torch.rand(500, generator=generator) < positive).long()
+    rows = torch.stack([1 - positive, positive], dim=1)
+    expected = roc_auc_score(y.numpy(), positive.numpy())
+    assert score_probabilities("roc_auc", rows, y) == pytest.approx(expected, abs=1e-12)
+    expected = accuracy_score(y.numpy(), rows.argmax(1).numpy())
+    assert score_probabilities("accuracy", rows, y) == pytest.approx(expected)
+    three = torch.softmax(torch.randn(500, 3, generator=generator), dim=1)
+    expected = accuracy_score(y.numpy(), three.argmax(1).numpy())
+    assert score_probabilities("accuracy", three, y) == pytest.approx(expected)

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from ecg_gnn.kernels import Adjacency, dropout, keep_mask, using_engine
-from ecg_gnn.train import StepProgram, TrainConfig, Training, program, train_together
+from ecg_gnn.train import LoopSettings, StepProgram, Training, program, train_together
 from ecg_gnn.train.training import scores
 from toy_graphs import make_network, make_task, random
 
@@ -66,7 +66,7 @@ def test_every_run_draws_afresh(device):
     found, made = masks_of(device, 12)
     assert len({dropped for dropped, _ in found}) == 12
     assert len({kept for _, kept in found}) == 12
-    assert (made._graph is not None) == (device.type == "cuda")
+    assert (made._graphs != {}) == (device.type == "cuda")
 
 
 def test_seed_and_number_decide(device):
@@ -105,7 +105,7 @@ def test_runs_of_two_programs_do_not_disturb_each_other(device):
 def start(case, device, checkpoint=None, *, steps=20, seed=0, precision="fp32"):
     task = make_task(3, evolved=True, drop_edge=0.5).to(device)
     network = make_network(task, dropout=0.3, **case).to(device)
-    config = TrainConfig(
+    config = LoopSettings(
         steps=steps, lr=1e-3, precision=precision, checkpoint_seconds=0.0
     )
     return Training(network, task, config, seed=seed, checkpoint=checkpoint)
@@ -116,7 +116,7 @@ def run(case, device, **options):
     training = start(case, device, **options)
     (result,) = train_together([training])
     weights = [t.clone() for t in training.state.weights.named.values()]
-    return result.losses, weights, training._program._graph is not None
+    return result.losses, weights, training._program._graphs != {}
 
 
 @pytest.mark.parametrize("after", [2, 9])  # before a step would be recorded, and after
@@ -184,7 +184,7 @@ def test_replays_read_what_lies_there_now(cuda):
         made.run()
     made.wait()
     assert out.tolist() == [6.0] * 4
-    assert made._graph is not None
+    assert made._graphs != {}
     x.fill_(10.0)
     torch.cuda.synchronize()
     made.run()
@@ -197,8 +197,8 @@ def test_nothing_is_recorded_too_early(cuda):
     recorded = []
     for _ in range(5):
         made.run()
-        recorded.append(made._graph is not None)
-    assert recorded == [False, False, False, True, True]
+        recorded.append(made._graphs != {})
+    assert recorded == [False, True, True, True, True]
 
 
 def test_gradients_of_replays_are_those_of_their_own_masks(cuda):

@@ -7,7 +7,7 @@ from safetensors.torch import load_file, save_file
 from ecg_gnn.kernels import StepSeeds
 from ecg_gnn.kernels.randomness import hashes
 from ecg_gnn.nn import benchmark_net
-from ecg_gnn.train import TrainConfig, Training, computing_in, train
+from ecg_gnn.train import LoopSettings, Training, computing_in, train
 from ecg_gnn.train.program import StepProgram
 from ecg_gnn.train.weights import Weights
 from toy_graphs import make_network, make_task
@@ -18,7 +18,7 @@ def test_frozen_weights_stay():
     network = make_network(task)
     network.output.weight.requires_grad_(False)
     before = network.output.weight.clone()
-    train(network, task, TrainConfig(steps=5, lr=1e-2, weight_decay=0.1), seed=0)
+    train(network, task, LoopSettings(steps=5, lr=1e-2, weight_decay=0.1), seed=0)
     assert torch.equal(network.output.weight, before)
     assert not network.output.weight.requires_grad
 
@@ -26,7 +26,7 @@ def test_frozen_weights_stay():
 def test_a_trained_network_is_saved_in_its_own_size(tmp_path):
     task = make_task(3)
     network = make_network(task)
-    train(network, task, TrainConfig(steps=2), seed=0)
+    train(network, task, LoopSettings(steps=2), seed=0)
     for parameter in network.parameters():
         assert parameter.untyped_storage().nbytes() == 4 * parameter.numel()
 
@@ -52,7 +52,7 @@ def test_the_stream_stays_in_float32_under_bf16(call, monkeypatch):
 
 def test_a_checkpoint_of_another_format_costs_a_fresh_start(tmp_path):
     task, path = make_task(3), tmp_path / "checkpoint"
-    config = TrainConfig(steps=4, lr=1e-2, checkpoint_seconds=0.0)
+    config = LoopSettings(steps=4, lr=1e-2, checkpoint_seconds=0.0)
     begun = Training(make_network(task), task, config, seed=0, checkpoint=path)
     begun.step()
     begun.save_if_due(float("inf"))

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from ecg_gnn.system.checks import InputError
-from ecg_gnn.train import TrainConfig, Training, loop, train, train_together, training
+from ecg_gnn.train import LoopSettings, Training, loop, train, train_together, training
 from toy_graphs import make_network, make_task
 
-CONFIG = TrainConfig(lr=1e-2, checkpoint_seconds=0.0)
+CONFIG = LoopSettings(lr=1e-2, checkpoint_seconds=0.0)
 JOBS = {
     "a": {"steps": 12, "seed": 0, "model": "gcn"},
     "b": {"steps": 5, "seed": 1, "model": "gat-sep"},
@@ -185,7 +185,9 @@ def test_progress_and_seconds_are_shared(monkeypatch):
 def test_one_precision_for_all():
     task = make_task(3)
     trainings = [
-        Training(make_network(task), task, TrainConfig(steps=2, precision=each), seed=0)
+        Training(
+            make_network(task), task, LoopSettings(steps=2, precision=each), seed=0
+        )
         for each in ("fp32", "bf16")
     ]
     with pytest.raises(InputError, match="must share one device and one precision"):

@@ -15,7 +15,7 @@ from ecg_gnn.advise.time_budget import Speed
 from ecg_gnn.study.compare import PairedTest, Summary, corrected, paired_test, summarize
 from ecg_gnn.study.records import Record
 from ecg_gnn.study.statistics import Statistics, mean
-from ecg_gnn.study.table import METRIC_NAMES
+from ecg_gnn.system.metric_names import metric_label
 
 Round = Mapping[Contender, Record]
 """The records of every contender on one split."""
@@ -122,7 +122,7 @@ class Advice:
     @property
     def metric(self) -> str:
         """The metric as tables and figures call it."""
-        return METRIC_NAMES[self.question.dataset.metric]
+        return metric_label(self.question.dataset.metric)
 
     @property
     def splits(self) -> tuple[int, ...]:

@@ -138,8 +138,8 @@ class TrainConfig(Section):
     )
     eval_every: int | None = setting(
         None,
-        "Batches between evaluations (an epoch, or a twentieth of the training where "
-        "that is shorter)",
+        "Steps between evaluations (1; by batches an epoch, or a twentieth of the "
+        "training where that is shorter)",
         metavar="STEPS",
         low=1,
         last_only=True,
@@ -195,14 +195,9 @@ class TrainConfig(Section):
                 "'fanout' must be -1 (all neighbours) or at least 1, once or for each "
                 f"graph (got {list(self.fanout)})"
             )
-        if self.batch_size:
-            return
-        # Refuse what full-batch steps would leave unread.
-        given = {"fanout": self.fanout != _DEFAULT_FANOUT}
-        given["eval_every"] = self.eval_every is not None
-        for name in (name for name, is_given in given.items() if is_given):
+        if not self.batch_size and self.fanout != _DEFAULT_FANOUT:
             raise InputError(
-                f"'batch_size' must be at least 1 with {name!r}, which full-batch "
+                "'batch_size' must be at least 1 with 'fanout', which full-batch "
                 f"steps do not have (got {self.batch_size})"
             )
 

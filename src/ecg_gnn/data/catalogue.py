@@ -17,13 +17,13 @@ from ecg_gnn.data.dataset import GraphDataset
 from ecg_gnn.data.download import Progress
 from ecg_gnn.data.download import download as fetch
 from ecg_gnn.data.generators import csbm, minesweeper_gen
-from ecg_gnn.data.graph_checks import Metric
 from ecg_gnn.data.graph_folder import is_graph_folder, read_graph_folder
 from ecg_gnn.data.npz_graph import read_npz
 from ecg_gnn.data.planetoid import load_planetoid, planetoid_present
 from ecg_gnn.reading import expanded
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.files import cache_folder
+from ecg_gnn.system.metric_names import default_metric
 
 Kind = Literal["official", "substitute", "planetoid", "generator"]
 _WHOLE_NUMBERS = ("nodes", "edges", "features", "classes", "size")
@@ -54,9 +54,9 @@ class Entry:
     note: str = ""
 
     @property
-    def metric(self) -> Metric:
+    def metric(self) -> str:
         """ROC AUC for two classes, accuracy for more."""
-        return "roc_auc" if self.classes == 2 else "accuracy"
+        return default_metric(self.classes)
 
     @property
     def file(self) -> str | None:

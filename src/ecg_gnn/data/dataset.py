@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ecg_gnn.data import graph_checks as checks
-from ecg_gnn.data.graph_checks import UNLABELLED, AnyArray, Metric
+from ecg_gnn.data.graph_checks import UNLABELLED, AnyArray
 from ecg_gnn.data.splits import stratified_splits
 from ecg_gnn.reading import MappedFile
 from ecg_gnn.system.checks import InputError
@@ -51,7 +51,7 @@ class GraphDataset:
     edge_index: Tensor
     """int64 [2, E]: sorted, each edge once, no self-loops; both ways if undirected."""
     num_classes: int
-    metric: Metric
+    metric: str
     train_masks: Tensor
     """bool [S, N], like the next two."""
     val_masks: Tensor
@@ -274,7 +274,7 @@ def _checked_masks(
     source: str,
     masks: tuple[Array, Array, Array],
     y: Tensor,
-    metric: Metric,
+    metric: str,
 ) -> Masks:
     """The three masks as bool tensors, checked against the labels."""
     arrays = [_array(mask) for mask in masks]

@@ -6,7 +6,7 @@ or raises one line: whose array, what is allowed, what came.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from ecg_gnn.reading import AnyArray as AnyArray
 from ecg_gnn.reading import MappedFile
 from ecg_gnn.system.checks import InputError, check_choice
-
-Metric = Literal["accuracy", "roc_auc"]
+from ecg_gnn.system.metric_names import METRIC_NAMES, default_metric
 
 FEATURES_KEY = "node_features"
 GRAPH_KEYS = (FEATURES_KEY, "node_labels", "edges")
@@ -131,21 +130,21 @@ def check_edges(source: str, edges: AnyArray, num_nodes: int) -> NDArray[np.int6
     return edges.astype(np.int64, copy=False)
 
 
-def check_metric(source: str, metric: str | None, num_classes: int) -> Metric:
+def check_metric(source: str, metric: str | None, num_classes: int) -> str:
     """The metric asked for, or ROC AUC for two classes and accuracy for more."""
     if metric is None:
-        return "roc_auc" if num_classes == 2 else "accuracy"
-    check_choice("metric", metric, ["accuracy", "roc_auc"])
-    if metric == "roc_auc" and num_classes != 2:
+        return default_metric(num_classes)
+    check_choice("metric", metric, METRIC_NAMES)
+    if METRIC_NAMES[metric].two_classes and num_classes != 2:
         raise InputError(
-            f"{source}: 'metric' roc_auc must have exactly 2 classes (got "
+            f"{source}: 'metric' {metric} must have exactly 2 classes (got "
             f"{num_classes})"
         )
-    return "roc_auc" if metric == "roc_auc" else "accuracy"
+    return metric
 
 
 def check_masks(
-    source: str, masks: Sequence[AnyArray], y: NDArray[np.int64], metric: Metric
+    source: str, masks: Sequence[AnyArray], y: NDArray[np.int64], metric: str
 ) -> list[NDArray[np.bool_]]:
     """Splits [S, N] whose parts are non-empty, disjoint, and can be learnt from."""
     parts = list(zip(MASK_KEYS, masks, strict=True))
@@ -173,7 +172,7 @@ def check_masks(
     sizes = np.bincount(y[y >= 0])
     learnable = sizes >= _MIN_CLASS_SIZE
     _check_classes(source, "train_masks", train, y, learnable)
-    if metric == "roc_auc":
+    if METRIC_NAMES[metric].two_classes:
         both = np.ones_like(learnable)
         for key, mask in zip(MASK_KEYS, checked, strict=True):
             _check_classes(source, key, mask, y, both)

@@ -12,13 +12,13 @@ from ecg_gnn.config import RunConfig, known
 from ecg_gnn.embed.protocol import Fit, SplitMasks
 from ecg_gnn.embed.stored import load_weights
 from ecg_gnn.embed.supervised import loop_settings, network_training, represent
-from ecg_gnn.kernels.rows import distinct_rows, first_of_group
-from ecg_gnn.nn import Network, build_network
+from ecg_gnn.kernels.distinct_rows import distinct_rows, first_of_group
+from ecg_gnn.nn import Network, NetworkSpec, build_network
 from ecg_gnn.train import (
     ROWS_AT_ONCE,
+    LoopSettings,
     Progress,
     RowTraining,
-    TrainConfig,
     Training,
     no_graph,
     represent_rows,
@@ -47,14 +47,16 @@ class StoredMLP:
     ) -> "StoredMLP":
         """The network with these weights."""
         network = build_network(
-            backbone="benchmark",
-            model="resnet",
-            in_channels=in_channels,
-            hidden_channels=known(config.embed.hidden),
-            num_classes=max(2, tensors["output.weight"].size(0)),
-            num_layers=known(config.embed.layers),
-            num_graphs=1,
-            dropout=config.model.dropout,
+            NetworkSpec(
+                backbone="benchmark",
+                model="resnet",
+                in_channels=in_channels,
+                hidden=known(config.embed.hidden),
+                num_classes=max(2, tensors["output.weight"].size(0)),
+                layers=known(config.embed.layers),
+                num_graphs=1,
+                dropout=config.model.dropout,
+            )
         )
         load_weights(network, tensors)
         return cls(network.double().eval())
@@ -79,9 +81,9 @@ class MLPEmbedder:
 
     Examples:
         >>> from ecg_gnn import load_dataset
-        >>> from ecg_gnn.train import TrainConfig
+        >>> from ecg_gnn.train import LoopSettings
         >>> graph = load_dataset("csbm:nodes=60")
-        >>> embedder = MLPEmbedder(16, 1, train=TrainConfig(steps=5))
+        >>> embedder = MLPEmbedder(16, 1, train=LoopSettings(steps=5))
         >>> embedder.fit(graph.data(), graph.split(0), seed=0).embed(graph.data()).shape
         torch.Size([60, 16])
     """
@@ -89,7 +91,7 @@ class MLPEmbedder:
     hidden_channels: int = 512
     num_layers: int = 2
     dropout: float = 0.2
-    train: TrainConfig = field(default_factory=TrainConfig)
+    train: LoopSettings = field(default_factory=LoopSettings)
     device: str = "cpu"
     rows_at_once: int = ROWS_AT_ONCE
     progress: Progress | None = field(default=None, compare=False, repr=False)

@@ -9,10 +9,11 @@ from torch_geometric.data import Data
 
 from ecg_gnn.config import RunConfig, known
 from ecg_gnn.embed.protocol import SplitMasks
-from ecg_gnn.nn import GraphInput, Network, build_network
+from ecg_gnn.nn import GraphInput, Network, NetworkSpec, build_network
 from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.metric_names import default_metric
 from ecg_gnn.system.seeds import seeded
-from ecg_gnn.train import Task, TrainConfig, Training
+from ecg_gnn.train import LoopSettings, Task, Training
 
 
 def num_shown_classes(data: Data, split: SplitMasks) -> int:
@@ -24,9 +25,9 @@ def num_shown_classes(data: Data, split: SplitMasks) -> int:
 
 def loop_settings(
     config: RunConfig, steps: int | None, lr: float | None
-) -> TrainConfig:
+) -> LoopSettings:
     """A run's settings for one of its trainings."""
-    return TrainConfig(
+    return LoopSettings(
         steps=known(steps),
         lr=known(lr),
         weight_decay=config.train.weight_decay,
@@ -38,7 +39,7 @@ def network_training(
     data: Data,
     split: SplitMasks,
     graphs: Sequence[GraphInput],
-    config: TrainConfig,
+    config: LoopSettings,
     *,
     backbone: str,
     model: str,
@@ -56,18 +57,20 @@ def network_training(
     num_classes = num_shown_classes(data, split)
     with seeded(seed, "initialisation"):
         network = build_network(
-            backbone=backbone,
-            model=model,
-            in_channels=data.x.size(1),
-            hidden_channels=hidden_channels,
-            num_classes=num_classes,
-            num_layers=num_layers,
-            num_graphs=len(graphs),
-            dropout=dropout,
-            norm=norm,
-            evolved_layers=evolved_layers,
-            options=options,
-            num_nodes=data.num_nodes,
+            NetworkSpec(
+                backbone=backbone,
+                model=model,
+                in_channels=data.x.size(1),
+                hidden=hidden_channels,
+                num_classes=num_classes,
+                layers=num_layers,
+                num_graphs=len(graphs),
+                dropout=dropout,
+                norm=norm,
+                evolved_layers=evolved_layers,
+                options=options or {},
+                num_nodes=data.num_nodes,
+            )
         )
     task = Task(
         x=data.x,
@@ -76,7 +79,7 @@ def network_training(
         train_index=split.train_mask.nonzero()[:, 0],
         val_index=split.val_mask.nonzero()[:, 0],
         test_index=None,
-        metric="roc_auc" if num_classes == 2 else "accuracy",
+        metric=default_metric(num_classes),
     )
     place = torch.device(device)
     return kind(network.to(place), task.to(place), config, seed=seed)

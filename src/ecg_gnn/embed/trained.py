@@ -12,7 +12,7 @@ from ecg_gnn.embed.protocol import Fit, SplitMasks
 from ecg_gnn.embed.supervised import loop_settings, network_training, represent
 from ecg_gnn.kernels import Adjacency
 from ecg_gnn.nn import GraphInput, Network, wants_self_loops
-from ecg_gnn.train import Progress, TrainConfig, Training, train_together
+from ecg_gnn.train import LoopSettings, Progress, Training, train_together
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class TrainedModelEmbedder:
     norm: str = "batch"
     evolved_layers: str = "all"
     options: tuple[tuple[str, Any], ...] = ()
-    train: TrainConfig = field(default_factory=TrainConfig)
+    train: LoopSettings = field(default_factory=LoopSettings)
     device: str = "cpu"
     progress: Progress | None = field(default=None, compare=False, repr=False)
     network: Network | None = field(default=None, compare=False, repr=False)

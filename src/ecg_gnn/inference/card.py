@@ -5,6 +5,7 @@ from typing import Any
 from ecg_gnn._version import __version__
 from ecg_gnn.config.tags import card_sentences, run_tags, tagged
 from ecg_gnn.inference.model_folder import Model
+from ecg_gnn.system.metric_names import metric_label
 
 NAMES = {"none": "plain GNN (baseline)", "identity": "identity control (self-loops)"}
 
@@ -89,7 +90,7 @@ def _what(model: Model) -> str:
 
 def score_rows(model: Model) -> tuple[list[str], list[list[str]]]:
     """The table of scores: the model, then its controls."""
-    metric = model.dataset.metric.replace("_", " ")
+    metric = metric_label(model.dataset.metric)
     shown = {"score": f"test {metric}", "accuracy": "test accuracy"}
     shown |= {"log_loss": "log loss", "calibration_error": "calibration error"}
     if model.dataset.metric == "accuracy":

@@ -13,11 +13,11 @@ from ecg_gnn.data import GraphDataset
 from ecg_gnn.data.dataset import canonical_edge_index
 from ecg_gnn.data.graph_checks import (
     UNLABELLED,
-    Metric,
     check_edges,
     check_features,
 )
 from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.metric_names import METRIC_NAMES, default_metric
 from ecg_gnn.system.seeds import derive_seed
 
 Array = NDArray[Any]
@@ -55,8 +55,9 @@ class Labelled:
         train = (self.codes >= 0) & ~val
         if not val.any():  # too few nodes to spare any
             val = train
-        two = len(self.classes) == 2 and len(np.unique(self.codes[val])) == 2
-        metric: Metric = "roc_auc" if two else "accuracy"
+        metric = default_metric(len(self.classes))
+        if METRIC_NAMES[metric].two_classes and len(np.unique(self.codes[val])) < 2:
+            metric = "accuracy"
         return GraphDataset(
             name="data",
             x=self.x,

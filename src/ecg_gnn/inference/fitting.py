@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from sklearn.metrics import log_loss, roc_auc_score
+from sklearn.metrics import log_loss
 from torch import Tensor
 
 from ecg_gnn._version import NUMERICS
@@ -33,6 +33,7 @@ from ecg_gnn.system.files import (
     writing,
 )
 from ecg_gnn.tabular import NamedGraph
+from ecg_gnn.train import score_probabilities
 
 Progress = Callable[[str, str], Callable[[int, int, float], None]]
 """Starts a display of one piece of work, by a title and a name."""
@@ -167,8 +168,8 @@ def evaluate(fitted: GraphClassifier, dataset: GraphDataset) -> dict[str, Any]:
         right = torch.from_numpy(rows.argmax(axis=1)) == y
         accuracy = float(right.float().mean())
         score = accuracy
-        if dataset.metric == "roc_auc":
-            score = float(roc_auc_score(y.numpy(), rows[:, 1]))
+        if dataset.metric != "accuracy":
+            score = score_probabilities(dataset.metric, torch.from_numpy(rows), y)
         found[part] = {
             "score": score,
             "accuracy": accuracy,

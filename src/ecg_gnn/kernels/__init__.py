@@ -6,17 +6,25 @@ nothing of size ``[E, d]``, and a compiled twin for CPUs where that is faster.
 """
 
 from ecg_gnn.kernels.adjacency import Adjacency
-from ecg_gnn.kernels.attention import additive_attention, dot_product_attention
-from ecg_gnn.kernels.dropout import dropout
+from ecg_gnn.kernels.attention import (
+    additive_attention,
+    dot_product_attention,
+    edge_scores,
+    gated_sum,
+)
+from ecg_gnn.kernels.dense import (
+    add_norm,
+    dropout,
+    joint_linear,
+    linear_dropout,
+    product,
+)
 from ecg_gnn.kernels.engine import Engine, current_engine, using_engine
-from ecg_gnn.kernels.gates import edge_scores, gated_sum
-from ecg_gnn.kernels.linear import joint_linear, linear_dropout, product
-from ecg_gnn.kernels.neighbours import (
+from ecg_gnn.kernels.neighbour_sums import (
     neighbour_mean,
     neighbour_sum,
     normalized_sum,
 )
-from ecg_gnn.kernels.norm import add_norm
 from ecg_gnn.kernels.randomness import StepSeeds, keep_mask
 from ecg_gnn.kernels.sampled import SampledAdjacency, sampled_adjacency
 from ecg_gnn.kernels.weighted import WeightedAdjacency, is_weighted

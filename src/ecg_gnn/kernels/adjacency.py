@@ -7,9 +7,14 @@ import torch
 from torch import Tensor
 
 from ecg_gnn.kernels import gpu
-from ecg_gnn.kernels.order import EdgeWeight, Order, OtherWay, offsets_of
+from ecg_gnn.kernels.edge_order import (
+    EdgeWeight,
+    Order,
+    OtherWay,
+    lexicographic_order,
+    offsets_of,
+)
 from ecg_gnn.kernels.randomness import keep_mask
-from ecg_gnn.kernels.sorting import lexicographic_order
 from ecg_gnn.system.checks import InputError, check_in_range
 
 

@@ -1,4 +1,9 @@
-"""Attention over neighbours: scores, softmax per target, weighted sum."""
+"""Attention over neighbours: scores, softmax per target, weighted sum; and gates.
+
+A gate is a weight per edge that is no softmax. Only ``[E, H]`` is held for it, never
+``[E, d]``; gradients are segment sums and dot products along edges, so that one seed
+gives the same numbers every time.
+"""
 
 import math
 from collections.abc import Sequence
@@ -12,7 +17,7 @@ from torch.autograd.function import once_differentiable
 from ecg_gnn.kernels import gpu
 from ecg_gnn.kernels.adjacency import Adjacency
 from ecg_gnn.kernels.compiled import functions as compiled
-from ecg_gnn.kernels.products import edge_dot, weighted_sum
+from ecg_gnn.kernels.neighbour_sums import edge_dot, weighted_sum
 from ecg_gnn.kernels.weighted import is_weighted, with_log_weight
 from ecg_gnn.system.checks import InputError
 
@@ -42,8 +47,8 @@ def additive_attention(
     source, target = scores.unbind(1)
     if plain and compiled.usable(values, heads):
         return compiled.additive_attention(adjacency, source, target, values, slope)
-    sums = take(adjacency, source, False) + take(adjacency, target, True)
-    sums = with_log_weight(adjacency, F.leaky_relu(sums, slope))
+    sums = F.leaky_relu(edge_scores(adjacency, scores), slope)
+    sums = with_log_weight(adjacency, sums)
     weight = edge_softmax(adjacency, sums)
     return weighted_sum(adjacency, weight, values)
 
@@ -159,3 +164,32 @@ class _EdgeSoftmax(torch.autograd.Function):
         weighted = weight * grad
         total = _segment_sum(adjacency.by_target.offsets, weighted)
         return None, weighted - weight * total[adjacency.target]
+
+
+def edge_scores(adjacency: Adjacency, scores: Tensor) -> Tensor:
+    """``scores[v, 0] + scores[u, 1]`` of every edge v -> u, in target order.
+
+    Args:
+        adjacency: The graph.
+        scores: Of every node as a source and as a target. ``[N, 2, H]``
+
+    Returns:
+        ``[E, H]``
+    """
+    source, target = scores.unbind(1)
+    return take(adjacency, source, False) + take(adjacency, target, True)
+
+
+def gated_sum(adjacency: Adjacency, gate: Tensor, x: Tensor) -> Tensor:
+    """``sum_v gate_uv x_v`` over the kept edges, each times what it weighs.
+
+    Args:
+        adjacency: The graph.
+        gate: In target order. ``[E]``
+        x: ``[N, d]``
+    """
+    if adjacency.kept is not None:
+        gate = gate * adjacency.kept
+    if is_weighted(adjacency):
+        gate = gate * adjacency.edge_weight
+    return weighted_sum(adjacency, gate[:, None].to(x.dtype), x[..., None])[..., 0]

@@ -8,16 +8,17 @@ were: replays differ, and a resumed training draws what it would have drawn.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from ecg_gnn.kernels import gpu
-from ecg_gnn.kernels.draw import Draw
 
 _PER_STEP = 4096
 _BITS = 32
-_MASK = 2**_BITS - 1
+_HASHES = 2**_BITS
+_MASK = _HASHES - 1
 _GOLDEN = 0x9E3779B97F4A7C15 - 2**64
 _current: ContextVar["StepSeeds | None"] = ContextVar("step seeds", default=None)
 
@@ -82,7 +83,7 @@ def keep_mask(size: int, rate: float, device: torch.device) -> Tensor:
 def hashes(size: int, seed: Tensor) -> Tensor:
     """``mix(mix(place + low half of the seed) ^ high half)`` of every place.
 
-    The compiled kernels compute the same: ops.cpp on CPUs, gpu/hash.py on GPUs.
+    The compiled kernels compute the same: ops.cpp on CPUs, gpu/pointwise.py on GPUs.
     """
     low, high = seed & _MASK, (seed >> _BITS) & _MASK
     place = torch.arange(size, device=seed.device)
@@ -94,3 +95,25 @@ def _mix(x: Tensor) -> Tensor:
     x = ((x ^ (x >> 16)) * 0x7FEB352D) & _MASK
     x = ((x ^ (x >> 15)) * 0x846CA68B) & _MASK
     return x ^ (x >> 16)
+
+
+class Draw(NamedTuple):
+    """One drawing of a mask.
+
+    Attributes:
+        seed: On the device, so that a recorded step can change it. ``[1]``
+        threshold: Hashes below it are dropped.
+        scale: What the rest is multiplied with, to keep the mean.
+    """
+
+    seed: Tensor
+    threshold: int
+    scale: float
+
+    @classmethod
+    def of(cls, rate: float, seed: Tensor) -> "Draw | None":
+        """Drop a share ``rate``; None if that is everything."""
+        threshold = round(rate * _HASHES)
+        if threshold == _HASHES:
+            return None
+        return cls(seed, threshold, _HASHES / (_HASHES - threshold))

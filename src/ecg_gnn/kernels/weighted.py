@@ -8,8 +8,7 @@ import torch
 from torch import Tensor
 
 from ecg_gnn.kernels.adjacency import Adjacency
-from ecg_gnn.kernels.order import EdgeWeight
-from ecg_gnn.kernels.sorting import lexicographic_order
+from ecg_gnn.kernels.edge_order import EdgeWeight, lexicographic_order
 from ecg_gnn.system.checks import InputError
 
 

@@ -1,7 +1,9 @@
 """STEP 3: standard GNN layers on several graphs in parallel, projected together."""
 
 from ecg_gnn.nn.benchmark_net import BenchmarkNet
-from ecg_gnn.nn.build import (
+from ecg_gnn.nn.dropout import Dropout
+from ecg_gnn.nn.ecg_conv import ECGConv
+from ecg_gnn.nn.models import (
     BACKBONES,
     build_network,
     model_names,
@@ -13,12 +15,10 @@ from ecg_gnn.nn.build import (
     takes_weights,
     wants_self_loops,
 )
-from ecg_gnn.nn.dropout import Dropout
-from ecg_gnn.nn.ecg_conv import ECGConv
-from ecg_gnn.nn.gate import NodeGate
 from ecg_gnn.nn.modules import MODULES, FeedForward
 from ecg_gnn.nn.network import Known, LayeredNetwork, Network
-from ecg_gnn.nn.parallel import GraphInput, ParallelModules
+from ecg_gnn.nn.network_spec import NetworkSpec
+from ecg_gnn.nn.parallel import GraphInput, NodeGate, ParallelModules
 from ecg_gnn.nn.specialised import SPECIALISED
 from ecg_gnn.nn.tuned_net import TunedNet
 
@@ -34,6 +34,7 @@ __all__ = [
     "Known",
     "LayeredNetwork",
     "Network",
+    "NetworkSpec",
     "NodeGate",
     "ParallelModules",
     "TunedNet",

@@ -8,6 +8,7 @@ from ecg_gnn.kernels import add_norm
 from ecg_gnn.nn.dropout import Dropout
 from ecg_gnn.nn.modules import MODULES, FeedForward
 from ecg_gnn.nn.network import LayeredNetwork
+from ecg_gnn.nn.network_spec import NetworkSpec
 from ecg_gnn.nn.parallel import GraphInput, ParallelModules, first_evolved_layer
 
 
@@ -18,59 +19,33 @@ class BenchmarkNet(LayeredNetwork):
     Linear. Transformer modules are followed by a feed-forward residual of their own.
 
     Args:
-        model: Name of the message-passing module, a key of ``MODULES``.
-        in_channels: Number of features F.
-        hidden_channels: Width d.
-        out_channels: Number of logits; one for two classes.
-        num_layers: Number of blocks L.
-        num_graphs: How many graphs the blocks read in parallel.
-        dropout: Dropout rate.
-        gate: Between the graphs of a block; see ``NodeGate``.
-        evolved_layers: ``all``, or ``last``: the others read the first graph alone.
+        spec: ``model`` is a key of ``MODULES``.
     """
 
-    def __init__(
-        self,
-        model: str,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        num_layers: int,
-        num_graphs: int,
-        dropout: float,
-        gate: str = "none",
-        *,
-        evolved_layers: str = "all",
-    ) -> None:
+    def __init__(self, spec: NetworkSpec) -> None:
         super().__init__()
-        self.num_layers = num_layers
-        self.first_evolved = first_evolved_layer(evolved_layers, num_layers)
-        module = MODULES[model]
+        self.num_layers = spec.layers
+        self.first_evolved = first_evolved_layer(spec.evolved_layers, spec.layers)
+        module, hidden, dropout = MODULES[spec.model], spec.hidden, spec.dropout
         self.input = nn.Sequential(
-            nn.Linear(in_channels, hidden_channels), Dropout(dropout)
+            nn.Linear(spec.in_channels, hidden), Dropout(dropout)
         )
         self.norms = nn.ModuleList()
         self.blocks = nn.ModuleList()
         self.after = nn.ModuleList()
-        for index in range(num_layers):
-            self.norms.append(nn.LayerNorm(hidden_channels))
+        for index in range(spec.layers):
+            self.norms.append(nn.LayerNorm(hidden))
+            graphs = spec.num_graphs if index >= self.first_evolved else 1
             self.blocks.append(
                 ParallelModules(
-                    hidden_channels,
-                    num_graphs if index >= self.first_evolved else 1,
-                    lambda: module(hidden_channels, dropout),
-                    gate,
+                    hidden, graphs, lambda: module(hidden, dropout), spec.gate
                 )
             )
             if not module.own_feed_forward:
-                self.after.append(
-                    nn.Sequential(
-                        nn.LayerNorm(hidden_channels),
-                        FeedForward(hidden_channels, dropout),
-                    )
-                )
-        self.output_norm = nn.LayerNorm(hidden_channels)
-        self.output = nn.Linear(hidden_channels, out_channels)
+                parts = nn.LayerNorm(hidden), FeedForward(hidden, dropout)
+                self.after.append(nn.Sequential(*parts))
+        self.output_norm = nn.LayerNorm(hidden)
+        self.output = nn.Linear(hidden, spec.out_channels)
 
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
         """Everything but the last linear map."""

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from ecg_gnn.nn.gate import GATES, make_gate
+from ecg_gnn.nn.parallel import GATES, make_gate
 from ecg_gnn.system.checks import check_choice
 
 ConvFactory = Callable[[int, int], nn.Module]

@@ -14,10 +14,9 @@ from ecg_gnn.kernels import (
     normalized_sum,
 )
 from ecg_gnn.nn.dropout import Dropout
-from ecg_gnn.nn.gate import make_gate
 from ecg_gnn.nn.network import LayeredNetwork
-from ecg_gnn.nn.options import Option
-from ecg_gnn.nn.parallel import GraphInput, first_evolved_layer
+from ecg_gnn.nn.network_spec import NetworkSpec, Option
+from ecg_gnn.nn.parallel import GraphInput, first_evolved_layer, make_gate
 
 
 class _TunedConv(nn.Module):
@@ -77,51 +76,30 @@ class TunedNet(LayeredNetwork):
     gives every convolution a separate ego path.
 
     Args:
-        model: ``gcn``, ``sage`` or ``gat``.
-        in_channels: Number of features F.
-        hidden_channels: Width d.
-        out_channels: Number of logits; one for two classes.
-        num_layers: Number of layers L.
-        num_graphs: How many graphs the layers read in parallel.
-        dropout: Dropout rate.
-        norm: ``batch``, ``layer`` or ``none``.
-        gate: Between the graphs of a layer; see ``NodeGate``. The skip has none.
-        input_linear: Whether ``Dropout(W_in x)`` goes before the first layer.
-        evolved_layers: ``all``, or ``last``: the others read the first graph alone.
+        spec: ``model`` is ``gcn``, ``sage`` or ``gat``; a gate leaves the skip alone;
+            the option ``input_linear`` puts ``Dropout(W_in x)`` before the first layer.
     """
 
-    def __init__(
-        self,
-        model: str,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        num_layers: int,
-        num_graphs: int,
-        dropout: float,
-        norm: str = "batch",
-        gate: str = "none",
-        input_linear: bool = False,
-        *,
-        evolved_layers: str = "all",
-    ) -> None:
+    def __init__(self, spec: NetworkSpec) -> None:
         super().__init__()
-        self.num_layers = num_layers
-        self.first_evolved = first_evolved_layer(evolved_layers, num_layers)
-        self.input = nn.Linear(in_channels, hidden_channels) if input_linear else None
-        entered = hidden_channels if input_linear else in_channels
-        widths = [entered] + [hidden_channels] * num_layers
+        self.num_layers = spec.layers
+        self.first_evolved = first_evolved_layer(spec.evolved_layers, spec.layers)
+        hidden, graphs = spec.hidden, spec.num_graphs
+        mapped = spec.options.get("input_linear", False)
+        self.input = nn.Linear(spec.in_channels, hidden) if mapped else None
+        widths = [hidden if mapped else spec.in_channels] + [hidden] * spec.layers
         self.skips = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(widths))
+        conv = TUNED_CONVS[spec.model]
         self.branches = nn.ModuleList(
-            nn.ModuleList(TUNED_CONVS[model](a, b) for a, b in pairwise(widths[first:]))
-            for first in [0] + [self.first_evolved] * (num_graphs - 1)
+            nn.ModuleList(conv(a, b) for a, b in pairwise(widths[first:]))
+            for first in [0] + [self.first_evolved] * (graphs - 1)
         )
         gated = widths[self.first_evolved : -1]
-        gates = [make_gate(gate, width, num_graphs) for width in gated]
+        gates = [make_gate(spec.gate, width, graphs) for width in gated]
         self.gates = nn.ModuleList(each for each in gates if each is not None)
-        self.norms = nn.ModuleList(NORMS[norm](b) for b in widths[1:])
-        self.dropout = Dropout(dropout)
-        self.output = nn.Linear(hidden_channels, out_channels)
+        self.norms = nn.ModuleList(NORMS[spec.norm](b) for b in widths[1:])
+        self.dropout = Dropout(spec.dropout)
+        self.output = nn.Linear(hidden, spec.out_channels)
 
     def enter(self, x: Tensor) -> Tensor:
         """The features, or a linear map of them."""

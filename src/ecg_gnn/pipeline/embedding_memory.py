@@ -9,8 +9,15 @@ import torch
 from torch_geometric.data import Data
 
 from ecg_gnn.embed import BGRLEmbedder, Embedder, MLPEmbedder, TrainedModelEmbedder
-from ecg_gnn.scale.advice import explaining, narrower, room_for, size_of
-from ecg_gnn.scale.room import FLOAT, PER_EDGE, Step
+from ecg_gnn.scale.memory_advice import (
+    FLOAT,
+    PER_EDGE,
+    Step,
+    explaining,
+    narrower,
+    room_for,
+    size_of,
+)
 from ecg_gnn.system.memory import available_bytes
 from ecg_gnn.train import ROWS_AT_ONCE
 

@@ -18,6 +18,7 @@ from ecg_gnn.nn import (
     GraphInput,
     LayeredNetwork,
     Network,
+    NetworkSpec,
     build_network,
     wants_self_loops,
 )
@@ -73,7 +74,12 @@ def make_training(
     if not config.train.batch_size:
         with explaining_memory(network, task.graphs, config):
             return Training(
-                network, task.to(device), how, seed=seed, checkpoint=job.checkpoint
+                network,
+                task.to(device),
+                how,
+                seed=seed,
+                checkpoint=job.checkpoint,
+                eval_every=config.train.eval_every,
             )
     assert isinstance(network, LayeredNetwork)
     return BatchTraining(
@@ -83,13 +89,13 @@ def make_training(
         Batching(
             size=config.train.batch_size,
             fanouts=config.train.fanouts(len(task.graphs)),
-            eval_every=config.train.eval_every,
             workers=workspace.loader_workers,
         ),
         seed=seed,
         file=dataset.features_file,
         data_id=dataset.sha256,
         checkpoint=job.checkpoint,
+        eval_every=config.train.eval_every,
     )
 
 
@@ -142,17 +148,19 @@ def network_of(config: RunConfig, dataset: GraphDataset, num_graphs: int) -> Net
     model = config.model
     columns = dataset.num_classes if config.train.label_input else 0
     return build_network(
-        backbone=model.backbone,
-        model=model.name,
-        in_channels=dataset.num_features + columns,
-        hidden_channels=known(model.hidden),
-        num_classes=dataset.num_classes,
-        num_layers=known(model.layers),
-        num_graphs=num_graphs,
-        dropout=model.dropout,
-        norm=model.norm,
-        gate=model.gate,
-        evolved_layers=model.evolved_layers,
-        options=model.options,
-        num_nodes=dataset.num_nodes,
+        NetworkSpec(
+            backbone=model.backbone,
+            model=model.name,
+            in_channels=dataset.num_features + columns,
+            hidden=known(model.hidden),
+            num_classes=dataset.num_classes,
+            layers=known(model.layers),
+            num_graphs=num_graphs,
+            dropout=model.dropout,
+            norm=model.norm,
+            gate=model.gate,
+            evolved_layers=model.evolved_layers,
+            options=model.options,
+            num_nodes=dataset.num_nodes,
+        )
     )

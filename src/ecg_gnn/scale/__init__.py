@@ -4,9 +4,9 @@
 batches are neighbourhoods in all graphs at once, its scores are exact.
 """
 
-from ecg_gnn.scale.advice import Advice, explaining
-from ecg_gnn.scale.inference import LayerwiseInference
-from ecg_gnn.scale.library import sampler_class, sampler_name
+from ecg_gnn.scale.batch_training import Batching, BatchTraining
+from ecg_gnn.scale.layerwise_inference import LayerwiseInference
+from ecg_gnn.scale.memory_advice import Advice, Step, explaining
 from ecg_gnn.scale.processes import (
     World,
     all_have,
@@ -15,11 +15,10 @@ from ecg_gnn.scale.processes import (
     wait_for_all,
     world,
 )
-from ecg_gnn.scale.room import Step
-from ecg_gnn.scale.sampler import GraphSampler
-from ecg_gnn.scale.training import Batching, BatchTraining
+from ecg_gnn.scale.sampler import SAMPLER_NAME, GraphSampler
 
 __all__ = [
+    "SAMPLER_NAME",
     "Advice",
     "BatchTraining",
     "Batching",
@@ -31,8 +30,6 @@ __all__ = [
     "explaining",
     "first_goes_first",
     "joined",
-    "sampler_class",
-    "sampler_name",
     "wait_for_all",
     "world",
 ]

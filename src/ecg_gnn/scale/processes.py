@@ -16,13 +16,13 @@ from torch import Tensor
 
 from ecg_gnn.system.checks import InputError
 
-# Somebody waits while the first process finds an evolved graph; whoever was lost is
-# noticed by torchrun, not by waiting.
-_PATIENCE = timedelta(days=1)
+# The others wait while the first process finds an evolved graph; torchrun, not a
+# timeout, notices a process that was lost.
+_TIMEOUT = timedelta(days=1)
 
 
 class World(NamedTuple):
-    """Who this process is.
+    """This process among all that train together.
 
     Attributes:
         rank: Its number; the first one writes what there is to write.
@@ -62,14 +62,14 @@ def joined() -> Iterator[World]:
                 f"number of GPUs (got {local + 1} processes or more)"
             )
         torch.cuda.set_device(local)
-    met = dist.rendezvous("env://", timeout=_PATIENCE)  # type: ignore[attr-defined]
-    store, rank, size = next(met)
+    meeting = dist.rendezvous("env://", timeout=_TIMEOUT)  # type: ignore[attr-defined]
+    store, rank, size = next(meeting)
     dist.init_process_group(
         backend(),
-        store=_of_this_life(store, size),
+        store=_store_of_this_start(store, size),
         rank=rank,
         world_size=size,
-        timeout=_PATIENCE,
+        timeout=_TIMEOUT,
     )
     try:
         yield world()
@@ -82,22 +82,22 @@ def backend() -> str:
     return "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
 
 
-def _of_this_life(store: Any, size: int) -> Any:
-    """A store without what processes wrote that are gone.
+def _store_of_this_start(store: Any, size: int) -> Any:
+    """A store without entries from before a restart.
 
-    torchrun keeps one store over all restarts (pytorch issue 135712), and whoever reads
-    an address of an earlier life there waits for a dead process. How often it was
-    restarted, all processes agree on within one machine only.
+    torchrun keeps one store over all restarts (pytorch issue 135712); a process that
+    reads an address from before waits for a dead process. Only within one machine do
+    all processes agree on how often they were restarted.
     """
-    life = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+    restarts = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
     if os.environ.get("LOCAL_WORLD_SIZE") != str(size):
         return store
-    return dist.PrefixStore(f"life {life}", store)  # type: ignore[attr-defined]
+    return dist.PrefixStore(f"life {restarts}", store)  # type: ignore[attr-defined]
 
 
 @contextmanager
 def first_goes_first() -> Iterator[None]:
-    """The others enter when the first has left: they find what it put into a cache."""
+    """The first process enters first; the others then find what it cached."""
     one_of = world()
     if not one_of.is_first:
         wait_for_all()
@@ -113,7 +113,7 @@ def wait_for_all() -> None:
 
 
 def all_have(it: bool) -> bool:
-    """Whether every process has something: what one lacks, all must make together."""
+    """Whether all processes have something; if one does not, all must make it."""
     lacking = torch.tensor([float(not it)])
     return not bool(add_up(lacking))
 

@@ -1,8 +1,14 @@
-"""Neighbours in several graphs over the same nodes, sampled together."""
+"""Neighbours in several graphs over the same nodes, sampled together.
+
+Which neighbours are drawn is a function of a key and the node, and of nothing else:
+random numbers are hashes of (key, node, number of the draw). So a node draws the same
+neighbours in every batch, worker and process, as long as the key is the same: a batch
+that is shared out over processes draws the same neighbours as the whole batch.
+"""
 
 import copy
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -15,12 +21,18 @@ from torch_geometric.sampler import (
 )
 
 from ecg_gnn.kernels import Adjacency
-from ecg_gnn.scale.draws import Drawn, Ints, draw_edges
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.seeds import derive_seed
 
 NODE = "node"
 """The one type of nodes."""
+SAMPLER_NAME = "own"
+"""What records call it; some were made with pyg-lib's."""
+
+Ints = NDArray[np.int64]
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_MULTIPLIERS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 
 def edge_type(graph: int) -> tuple[str, str, str]:
@@ -28,11 +40,23 @@ def edge_type(graph: int) -> tuple[str, str, str]:
     return NODE, f"graph{graph}", NODE
 
 
+class Drawn(NamedTuple):
+    """Edges that were drawn.
+
+    Attributes:
+        place: Whose edge it is: a place among the nodes that drew. ``[e]``
+        edge: Which one, in target order. ``[e]``
+    """
+
+    place: Ints
+    edge: Ints
+
+
 class GraphSampler(BaseSampler):  # type: ignore[misc]  # PyG has no usable types here
     """Samples hop by hop in every graph at once, for PyG's ``NodeLoader``.
 
     In every hop each node of the frontier draws incoming edges of every graph, and
-    whoever is met for the first time is the next frontier. To PyG the graphs are edge
+    the nodes found for the first time are the next frontier. To PyG the graphs are edge
     types between nodes of one type, ``("node", "graph0", "node")`` and so on: nodes and
     edges come in the order of hops, and with their numbers per hop.
 
@@ -81,13 +105,13 @@ class GraphSampler(BaseSampler):  # type: ignore[misc]  # PyG has no usable type
         seeds = index.node.numpy()
         if self._numbers is None:
             self._numbers = np.full(self.num_nodes, -1, dtype=np.int32)
-        walk = _Walk(seeds, self._numbers, len(self.fanouts))
+        expansion = _Expansion(seeds, self._numbers, len(self.fanouts))
         try:
             for hop in range(self.num_hops):
-                walk.go(self._draw(walk.frontier, hop), self._sources)
+                expansion.add_hop(self._draw(expansion.frontier, hop), self._sources)
         finally:
-            walk.forget()
-        return walk.output(index)
+            expansion.reset_numbers()
+        return expansion.output(index)
 
     def sample_from_edges(self, *_: Any, **__: Any) -> HeteroSamplerOutput:
         """Not there: nodes are classified, not edges."""
@@ -113,12 +137,12 @@ class GraphSampler(BaseSampler):  # type: ignore[misc]  # PyG has no usable type
         ]
 
 
-class _Walk:
-    """What was met so far, numbered in the order of meeting.
+class _Expansion:
+    """The nodes found so far around some seeds, numbered in the order of finding.
 
     Args:
-        seeds: Where it begins. ``[n]``
-        numbers: The number of every node of the graph, -1 for all; lent. ``[N]``
+        seeds: The first nodes. ``[n]``
+        numbers: A buffer for the number of every node of the graph, all -1. ``[N]``
         num_graphs: How many graphs there are.
     """
 
@@ -126,35 +150,37 @@ class _Walk:
         self, seeds: Ints, numbers: NDArray[np.int32], num_graphs: int
     ) -> None:
         self.frontier, self._numbers = seeds, numbers
-        self._nodes, self._met = [seeds], len(seeds)
+        self._nodes, self._num_nodes = [seeds], len(seeds)
         numbers[seeds] = np.arange(len(seeds))
         self._rows: list[list[Ints]] = [[] for _ in range(num_graphs)]
         self._columns: list[list[Ints]] = [[] for _ in range(num_graphs)]
         self._edges: list[list[Ints]] = [[] for _ in range(num_graphs)]
 
-    def go(self, drawn: Sequence[Drawn], sources: Sequence[Ints]) -> None:
-        """One hop along the edges that the frontier drew."""
-        begin = self._met - len(self.frontier)
-        met = [source[edge] for source, (_, edge) in zip(sources, drawn, strict=True)]
-        self._meet(np.concatenate(met))
-        for graph, (found, (place, edge)) in enumerate(zip(met, drawn, strict=True)):
-            self._rows[graph].append(self._numbers[found].astype(np.int64))
+    def add_hop(self, drawn: Sequence[Drawn], sources: Sequence[Ints]) -> None:
+        """Follow the edges that the frontier drew."""
+        begin = self._num_nodes - len(self.frontier)
+        ends = [source[edge] for source, (_, edge) in zip(sources, drawn, strict=True)]
+        self._number_new_nodes(np.concatenate(ends))
+        for graph, (nodes, (place, edge)) in enumerate(zip(ends, drawn, strict=True)):
+            self._rows[graph].append(self._numbers[nodes].astype(np.int64))
             self._columns[graph].append(begin + place)
             self._edges[graph].append(edge)
 
-    def _meet(self, nodes: Ints) -> None:
-        strangers = nodes[self._numbers[nodes] < 0]
+    def _number_new_nodes(self, nodes: Ints) -> None:
+        new_nodes = nodes[self._numbers[nodes] < 0]
         # Each once, without sorting: of equal ones the last to write its place stays.
-        places = np.arange(len(strangers))
-        self._numbers[strangers] = places
-        self.frontier = strangers[self._numbers[strangers] == places]
+        places = np.arange(len(new_nodes))
+        self._numbers[new_nodes] = places
+        self.frontier = new_nodes[self._numbers[new_nodes] == places]
         count = len(self.frontier)
-        self._numbers[self.frontier] = np.arange(self._met, self._met + count)
+        self._numbers[self.frontier] = np.arange(
+            self._num_nodes, self._num_nodes + count
+        )
         self._nodes.append(self.frontier)
-        self._met += count
+        self._num_nodes += count
 
-    def forget(self) -> None:
-        """Give the numbers back as they were."""
+    def reset_numbers(self) -> None:
+        """Set the buffer back to -1."""
         for nodes in self._nodes:
             self._numbers[nodes] = -1
 
@@ -184,3 +210,54 @@ def check_fanouts(fanouts: Sequence[int], num_graphs: int) -> None:
             f"'fanout' must be -1 (all neighbours) or at least 1 for each of "
             f"{num_graphs} graphs (got {list(fanouts)})"
         )
+
+
+def draw_edges(offsets: Ints, nodes: Ints, fanout: int, key: int) -> Drawn:
+    """At most ``fanout`` of every node's incoming edges, each set equally likely.
+
+    Args:
+        offsets: Where each node's edges begin. ``[N + 1]``
+        nodes: Who draws. ``[n]``
+        fanout: How many edges, without replacement; -1: all of them.
+        key: Decides what is drawn.
+    """
+    start = offsets[nodes]
+    degree = offsets[nodes + 1] - start
+    count = degree if fanout < 0 else np.minimum(degree, fanout)
+    first = np.cumsum(count) - count
+    place = np.repeat(np.arange(len(nodes)), count)
+    edge = start[place] + np.arange(len(place)) - first[place]
+    many = np.flatnonzero(degree > count)
+    if len(many):
+        picked = _distinct(degree[many], fanout, key, nodes[many])
+        edge[first[many, None] + np.arange(fanout)] = start[many, None] + picked
+    return Drawn(place, edge)
+
+
+def uniform(nodes: Ints, key: int, draw: int = 0) -> NDArray[np.float64]:
+    """A number in [0, 1) for each node, ``[n]``."""
+    with np.errstate(over="ignore"):  # products wrap around, as they should
+        state = _mix(nodes.astype(np.uint64) * _GOLDEN + np.uint64(key))
+        bits = _mix(state + np.uint64(draw + 1) * _GOLDEN)
+    return (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def _distinct(degree: Ints, count: int, key: int, nodes: Ints) -> Ints:
+    """``count`` different numbers below each degree, by Floyd's algorithm, ``[n, c]``.
+
+    Its cost does not depend on degrees: a hub is drawn from as fast as any node.
+    """
+    chosen = np.empty((len(degree), count), dtype=np.int64)
+    for draw in range(count):
+        top = degree - count + draw
+        number = (uniform(nodes, key, draw) * (top + 1)).astype(np.int64)
+        repeated = (chosen[:, :draw] == number[:, None]).any(axis=1)
+        chosen[:, draw] = np.where(repeated, top, number)
+    return chosen
+
+
+def _mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """SplitMix64's hash."""
+    x = (x ^ (x >> np.uint64(30))) * _MULTIPLIERS[0]
+    x = (x ^ (x >> np.uint64(27))) * _MULTIPLIERS[1]
+    return x ^ (x >> np.uint64(31))

@@ -4,9 +4,10 @@ from pathlib import Path
 from typing import Any
 
 from ecg_gnn.study.run import Report
-from ecg_gnn.study.table import METRIC_NAMES, graph_name, run_name
+from ecg_gnn.study.table import graph_name, run_name
 from ecg_gnn.system import canvas
 from ecg_gnn.system.canvas import COLOURS, in_lines
+from ecg_gnn.system.metric_names import metric_label
 
 _GRAPH_COLOURS = ["#0072B2", "#D55E00", "#E69F00", "#CC79A7", "#009E73", "#56B4E9"]
 
@@ -54,7 +55,7 @@ def _draw_scores(axes: Any, report: Report) -> None:
         names = [in_lines(name) for name in names]
         axes.set_xticks(range(len(rows)), names, rotation=20, ha="right")
     axes.set_xlim(-0.5, len(rows) - 0.15)
-    axes.set_ylabel(f"test {METRIC_NAMES[report.metric]} (%)")
+    axes.set_ylabel(f"test {metric_label(report.metric)} (%)")
     axes.set_title("Scores, one line per split", fontsize=10)
     axes.spines[["top", "right"]].set_visible(False)
 

@@ -10,10 +10,9 @@ from ecg_gnn.study.run import Report
 from ecg_gnn.study.statistics import RECALL, Statistics
 from ecg_gnn.study.statistics import STATISTICS as STATISTICS
 from ecg_gnn.study.store import Configuration
+from ecg_gnn.system.metric_names import metric_label
 
 Table = tuple[list[str], list[list[str]]]
-
-METRIC_NAMES = {"accuracy": "accuracy", "roc_auc": "ROC AUC"}
 
 
 def row_name(variant: str, embedding: str | None, tags: Tags = ()) -> str:
@@ -51,7 +50,7 @@ def model_name(backbone: str, model: str) -> str:
 
 def result_table(report: Report) -> Table:
     """Mean ± sample standard deviation, and the paired differences."""
-    header = ["variant", f"test {METRIC_NAMES[report.metric]} (%)", "validation (%)"]
+    header = ["variant", f"test {metric_label(report.metric)} (%)", "validation (%)"]
     header += ["− baseline [95% CI]", "− identity [95% CI]"]
     rows = []
     for row in report.results:

@@ -22,7 +22,7 @@ from ecg_gnn.pipeline import (
     evolve,
 )
 from ecg_gnn.pipeline.workspace import Workspace
-from ecg_gnn.scale import sampler_name, world
+from ecg_gnn.scale import SAMPLER_NAME, world
 from ecg_gnn.study.records import Record, RunFolder
 from ecg_gnn.study.statistics import of_evolved
 from ecg_gnn.study.workers import WorkerPool
@@ -121,7 +121,7 @@ class UnitRunner:
             "trained_together": together,
         }
         if self.config.train.batch_size:
-            made_here |= {"processes": world().size, "sampler": sampler_name()}
+            made_here |= {"processes": world().size, "sampler": SAMPLER_NAME}
         return Record(
             id=self.run_id,
             variant=variant.name,

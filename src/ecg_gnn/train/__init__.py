@@ -1,23 +1,31 @@
 """The one supervised training loop, its metrics, precision and checkpoints."""
 
 from ecg_gnn.train.loop import Progress, train, train_together
-from ecg_gnn.train.metrics import METRICS, accuracy, roc_auc
-from ecg_gnn.train.precision import PRECISIONS, computing_in, default_precision
+from ecg_gnn.train.matmul_precision import PRECISIONS, computing_in, default_precision
+from ecg_gnn.train.metrics import METRICS, accuracy, roc_auc, score_probabilities
 from ecg_gnn.train.program import StepProgram
-from ecg_gnn.train.rows import ROWS_AT_ONCE, RowTraining, no_graph, represent_rows
-from ecg_gnn.train.task import LabelInput, Task, TrainConfig, TrainResult
+from ecg_gnn.train.row_batches import (
+    ROWS_AT_ONCE,
+    RowTraining,
+    no_graph,
+    represent_rows,
+)
+from ecg_gnn.train.schedule import BatchPlan, EvalSchedule
 from ecg_gnn.train.training import Training
+from ecg_gnn.train.training_task import LabelInput, LoopSettings, Task, TrainResult
 
 __all__ = [
     "METRICS",
     "PRECISIONS",
     "ROWS_AT_ONCE",
+    "BatchPlan",
+    "EvalSchedule",
     "LabelInput",
+    "LoopSettings",
     "Progress",
     "RowTraining",
     "StepProgram",
     "Task",
-    "TrainConfig",
     "TrainResult",
     "Training",
     "accuracy",
@@ -26,6 +34,7 @@ __all__ = [
     "no_graph",
     "represent_rows",
     "roc_auc",
+    "score_probabilities",
     "train",
     "train_together",
 ]

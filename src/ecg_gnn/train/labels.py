@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ecg_gnn.kernels import keep_mask
-from ecg_gnn.train.task import Task
+from ecg_gnn.train.training_task import Task
 
 
 class StepInput(NamedTuple):

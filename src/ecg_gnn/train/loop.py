@@ -1,4 +1,4 @@
-"""The benchmark's protocol: full-batch AdamW steps, each followed by an evaluation.
+"""The benchmark's protocol: AdamW steps with evaluations, by default after each step.
 
 The reported test score is the one at the step of the best validation score. Nothing
 inside a step waits for the device: losses and scores are written into buffers that are
@@ -17,9 +17,9 @@ import torch
 from ecg_gnn.nn.network import Network
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.seeds import seeded
-from ecg_gnn.train.precision import computing_in
-from ecg_gnn.train.task import Task, TrainConfig, TrainResult
+from ecg_gnn.train.matmul_precision import computing_in
 from ecg_gnn.train.training import Training
+from ecg_gnn.train.training_task import LoopSettings, Task, TrainResult
 
 Progress = Callable[[int, int, float], None]
 """Called about once a second with (steps done, steps in all, best validation score)."""
@@ -28,7 +28,7 @@ Progress = Callable[[int, int, float], None]
 def train(
     network: Network,
     task: Task,
-    config: TrainConfig,
+    config: LoopSettings,
     *,
     seed: int,
     checkpoint: Path | None = None,

@@ -1,5 +1,6 @@
 """Loss and metrics that stay on the device: fixed shapes, no host synchronisation."""
 
+import math
 from collections.abc import Callable
 
 import torch
@@ -71,3 +72,18 @@ METRICS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "accuracy": accuracy,
     "roc_auc": roc_auc,
 }
+"""Logits and classes to a score, by the names of ``ecg_gnn.system.metric_names``."""
+
+
+def score_probabilities(metric: str, probabilities: Tensor, y: Tensor) -> float:
+    """A metric of probabilities instead of logits.
+
+    Args:
+        metric: Its name.
+        probabilities: ``[n, C]``
+        y: Classes. ``[n]``
+    """
+    logits = probabilities.double().log()
+    if logits.size(1) == 2:  # above zero from one half on
+        logits = logits[:, 1:] + math.log(2)
+    return float(METRICS[metric](logits, y))

@@ -6,6 +6,7 @@ first run; from then on one call replays all of it.
 """
 
 import gc
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
@@ -33,8 +34,8 @@ def _no_collection() -> Iterator[None]:
 class Program(Protocol):
     """What runs one step after another."""
 
-    def run(self) -> None:
-        """One more step."""
+    def run(self, *variant: bool) -> None:
+        """One more step, called with these arguments."""
 
     def wait(self) -> None:
         """Until every step so far has been computed."""
@@ -45,6 +46,7 @@ class StepProgram:
 
     Args:
         step: Reads and writes the same tensors each time, and never waits for a device.
+            What its arguments change is recorded apart: with an evaluation, or without.
         device: Where the step computes.
         seed: Of everything random in the steps.
         done: How many steps are already done.
@@ -52,14 +54,14 @@ class StepProgram:
 
     def __init__(
         self,
-        step: Callable[[], None],
+        step: Callable[..., None],
         device: torch.device,
         seed: int,
         done: int = 0,
     ) -> None:
         self._step, self._device, self._seed, self._done = step, device, seed, done
-        self._runs = 0
-        self._graph: torch.cuda.CUDAGraph | None = None
+        self._runs: Counter[tuple[bool, ...]] = Counter()
+        self._graphs: dict[tuple[bool, ...], torch.cuda.CUDAGraph] = {}
         if device.type == "cuda":
             self._seeds = StepSeeds(self.device_seed(seed), device, done)
             self._stream = torch.cuda.Stream(device)
@@ -74,43 +76,45 @@ class StepProgram:
         """
         return derive_seed(seed, "steps")
 
-    def run(self) -> None:
-        """One more step."""
+    def run(self, *variant: bool) -> None:
+        """One more step, called with these arguments."""
         if self._device.type != "cuda":
             torch.manual_seed(derive_seed(self._seed, "step", self._done))
-            self._step()
+            self._step(*variant)
         else:
             with torch.cuda.stream(self._stream):
-                self._run_on_gpu()
+                self._run_on_gpu(variant)
         self._done += 1
-        self._runs += 1
+        self._runs[variant] += 1
 
     def wait(self) -> None:
         """Until every step so far has been computed."""
         if self._device.type == "cuda":
             self._stream.synchronize()
 
-    def _run_on_gpu(self) -> None:
-        if self._graph is not None:
-            self._graph.replay()
-        elif self._runs < _RUNS_BEFORE_RECORDING or current_engine() != "fast":
-            self._seeded_step()
-        else:
-            graph = torch.cuda.CUDAGraph()
-            with _no_collection(), torch.cuda.graph(graph, stream=self._stream):
-                self._seeded_step()
-            self._graph = graph  # only a whole one may ever be replayed
-            self._graph.replay()  # recording computes nothing
+    def _run_on_gpu(self, variant: tuple[bool, ...]) -> None:
+        if variant in self._graphs:
+            self._graphs[variant].replay()
+            return
+        early = self._runs[variant] < _RUNS_BEFORE_RECORDING
+        if early or current_engine() != "fast":
+            self._seeded_step(variant)
+            return
+        graph = torch.cuda.CUDAGraph()
+        with _no_collection(), torch.cuda.graph(graph, stream=self._stream):
+            self._seeded_step(variant)
+        self._graphs[variant] = graph  # only a whole one may ever be replayed
+        graph.replay()  # recording computes nothing
 
-    def _seeded_step(self) -> None:
+    def _seeded_step(self, variant: tuple[bool, ...]) -> None:
         with self._seeds.step():
-            self._step()
+            self._step(*variant)
 
 
 class PlainProgram:
     """Runs steps as they stand: their shapes change, so none can be recorded."""
 
-    def __init__(self, step: Callable[[], None], device: torch.device) -> None:
+    def __init__(self, step: Callable[..., None], device: torch.device) -> None:
         self.run, self._device = step, device
 
     def wait(self) -> None:

@@ -7,6 +7,9 @@ from torch import Tensor, nn
 
 from ecg_gnn.train.weights import Weights
 
+Scores = tuple[Tensor, Tensor | None]
+"""The validation score and, if there is one, the test score, both on the device."""
+
 
 @dataclass(eq=False)
 class TrainState:
@@ -59,12 +62,19 @@ class TrainState:
             test_scores=torch.zeros(steps, dtype=torch.float64, device=device),
         )
 
-    def record(self, loss: Tensor, val: Tensor, test: Tensor | None) -> None:
+    def record(self, loss: Tensor, scores: Scores | None) -> None:
         """Note one step, and keep its weights if its validation score is the best.
 
+        Without an evaluation its scores are NaN.
         Only on the device: which step it is is read there, nothing waits for answers.
         """
         self.losses.index_copy_(0, self.step, loss.reshape(1))
+        if scores is None:
+            self.val_scores.index_fill_(0, self.step, torch.nan)
+            self.test_scores.index_fill_(0, self.step, torch.nan)
+            self.step += 1
+            return
+        val, test = scores
         self.val_scores.index_copy_(0, self.step, val.reshape(1))
         if test is not None:
             self.test_scores.index_copy_(0, self.step, test.reshape(1))

@@ -21,8 +21,9 @@ from ecg_gnn.train.labels import (
 )
 from ecg_gnn.train.metrics import METRICS, supervised_loss
 from ecg_gnn.train.program import Program, StepProgram
-from ecg_gnn.train.state import TrainState
-from ecg_gnn.train.task import Task, TrainConfig, TrainResult
+from ecg_gnn.train.schedule import EvalSchedule
+from ecg_gnn.train.state import Scores, TrainState
+from ecg_gnn.train.training_task import LoopSettings, Task, TrainResult
 
 _FORMAT = 2  # of checkpoints
 
@@ -36,19 +37,23 @@ class Training:
         config: How.
         seed: Of dropout and DropEdge; initialisation is the caller's.
         checkpoint: File to resume from, kept up to date and removed at the end.
+        eval_every: Steps between evaluations; None: as ``EvalSchedule`` has it.
     """
 
     def __init__(
         self,
         network: Network,
         task: Task,
-        config: TrainConfig,
+        config: LoopSettings,
         *,
         seed: int,
         checkpoint: Path | None = None,
+        eval_every: int | None = None,
     ) -> None:
         self.network, self.task, self.config = network, task, config
         self.seed, self._checkpoint, self._fingerprint = seed, checkpoint, ""
+        self.eval_every = eval_every
+        self.schedule = self._make_schedule()
         if checkpoint is not None:
             self._fingerprint = self._identity()
         self._prepare()
@@ -62,14 +67,18 @@ class Training:
 
     def _identity(self) -> str:
         """What a checkpoint is compared by."""
-        return _fingerprint(self.network, self.task, self.config, self.seed)
+        made = _fingerprint(self.network, self.task, self.config, self.seed)
+        return made if self.eval_every is None else f"{made}/{self.eval_every}"
+
+    def _make_schedule(self) -> EvalSchedule:
+        return EvalSchedule.of_full_batches(self.config.steps, self.eval_every)
 
     def _prepare(self) -> None:
         _prepare(self.network, self.task, self.seed)
 
     def _make_program(self) -> Program:
         return StepProgram(
-            lambda: run_step(self.network, self.task, self.state),
+            lambda evaluates: run_step(self.network, self.task, self.state, evaluates),
             self.device,
             self.seed,
             self.state.done,
@@ -86,8 +95,8 @@ class Training:
         return self.state.done >= self.config.steps
 
     def step(self) -> None:
-        """One training step and its evaluation."""
-        self._program.run()
+        """One training step, and its evaluation if it is due."""
+        self._program.run(self.schedule.is_due(self.state.done + 1))
         self.state.done += 1
 
     def save_if_due(self, now: float) -> None:
@@ -136,8 +145,10 @@ def _prepare(network: Network, task: Task, seed: int) -> None:
         network.prepare(known)
 
 
-def run_step(network: Network, task: Task, state: TrainState) -> None:
-    """One training step and its evaluation; nothing waits for the device."""
+def run_step(
+    network: Network, task: Task, state: TrainState, evaluates: bool = True
+) -> None:
+    """One training step, and its evaluation if due; nothing waits for the device."""
     network.train()
     state.optimizer.zero_grad(set_to_none=True)
     x, learned = training_input(task)
@@ -149,10 +160,13 @@ def run_step(network: Network, task: Task, state: TrainState) -> None:
         loss = loss + extra.float()
     loss.backward()
     state.optimizer.step()
+    if not evaluates:
+        state.record(loss.detach(), None)
+        return
     with torch.no_grad():
         network.eval()
         logits = state.weights.call(network, evaluation_input(task), task.graphs)
-    state.record(loss.detach(), *scores(logits, task))
+    state.record(loss.detach(), scores(logits, task))
 
 
 def _loss(logits: Tensor, task: Task, learned: Tensor | None) -> Tensor:
@@ -162,7 +176,7 @@ def _loss(logits: Tensor, task: Task, learned: Tensor | None) -> Tensor:
     return learned_loss(logits, y, learned, task.class_weights)
 
 
-def scores(logits: Tensor, task: Task) -> tuple[Tensor, Tensor | None]:
+def scores(logits: Tensor, task: Task) -> Scores:
     """Validation and test score, on the device; the test score only if there is one."""
     logits, score = logits.float(), METRICS[task.metric]
     val = score(logits[task.val_index], task.y[task.val_index])
@@ -192,7 +206,7 @@ def _result(state: TrainState, task: Task) -> TrainResult:
     )
 
 
-def _fingerprint(network: Network, task: Task, config: TrainConfig, seed: int) -> str:
+def _fingerprint(network: Network, task: Task, config: LoopSettings, seed: int) -> str:
     """Everything that determines a training, the first weights included."""
     test = [] if task.test_index is None else [task.test_index]
     weights = [] if task.class_weights is None else [task.class_weights]

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from ecg_gnn._version import __version__
 from ecg_gnn.config.tags import LABELS
-from ecg_gnn.study.table import METRIC_NAMES
 from ecg_gnn.system.canvas import COLOURS, Paint, svg_text
 from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.metric_names import metric_label
 from ecg_gnn_lab.figures import FIGURES, leaderboard
 from ecg_gnn_lab.report.details import (
     Detail,
@@ -260,7 +260,7 @@ def _leader(board: Sequence[Row], detail: Callable[[Row], str]) -> Leader:
     difference = ours["best_published_difference"]
     return Leader(
         dataset=ours["dataset"],
-        metric=METRIC_NAMES[ours["metric"]],
+        metric=metric_label(ours["metric"]),
         ours=Side(name=ours["model"], score=score_text(ours), detail=detail(ours)),
         published=published,
         gap=". ".join([_gap(ours, names), *_without_labels(board, ours)]),

@@ -9,12 +9,12 @@ from ecg_gnn.study.selection import Cell, Selection
 from ecg_gnn.study.statistics import Statistics
 from ecg_gnn.study.store import Configuration, DatasetInfo, Failure, UnitRecord
 from ecg_gnn.study.table import (
-    METRIC_NAMES,
     STATISTICS,
     configuration_name,
     format_statistic,
     model_name,
 )
+from ecg_gnn.system.metric_names import metric_label
 from ecg_gnn_lab.report.commands import run_command
 from ecg_gnn_lab.tables.document import Row, p_text, score_text, signed_text
 from ecg_gnn_lab.tables.evolved_graphs import MeasuredGraph
@@ -37,7 +37,7 @@ def cell_detail(selection: Selection, cell: Cell, rows: Mapping[str, Row]) -> De
     chosen, info = cell.chosen, selection.dataset(cell.key)
     records = chosen.records
     row = next(iter(rows.values()))
-    metric = METRIC_NAMES[info.metric]
+    metric = metric_label(info.metric)
     return {
         "title": cell.label,
         "subtitle": f"{cell.key.dataset} · {cell.key.model_label} · {metric}",

@@ -10,7 +10,7 @@ from ecg_gnn.nn import SPECIALISED, Known, Network, read_options, wants_self_loo
 from ecg_gnn.nn.dropout import Dropout
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.seeds import seeded
-from ecg_gnn.train import TrainConfig, train
+from ecg_gnn.train import LoopSettings, train
 from specialised_nets import (
     CHANNELS,
     EDGES,
@@ -51,7 +51,7 @@ def task_for(model, num_classes=3, *, evolved=False):
 def fit(model, task, *, steps=30, dropout=0.2, seed=0):
     options = SHORT.get(model, {})
     network = make_network(task, model=model, dropout=dropout, options=options)
-    return network, train(network, task, TrainConfig(steps=steps, lr=0.01), seed=seed)
+    return network, train(network, task, LoopSettings(steps=steps, lr=0.01), seed=seed)
 
 
 @pytest.mark.parametrize("model", SPECIALISED)
@@ -158,7 +158,7 @@ def test_what_is_known_has_no_place_for_other_labels(monkeypatch):
     seen = []
     monkeypatch.setattr(Network, "prepare", lambda self, known: seen.append(known))
     task = make_task()
-    train(make_network(task), task, TrainConfig(steps=1, lr=0.01), seed=0)
+    train(make_network(task), task, LoopSettings(steps=1, lr=0.01), seed=0)
     (known,) = seen
     names = {field.name for field in dataclasses.fields(Known)}
     assert names == {"x", "graphs", "train_index", "train_y"}
@@ -178,7 +178,7 @@ def test_bfloat16(model):
     task = task_for(model)
     options = SHORT.get(model, {})
     network = make_network(task, model=model, options=options)
-    config = TrainConfig(steps=2, lr=0.01, precision="bf16")
+    config = LoopSettings(steps=2, lr=0.01, precision="bf16")
     assert all(loss == loss for loss in train(network, task, config, seed=0).losses)
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch_geometric.nn import models
 
-from ecg_gnn.nn import build_network
+from ecg_gnn.nn import NetworkSpec, build_network
 from ecg_gnn.system.checks import InputError
 from specialised_nets import (
     CHANNELS,
@@ -62,12 +62,14 @@ def test_knows_the_nodes_of_one_graph():
         build("linkx")(random(NUM_NODES + 1, FEATURES), other)
     with pytest.raises(InputError, match="'num_nodes' must be given"):
         build_network(
-            backbone="benchmark",
-            model="linkx",
-            in_channels=2,
-            hidden_channels=2,
-            num_classes=2,
-            num_layers=1,
-            num_graphs=1,
-            dropout=0.0,
+            NetworkSpec(
+                backbone="benchmark",
+                model="linkx",
+                in_channels=2,
+                hidden=2,
+                num_classes=2,
+                layers=1,
+                num_graphs=1,
+                dropout=0.0,
+            )
         )

@@ -11,7 +11,7 @@ from ecg_gnn.nn import Known, read_options
 from ecg_gnn.nn.specialised.polynormer import _Betas
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.seeds import seeded
-from ecg_gnn.train import TrainConfig, train
+from ecg_gnn.train import LoopSettings, train
 from specialised_nets import (
     CHANNELS,
     EDGES,
@@ -86,7 +86,7 @@ def test_learned_betas_belong_to_the_network_alone(kind):
     names = list(net.state_dict())
     start = net.betas.learned[-1].detach().clone()
     for _ in range(2):
-        train(net, task, TrainConfig(steps=2, lr=0.01), seed=0)
+        train(net, task, LoopSettings(steps=2, lr=0.01), seed=0)
         net.train()(task.x, task.graphs)
         assert list(net.state_dict()) == names
     assert not torch.equal(net.betas.learned[-1], start)

@@ -4,7 +4,7 @@ import pytest
 
 from ecg_gnn.kernels import using_engine
 from ecg_gnn.nn import SPECIALISED
-from ecg_gnn.train import TrainConfig
+from ecg_gnn.train import LoopSettings
 from ecg_gnn.train.loop import train_together
 from ecg_gnn.train.training import Training, run_step
 from no_waiting import NoWaiting, no_waiting_on_a_gpu, start
@@ -34,7 +34,7 @@ def task_for(model, num_classes=3):
 def training_of(model, device, **options):
     task = task_for(model).to(device)
     network = make_network(task, model=model, options=SHORT.get(model, {})).to(device)
-    config = TrainConfig(steps=10, lr=1e-3, **options)
+    config = LoopSettings(steps=10, lr=1e-3, **options)
     return Training(network, task, config, seed=0)
 
 
@@ -42,7 +42,7 @@ def training_of(model, device, **options):
 def test_a_step_never_waits(model, num_classes):
     task = task_for(model, num_classes)
     network = make_network(task, model=model, options=SHORT.get(model, {}))
-    Training(network, task, TrainConfig(steps=1, lr=1e-3), seed=0)  # prepares it
+    Training(network, task, LoopSettings(steps=1, lr=1e-3), seed=0)  # prepares it
     state = start(network)
     run_step(network, task, state)  # what is made once per graph may wait
     with NoWaiting():
@@ -65,7 +65,7 @@ def test_recorded_steps_land_on_the_reference(model, device, precision):
         pytest.skip("steps are recorded on GPUs only")
     training = training_of(model, device, precision=precision)
     (recorded,) = train_together([training])
-    assert training._program._graph is not None
+    assert training._program._graphs
     with using_engine("reference"):
         (plain,) = train_together([training_of(model, device)])
     close = 1e-4 if precision == "fp32" else 0.1

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ecg_gnn.kernels.rows import mix, shift_right
+from ecg_gnn.kernels.distinct_rows import mix, shift_right
 
 NOBODY = (1 << 63) - 1
 """Sorts after every node."""

@@ -9,8 +9,8 @@ from torch.autograd.function import once_differentiable
 
 from ecg_gnn.kernels.adjacency import Adjacency
 from ecg_gnn.kernels.compiled.build import library
-from ecg_gnn.kernels.draw import Draw
 from ecg_gnn.kernels.engine import current_engine
+from ecg_gnn.kernels.randomness import Draw
 
 _LANES = 16
 """``kLanes`` of ops.cpp: the number of heads must divide it."""
@@ -50,7 +50,7 @@ def dropout(x: Tensor, draw: Draw) -> Tensor:
 
 
 def edge_dot(adjacency: Adjacency, a: Tensor, b: Tensor) -> Tensor:
-    """See ``ecg_gnn.kernels.products.edge_dot``; not differentiable by itself."""
+    """See ``ecg_gnn.kernels.neighbour_sums.edge_dot``; not differentiable by itself."""
     _, channels, heads = a.shape
     out = a.new_empty(adjacency.num_edges, heads)
     given = (heads, channels * heads, a.contiguous(), b.contiguous())

@@ -35,5 +35,5 @@ def usable(x: Tensor, num_heads: int = 1) -> bool:
 
 
 def kernels() -> Any:
-    """The functions of ``gpu.functions``: Triton is there only where it is usable."""
-    return import_module("ecg_gnn.kernels.gpu.functions")
+    """What has Triton kernels; only where they are usable is Triton there."""
+    return import_module("ecg_gnn.kernels.gpu.entry_points")

@@ -9,19 +9,23 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from ecg_gnn.kernels.adjacency import Adjacency
-from ecg_gnn.kernels.gpu.launch import over_rows
-from ecg_gnn.kernels.gpu.pattern import (
+from ecg_gnn.kernels.gpu.edge_tiles import (
+    LOWEST,
     along_row,
     by_source,
     by_target,
+    edges_by_head,
     group_of,
+    log_sum,
+    merge_slots,
     neighbours,
+    next_edges,
     row_places,
     still_there,
 )
-from ecg_gnn.kernels.gpu.rows import row_dots
-from ecg_gnn.kernels.gpu.softmax import LOWEST, log_sum, merge_slots
-from ecg_gnn.kernels.gpu.sums import edge_total, sum_type
+from ecg_gnn.kernels.gpu.launch import over_rows
+from ecg_gnn.kernels.gpu.reductions import row_dots, sum_type
+from ecg_gnn.kernels.gpu.sums import edge_total
 
 
 def additive_attention(
@@ -33,7 +37,7 @@ def additive_attention(
 
 
 @triton.jit(do_not_specialize=["first_row"])
-def _forward(
+def _additive_forward(
     offsets,
     other,
     place,
@@ -44,8 +48,8 @@ def _forward(
     values,
     slope: tl.constexpr,
     shares,
-    out,
     lse,
+    out,
     channels,
     EDGES: tl.constexpr,
     QUADS: tl.constexpr,
@@ -55,16 +59,13 @@ def _forward(
     SUM: tl.constexpr,
 ):
     """Shares first, on tiles ``[edges, heads]``, not in every lane of a row."""
-    row, begin, end = group_of(first_row + tl.program_id(0), offsets, heavy_first)
     head = tl.arange(0, HEADS)[None, :]
-    many = tl.arange(0, 4 * EDGES)
+    row, begin, end = group_of(first_row + tl.program_id(0), offsets, heavy_first)
     own = tl.load(scores + (2 * row + 1) * HEADS + head).to(SUM)
     highest = tl.full([4 * EDGES, HEADS], LOWEST, SUM)
     weight = tl.zeros([4 * EDGES, HEADS], SUM)
     for first in range(begin, end, 4 * EDGES):
-        edge = first + many
-        valid = still_there(edge, edge < end, place, kept)[:, None]
-        node = neighbours(other, edge, end).to(tl.int64)[:, None]
+        edge, valid, node = edges_by_head(first, other, place, kept, end, 4 * EDGES)
         score = tl.load(scores + 2 * node * HEADS + head, valid, 0.0).to(SUM)
         score = tl.where(valid, _leaky(score + own, slope), LOWEST)
         higher = tl.maximum(highest, score)
@@ -76,21 +77,19 @@ def _forward(
     tl.store(lse + row * HEADS + head, log_sum(top, inverse))
     tl.debug_barrier()  # a small tile's scores may be read by another thread
     for first in range(begin, end, 4 * EDGES):
-        edge = first + many
+        edge = first + tl.arange(0, 4 * EDGES)
         here = shares + edge.to(tl.int64)[:, None] * HEADS + head
         valid = still_there(edge, edge < end, place, kept)[:, None]
         share = tl.exp(tl.load(here, valid, LOWEST) - top) * inverse
         tl.store(here, share, valid)
     tl.debug_barrier()  # other threads read them now
-    slot = tl.arange(0, EDGES)
     inner, head, real, _ = row_places(QUADS, LANES, REPS, HEADS, channels)
     total = tl.zeros([QUADS, LANES, EDGES, REPS, HEADS // QUADS], SUM)
-    ahead = neighbours(other, begin + slot, end)
+    ahead = neighbours(other, begin + tl.arange(0, EDGES), end)
     for first in range(begin, end, EDGES):
-        edge = first + slot
-        valid = still_there(edge, edge < end, place, kept)[None, None, :, None, None]
-        node = ahead.to(tl.int64)[None, None, :, None, None]
-        ahead = neighbours(other, edge + EDGES, end)
+        edge, valid, node, ahead = next_edges(
+            first, ahead, other, place, kept, end, EDGES
+        )
         here = edge.to(tl.int64)[None, None, :, None, None] * HEADS + head
         share = tl.load(shares + here, valid, 0.0)
         there = values + node * channels * HEADS + inner
@@ -105,7 +104,7 @@ def _leaky(score, slope: tl.constexpr):
 
 
 @triton.jit(do_not_specialize=["first_row"])
-def _backward(
+def _additive_backward(
     offsets,
     other,
     place,
@@ -120,8 +119,8 @@ def _backward(
     delta,
     shares,
     products,
-    grad_scores,
     grad_values,
+    grad_scores,
     grad_edges,
     channels,
     EDGES: tl.constexpr,
@@ -132,30 +131,26 @@ def _backward(
     SUM: tl.constexpr,
 ):
     """One source at a time: its own row stays, its targets' gradients are read."""
+    heads = tl.arange(0, HEADS)
     row, begin, end = group_of(first_row + tl.program_id(0), offsets, heavy_first)
-    one = tl.arange(0, HEADS)[None, :]
-    many = tl.arange(0, 4 * EDGES)
+    one = heads[None, :]
     own = tl.load(scores + 2 * row * HEADS + one).to(SUM)
     for first in range(begin, end, 4 * EDGES):
-        edge = first + many
-        valid = still_there(edge, edge < end, place, kept)[:, None]
-        node = neighbours(other, edge, end).to(tl.int64)[:, None]
+        edge, valid, node = edges_by_head(first, other, place, kept, end, 4 * EDGES)
         score = tl.load(scores + (2 * node + 1) * HEADS + one, valid, 0.0).to(SUM)
         log = tl.load(lse + node * HEADS + one, valid, 0.0)
         score = tl.where(valid, _leaky(score + own, slope) - log, LOWEST)
         share = tl.exp(score)
         tl.store(shares + edge.to(tl.int64)[:, None] * HEADS + one, share, valid)
     tl.debug_barrier()  # other threads read them now
-    slot = tl.arange(0, EDGES)
     inner, head, real, once = row_places(QUADS, LANES, REPS, HEADS, channels)
     value = tl.load(values + row * channels * HEADS + inner, real, 0.0).to(SUM)
     total = tl.zeros([QUADS, LANES, EDGES, REPS, HEADS // QUADS], SUM)
-    ahead = neighbours(other, begin + slot, end)
+    ahead = neighbours(other, begin + tl.arange(0, EDGES), end)
     for first in range(begin, end, EDGES):
-        edge = first + slot
-        valid = still_there(edge, edge < end, place, kept)[None, None, :, None, None]
-        node = ahead.to(tl.int64)[None, None, :, None, None]
-        ahead = neighbours(other, edge + EDGES, end)
+        edge, valid, node, ahead = next_edges(
+            first, ahead, other, place, kept, end, EDGES
+        )
         here = edge.to(tl.int64)[None, None, :, None, None] * HEADS + head
         share = tl.load(shares + here, valid, 0.0)
         there = grad + node * channels * HEADS + inner
@@ -167,9 +162,7 @@ def _backward(
     tl.debug_barrier()
     total_score = tl.zeros([4 * EDGES, HEADS], SUM)
     for first in range(begin, end, 4 * EDGES):
-        edge = first + many
-        valid = still_there(edge, edge < end, place, kept)[:, None]
-        node = neighbours(other, edge, end).to(tl.int64)[:, None]
+        edge, valid, node = edges_by_head(first, other, place, kept, end, 4 * EDGES)
         here = edge.to(tl.int64)[:, None] * HEADS + one
         score = tl.load(scores + (2 * node + 1) * HEADS + one, valid, 0.0).to(SUM)
         change = tl.load(products + here, valid, 0.0)
@@ -198,9 +191,9 @@ class _Additive(torch.autograd.Function):
         exact = torch.promote_types(values.dtype, torch.float32)
         lse = values.new_empty((nodes, heads), dtype=exact)
         shares = lse.new_empty(adjacency.num_edges, heads)
-        given = (scores, values, slope, shares, out, lse, channels)
+        given = (scores, values, slope, shares, lse, out, channels)
         rest = (channels, given, sum_type(values))
-        over_rows(_forward, "sum", by_target(adjacency), *rest, heads=heads)
+        over_rows(_additive_forward, "sum", by_target(adjacency), *rest, heads=heads)
         ctx.adjacency, ctx.slope = adjacency, slope
         ctx.save_for_backward(scores, values, out, lse)
         return out
@@ -215,8 +208,14 @@ class _Additive(torch.autograd.Function):
         edges = lse.new_empty(ctx.adjacency.num_edges, heads)
         shares, products = torch.empty_like(edges), torch.empty_like(edges)
         given = (scores, values, ctx.slope, grad, lse, delta, shares, products)
-        made = (grad_scores, grad_values, edges, channels)
+        made = (grad_values, grad_scores, edges, channels)
         rest = (channels, given + made, sum_type(values))
-        over_rows(_backward, "attention", by_source(ctx.adjacency), *rest, heads=heads)
+        over_rows(
+            _additive_backward,
+            "attention",
+            by_source(ctx.adjacency),
+            *rest,
+            heads=heads,
+        )
         edge_total(by_target(ctx.adjacency), edges, grad_scores[:, 1])
         return None, grad_scores, grad_values, None

@@ -9,19 +9,21 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from ecg_gnn.kernels.adjacency import Adjacency
-from ecg_gnn.kernels.gpu.launch import over_rows
-from ecg_gnn.kernels.gpu.pattern import (
+from ecg_gnn.kernels.gpu.edge_tiles import (
+    LOWEST,
     along_row,
     by_source,
     by_target,
     group_of,
+    log_sum,
+    merge_slots,
     neighbours,
+    next_edges,
     row_places,
-    still_there,
 )
-from ecg_gnn.kernels.gpu.rows import row_dots
-from ecg_gnn.kernels.gpu.softmax import LOWEST, log_sum, merge_slots
-from ecg_gnn.kernels.gpu.sums import head_sum, sum_type
+from ecg_gnn.kernels.gpu.launch import over_rows
+from ecg_gnn.kernels.gpu.reductions import row_dots, sum_type
+from ecg_gnn.kernels.gpu.sums import head_sum
 
 
 def dot_product_attention(adjacency: Adjacency, packed: Tensor) -> Tensor:
@@ -31,7 +33,7 @@ def dot_product_attention(adjacency: Adjacency, packed: Tensor) -> Tensor:
 
 
 @triton.jit(do_not_specialize=["first_row"])
-def _forward(
+def _dot_forward(
     offsets,
     other,
     place,
@@ -54,19 +56,15 @@ def _forward(
     SUM: tl.constexpr,
 ):
     """Each slot of a tile keeps a softmax of its own; they are merged at the end."""
-    row, begin, end = group_of(first_row + tl.program_id(0), offsets, heavy_first)
-    slot = tl.arange(0, EDGES)
     inner, head, real, once = row_places(QUADS, LANES, REPS, HEADS, channels)
+    row, begin, end = group_of(first_row + tl.program_id(0), offsets, heavy_first)
     asked = tl.load(query + row * stride + inner, real, 0.0).to(SUM) * scale
     highest = tl.full([QUADS, LANES, EDGES, 1, HEADS // QUADS], LOWEST, SUM)
     weight = tl.zeros([QUADS, LANES, EDGES, 1, HEADS // QUADS], SUM)
     total = tl.zeros([QUADS, LANES, EDGES, REPS, HEADS // QUADS], SUM)
-    ahead = neighbours(other, begin + slot, end)
+    ahead = neighbours(other, begin + tl.arange(0, EDGES), end)
     for first in range(begin, end, EDGES):
-        edge = first + slot
-        valid = still_there(edge, edge < end, place, kept)[None, None, :, None, None]
-        node = ahead.to(tl.int64)[None, None, :, None, None]
-        ahead = neighbours(other, edge + EDGES, end)
+        _, valid, node, ahead = next_edges(first, ahead, other, place, kept, end, EDGES)
         keys = tl.load(key + node * stride + inner, valid & real, 0.0).to(SUM)
         rows = tl.load(values + node * stride + inner, valid & real, 0.0).to(SUM)
         score = along_row(asked * keys)
@@ -84,21 +82,21 @@ def _forward(
 
 
 @triton.jit(do_not_specialize=["first_row"])
-def _backward(
+def _dot_backward(
     offsets,
     other,
     place,
     kept,
     heavy_first,
     first_row,
+    grad,
+    lse,
+    delta,
     query,
     key,
     values,
     stride,
     scale: tl.constexpr,
-    grad,
-    lse,
-    delta,
     grad_key,
     grad_values,
     grad_edges,
@@ -111,19 +109,17 @@ def _backward(
     SUM: tl.constexpr,
 ):
     """One source at a time: its key and value stay, its targets' rows are read."""
+    total_key = tl.zeros([QUADS, LANES, EDGES, REPS, HEADS // QUADS], SUM)
+    total_value = tl.zeros([QUADS, LANES, EDGES, REPS, HEADS // QUADS], SUM)
     row, begin, end = group_of(first_row + tl.program_id(0), offsets, heavy_first)
-    slot = tl.arange(0, EDGES)
     inner, head, real, once = row_places(QUADS, LANES, REPS, HEADS, channels)
     own_key = tl.load(key + row * stride + inner, real, 0.0).to(SUM) * scale
     value = tl.load(values + row * stride + inner, real, 0.0).to(SUM)
-    total_key = tl.zeros([QUADS, LANES, EDGES, REPS, HEADS // QUADS], SUM)
-    total_value = tl.zeros([QUADS, LANES, EDGES, REPS, HEADS // QUADS], SUM)
-    ahead = neighbours(other, begin + slot, end)
+    ahead = neighbours(other, begin + tl.arange(0, EDGES), end)
     for first in range(begin, end, EDGES):
-        edge = first + slot
-        valid = still_there(edge, edge < end, place, kept)[None, None, :, None, None]
-        node = ahead.to(tl.int64)[None, None, :, None, None]
-        ahead = neighbours(other, edge + EDGES, end)
+        edge, valid, node, ahead = next_edges(
+            first, ahead, other, place, kept, end, EDGES
+        )
         asked = tl.load(query + node * stride + inner, valid & real, 0.0).to(SUM)
         there = grad + node * channels * HEADS + inner
         given = tl.load(there, valid & real, 0.0).to(SUM)
@@ -157,7 +153,7 @@ class _Dot(torch.autograd.Function):
         stride, scale = packed.stride(0), channels**-0.5
         given = (query, key, values, stride, scale, out, lse, channels)
         rest = (channels, given, sum_type(packed))
-        over_rows(_forward, "dot", by_target(adjacency), *rest, heads=heads)
+        over_rows(_dot_forward, "dot", by_target(adjacency), *rest, heads=heads)
         ctx.adjacency = adjacency
         ctx.save_for_backward(packed, out, lse)
         return out
@@ -173,10 +169,10 @@ class _Dot(torch.autograd.Function):
         grad_query, grad_key, grad_values = grads.unbind(1)
         edges = lse.new_empty(ctx.adjacency.num_edges, heads)
         stride, scale = packed.stride(0), channels**-0.5
-        given = (query, key, values, stride, scale, grad, lse, delta)
+        given = (grad, lse, delta, query, key, values, stride, scale)
         made = (grad_key, grad_values, edges, channels)
         rest = (channels, given + made, sum_type(packed))
-        over_rows(_backward, "dot", by_source(ctx.adjacency), *rest, heads=heads)
+        over_rows(_dot_backward, "dot", by_source(ctx.adjacency), *rest, heads=heads)
         # The query's gradient is the sum of keys weighted by the scores' gradients.
         head_sum(by_target(ctx.adjacency), edges, key, grad_query)
         return None, grads

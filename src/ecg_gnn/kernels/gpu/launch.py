@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 if TYPE_CHECKING:
-    from ecg_gnn.kernels.gpu.pattern import Pattern
+    from ecg_gnn.kernels.gpu.edge_tiles import Pattern
 
 PROGRAMS = 264
 """Of kernels that sum over all rows: two for each of an H200's 132 processors."""

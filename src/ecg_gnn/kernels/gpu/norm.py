@@ -8,9 +8,8 @@ import triton.language as tl
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from ecg_gnn.kernels.gpu.columns import total_of
 from ecg_gnn.kernels.gpu.launch import PROGRAMS, row_tiles
-from ecg_gnn.kernels.gpu.sums import sum_type
+from ecg_gnn.kernels.gpu.reductions import sum_type, total_of
 
 
 def add_norm(
@@ -21,7 +20,7 @@ def add_norm(
     eps: float,
     dtype: torch.dtype,
 ) -> tuple[Tensor, Tensor]:
-    """See ``ecg_gnn.kernels.norm.add_norm``."""
+    """See ``ecg_gnn.kernels.dense.add_norm``."""
     arguments = (x, update, weight, bias, eps, dtype)
     total, normed = _AddNorm.apply(*arguments)
     return total, normed

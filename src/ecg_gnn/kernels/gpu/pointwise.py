@@ -11,11 +11,9 @@ import triton.language as tl
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from ecg_gnn.kernels.draw import Draw
-from ecg_gnn.kernels.gpu.columns import total_of
-from ecg_gnn.kernels.gpu.hash import survives
 from ecg_gnn.kernels.gpu.launch import PROGRAMS, row_tiles
-from ecg_gnn.kernels.gpu.sums import sum_type
+from ecg_gnn.kernels.gpu.reductions import sum_type, total_of
+from ecg_gnn.kernels.randomness import Draw
 
 _BLOCK = 2048
 
@@ -165,3 +163,18 @@ class _BiasDropout(torch.autograd.Function):
         _backward[(programs,)](*given, *kind)
         grad_bias = None if partial is None else total_of(partial).to(bias.dtype)
         return out, grad_bias, None, None
+
+
+@triton.jit
+def _mix(x):
+    x = (x ^ (x >> 16)) * 0x7FEB352D
+    x = (x ^ (x >> 15)) * 0x846CA68B
+    return x ^ (x >> 16)
+
+
+@triton.jit
+def survives(place, seed, threshold):
+    """Which places a drawing keeps; ``seed`` points to its 64 bits."""
+    bits = tl.load(seed)
+    low, high = bits.to(tl.uint32), (bits >> 32).to(tl.uint32)
+    return _mix(_mix(place.to(tl.uint32) + low) ^ high) >= threshold

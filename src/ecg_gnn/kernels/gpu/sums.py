@@ -5,14 +5,16 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from ecg_gnn.kernels.gpu.launch import over_rows
-from ecg_gnn.kernels.gpu.pattern import (
+from ecg_gnn.kernels.gpu.edge_tiles import (
     Pattern,
     group_of,
     neighbours,
+    next_edges,
     row_places,
     still_there,
 )
+from ecg_gnn.kernels.gpu.launch import over_rows
+from ecg_gnn.kernels.gpu.reductions import sum_type
 
 
 @triton.jit(do_not_specialize=["first_row"])
@@ -91,15 +93,13 @@ def _head_sum(
 ):
     """``out[u, c, h] = sum_e weight[e, h] x[v(e), c, h]`` over kept edges."""
     row, begin, end = group_of(first_row + tl.program_id(0), offsets, heavy_first)
-    slot = tl.arange(0, EDGES)
     inner, head, real, _ = row_places(QUADS, LANES, REPS, HEADS, channels)
     total = tl.zeros([QUADS, LANES, EDGES, REPS, HEADS // QUADS], SUM)
-    ahead = neighbours(other, begin + slot, end)
+    ahead = neighbours(other, begin + tl.arange(0, EDGES), end)
     for first in range(begin, end, EDGES):
-        edge = first + slot
-        valid = still_there(edge, edge < end, place, kept)[None, None, :, None, None]
-        node = ahead.to(tl.int64)[None, None, :, None, None]
-        ahead = neighbours(other, edge + EDGES, end)
+        edge, valid, node, ahead = next_edges(
+            first, ahead, other, place, kept, end, EDGES
+        )
         here = edge.to(tl.int64)[None, None, :, None, None] * HEADS + head
         factor = tl.load(weight + here, valid, 0.0).to(SUM)
         rows = tl.load(x + node * stride + inner, valid & real, 0.0)
@@ -171,8 +171,3 @@ def kept_degree(pattern: Pattern) -> Tensor:
         with torch.cuda.device_of(out):
             _degree[(out.numel(),)](*pattern[:-1], out, 32, num_warps=1)
     return out
-
-
-def sum_type(x: Tensor) -> tl.dtype:
-    """Sums over thousands of neighbours need float32 at least."""
-    return tl.float64 if x.element_size() == 8 else tl.float32

@@ -7,9 +7,9 @@ from torch import Tensor, nn
 
 from ecg_gnn.kernels import Adjacency, neighbour_mean
 from ecg_gnn.nn.dropout import Dropout
-from ecg_gnn.nn.options import Options
+from ecg_gnn.nn.network_spec import NetworkSpec
 from ecg_gnn.nn.parallel import GraphInput
-from ecg_gnn.nn.specialised.base import Sizes, SpecialisedNet, Usual
+from ecg_gnn.nn.specialised.base import SpecialisedNet, Usual
 
 _CHANNELS = 3
 
@@ -60,22 +60,20 @@ class ACMGNN(SpecialisedNet):
     linear map to the logits after the last (the authors' last layer mixes logits).
 
     Args:
-        sizes: ``num_layers`` layers.
-        dropout: Of every layer's input.
-        options: None.
+        spec: ``layers`` layers; ``dropout`` is of every layer's input.
     """
 
     self_loops = True
     label_input = True
     usual = Usual(layers=2)
 
-    def __init__(self, sizes: Sizes, dropout: float, options: Options) -> None:
-        super().__init__(sizes, dropout, options)
-        hidden = sizes.hidden_channels
-        widths = [sizes.in_channels] + [hidden] * (sizes.num_layers - 1)
+    def __init__(self, spec: NetworkSpec) -> None:
+        super().__init__(spec)
+        hidden = spec.hidden
+        widths = [spec.in_channels] + [hidden] * (spec.layers - 1)
         self.layers = nn.ModuleList(MixedChannels(width, hidden) for width in widths)
-        self.output = nn.Linear(hidden, sizes.out_channels)
-        self.dropout = Dropout(dropout)
+        self.output = nn.Linear(hidden, spec.out_channels)
+        self.dropout = Dropout(spec.dropout)
 
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
         """Everything but the last linear map. ``[N, F]`` to ``[N, d]``."""

@@ -1,4 +1,4 @@
-"""What the specialised models share: sizes, options, and work done once per graph."""
+"""What the specialised models share."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -6,38 +6,16 @@ from typing import ClassVar, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
 import torch
-from torch import Tensor
+import torch.nn.functional as F
+from torch import Tensor, nn
 
-from ecg_gnn.kernels import Adjacency
-from ecg_gnn.nn.network import Network
-from ecg_gnn.nn.options import Option, Options
+from ecg_gnn.kernels import Adjacency, neighbour_sum
+from ecg_gnn.nn.network import Known, Network
+from ecg_gnn.nn.network_spec import NetworkSpec, Option
 from ecg_gnn.nn.parallel import GraphInput
 from ecg_gnn.system.checks import InputError
 
 _T = TypeVar("_T")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sizes:
-    """What a model is built for.
-
-    Attributes:
-        num_nodes: Only models with a weight per node ask for it.
-        gate: Between several graphs; see ``NodeGate``.
-    """
-
-    in_channels: int
-    hidden_channels: int
-    num_classes: int
-    num_layers: int
-    num_graphs: int = 1
-    num_nodes: int | None = None
-    gate: str = "none"
-
-    @property
-    def out_channels(self) -> int:
-        """Number of logits: one for two classes."""
-        return 1 if self.num_classes == 2 else self.num_classes
 
 
 @dataclass(frozen=True)
@@ -53,9 +31,7 @@ class SpecialisedNet(Network):
     """A whole network with a propagation of its own.
 
     Args:
-        sizes: Of input, output and in between.
-        dropout: Dropout rate.
-        options: What only this model has, all of ``options``.
+        spec: With all of the model's ``options``.
     """
 
     self_loops: ClassVar[bool] = False
@@ -73,7 +49,7 @@ class SpecialisedNet(Network):
     options: ClassVar[dict[str, Option]] = {}
     """What ``model.options`` may hold."""
 
-    def __init__(self, sizes: Sizes, dropout: float, options: Options) -> None:
+    def __init__(self, spec: NetworkSpec) -> None:
         super().__init__()
 
     def the_graph(self, graphs: Sequence[GraphInput]) -> Adjacency:
@@ -135,3 +111,75 @@ def with_self_loops(adjacency: Adjacency) -> Adjacency:
 def as_logits(states: Tensor) -> Tensor:
     """One column per class as logits: the difference where there are two classes."""
     return states[:, 1:] - states[:, :1] if states.size(1) == 2 else states
+
+
+class AdjacencyLinear(nn.Module):
+    """``A W + b``: the sum of a learned row for each neighbour.
+
+    Args:
+        num_nodes: Number of nodes N, one row of W each.
+        out_channels: Width d.
+        bias: Whether b is learned.
+    """
+
+    def __init__(
+        self, num_nodes: int | None, out_channels: int, *, bias: bool = True
+    ) -> None:
+        super().__init__()
+        if num_nodes is None:
+            raise InputError(
+                "'num_nodes' must be given for a model that learns a row "
+                "for every node (got None)"
+            )
+        bound = num_nodes**-0.5
+        self.weight = nn.Parameter(
+            torch.empty(num_nodes, out_channels).uniform_(-bound, bound)
+        )
+        self.bias = nn.Parameter(torch.zeros(out_channels)) if bias else None
+
+    def forward(self, adjacency: Adjacency) -> Tensor:
+        """One row per node, ``[N, d]``."""
+        if adjacency.num_nodes != self.weight.size(0):
+            raise InputError(
+                f"'graphs' must have the {self.weight.size(0)} nodes that the model "
+                f"was built for (got {adjacency.num_nodes})"
+            )
+        total = neighbour_sum(adjacency, self.weight)
+        return total if self.bias is None else total + self.bias
+
+
+def warm_up(
+    network: nn.Module,
+    logits: Callable[[], Tensor],
+    known: Known,
+    *,
+    steps: int,
+    lr: float,
+) -> None:
+    """Full-batch AdamW on the training labels; what the logits do not use stays.
+
+    There are no validation labels here, so the last weights are kept.
+
+    Args:
+        network: Whose weights are trained.
+        logits: Of every node, one column per class, or one for two classes.
+        known: The training labels.
+        steps: How many steps.
+        lr: Learning rate.
+    """
+    if not steps:
+        return
+    optimizer = torch.optim.AdamW(network.parameters(), lr=lr, weight_decay=0.0)
+    network.train()
+    for _ in range(steps):
+        optimizer.zero_grad(set_to_none=True)
+        found = logits().index_select(0, known.train_index)
+        _loss(found, known.train_y).backward()
+        optimizer.step()
+    optimizer.zero_grad(set_to_none=True)
+
+
+def _loss(logits: Tensor, y: Tensor) -> Tensor:
+    if logits.size(1) == 1:
+        return F.binary_cross_entropy_with_logits(logits[:, 0], y.to(logits.dtype))
+    return F.cross_entropy(logits, y)

@@ -10,10 +10,9 @@ from torch import Tensor, nn
 from ecg_gnn.kernels import Adjacency, neighbour_sum, normalized_sum
 from ecg_gnn.nn.dropout import Dropout
 from ecg_gnn.nn.network import Known
-from ecg_gnn.nn.options import Option, Options
+from ecg_gnn.nn.network_spec import NetworkSpec, Option
 from ecg_gnn.nn.parallel import GraphInput
-from ecg_gnn.nn.specialised.base import Sizes, SpecialisedNet, Usual, as_logits
-from ecg_gnn.nn.specialised.warm_up import warm_up
+from ecg_gnn.nn.specialised.base import SpecialisedNet, Usual, as_logits, warm_up
 
 _SUMS = {"none": neighbour_sum, "symmetric": normalized_sum}
 _SINKHORN_ROUNDS = 200
@@ -48,9 +47,8 @@ class CPGNN(SpecialisedNet):
     (sums below 1e-5 count as zero).
 
     Args:
-        sizes: ``num_layers`` is K.
-        dropout: Of the MLP's hidden states.
-        options: ``normalisation`` of A (none lets beliefs grow with the degree),
+        spec: ``layers`` is K; ``dropout`` is of the MLP's hidden states; options are
+            ``normalisation`` of A (none lets beliefs grow with the degree),
             ``prior_weight``, ``pretrain_steps``, ``pretrain_lr``.
     """
 
@@ -62,16 +60,16 @@ class CPGNN(SpecialisedNet):
         "prior_weight": Option(1.0, "weight of the loss of the MLP", 0, 1000),
     }
 
-    def __init__(self, sizes: Sizes, dropout: float, options: Options) -> None:
-        super().__init__(sizes, dropout, options)
-        hidden, self.num_classes = sizes.hidden_channels, sizes.num_classes
-        self.chosen, self.num_rounds = options, sizes.num_layers
-        self.input = nn.Linear(sizes.in_channels, hidden)
+    def __init__(self, spec: NetworkSpec) -> None:
+        super().__init__(spec)
+        hidden, self.num_classes = spec.hidden, spec.num_classes
+        self.chosen, self.num_rounds = spec.options, spec.layers
+        self.input = nn.Linear(spec.in_channels, hidden)
         self.hidden = nn.Linear(hidden, self.num_classes)
         # A vector, since mixed precision rounds weights that are matrices.
         centred = torch.eye(self.num_classes) - 1 / self.num_classes
         self.compatibilities = nn.Parameter(centred.flatten())
-        self.dropout = Dropout(dropout)
+        self.dropout = Dropout(spec.dropout)
         self._train: tuple[Tensor, Tensor] | None = None
         self._extra_loss: Tensor | None = None
 

@@ -8,10 +8,9 @@ from torch import Tensor, nn
 
 from ecg_gnn.kernels import Adjacency, edge_scores, gated_sum
 from ecg_gnn.nn.dropout import Dropout
-from ecg_gnn.nn.gate import make_gate
-from ecg_gnn.nn.options import Option, Options
-from ecg_gnn.nn.parallel import GraphInput
-from ecg_gnn.nn.specialised.base import Sizes, SpecialisedNet, Usual
+from ecg_gnn.nn.network_spec import NetworkSpec, Option
+from ecg_gnn.nn.parallel import GraphInput, make_gate
+from ecg_gnn.nn.specialised.base import SpecialisedNet, Usual
 
 _GAIN = 2**0.5
 
@@ -56,9 +55,8 @@ class FAGCN(SpecialisedNet):
     asked for after a ``NodeGate`` between them.
 
     Args:
-        sizes: ``num_layers`` is L.
-        dropout: Of features, hidden states and gates.
-        options: ``eps``.
+        spec: ``layers`` is L; ``dropout`` is of features, hidden states and gates;
+            options are ``eps``.
     """
 
     several_graphs = True
@@ -70,22 +68,23 @@ class FAGCN(SpecialisedNet):
         "eps": Option(0.3, "share of the first state in every layer", 0, 1)
     }
 
-    def __init__(self, sizes: Sizes, dropout: float, options: Options) -> None:
-        super().__init__(sizes, dropout, options)
-        hidden = sizes.hidden_channels
-        self.eps: float = options["eps"]
-        self.input = nn.Linear(sizes.in_channels, hidden)
+    def __init__(self, spec: NetworkSpec) -> None:
+        super().__init__(spec)
+        hidden = spec.hidden
+        self.eps: float = spec.options["eps"]
+        self.input = nn.Linear(spec.in_channels, hidden)
         self.layers = nn.ModuleList(
-            nn.ModuleList(SignedGate(hidden, dropout) for _ in range(sizes.num_graphs))
-            for _ in range(sizes.num_layers)
+            nn.ModuleList(
+                SignedGate(hidden, spec.dropout) for _ in range(spec.num_graphs)
+            )
+            for _ in range(spec.layers)
         )
         between = [
-            make_gate(sizes.gate, hidden, sizes.num_graphs)
-            for _ in range(sizes.num_layers)
+            make_gate(spec.gate, hidden, spec.num_graphs) for _ in range(spec.layers)
         ]
         self.between = nn.ModuleList(gate for gate in between if gate is not None)
-        self.output = nn.Linear(hidden, sizes.out_channels)
-        self.dropout = Dropout(dropout)
+        self.output = nn.Linear(hidden, spec.out_channels)
+        self.dropout = Dropout(spec.dropout)
         for linear in (self.input, self.output):
             nn.init.xavier_normal_(linear.weight, gain=_GAIN)
 

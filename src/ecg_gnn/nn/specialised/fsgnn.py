@@ -9,11 +9,10 @@ from torch import Tensor, nn
 
 from ecg_gnn.kernels import Adjacency, neighbour_sum, normalized_sum
 from ecg_gnn.nn.dropout import Dropout
-from ecg_gnn.nn.options import Option, Options
+from ecg_gnn.nn.network_spec import NetworkSpec, Option
 from ecg_gnn.nn.parallel import GraphInput
 from ecg_gnn.nn.specialised.base import (
     OncePerGraph,
-    Sizes,
     SpecialisedNet,
     Usual,
     with_self_loops,
@@ -34,9 +33,8 @@ class FSGNN(SpecialisedNet):
     by side, ReLU, dropout, a linear map. It trains like an MLP: no step reads an edge.
 
     Args:
-        sizes: ``num_layers`` is K.
-        dropout: Of the representation.
-        options: ``normalisation`` of A and A + I.
+        spec: ``layers`` is K; ``dropout`` is of the representation; options are
+            ``normalisation`` of A and A + I.
     """
 
     usual = Usual(layers=3)
@@ -46,17 +44,17 @@ class FSGNN(SpecialisedNet):
         )
     }
 
-    def __init__(self, sizes: Sizes, dropout: float, options: Options) -> None:
-        super().__init__(sizes, dropout, options)
-        hidden, self.num_hops = sizes.hidden_channels, sizes.num_layers
+    def __init__(self, spec: NetworkSpec) -> None:
+        super().__init__(spec)
+        hidden, self.num_hops = spec.hidden, spec.layers
         blocks = 2 * self.num_hops + 1
-        self.normalisation: str = options["normalisation"]
+        self.normalisation: str = spec.options["normalisation"]
         self.blocks = nn.ModuleList(
-            nn.Linear(sizes.in_channels, hidden) for _ in range(blocks)
+            nn.Linear(spec.in_channels, hidden) for _ in range(blocks)
         )
         self.choice = nn.Parameter(torch.ones(blocks))
-        self.output = nn.Linear(blocks * hidden, sizes.out_channels)
-        self.dropout = Dropout(dropout)
+        self.output = nn.Linear(blocks * hidden, spec.out_channels)
+        self.dropout = Dropout(spec.dropout)
         self._features = OncePerGraph(self._make_features)
 
     def _make_features(self, adjacency: Adjacency, x: Tensor) -> list[Tensor]:

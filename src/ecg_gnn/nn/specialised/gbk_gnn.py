@@ -10,9 +10,9 @@ from torch import Tensor, nn
 from ecg_gnn.kernels import Adjacency, edge_scores, gated_sum, neighbour_mean
 from ecg_gnn.nn.dropout import Dropout
 from ecg_gnn.nn.network import Known
-from ecg_gnn.nn.options import Option, Options
+from ecg_gnn.nn.network_spec import NetworkSpec, Option
 from ecg_gnn.nn.parallel import GraphInput
-from ecg_gnn.nn.specialised.base import Sizes, SpecialisedNet, Usual
+from ecg_gnn.nn.specialised.base import SpecialisedNet, Usual
 
 
 class GatedKernels(nn.Module):
@@ -58,9 +58,8 @@ class GBKGNN(SpecialisedNet):
     training nodes.
 
     Args:
-        sizes: ``num_layers`` layers.
-        dropout: Of features and of every layer's output.
-        options: ``gate_weight``.
+        spec: ``layers`` layers; ``dropout`` is of features and of every layer's output;
+            options are ``gate_weight``.
     """
 
     usual = Usual(layers=2)
@@ -68,14 +67,14 @@ class GBKGNN(SpecialisedNet):
         "gate_weight": Option(1.0, "weight of the loss of the gates", 0, 1000)
     }
 
-    def __init__(self, sizes: Sizes, dropout: float, options: Options) -> None:
-        super().__init__(sizes, dropout, options)
-        hidden = sizes.hidden_channels
-        widths = [sizes.in_channels] + [hidden] * (sizes.num_layers - 1)
-        self.gate_weight: float = options["gate_weight"]
+    def __init__(self, spec: NetworkSpec) -> None:
+        super().__init__(spec)
+        hidden = spec.hidden
+        widths = [spec.in_channels] + [hidden] * (spec.layers - 1)
+        self.gate_weight: float = spec.options["gate_weight"]
         self.layers = nn.ModuleList(GatedKernels(width, hidden) for width in widths)
-        self.output = nn.Linear(hidden, sizes.out_channels)
-        self.dropout = Dropout(dropout)
+        self.output = nn.Linear(hidden, spec.out_channels)
+        self.dropout = Dropout(spec.dropout)
         self._edges: Tensor | None = None
         self._alike: Tensor | None = None
         self._extra_loss: Tensor | None = None

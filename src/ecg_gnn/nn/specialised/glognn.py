@@ -8,12 +8,11 @@ from torch import Tensor, nn
 
 from ecg_gnn.kernels import Adjacency, neighbour_mean
 from ecg_gnn.nn.dropout import Dropout
-from ecg_gnn.nn.options import Option, Options
+from ecg_gnn.nn.network_spec import NetworkSpec, Option
 from ecg_gnn.nn.parallel import GraphInput
-from ecg_gnn.nn.specialised.adjacency_linear import AdjacencyLinear
 from ecg_gnn.nn.specialised.base import (
+    AdjacencyLinear,
     OncePerGraph,
-    Sizes,
     SpecialisedNet,
     Usual,
     as_logits,
@@ -61,9 +60,8 @@ class GloGNN(SpecialisedNet):
         H <- (1 - gamma) (H - gamma H0) (H^T Q) + beta2 S Q + gamma H0.
 
     Args:
-        sizes: ``num_layers`` is L.
-        dropout: Of the hidden states of H0.
-        options: ``delta``, ``gamma``, ``beta1``, ``beta2`` and ``hops`` K.
+        spec: ``layers`` is L; ``dropout`` is of the hidden states of H0; options are
+            ``delta``, ``gamma``, ``beta1``, ``beta2`` and ``hops`` K.
     """
 
     label_input = True
@@ -76,10 +74,11 @@ class GloGNN(SpecialisedNet):
         "hops": Option(2, "highest power of the graph in S", 1, 20),
     }
 
-    def __init__(self, sizes: Sizes, dropout: float, options: Options) -> None:
-        super().__init__(sizes, dropout, options)
-        hidden = sizes.hidden_channels
-        self.num_layers = sizes.num_layers
+    def __init__(self, spec: NetworkSpec) -> None:
+        super().__init__(spec)
+        options = spec.options
+        hidden = spec.hidden
+        self.num_layers = spec.layers
         self.delta: float = options["delta"]
         self.gamma: float = options["gamma"]
         self.beta1: float = options["beta1"]
@@ -89,12 +88,12 @@ class GloGNN(SpecialisedNet):
                 f"'model.options.beta1' and beta2 must be {_LEAST} or more together: "
                 f"Z has no other bound (got {self.beta1} and {self.beta2})"
             )
-        self.edges = AdjacencyLinear(sizes.num_nodes, hidden)
-        self.nodes = nn.Linear(sizes.in_channels, hidden)
-        self.hidden = nn.Linear(hidden, sizes.num_classes)
+        self.edges = AdjacencyLinear(spec.num_nodes, hidden)
+        self.nodes = nn.Linear(spec.in_channels, hidden)
+        self.hidden = nn.Linear(hidden, spec.num_classes)
         hops = options["hops"]
         self.hop_weights = nn.Parameter(torch.full((hops,), 1 / hops))
-        self.dropout = Dropout(dropout)
+        self.dropout = Dropout(spec.dropout)
         self._looped = OncePerGraph(with_self_loops)
 
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:

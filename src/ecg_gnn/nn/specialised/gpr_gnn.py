@@ -8,9 +8,9 @@ from torch import Tensor, nn
 
 from ecg_gnn.kernels import normalized_sum
 from ecg_gnn.nn.dropout import Dropout
-from ecg_gnn.nn.options import Option, Options
+from ecg_gnn.nn.network_spec import NetworkSpec, Option
 from ecg_gnn.nn.parallel import GraphInput
-from ecg_gnn.nn.specialised.base import Sizes, SpecialisedNet, Usual
+from ecg_gnn.nn.specialised.base import SpecialisedNet, Usual
 
 
 def hop_weights(alpha: float, num_hops: int) -> Tensor:
@@ -32,9 +32,8 @@ class GPRGNN(SpecialisedNet):
     The representation is every hop's ``Â^k H`` side by side; gamma joins them.
 
     Args:
-        sizes: ``num_layers`` is K.
-        dropout: Of features and hidden states.
-        options: ``alpha``, ``hop_dropout``.
+        spec: ``layers`` is K; ``dropout`` is of features and hidden states; options are
+            ``alpha``, ``hop_dropout``.
     """
 
     undecayed = ("hop_weights",)
@@ -48,17 +47,18 @@ class GPRGNN(SpecialisedNet):
         "hop_dropout": Option(0.0, "dropout of H before the hops", 0, 0.99),
     }
 
-    def __init__(self, sizes: Sizes, dropout: float, options: Options) -> None:
-        super().__init__(sizes, dropout, options)
-        hidden, out = sizes.hidden_channels, sizes.out_channels
-        self.num_hops = sizes.num_layers
-        self.input = nn.Linear(sizes.in_channels, hidden)
+    def __init__(self, spec: NetworkSpec) -> None:
+        super().__init__(spec)
+        options = spec.options
+        hidden, out = spec.hidden, spec.out_channels
+        self.num_hops = spec.layers
+        self.input = nn.Linear(spec.in_channels, hidden)
         self.hidden = nn.ModuleList(
-            nn.Linear(hidden, out) for _ in range(sizes.num_graphs)
+            nn.Linear(hidden, out) for _ in range(spec.num_graphs)
         )
         start = hop_weights(options["alpha"], self.num_hops)
-        self.hop_weights = nn.Parameter(start.repeat(sizes.num_graphs))
-        self.dropout = Dropout(dropout)
+        self.hop_weights = nn.Parameter(start.repeat(spec.num_graphs))
+        self.dropout = Dropout(spec.dropout)
         self.hop_dropout = Dropout(options["hop_dropout"])
 
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:

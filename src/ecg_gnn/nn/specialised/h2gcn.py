@@ -7,11 +7,10 @@ from torch import Tensor, nn
 
 from ecg_gnn.kernels import Adjacency, normalized_sum
 from ecg_gnn.nn.dropout import Dropout
-from ecg_gnn.nn.options import Options
+from ecg_gnn.nn.network_spec import NetworkSpec
 from ecg_gnn.nn.parallel import GraphInput
 from ecg_gnn.nn.specialised.base import (
     OncePerGraph,
-    Sizes,
     SpecialisedNet,
     Usual,
     without_self_loops,
@@ -31,26 +30,24 @@ class H2GCN(SpecialisedNet):
     reads them all. DropEdge drops edges of A1 and pairs of A2 independently.
 
     Args:
-        sizes: ``num_layers`` is K; the representation is ``2^(K + 1) - 1`` times as
-            wide as ``hidden_channels`` for every graph.
-        dropout: Of the representation.
-        options: None.
+        spec: ``layers`` is K; the representation is ``2^(K + 1) - 1`` times as wide as
+            ``hidden`` for every graph; ``dropout`` is of the representation.
     """
 
     several_graphs = True
     label_input = True
     usual = Usual(layers=2)
 
-    def __init__(self, sizes: Sizes, dropout: float, options: Options) -> None:
-        super().__init__(sizes, dropout, options)
-        hidden, self.num_rounds = sizes.hidden_channels, sizes.num_layers
+    def __init__(self, spec: NetworkSpec) -> None:
+        super().__init__(spec)
+        hidden, self.num_rounds = spec.hidden, spec.layers
         self.input = nn.ModuleList(
-            nn.Linear(sizes.in_channels, hidden, bias=False)
-            for _ in range(sizes.num_graphs)
+            nn.Linear(spec.in_channels, hidden, bias=False)
+            for _ in range(spec.num_graphs)
         )
-        width = (2 ** (self.num_rounds + 1) - 1) * hidden * sizes.num_graphs
-        self.output = nn.Linear(width, sizes.out_channels, bias=False)
-        self.dropout = Dropout(dropout)
+        width = (2 ** (self.num_rounds + 1) - 1) * hidden * spec.num_graphs
+        self.output = nn.Linear(width, spec.out_channels, bias=False)
+        self.dropout = Dropout(spec.dropout)
         # The rate is a graph's own: what is kept for a graph may depend on it.
         self._hops: dict[float, OncePerGraph[tuple[Adjacency, TwoHop]]] = {}
 

@@ -9,9 +9,9 @@ from torch import Tensor, nn
 
 from ecg_gnn.kernels import normalized_sum
 from ecg_gnn.nn.dropout import Dropout
-from ecg_gnn.nn.options import Option, Options
+from ecg_gnn.nn.network_spec import NetworkSpec, Option
 from ecg_gnn.nn.parallel import GraphInput
-from ecg_gnn.nn.specialised.base import Sizes, SpecialisedNet, Usual
+from ecg_gnn.nn.specialised.base import SpecialisedNet, Usual
 
 
 class Step(NamedTuple):
@@ -50,9 +50,8 @@ class JacobiConv(SpecialisedNet):
     representation is every ``P_k(Ā) X̂`` side by side; beta joins them.
 
     Args:
-        sizes: ``num_layers`` is the highest degree K.
-        dropout: Of features.
-        options: ``a``, ``b``, ``scale``, ``late_dropout``.
+        spec: ``layers`` is the highest degree K; ``dropout`` is of features; options
+            are ``a``, ``b``, ``scale``, ``late_dropout``.
     """
 
     label_input = True
@@ -64,15 +63,16 @@ class JacobiConv(SpecialisedNet):
         "scale": Option(2.0, "largest factor gamma of a degree", 0.01, 10),
     }
 
-    def __init__(self, sizes: Sizes, dropout: float, options: Options) -> None:
-        super().__init__(sizes, dropout, options)
-        degree = sizes.num_layers
+    def __init__(self, spec: NetworkSpec) -> None:
+        super().__init__(spec)
+        options = spec.options
+        degree = spec.layers
         self.scale: float = options["scale"]
         self.steps = list(recurrence(options["a"], options["b"], degree))
-        self.input = nn.Linear(sizes.in_channels, sizes.out_channels)
+        self.input = nn.Linear(spec.in_channels, spec.out_channels)
         self.factors = nn.Parameter(torch.full((degree,), 0.5))
-        self.mix = nn.Parameter(torch.ones((degree + 1) * sizes.out_channels))
-        self.dropout = Dropout(dropout)
+        self.mix = nn.Parameter(torch.ones((degree + 1) * spec.out_channels))
+        self.dropout = Dropout(spec.dropout)
         self.late_dropout = Dropout(options["late_dropout"])
 
     def polynomials(self, x: Tensor, graphs: Sequence[GraphInput]) -> list[Tensor]:

@@ -7,10 +7,9 @@ import torch
 from torch import Tensor, nn
 
 from ecg_gnn.nn.dropout import Dropout
-from ecg_gnn.nn.options import Option, Options
+from ecg_gnn.nn.network_spec import NetworkSpec, Option
 from ecg_gnn.nn.parallel import GraphInput
-from ecg_gnn.nn.specialised.adjacency_linear import AdjacencyLinear
-from ecg_gnn.nn.specialised.base import Sizes, SpecialisedNet, Usual
+from ecg_gnn.nn.specialised.base import AdjacencyLinear, SpecialisedNet, Usual
 
 
 class Further(nn.Module):
@@ -45,9 +44,9 @@ class LINKX(SpecialisedNet):
     node, so the model knows the nodes it was trained on and no others.
 
     Args:
-        sizes: ``num_layers`` is the number of linear maps of the last MLP.
-        dropout: Between the layers of the MLPs.
-        options: ``edge_layers`` and ``node_layers`` of MLP_A and MLP_X.
+        spec: ``layers`` is the number of linear maps of the last MLP; ``dropout`` is
+            between the layers of the MLPs; options are ``edge_layers`` and
+            ``node_layers`` of MLP_A and MLP_X.
     """
 
     usual = Usual(layers=2)
@@ -56,22 +55,23 @@ class LINKX(SpecialisedNet):
         "node_layers": Option(1, "linear maps of the MLP on the features", 1, 10),
     }
 
-    def __init__(self, sizes: Sizes, dropout: float, options: Options) -> None:
-        super().__init__(sizes, dropout, options)
-        hidden = sizes.hidden_channels
-        self.edges = AdjacencyLinear(sizes.num_nodes, hidden)
-        self.more_edges = Further(hidden, options["edge_layers"] - 1, dropout)
-        self.nodes = nn.Linear(sizes.in_channels, hidden)
-        self.more_nodes = Further(hidden, options["node_layers"] - 1, dropout)
+    def __init__(self, spec: NetworkSpec) -> None:
+        super().__init__(spec)
+        options = spec.options
+        hidden = spec.hidden
+        self.edges = AdjacencyLinear(spec.num_nodes, hidden)
+        self.more_edges = Further(hidden, options["edge_layers"] - 1, spec.dropout)
+        self.nodes = nn.Linear(spec.in_channels, hidden)
+        self.more_nodes = Further(hidden, options["node_layers"] - 1, spec.dropout)
         self.join = nn.Linear(2 * hidden, hidden)
         self.last = nn.ModuleList(
-            nn.Linear(hidden, hidden) for _ in range(sizes.num_layers - 1)
+            nn.Linear(hidden, hidden) for _ in range(spec.layers - 1)
         )
         self.norms = nn.ModuleList(
-            nn.BatchNorm1d(hidden) for _ in range(sizes.num_layers - 1)
+            nn.BatchNorm1d(hidden) for _ in range(spec.layers - 1)
         )
-        self.output = nn.Linear(hidden, sizes.out_channels)
-        self.dropout = Dropout(dropout)
+        self.output = nn.Linear(hidden, spec.out_channels)
+        self.dropout = Dropout(spec.dropout)
 
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
         """Everything but the last linear map. ``[N, F]`` to ``[N, d]``."""

@@ -10,12 +10,10 @@ from torch import Tensor, nn
 
 from ecg_gnn.kernels import Adjacency, additive_attention, joint_linear
 from ecg_gnn.nn.dropout import Dropout
-from ecg_gnn.nn.gate import make_gate
 from ecg_gnn.nn.network import Known
-from ecg_gnn.nn.options import Option, Options
-from ecg_gnn.nn.parallel import GraphInput
-from ecg_gnn.nn.specialised.base import Sizes, SpecialisedNet, Usual
-from ecg_gnn.nn.specialised.warm_up import warm_up
+from ecg_gnn.nn.network_spec import NetworkSpec, Option, Options
+from ecg_gnn.nn.parallel import GraphInput, make_gate
+from ecg_gnn.nn.specialised.base import SpecialisedNet, Usual, warm_up
 from ecg_gnn.system.checks import InputError
 
 
@@ -44,10 +42,8 @@ class Polynormer(SpecialisedNet):
     is built for the width that it gets (PyG 2.8's reads one head's width).
 
     Args:
-        sizes: ``num_layers`` local layers; ``hidden_channels`` is the width of all
-            heads together.
-        dropout: Of the local layers.
-        options: The rest of it.
+        spec: ``layers`` local layers; ``hidden`` is the width of all heads together;
+            ``dropout`` is of the local layers.
     """
 
     self_loops = True
@@ -74,19 +70,20 @@ class Polynormer(SpecialisedNet):
         "warm_up_steps": Option(100, "steps of the local layers alone", 0, 100_000),
     }
 
-    def __init__(self, sizes: Sizes, dropout: float, options: Options) -> None:
-        super().__init__(sizes, dropout, options)
-        self.chosen, self.num_local = options, sizes.num_layers
-        self.model = _pyg_model(sizes, options)
+    def __init__(self, spec: NetworkSpec) -> None:
+        super().__init__(spec)
+        options = spec.options
+        self.chosen, self.num_local = options, spec.layers
+        self.model = _pyg_model(spec, options)
         self.evolved = nn.ModuleList()
-        if sizes.num_graphs > 1:
+        if spec.num_graphs > 1:
             self.evolved.extend(
-                _EvolvedAttention(conv, sizes) for conv in self.model.local_convs
+                _EvolvedAttention(conv, spec) for conv in self.model.local_convs
             )
-        layers = sizes.num_layers + options["global_layers"]
-        self.betas = _Betas(layers, sizes.hidden_channels, options)
+        layers = spec.layers + options["global_layers"]
+        self.betas = _Betas(layers, spec.hidden, options)
         self.in_dropout = Dropout(options["in_dropout"])
-        self.dropout = Dropout(dropout)
+        self.dropout = Dropout(spec.dropout)
 
     def prepare(self, known: Known) -> None:
         """Train the local layers alone."""
@@ -117,12 +114,12 @@ class Polynormer(SpecialisedNet):
         return total
 
     def _attend(self, layer: int, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
-        """What a layer hears along the edges of all graphs, ``[N, d]``."""
+        """A layer's messages along the edges of all graphs, ``[N, d]``."""
         conv = self.model.local_convs[layer]
         if not self.evolved:
             return _attend(conv, x, self.the_graph(graphs))
-        heard = _attend(conv, x, graphs[0].sample(self.training))
-        out: Tensor = self.evolved[layer](x, heard, graphs[1:])
+        message = _attend(conv, x, graphs[0].sample(self.training))
+        out: Tensor = self.evolved[layer](x, message, graphs[1:])
         return out
 
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
@@ -191,21 +188,23 @@ class _EvolvedAttention(nn.Module):
 
     Args:
         like: The layer's attention to the input graph.
-        sizes: Of the network.
+        spec: Of the network.
     """
 
-    def __init__(self, like: nn.Module, sizes: Sizes) -> None:
+    def __init__(self, like: nn.Module, spec: NetworkSpec) -> None:
         super().__init__()
-        width, num_graphs = sizes.hidden_channels, sizes.num_graphs
+        width, num_graphs = spec.hidden, spec.num_graphs
         self.convs = nn.ModuleList(deepcopy(like) for _ in range(num_graphs - 1))
         for conv in self.convs:
             conv.reset_parameters()  # type: ignore[operator]
         self.project = nn.Linear(num_graphs * width, width)
-        self.gate = make_gate(sizes.gate, like.in_channels, num_graphs)  # type: ignore[arg-type]
+        self.gate = make_gate(spec.gate, like.in_channels, num_graphs)  # type: ignore[arg-type]
 
-    def forward(self, x: Tensor, heard: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
-        """Of the input graph, already heard, and of the evolved ones: ``[N, d]``."""
-        states = [heard]
+    def forward(
+        self, x: Tensor, message: Tensor, graphs: Sequence[GraphInput]
+    ) -> Tensor:
+        """Project the messages of the input graph and the evolved ones, ``[N, d]``."""
+        states = [message]
         for conv, graph in zip(self.convs, graphs, strict=True):
             states.append(_attend(conv, x, graph.sample(self.training)))
         if self.gate is not None:
@@ -213,7 +212,7 @@ class _EvolvedAttention(nn.Module):
         return joint_linear(states, self.project)
 
 
-def _pyg_model(sizes: Sizes, options: Options) -> Any:
+def _pyg_model(spec: NetworkSpec, options: Options) -> Any:
     try:
         from torch_geometric.nn.attention import PolynormerAttention
         from torch_geometric.nn.models import Polynormer as PyGPolynormer
@@ -222,17 +221,17 @@ def _pyg_model(sizes: Sizes, options: Options) -> Any:
             "'model' polynormer needs torch_geometric 2.7 or newer: pip install -U "
             "torch_geometric"
         ) from None
-    width, heads = sizes.hidden_channels, options["heads"]
+    width, heads = spec.hidden, options["heads"]
     if width % heads:
         raise InputError(
             f"'hidden' must be a multiple of {heads}, the number of attention heads "
             f"(got {width})"
         )
     model = PyGPolynormer(
-        sizes.in_channels,
+        spec.in_channels,
         width // heads,
-        sizes.out_channels,
-        local_layers=sizes.num_layers,
+        spec.out_channels,
+        local_layers=spec.layers,
         global_layers=0,
         heads=heads,
         beta=options["beta"],

@@ -13,9 +13,10 @@ from ecg_gnn.config.tags import Tags, stored_tags
 from ecg_gnn.study.statistics import STATISTICS, Statistics
 from ecg_gnn.study.store.curves import Curves
 from ecg_gnn.system.checks import InputError, check_choice
+from ecg_gnn.system.metric_names import METRIC_NAMES
 
 _CHOICES = {
-    "metric": ("accuracy", "roc_auc"),
+    "metric": tuple(METRIC_NAMES),
     "task": ("train", "statistics"),
     "variant": ("baseline", "ecg", "identity", "random", "oracle"),
     "kind": ("error", "out_of_memory"),

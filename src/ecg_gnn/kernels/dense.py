@@ -1,0 +1,160 @@
+"""Passes over dense rows: products of several inputs, dropout, layer norm.
+
+Dropout is by a hash of each value's place. ``F.dropout`` of torch 2.13 costs more on a
+CPU than the matrix product before it, and on a GPU it keeps a mask. A hash needs no
+state: the fast kernels draw the mask twice, forward and backward, rather than keep it;
+plain torch computes the same one.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+from ecg_gnn.kernels import gpu
+from ecg_gnn.kernels.compiled import functions as compiled
+from ecg_gnn.kernels.randomness import Draw, fresh_seed, hashes
+
+
+def joint_linear(parts: Sequence[Tensor], linear: nn.Linear) -> Tensor:
+    """``linear(cat(parts))`` without the concatenation.
+
+    Args:
+        parts: Inputs of equal width d; each meets its own columns of the weight.
+            ``[N, d]`` each
+        linear: From all of them together.
+    """
+    return product(parts, linear.weight, linear.bias)
+
+
+def linear_dropout(
+    parts: Sequence[Tensor], linear: nn.Linear, rate: float, *, gelu: bool = False
+) -> Tensor:
+    """``dropout(joint_linear(parts))``, and perhaps a GELU after it.
+
+    On a GPU the bias is added in the pass that drops: there its gradient, the sum of
+    every column, costs nothing either.
+    """
+    if gpu.usable(parts[0]) and (rate or gelu):
+        weighted = product(parts, linear.weight, None)
+        return bias_dropout(weighted, linear.bias, rate, gelu=gelu)
+    dropped = dropout(joint_linear(parts, linear), rate)
+    return F.gelu(dropped) if gelu else dropped
+
+
+def product(parts: Sequence[Tensor], weight: Tensor, bias: Tensor | None) -> Tensor:
+    """``cat(parts) @ weight.T + bias``, in autocast's type where that is on."""
+    if len(parts) == 1 and not gpu.usable(parts[0]):
+        return F.linear(parts[0], weight, bias)
+    device = parts[0].device.type
+    if torch.is_autocast_enabled(device):
+        dtype = torch.get_autocast_dtype(device)
+        weight = weight.to(dtype)
+        bias = None if bias is None else bias.to(dtype)
+        parts = [part.to(dtype) for part in parts]
+    out: Tensor = _Product.apply(weight, bias, *parts)  # type: ignore[no-untyped-call]
+    return out
+
+
+class _Product(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, weight: Tensor, bias: Tensor | None, *parts: Tensor
+    ) -> Tensor:
+        ctx.save_for_backward(weight, *parts)
+        # Backward passes run in threads of their own, which know of no engine.
+        ctx.fast = gpu.usable(parts[0])
+        columns = weight.split(parts[0].size(1), dim=1)
+        out = F.linear(parts[0], columns[0], bias)
+        for part, column in zip(parts[1:], columns[1:], strict=True):
+            out.addmm_(part, column.t())
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        weight, *parts = ctx.saved_tensors
+        part_width = parts[0].size(1)
+        columns = weight.split(part_width, dim=1)
+        grad_weight = torch.empty_like(weight)
+        for part, place in zip(parts, grad_weight.split(part_width, 1), strict=True):
+            torch.mm(grad.t(), part, out=place)
+        grad_bias = None
+        if ctx.needs_input_grad[1]:
+            grad_bias = gpu.kernels().column_sum(grad) if ctx.fast else grad.sum(0)
+        given = [
+            grad @ column if needed else None
+            for column, needed in zip(columns, ctx.needs_input_grad[2:], strict=True)
+        ]
+        return grad_weight, grad_bias, *given
+
+
+def dropout(x: Tensor, rate: float) -> Tensor:
+    """Set values to zero with probability ``rate`` and scale up the rest.
+
+    The rate is exact to 2^-32, and the scale uses the rate actually applied.
+    """
+    if rate == 0:
+        return x
+    if (draw := Draw.of(rate, fresh_seed(x.device))) is None:
+        return torch.zeros_like(x)
+    if gpu.usable(x) and x.dim() > 1 and x.numel():
+        rows = x.reshape(-1, x.size(-1))
+        out: Tensor = gpu.kernels().bias_dropout(rows, None, draw, False)
+        return out.view(x.shape)
+    return compiled.dropout(x, draw) if compiled.usable(x) else x * _mask(x, draw)
+
+
+def bias_dropout(x: Tensor, bias: Tensor, rate: float, *, gelu: bool) -> Tensor:
+    """``dropout(x + bias)`` and perhaps a GELU after it: one pass on a GPU.
+
+    Args:
+        x: ``[N, d]``
+        bias: ``[d]``
+        rate: Share of values to drop.
+        gelu: Whether a GELU follows.
+    """
+    if not gpu.usable(x):
+        dropped = dropout(x + bias.to(x.dtype), rate)
+        return F.gelu(dropped) if gelu else dropped
+    draw = Draw.of(rate, fresh_seed(x.device)) if rate else None
+    if draw is None and rate:
+        return torch.zeros_like(x)
+    out: Tensor = gpu.kernels().bias_dropout(x, bias, draw, gelu)
+    return out
+
+
+def _mask(x: Tensor, draw: Draw) -> Tensor:
+    kept: Tensor = hashes(x.numel(), draw.seed).view(x.shape) >= draw.threshold
+    return kept.to(x.dtype).mul_(draw.scale)
+
+
+def add_norm(
+    x: Tensor, update: Tensor | None, norm: nn.Module
+) -> tuple[Tensor, Tensor]:
+    """The stream after an update, and its layer norm.
+
+    The stream and the statistics keep their precision; under autocast the norm comes
+    in the low one, as what reads it (products, gathers) works in that anyway.
+
+    Args:
+        x: The stream. ``[N, d]``
+        update: What is added to it, if anything. ``[N, d]``
+        norm: The ``LayerNorm`` whose weights and epsilon to use.
+    """
+    assert isinstance(norm, nn.LayerNorm)
+    device = x.device.type
+    low = torch.is_autocast_enabled(device)
+    dtype = torch.get_autocast_dtype(device) if low else x.dtype
+    if gpu.usable(x):
+        weights = (norm.weight, norm.bias, norm.eps)
+        both: tuple[Tensor, Tensor] = gpu.kernels().add_norm(x, update, *weights, dtype)
+        return both
+    total = x if update is None else x + update
+    normed = F.layer_norm(
+        total, norm.normalized_shape, norm.weight, norm.bias, norm.eps
+    )
+    return total, normed.to(dtype)

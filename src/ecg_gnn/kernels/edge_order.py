@@ -1,0 +1,167 @@
+"""Edges grouped by one of their ends, and the stable sorts that group them."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from scipy.sparse import csr_array
+from torch import Tensor
+
+from ecg_gnn.system.checks import InputError
+
+_DEGREE_LIMITS = (256, 32)
+
+
+class Bucket(NamedTuple):
+    """Nodes of similar degree: so many from a place in ``heavy_first`` on."""
+
+    first: int
+    nodes: int
+    highest: int
+    """No degree among them is higher."""
+
+
+@dataclass(frozen=True, eq=False)
+class Order:
+    """Edges grouped by one end point: a CSR (by target) or CSC (by source) pattern.
+
+    Attributes:
+        offsets: Where each node's group begins; the last entry is E. ``[N + 1]``
+        other: The opposite end point of every edge, in group order. ``[E]``
+    """
+
+    offsets: Tensor
+    other: Tensor
+    # What only some kernels ask for, made once: 32-bit copies.
+    _compact: dict[str, Tensor] = field(default_factory=dict, repr=False)
+
+    def compact(self, name: str, values: Tensor) -> Tensor:
+        """A 32-bit copy of an index array, made once and kept under its name."""
+        if name not in self._compact:
+            if values.numel() >= 2**31:
+                raise InputError(
+                    "'engine' must be 'reference' for a graph of 2^31 edges or more "
+                    f"(got {values.numel()})"
+                )
+            self._compact[name] = values.int()
+        return self._compact[name]
+
+    @cached_property
+    def heavy_first(self) -> Tensor:
+        """Nodes by falling number of edges, as 32-bit numbers, ``[N]``."""
+        return self.offsets.diff().argsort(descending=True, stable=True).int()
+
+    @cached_property
+    def buckets(self) -> tuple[Bucket, ...]:
+        """``heavy_first`` cut where degrees pass certain limits; waits for a device."""
+        degree = self.offsets.diff()
+        limits = torch.tensor(_DEGREE_LIMITS, device=degree.device)
+        above = (degree > limits[:, None]).sum(1).tolist()
+        edges = [0, *above, degree.numel()]
+        highest = [int(degree.max()) if degree.numel() else 0, *_DEGREE_LIMITS]
+        pieces = zip(edges, edges[1:], highest, strict=False)
+        return tuple(Bucket(a, b - a, most) for a, b, most in pieces if b > a)
+
+    def counts(self, kept: Tensor | None) -> Tensor:
+        """How many (kept) edges each node's group has, ``[N]``."""
+        if kept is None:
+            return self.offsets.diff()
+        # Sums of integers are exact, so a running total cannot lose anything.
+        total = torch.nn.functional.pad(kept.long().cumsum(0), (1, 0))
+        return total[self.offsets].diff()
+
+
+@dataclass(frozen=True, eq=False)
+class EdgeWeight:
+    """A constant per edge, in both orders: the second for the backward pass.
+
+    Attributes:
+        by_target: In target order. ``[E]``
+        order: Maps target order to source order. ``[E]``
+    """
+
+    by_target: Tensor
+    order: Tensor
+
+    @cached_property
+    def by_source(self) -> Tensor:
+        """In source order, gathered once and not in every step, ``[E]``."""
+        return self.by_target[self.order]
+
+
+class OtherWay:
+    """What follows from the edges by target, made when it is first asked for.
+
+    Drawing neighbours never asks: of a large graph this is most of the memory.
+    """
+
+    def __init__(self, by_target: Order) -> None:
+        self._by_target = by_target
+
+    @cached_property
+    def target(self) -> Tensor:
+        """The target of every edge, in target order, ``[E]``."""
+        offsets, size = self._by_target.offsets, self._by_target.other.numel()
+        nodes = torch.arange(offsets.numel() - 1, device=offsets.device)
+        return nodes.repeat_interleave(offsets.diff(), output_size=size)
+
+    @cached_property
+    def order(self) -> Tensor:
+        """Maps target order to source order, ``[E]``."""
+        by_target = self._by_target
+        return stable_argsort(by_target.other, by_target.offsets.numel() - 1)
+
+    @cached_property
+    def offsets(self) -> Tensor:
+        """Where each source's edges begin, ``[N + 1]``."""
+        return offsets_of(self._by_target.other, self._by_target.offsets.numel() - 1)
+
+    @cached_property
+    def by_source(self) -> Order:
+        """The edges by source."""
+        return Order(self.offsets, self.target[self.order])
+
+
+def offsets_of(ids: Tensor, num_nodes: int) -> Tensor:
+    """Where each node's group would begin if they were sorted, ``[N + 1]``."""
+    counts = torch.bincount(ids, minlength=num_nodes)
+    return torch.nn.functional.pad(counts.cumsum(0), (1, 0))
+
+
+def stable_argsort(ids: Tensor, bound: int) -> Tensor:
+    """As torch's stable ``argsort``, for whole numbers below ``bound``, ``[E]``."""
+    if ids.device.type != "cpu" or not ids.numel():
+        return torch.argsort(ids, stable=True)
+    # A matrix whose row e has its one entry in column ids[e]: its columns, one after
+    # another, are the sorted edges. Transposing it is a counting sort in C++.
+    size = ids.numel()
+    width = np.int32 if max(size, bound) < 2**31 else np.int64
+    rows, columns = np.arange(size + 1, dtype=width), ids.numpy().astype(width)
+    entry = np.zeros(size, dtype=np.bool_)
+    parts = (entry, columns, rows)
+    matrix = csr_array(parts, shape=(size, bound))  # type: ignore[type-var]
+    return torch.from_numpy(matrix.tocsc().indices).long()
+
+
+def lexicographic_order(source: Tensor, target: Tensor, bound: int) -> Tensor | None:
+    """The order by target, then by source, ``[E]``; None if they are in it already."""
+    if not target.numel():
+        return None
+    if target.device.type != "cpu":
+        return torch.argsort(target * bound + source, stable=True)
+    if _ascends(target, source):
+        return None
+    first = None if _ascends(source) else stable_argsort(source, bound)
+    second = stable_argsort(target if first is None else target[first], bound)
+    return second if first is None else first[second]
+
+
+def _ascends(ids: Tensor, then: Tensor | None = None) -> bool:
+    """Whether numbers never fall; where they are equal, those of ``then``."""
+    rises = ids[1:] > ids[:-1]
+    stays = ids[1:] == ids[:-1]
+    if then is not None:
+        stays &= then[1:] >= then[:-1]
+    return bool((rises | stays).all())

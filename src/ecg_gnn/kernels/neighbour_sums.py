@@ -1,0 +1,225 @@
+"""Sums over each node's edges, and dot products along edges.
+
+The first three have fixed weights: GCN's normalised sum, SAGE's mean, the plain sum.
+The other two are each other's gradient, so attention needs nothing else:
+
+* ``weighted_sum``: ``out[u, :, h] = sum_e w[e, h] * x[source(e), :, h]``
+* ``edge_dot``: ``s[e, h] = <a[target(e), :, h], b[source(e), :, h]>``
+"""
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from ecg_gnn.kernels import gpu
+from ecg_gnn.kernels.adjacency import Adjacency
+from ecg_gnn.kernels.compiled import functions as compiled
+from ecg_gnn.kernels.edge_order import EdgeWeight, Order
+from ecg_gnn.kernels.weighted import is_weighted
+from ecg_gnn.system.checks import InputError
+
+# Values that one piece of edges may gather: on a CPU what a cache holds, on a GPU what
+# fills it; far below [E, d] either way once a graph is large.
+_GATHER_BUDGET = {"cpu": 1 << 22, "cuda": 1 << 27}
+
+
+def bag_sum(order: Order, weight: Tensor | None, rows: Tensor) -> Tensor:
+    """Weighted sum of ``rows`` over each group of ``order``, without gathering them.
+
+    ``embedding_bag`` is a CSR product: measured against ``torch.sparse.mm`` on CPU it
+    was faster throughout, and it takes every floating type on every device.
+    """
+    if weight is not None:
+        weight = weight.to(rows.dtype)
+    return F.embedding_bag(
+        order.other,
+        rows,
+        order.offsets,
+        mode="sum",
+        per_sample_weights=weight,
+        include_last_offset=True,
+    )
+
+
+def weighted_sum(adjacency: Adjacency, weight: Tensor, x: Tensor) -> Tensor:
+    """Sum neighbours' rows with one weight per edge and head.
+
+    Args:
+        adjacency: The graph.
+        weight: ``[E, H]`` in target order.
+        x: ``[N, C, H]``.
+    """
+    total: Tensor = _WeightedSum.apply(adjacency, weight, x)  # type: ignore[no-untyped-call]
+    return total
+
+
+def edge_dot(adjacency: Adjacency, a: Tensor, b: Tensor) -> Tensor:
+    """Dot product of the target's row of ``a`` and the source's row of ``b``.
+
+    Args:
+        adjacency: The graph.
+        a: ``[N, C, H]``, read at targets.
+        b: ``[N, C, H]``, read at sources.
+
+    Returns:
+        ``[E, H]`` in target order.
+    """
+    scores: Tensor = _EdgeDot.apply(adjacency, a, b)  # type: ignore[no-untyped-call]
+    return scores
+
+
+def _sum_to_targets(adjacency: Adjacency, weight: Tensor, x: Tensor) -> Tensor:
+    order, _ = adjacency.per_head(x.size(2))
+    return _bag_per_head(order, weight, x)
+
+
+def _sum_to_sources(adjacency: Adjacency, weight: Tensor, x: Tensor) -> Tensor:
+    _, order = adjacency.per_head(x.size(2))
+    return _bag_per_head(order, weight[adjacency.by_source_order], x)
+
+
+def _bag_per_head(order: Order, weight: Tensor, x: Tensor) -> Tensor:
+    num_nodes, channels, num_heads = x.shape
+    rows = x.permute(2, 0, 1).reshape(num_heads * num_nodes, channels)
+    out = bag_sum(order, weight.t().reshape(-1), rows)
+    return out.view(num_heads, num_nodes, channels).permute(1, 2, 0).contiguous()
+
+
+def _edge_dot(adjacency: Adjacency, a: Tensor, b: Tensor) -> Tensor:
+    if compiled.usable(a, a.size(2)) and a.dtype == b.dtype:
+        return compiled.edge_dot(adjacency, a, b)
+    piece = max(1, _GATHER_BUDGET[a.device.type] // (a.size(1) * a.size(2)))
+    pairs = zip(
+        adjacency.target.split(piece), adjacency.source.split(piece), strict=True
+    )
+    return torch.cat([(a[target] * b[source]).sum(1) for target, source in pairs])
+
+
+class _WeightedSum(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, adjacency: Adjacency, weight: Tensor, x: Tensor) -> Tensor:
+        ctx.adjacency = adjacency
+        ctx.save_for_backward(weight, x if weight.requires_grad else None)
+        return _sum_to_targets(adjacency, weight, x)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        weight, x = ctx.saved_tensors
+        grad_weight = grad_x = None
+        if ctx.needs_input_grad[1]:
+            grad_weight = _edge_dot(ctx.adjacency, grad, x)
+        if ctx.needs_input_grad[2]:
+            grad_x = _sum_to_sources(ctx.adjacency, weight, grad)
+        return None, grad_weight, grad_x
+
+
+class _EdgeDot(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, adjacency: Adjacency, a: Tensor, b: Tensor) -> Tensor:
+        ctx.adjacency = adjacency
+        ctx.save_for_backward(a, b)
+        return _edge_dot(adjacency, a, b)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        a, b = ctx.saved_tensors
+        grad = grad.to(a.dtype)
+        grad_a = _sum_to_targets(ctx.adjacency, grad, b)
+        grad_b = _sum_to_sources(ctx.adjacency, grad, a)
+        return None, grad_a, grad_b
+
+
+def normalized_sum(adjacency: Adjacency, x: Tensor) -> Tensor:
+    """``sum_v x_v / sqrt(d_in(u) d_out(v))``; a node without edges gets zero."""
+    _check(adjacency, x)
+    if _has_kernel(adjacency, x):
+        return _scaled_sum(adjacency, adjacency.in_scale, adjacency.out_scale, x)
+    return _fixed_sum(adjacency, adjacency.symmetric_weight, x)
+
+
+def neighbour_mean(adjacency: Adjacency, x: Tensor) -> Tensor:
+    """``mean_v x_v`` over the incoming edges; a node without edges gets zero."""
+    _check(adjacency, x)
+    if _has_kernel(adjacency, x):
+        return _scaled_sum(adjacency, adjacency.mean_scale, None, x)
+    return _fixed_sum(adjacency, adjacency.mean_weight, x)
+
+
+def neighbour_sum(adjacency: Adjacency, x: Tensor) -> Tensor:
+    """``sum_v x_v`` over the incoming edges."""
+    _check(adjacency, x)
+    if _has_kernel(adjacency, x):
+        return _scaled_sum(adjacency, adjacency.unit_scale, None, x)
+    return _fixed_sum(adjacency, adjacency.unit_weight, x)
+
+
+def _has_kernel(adjacency: Adjacency, x: Tensor) -> bool:
+    return gpu.usable(x) and not is_weighted(adjacency)
+
+
+def _check(adjacency: Adjacency, x: Tensor) -> None:
+    """A row per node: kernels take this on trust."""
+    if x.dim() != 2 or x.size(0) != adjacency.num_nodes:
+        raise InputError(
+            f"'x' must have shape [{adjacency.num_nodes}, d], a row for each node "
+            f"(got {list(x.shape)})"
+        )
+
+
+def _fixed_sum(adjacency: Adjacency, weight: EdgeWeight, x: Tensor) -> Tensor:
+    total: Tensor = _FixedSum.apply(adjacency, weight, x)  # type: ignore[no-untyped-call]
+    return total
+
+
+def _scaled_sum(
+    adjacency: Adjacency, at_target: Tensor, at_source: Tensor | None, x: Tensor
+) -> Tensor:
+    arguments = (adjacency, at_target, at_source, x)
+    total: Tensor = _ScaledSum.apply(*arguments)  # type: ignore[no-untyped-call]
+    return total
+
+
+class _FixedSum(torch.autograd.Function):
+    """Neighbours' rows times constant weights; backward is the transposed graph."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, adjacency: Adjacency, weight: EdgeWeight, x: Tensor
+    ) -> Tensor:
+        ctx.adjacency, ctx.weight = adjacency, weight
+        return bag_sum(adjacency.by_target, weight.by_target, x)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        return None, None, bag_sum(ctx.adjacency.by_source, ctx.weight.by_source, grad)
+
+
+class _ScaledSum(torch.autograd.Function):
+    """The same on a GPU, with weights that are products of the two nodes' factors."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        adjacency: Adjacency,
+        at_target: Tensor,
+        at_source: Tensor | None,
+        x: Tensor,
+    ) -> Tensor:
+        ctx.adjacency, ctx.scales = adjacency, (at_source, at_target)
+        functions = gpu.kernels()
+        pattern = functions.by_target(adjacency)
+        total: Tensor = functions.scaled_sum(pattern, x, at_target, at_source)
+        return total
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        functions = gpu.kernels()
+        pattern = functions.by_source(ctx.adjacency)
+        return None, None, None, functions.scaled_sum(pattern, grad, *ctx.scales)

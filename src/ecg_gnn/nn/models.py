@@ -1,0 +1,137 @@
+"""Networks by name."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from ecg_gnn.nn.benchmark_net import BenchmarkNet
+from ecg_gnn.nn.modules import MODULES, NUM_HEADS
+from ecg_gnn.nn.network import Network
+from ecg_gnn.nn.network_spec import NetworkSpec, Options, read_all
+from ecg_gnn.nn.parallel import GATES
+from ecg_gnn.nn.specialised import SPECIALISED
+from ecg_gnn.nn.tuned_net import NORMS, TUNED_CONVS, TUNED_OPTIONS, TunedNet
+from ecg_gnn.system.checks import InputError, check_choice, check_in_range
+
+BACKBONES = ("benchmark", "tuned")
+
+
+def model_names(backbone: str) -> list[str]:
+    """The models a backbone offers; those of ``SPECIALISED`` are without one."""
+    check_choice("backbone", backbone, BACKBONES)
+    return list(MODULES if backbone == "benchmark" else TUNED_CONVS)
+
+
+def selectable(backbone: str) -> list[str]:
+    """The models that a run may name: a specialised one leaves the backbone alone."""
+    more = SPECIALISED if backbone == "benchmark" else ()
+    return [*model_names(backbone), *more]
+
+
+def wants_self_loops(backbone: str, model: str) -> bool:
+    """Whether the input graph gets self-loops before this model reads it."""
+    if model in SPECIALISED:
+        return SPECIALISED[model].self_loops
+    return backbone == "tuned" or MODULES[model].self_loops
+
+
+def takes_evolved_graphs(backbone: str, model: str) -> bool:
+    """Whether a model has room for graphs beside the input graph."""
+    if model in SPECIALISED:
+        return SPECIALISED[model].several_graphs
+    return backbone == "tuned" or MODULES[model].uses_graph
+
+
+def takes_weights(backbone: str, model: str) -> bool:
+    """Whether a model's evolved edges may weigh differently."""
+    if model in SPECIALISED:
+        return SPECIALISED[model].weighted_edges
+    return takes_evolved_graphs(backbone, model)
+
+
+def takes_gate(backbone: str, model: str) -> bool:
+    """Whether a model can have a gate between its graphs."""
+    if model in SPECIALISED:
+        return SPECIALISED[model].gated
+    return takes_evolved_graphs(backbone, model)
+
+
+def chooses_layers(backbone: str, model: str) -> bool:
+    """Whether a model can read evolved graphs in some of its layers alone."""
+    return model not in SPECIALISED and takes_evolved_graphs(backbone, model)
+
+
+def takes_labels(model: str) -> bool:
+    """Whether labels of training nodes may be input beside a model's features."""
+    return model not in SPECIALISED or SPECIALISED[model].label_input
+
+
+def read_options(
+    model: str, given: Mapping[str, Any], backbone: str = "benchmark"
+) -> Options:
+    """All options of a specialised model: as given, else their defaults.
+
+    Of the tuned backbone only those that are not at their defaults: its runs had names
+    before it had options.
+
+    Raises:
+        InputError: For an option that it does not have, or a value out of range.
+    """
+    if backbone == "tuned":
+        found = read_all(model, TUNED_OPTIONS, given)
+        usual = {name: option.default for name, option in TUNED_OPTIONS.items()}
+        return {name: value for name, value in found.items() if value != usual[name]}
+    declared = SPECIALISED[model].options if model in SPECIALISED else {}
+    return read_all(model, declared, given)
+
+
+def build_network(spec: NetworkSpec) -> Network:
+    """Build a network by name.
+
+    Raises:
+        InputError: For what this model or backbone does not have.
+    """
+    _check(spec)
+    chosen = read_options(spec.model, spec.options, spec.backbone)
+    spec = replace(spec, options=chosen)
+    if spec.model in SPECIALISED:
+        return _build_specialised(spec)
+    if spec.backbone == "tuned":
+        return TunedNet(spec)
+    if spec.model.startswith(("gat", "gt")) and spec.hidden % NUM_HEADS:
+        raise InputError(
+            f"'hidden' must be a multiple of {NUM_HEADS}, the number of attention "
+            f"heads (got {spec.hidden})"
+        )
+    return BenchmarkNet(spec)
+
+
+def _check(spec: NetworkSpec) -> None:
+    model, backbone = spec.model, spec.backbone
+    check_choice("model", model, selectable(backbone))
+    check_choice("norm", spec.norm, NORMS)
+    check_choice("gate", spec.gate, GATES)
+    if spec.evolved_layers != "all" and not chooses_layers(backbone, model):
+        raise InputError(
+            f"'evolved_layers' must be one of ['all'] for the model {model!r} "
+            f"(got {spec.evolved_layers!r})"
+        )
+    if spec.gate != "none" and not takes_gate(backbone, model):
+        raise InputError(
+            f"'gate' must be one of ['none'] for the model {model!r} "
+            f"(got {spec.gate!r})"
+        )
+    check_in_range("layers", spec.layers, 1, None)
+    check_in_range("hidden", spec.hidden, 1, None)
+    check_in_range("dropout", spec.dropout, 0, 0.99)
+
+
+def _build_specialised(spec: NetworkSpec) -> Network:
+    kind = SPECIALISED[spec.model]
+    if spec.num_graphs > 1 and not kind.several_graphs:
+        allowed = [name for name, other in SPECIALISED.items() if other.several_graphs]
+        raise InputError(
+            f"'model' must be one of {allowed} or a model of a backbone to read "
+            f"{spec.num_graphs} graphs: {spec.model!r} reads the input graph only"
+        )
+    return kind(spec)

@@ -1,0 +1,181 @@
+"""Exact logits without sampling: one layer after another, each block by block."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+from torch_geometric.sampler import NodeSamplerInput
+
+from ecg_gnn.nn import GraphInput, LayeredNetwork
+from ecg_gnn.scale import processes
+from ecg_gnn.scale.memory_advice import FLOAT, PER_EDGE, narrower, room_for, size_of
+from ecg_gnn.scale.neighbourhood import GraphFacts, Neighbourhood, NodeInputs
+from ecg_gnn.scale.sampler import NODE, GraphSampler
+from ecg_gnn.system.memory import available_bytes
+
+Near = tuple[Neighbourhood, list[GraphInput]]
+_BYTES = 2**28
+_EDGES = 50_000_000
+
+
+class LayerwiseInference:
+    """A network's logits of some nodes, as it computes them on the whole graphs.
+
+    Every layer is computed for all nodes before the next one begins, so that no state
+    is computed twice. A block reads all neighbours of its nodes in all graphs; what it
+    reads is bounded, and only two layers' states of all nodes are held, on the host.
+    A graph that is small enough is one block, and stays on the device. Several
+    processes compute a share of the blocks each and give the states to all.
+
+    Args:
+        network: What computes, on its device.
+        inputs: What it reads of nodes.
+        graphs: The whole graphs, on the host.
+        wanted: The nodes whose logits are wanted. ``[n]``
+        limit: Rows that may be read for one block; None: 256 MiB of states.
+    """
+
+    def __init__(
+        self,
+        network: LayeredNetwork,
+        inputs: NodeInputs,
+        graphs: Sequence[GraphInput],
+        wanted: Tensor,
+        limit: int | None = None,
+    ) -> None:
+        self._network, self._inputs = network, inputs
+        adjacencies = [graph.adjacency for graph in graphs]
+        every_edge, in_all = [-1] * len(graphs), int(network.first_evolved == 0)
+        self._samplers = {  # for the last layer, which reads all graphs, and the others
+            True: GraphSampler(adjacencies, every_edge, 1),
+            False: GraphSampler(adjacencies, every_edge, 1, evolved_hops=in_all),
+        }
+        self._facts = [GraphFacts.of(graph) for graph in graphs]
+        every = torch.arange(adjacencies[0].num_nodes)
+        rows = 1 + sum(each.by_target.offsets.diff() for each in adjacencies)
+        assert isinstance(rows, Tensor)
+        width = max(p.size(1) for p in network.parameters() if p.dim() > 1)
+        num_edges = int(rows.sum()) - every.numel()
+        if limit is None and fits_at_once(every.numel(), num_edges, width):
+            limit = int(rows.sum())
+        limit, parts = limit or rows_at_once(width), processes.world().size
+        self._rows_per_block = min(limit, int(rows.sum()))
+        self._blocks = {
+            False: cut_into_blocks(every, rows, limit=limit, at_least=parts),
+            True: cut_into_blocks(wanted, rows, limit=limit, at_least=parts),
+        }
+        self._kept: dict[bool, Near] = {}
+
+    @torch.no_grad()
+    def logits(self) -> Tensor:
+        """Logits of the wanted nodes in their order, ``[n, C]``, on the device."""
+        states: Tensor | None = None
+        for layer in range(self._network.num_layers):
+            states = self._pass(layer, states)
+        assert states is not None
+        return states.to(self._device)
+
+    def sentence(self) -> str:
+        """What to say where memory runs out here."""
+        width, features = next(
+            p for p in self._network.parameters() if p.dim() > 1
+        ).shape
+        num_nodes, device = self._samplers[True].num_nodes, self._device
+        # A block's inputs, messages and states; of all nodes, two layers' states.
+        block = min(num_nodes, self._rows_per_block) * (features + 4 * width)
+        edges = PER_EDGE * self._rows_per_block
+        needed = FLOAT * (block + 2 * num_nodes * width) + edges
+        free = available_bytes(device)
+        share = room_for(needed, free) / needed
+        return (
+            f"evaluating {num_nodes} nodes layer by layer takes about "
+            f"{size_of(needed)}, and {size_of(free)} are left on {device}: "
+            f"{narrower('--hidden', width, share)}"
+        )
+
+    @property
+    def _device(self) -> torch.device:
+        return next(self._network.parameters()).device
+
+    @property
+    def _at_once(self) -> bool:
+        return len(self._blocks[False]) == 1
+
+    def _pass(self, layer: int, states: Tensor | None) -> Tensor:
+        """One layer's states of all nodes; of the last layer, the wanted logits."""
+        is_last = layer == self._network.num_layers - 1
+        todo, (rank, size) = self._blocks[is_last], processes.world()
+        whole: Tensor | None = None
+        begin = 0
+        for first in range(0, len(todo), size):
+            group = todo[first : first + size]
+            # Who has no block left computes the last one again: all must take part.
+            dealt = [group[min(place, len(group) - 1)] for place in range(size)]
+            own = self._compute(layer, dealt[rank], states, is_last)
+            found = processes.gather_rows(own, [part.numel() for part in dealt])
+            if self._at_once:
+                return found[0]
+            for rows in found[: len(group)]:
+                if whole is None:  # joined at the end, states would be there twice
+                    total = sum(block.numel() for block in todo)
+                    whole = torch.empty(total, rows.size(1), dtype=rows.dtype)
+                whole[begin : begin + rows.size(0)] = rows
+                begin += rows.size(0)
+        assert whole is not None
+        return whole
+
+    def _compute(
+        self, layer: int, block: Tensor, states: Tensor | None, is_last: bool
+    ) -> Tensor:
+        network = self._network
+        near, graphs = self._near(block, is_last)
+        if states is None:
+            x = self._inputs.for_evaluation(near.nodes).to(self._device)
+            states_near = network.enter(x)
+        else:
+            states_near = states[near.nodes.to(states.device)].to(self._device)
+        rows = network.layer(layer, states_near, graphs)
+        return network.classify(network.leave(rows)) if is_last else rows
+
+    def _near(self, block: Tensor, is_last: bool) -> Near:
+        """The nodes that a block reads, and its parts of the graphs."""
+        if is_last in self._kept:
+            return self._kept[is_last]
+        asked = NodeSamplerInput(input_id=None, node=block, input_type=NODE)
+        found = self._samplers[is_last].sample_from_nodes(asked)
+        near = Neighbourhood.of(found, self._facts).to(self._device)
+        both = near, near.graphs()
+        if self._at_once:
+            self._kept[is_last] = both
+        return both
+
+
+def cut_into_blocks(
+    nodes: Tensor, rows: Tensor, *, limit: int, at_least: int = 1
+) -> list[Tensor]:
+    """Consecutive nodes for which at most so many rows are read together.
+
+    Up to one node's own: a block ends with the node that reaches the limit.
+
+    Args:
+        nodes: Which nodes, in what order. ``[n]``
+        rows: What is read for each node of the graph. ``[N]``
+        limit: Rows per block.
+        at_least: How many blocks to make of rows that a limit would allow to be one.
+    """
+    cost = rows[nodes]
+    total = cost.cumsum(0)
+    share = -(-int(total[-1]) // at_least)
+    number = (total - cost) // max(1, min(limit, share))
+    sizes = torch.unique_consecutive(number, return_counts=True)[1]
+    return list(nodes.split(sizes.tolist()))
+
+
+def fits_at_once(num_nodes: int, num_edges: int, width: int) -> bool:
+    """Whether a whole graph is small enough to be one block."""
+    return num_nodes <= rows_at_once(width) and num_edges <= _EDGES
+
+
+def rows_at_once(width: int) -> int:
+    """How many rows of so many float32 numbers may be read together: 256 MiB."""
+    return max(1, _BYTES // (4 * width))
