@@ -9,9 +9,9 @@ from torch_geometric.utils import degree
 
 from ecg_gnn import (
     EmbedConfig,
-    FitConfig,
     ModelConfig,
     RunConfig,
+    TrainConfig,
     load_dataset,
     run,
 )
@@ -43,7 +43,7 @@ report = run(
     RunConfig(
         embed=EmbedConfig(names=("own:neighbourhood", "mlp")),
         model=ModelConfig(hidden=32, layers=2),
-        train=FitConfig(steps=40, lr=1e-2),
+        train=TrainConfig(steps=40, lr=1e-2),
         splits=(0, 1, 2),
     ),
     dataset=dataset,

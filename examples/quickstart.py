@@ -1,13 +1,13 @@
 """The main job in a few lines: baseline, ECG and the identity control, compared."""
 
-from ecg_gnn import FitConfig, ModelConfig, RunConfig, run
+from ecg_gnn import ModelConfig, RunConfig, TrainConfig, run
 
 report = run(
     RunConfig(
         dataset="minesweeper-gen:rows=30,cols=30",
         splits=(0, 1, 2),
         model=ModelConfig(name="gcn", hidden=32),
-        train=FitConfig(steps=50, lr=1e-2),
+        train=TrainConfig(steps=50, lr=1e-2),
     )
 )
 for row in report.results:

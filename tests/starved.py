@@ -10,15 +10,15 @@ import sys
 from contextlib import contextmanager
 
 import torch
-from ecg_gnn.evolving import embed
 
-from ecg_gnn.config import EmbedConfig, FitConfig, ModelConfig, RunConfig
+from ecg_gnn.config import EmbedConfig, ModelConfig, RunConfig, TrainConfig
 from ecg_gnn.data import load_dataset
 from ecg_gnn.evolve import knn_graph
 from ecg_gnn.kernels import using_engine
-from ecg_gnn.pipeline import classify
+from ecg_gnn.pipeline import embed
 from ecg_gnn.pipeline.resolve import resolve
 from ecg_gnn.system.memory import out_of_memory
+from small_runs import train_one
 
 NODES = 8000
 WIDTH, NARROW = 512, 128  # a state of all nodes takes 16 MB, or 4 MB
@@ -51,16 +51,16 @@ def stages(graph):
             engine="reference",  # nothing is to be compiled or loaded on the way
             embed=EmbedConfig(hidden=WIDTH, steps=1),
             model=ModelConfig(name="sage", layers=2, hidden=hidden),
-            train=FitConfig(steps=1, **train),
+            train=TrainConfig(steps=1, **train),
         )
         return resolve(wanted, graph)
 
     yield "mlp", lambda: embed("mlp", graph, split, config())
     yield "bgrl", lambda: embed("bgrl", graph, split, config())
-    yield "full batch", lambda: classify(graph, split, [], config())
-    yield "batches", lambda: classify(graph, split, [], config(**BATCHES))
+    yield "full batch", lambda: train_one(graph, split, [], config())
+    yield "batches", lambda: train_one(graph, split, [], config(**BATCHES))
     narrow = config(NARROW, **SMALL_BATCHES)  # its steps fit
-    yield "inference", lambda: classify(graph, split, [], narrow)
+    yield "inference", lambda: train_one(graph, split, [], narrow)
 
 
 def search(z):

@@ -28,13 +28,12 @@ from typing import Any
 
 import numpy as np
 
-from ecg_gnn import FitConfig, ModelConfig, RunConfig, load_dataset
+from ecg_gnn import ModelConfig, RunConfig, TrainConfig, load_dataset
 from ecg_gnn.config import known
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.embed import EmbeddingCache
-from ecg_gnn.pipeline.workspace import Workspace
 from ecg_gnn.evolve import EvolvedGraph
-from ecg_gnn.pipeline import Classification, classify, evolve
+from ecg_gnn.pipeline import Classification, Workspace, classify, evolve
 from ecg_gnn.pipeline.resolve import resolve
 from ecg_gnn.study.provenance import provenance
 from ecg_gnn.study.units import batched, most_together
@@ -185,7 +184,7 @@ def cells(args: argparse.Namespace, dataset: GraphDataset) -> list[Cell]:
                 splits=tuple(range(args.splits)),
                 device=args.device,
                 model=ModelConfig(name=model, hidden=args.hidden),
-                train=FitConfig(lr=args.lr),
+                train=TrainConfig(lr=args.lr),
             ),
             dataset,
         )

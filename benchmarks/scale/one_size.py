@@ -11,12 +11,19 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from ecg_gnn.config import EmbedConfig, EvolveConfig, FitConfig, ModelConfig, RunConfig
+from ecg_gnn.config import (
+    EmbedConfig,
+    EvolveConfig,
+    ModelConfig,
+    RunConfig,
+    TrainConfig,
+)
 from ecg_gnn.data import GraphDataset, load_dataset
 from ecg_gnn.evolve import EvolvedGraph
-from ecg_gnn.evolving import embed, evolve_embedding
-from ecg_gnn.pipeline import Classification, make_training
+from ecg_gnn.pipeline import Classification, embed
+from ecg_gnn.pipeline.method import evolve_embedding
 from ecg_gnn.pipeline.resolve import resolve
+from ecg_gnn.pipeline.training import make_training
 from ecg_gnn.scale import BatchTraining, LayerwiseInference
 from ecg_gnn.scale.neighbourhood import NodeInputs
 from ecg_gnn.train import METRICS, ROWS_AT_ONCE, Training, computing_in
@@ -61,7 +68,7 @@ def run_config(settings: Settings) -> RunConfig:
     nodes, num_train = settings.nodes, settings.nodes // 2
     batches = -(-num_train // settings.batch_size) if settings.batch_size else 1
     rows = num_train if 3 * num_train // 2 <= ROWS_AT_ONCE else BATCH
-    fit = FitConfig(steps=batches + 1, lr=LR)  # one more, which is not taken
+    fit = TrainConfig(steps=batches + 1, lr=LR)  # one more, which is not taken
     if settings.batch_size:
         fit = replace(
             fit,
@@ -175,7 +182,7 @@ def train_epoch(
     """All training nodes once: batches, or on a GPU one full-batch step if it fits."""
     job = Classification(dataset.split(0), [evolved])
     if config.device == "cuda" and config.train.batch_size:
-        full = replace(config, train=FitConfig(steps=2, lr=LR, precision="tf32"))
+        full = replace(config, train=TrainConfig(steps=2, lr=LR, precision="tf32"))
         try:
             return _steps(make_training(dataset, job, full))
         except torch.OutOfMemoryError:

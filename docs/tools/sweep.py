@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from torch import Tensor, nn
 from torch_geometric.nn import GCNConv
 
-from ecg_gnn import ECGConv, FitConfig, ModelConfig, RunConfig, knn_graph, run
+from ecg_gnn import ECGConv, ModelConfig, RunConfig, TrainConfig, knn_graph, run
 from ecg_gnn.data import GraphDataset, csbm
 from ecg_gnn.embed import MLPEmbedder
 from ecg_gnn.train import LoopSettings
@@ -56,7 +56,7 @@ def benchmark_network(graph: GraphDataset, num_splits: int, steps: int) -> Score
         splits=tuple(range(num_splits)),
         device="cpu",
         model=ModelConfig(name="gcn", layers=2, hidden=64),
-        train=FitConfig(steps=steps),
+        train=TrainConfig(steps=steps),
     )
     report = run(config, dataset=graph)
     return {row.variant: list(row.per_split) for row in report.results}

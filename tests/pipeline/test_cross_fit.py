@@ -10,7 +10,7 @@ from ecg_gnn.config import EvolveConfig
 from ecg_gnn.data import load_dataset
 from ecg_gnn.embed import EmbeddingCache, MLPEmbedder, embed_nodes
 from ecg_gnn.kernels import Adjacency
-from ecg_gnn.nn import GraphInput, TunedNet
+from ecg_gnn.nn import GraphInput, NetworkSpec, TunedNet
 from ecg_gnn.pipeline import Workspace, embed, embed_together, evolve, make_embedder
 from ecg_gnn.pipeline.cross_fit import leave_out
 from ecg_gnn.system.seeds import derive_seed

@@ -15,7 +15,7 @@ from ecg_gnn.embed import (
 from ecg_gnn.pipeline import Workspace, embed, embed_together, embedding_memory, method
 from ecg_gnn.pipeline import embed_ahead as ahead
 from ecg_gnn.pipeline.embedding_memory import EmbeddingAdvice
-from ecg_gnn.train import TrainConfig
+from ecg_gnn.train import LoopSettings
 from small_runs import resolved, small_board
 
 ONE_STEP = LoopSettings(steps=1)

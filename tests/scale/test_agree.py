@@ -2,10 +2,10 @@
 
 import pytest
 
-from ecg_gnn.config import FitConfig, ModelConfig, RunConfig
+from ecg_gnn.config import ModelConfig, RunConfig, TrainConfig
 from ecg_gnn.data import load_dataset
-from ecg_gnn.pipeline import classify
 from ecg_gnn.pipeline.resolve import resolve
+from small_runs import train_one
 
 pytestmark = pytest.mark.dataset
 
@@ -14,9 +14,9 @@ def score(dataset, **batches):
     config = RunConfig(
         dataset="tolokers",
         model=ModelConfig(name="gcn", layers=2, hidden=16, dropout=0.0),
-        train=FitConfig(steps=80, lr=1e-2, **batches),
+        train=TrainConfig(steps=80, lr=1e-2, **batches),
     )
-    _, result = classify(dataset, dataset.split(0), [], resolve(config, dataset))
+    _, result = train_one(dataset, dataset.split(0), [], resolve(config, dataset))
     return result.test
 
 

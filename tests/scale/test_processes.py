@@ -10,7 +10,7 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from ecg_gnn.config import FitConfig, RunConfig
+from ecg_gnn.config import RunConfig, TrainConfig
 from ecg_gnn.scale import processes
 from ecg_gnn.study import records as run_records
 from ecg_gnn.study import run
@@ -56,7 +56,7 @@ def test_two_processes_one_killed_equal_one(tmp_path):
     assert done.stdout.count("test ROC AUC (%)") == 1  # only the first one prints
     for rank in (0, 1):  # one graph has neighbours to be found, and all look for them
         assert (notes / f"searches{rank}.txt").read_text().split() == ["shared"]
-    train = FitConfig(steps=8, batch_size=10, fanout=(2, 3), eval_every=2)
+    train = TrainConfig(steps=8, batch_size=10, fanout=(2, 3), eval_every=2)
     config = json.loads((both / "config.json").read_text())
     assert RunConfig.from_dict(config).train.fanout == train.fanout
     run(RunConfig.from_dict(config), out=alone)

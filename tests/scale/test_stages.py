@@ -9,8 +9,9 @@ import pytest
 import torch
 
 from ecg_gnn.data import load_dataset
-from ecg_gnn.pipeline import classify, evolve
+from ecg_gnn.pipeline import evolve
 from ecg_gnn.pipeline.resolve import resolve
+from small_runs import train_one
 
 FOLDER = Path(__file__).parents[2] / "benchmarks" / "scale"
 STAGES = ["generate", "embed", "kNN", "train", "infer", "metrics"]
@@ -52,7 +53,7 @@ def test_stages_are_the_packages_own_calls():
     logits = infer(training)
     # One step more is the end of a training, which is evaluated.
     training.step()
-    _, result = classify(dataset, split, [evolved], config)
+    _, result = train_one(dataset, split, [evolved], config)
     assert training.state.losses.tolist() == result.losses
     assert scores(infer(training), dataset) == pytest.approx((result.val, result.test))
     training.network.eval()

@@ -9,10 +9,9 @@ from ecg_gnn.config import EvolveConfig
 from ecg_gnn.data import load_dataset
 from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.kernels import is_weighted
-from ecg_gnn.pipeline import Classification, classify, evolve, make_training
-from ecg_gnn.pipeline.choose_variants import choose_variants
-from ecg_gnn.pipeline.workspace import Workspace
-from small_runs import resolved
+from ecg_gnn.pipeline import Classification, Workspace, choose_variants, evolve
+from ecg_gnn.pipeline.training import make_training
+from small_runs import resolved, train_one
 
 NAMES = ("mlp", "bgrl", "features", "mlp,bgrl")
 
@@ -60,7 +59,7 @@ def test_a_batch_of_everything_is_a_full_batch(variant, weights, graph, workspac
     evolved = evolved_of(variant, graph, whole, workspace)
     batch = config_of(graph, weights, batch_size=1000, fanout=(-1,), eval_every=1)
     (_, want), (_, got) = (
-        classify(graph, graph.split(0), evolved, config, workspace)
+        train_one(graph, graph.split(0), evolved, config, workspace)
         for config in (whole, batch)
     )
     assert got.losses == pytest.approx(want.losses, abs=1e-5, rel=0)
@@ -84,5 +83,5 @@ def test_sampled_edges_weigh_what_they_weigh_in_the_graph(model, graph, workspac
         assert torch.equal(part.facts.edge_weight, weight[target, source])
         most = torch.bincount(part.edge_index[1]).max()
         assert most <= {0: 2, 1: 1}[near.parts.index(part) - 1]
-    _, result = classify(graph, graph.split(0), evolved, config, workspace)
+    _, result = train_one(graph, graph.split(0), evolved, config, workspace)
     assert torch.tensor(result.losses).isfinite().all()

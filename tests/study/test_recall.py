@@ -8,11 +8,9 @@ import torch
 
 from ecg_gnn.config import EvolveConfig
 from ecg_gnn.embed import EmbeddingCache
-from ecg_gnn.pipeline.workspace import Workspace
 from ecg_gnn.evolve import EvolvedGraph, join_rows, share_rows
-from ecg_gnn.pipeline import evolve
-from ecg_gnn.study import graphs, run, run_study
-from ecg_gnn.pipeline import evolve
+from ecg_gnn.pipeline import Workspace, evolve
+from ecg_gnn.study import run, run_study
 from ecg_gnn.study.statistics import RECALL, mean
 from ecg_gnn.study.store import Store
 from ecg_gnn.study.table import report_markdown, statistics_table
@@ -67,7 +65,7 @@ def test_it_is_kept_with_the_edges(tmp_path, monkeypatch):
     first = evolve(*arguments)
     exact = dataclasses.replace(config, evolve=EXACT)
     assert evolve("mlp", board, board.split(0), exact, workspace).recall is None
-    monkeypatch.setattr(graphs, "evolve", None)  # nothing is evolved again
+    monkeypatch.setattr(method, "_evolve", None)  # nothing is evolved again
     again = evolve(*arguments)
     assert again.recall == first.recall is not None
     assert torch.equal(again.edge_index, first.edge_index)

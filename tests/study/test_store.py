@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from ecg_gnn.config.identity import unit_id
-from ecg_gnn_lab.report.commands import run_command
 from ecg_gnn.study.store import Curves, Store, StoreWriter, merge_stores
 from ecg_gnn.study.store.owner import Owner
 from ecg_gnn.system.checks import InputError
+from ecg_gnn_lab.report.commands import run_command
 from small_studies import HandmadeStore, result
 
 

@@ -11,8 +11,6 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from ecg_gnn.config.identity import unit_id
-from ecg_gnn_lab.tables import TABLES, make_table
-from ecg_gnn_lab.report import gather
 from ecg_gnn.study.statistics import STATISTICS
 from ecg_gnn.study.store import (
     Curves,
@@ -23,6 +21,8 @@ from ecg_gnn.study.store import (
 )
 from ecg_gnn.study.store.schema import open_in_memory
 from ecg_gnn.system.checks import InputError
+from ecg_gnn_lab.report import gather
+from ecg_gnn_lab.tables import TABLES, make_table
 from reported_studies import fail_the_rest, fill
 from small_studies import HandmadeStore, dataset_info, result
 

@@ -7,10 +7,7 @@ import torch
 
 from ecg_gnn.config import EvolveConfig
 from ecg_gnn.embed import EmbeddingCache
-from ecg_gnn.pipeline.workspace import Workspace
-from ecg_gnn.pipeline import evolve
-from ecg_gnn.study import graphs
-from ecg_gnn.pipeline import evolve
+from ecg_gnn.pipeline import Workspace, evolve, method
 from small_runs import resolved, small_board
 
 WEIGHTED = EvolveConfig(k=3, weights="similarity")
@@ -34,7 +31,7 @@ def test_weights_are_kept_with_the_edges(workspace, monkeypatch):
     arguments = ("mlp", board, board.split(0), config, workspace)
     expected = evolve(*arguments)
     same(evolve(*arguments), expected)
-    monkeypatch.setattr(graphs, "evolve", None)  # nothing is evolved again
+    monkeypatch.setattr(method, "_evolve", None)  # nothing is evolved again
     same(evolve(*arguments), expected)
     plain = dataclasses.replace(config, evolve=EvolveConfig(k=3))
     found = evolve("mlp", board, board.split(0), plain, workspace)

@@ -3,12 +3,12 @@
 import pytest
 
 from ecg_gnn.config import RunConfig
+from ecg_gnn.config.dotted import DEFAULTS, flatten, given, replaced, unflatten
+from ecg_gnn.config.identity import canonical, configuration_id
+from ecg_gnn.config.variants import BASELINE, variant_of
 from ecg_gnn.study import identity
 from ecg_gnn.study.grid import expand
 from ecg_gnn.study.groups import bind
-from ecg_gnn.config.identity import canonical, configuration_id
-from ecg_gnn.config.dotted import DEFAULTS, flatten, given, replaced, unflatten
-from ecg_gnn.config.variants import BASELINE, variant_of
 from small_runs import BOARD, small_board
 from small_studies import small_recipe
 

@@ -3,7 +3,7 @@
 import pytest
 
 from ecg_gnn.config.variants import Variant
-from ecg_gnn.pipeline.choose_variants import choose_variants
+from ecg_gnn.pipeline import choose_variants
 from small_runs import small_config
 
 

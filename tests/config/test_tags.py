@@ -5,15 +5,15 @@ import json
 import pytest
 
 from ecg_gnn.config import RunConfig
+from ecg_gnn.config.dotted import replaced
+from ecg_gnn.config.tags import explain, run_tags, tagged, tags_read_by
 from ecg_gnn.study import Selection, best_ecg, run
+from ecg_gnn.study.store import Store
+from ecg_gnn.study.table import report_markdown, row_name
+from ecg_gnn_lab.report.commands import run_command
 from ecg_gnn_lab.tables import make_table
 from ecg_gnn_lab.tables.document import render
 from ecg_gnn_lab.tables.evolved_graphs import evolved_statistics
-from ecg_gnn_lab.report.commands import run_command
-from ecg_gnn.config.dotted import replaced
-from ecg_gnn.study.store import Store
-from ecg_gnn.study.table import report_markdown, row_name
-from ecg_gnn.config.tags import explain, run_tags, tagged, tags_read_by
 from small_runs import small_board, small_config
 from small_studies import HandmadeStore
 
