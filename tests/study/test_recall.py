@@ -9,7 +9,7 @@ import torch
 from ecg_gnn.config import EvolveConfig
 from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.evolve import EvolvedGraph, join_rows, share_rows
-from ecg_gnn.pipeline import Workspace, evolve
+from ecg_gnn.pipeline import Workspace, evolve, method
 from ecg_gnn.study import run, run_study
 from ecg_gnn.study.statistics import RECALL, mean
 from ecg_gnn.study.store import Store
