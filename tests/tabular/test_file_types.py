@@ -6,17 +6,17 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
+from csv_graphs import SAVED_RINGS, ring_data, write_stranger
 from ecg_gnn.cli.data import app
 from ecg_gnn.system.checks import InputError, MissingExtraError
 from ecg_gnn.tabular import ImportOptions, import_files, import_graph, read_table
-from ecg_gnn.tabular.file_types import (
-    GRAPH_TYPES,
+from ecg_gnn.tabular.graph_files import GRAPH_TYPES
+from ecg_gnn.tabular.table_files import (
     TABLE_TYPES,
     WRITABLE_SUFFIXES,
     list_suffixes,
     write_table,
 )
-from own_graphs import SAVED_RINGS, ring_data, write_stranger
 
 TYPES = (*TABLE_TYPES, *GRAPH_TYPES)
 COLUMNS = {"id": ["a", "b"], "size": ["1", "2.5"], "note": ["x, y", ""]}

@@ -11,8 +11,8 @@ from ecg_gnn.reading import MAX_CELLS
 from ecg_gnn.system.checks import InputError, check_choice, printable
 from ecg_gnn.system.files import check_free
 from ecg_gnn.tabular import ImportOptions, NamedGraph, import_files, import_graph
-from ecg_gnn.tabular.file_types import GRAPH_TYPES, TABLE_TYPES, list_suffixes
-from ecg_gnn.tabular.graph_files import LABEL
+from ecg_gnn.tabular.graph_files import GRAPH_TYPES, LABEL
+from ecg_gnn.tabular.table_files import TABLE_TYPES, list_suffixes
 
 _TABLES = list_suffixes(TABLE_TYPES)
 _GRAPHS = list_suffixes(GRAPH_TYPES, names=True)

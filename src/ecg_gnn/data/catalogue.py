@@ -17,8 +17,7 @@ from ecg_gnn.data.dataset import GraphDataset
 from ecg_gnn.data.download import Progress
 from ecg_gnn.data.download import download as fetch
 from ecg_gnn.data.generators import csbm, minesweeper_gen
-from ecg_gnn.data.graph_folder import is_graph_folder, read_graph_folder
-from ecg_gnn.data.npz_graph import read_npz
+from ecg_gnn.data.graph_storage import is_graph_folder, read_graph_folder, read_npz
 from ecg_gnn.data.planetoid import load_planetoid, planetoid_present
 from ecg_gnn.reading import expanded
 from ecg_gnn.system.checks import InputError

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from ecg_gnn.tabular.columns import KINDS, Table
 from ecg_gnn.tabular.feature_pipeline import fit_features
 from ecg_gnn.tabular.import_report import describe_import, import_warnings
 from ecg_gnn.tabular.named_graph import NamedGraph
+from ecg_gnn.tabular.table_files import read_table
 
 Pairs = NDArray[np.int64]
 Masks = tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]
@@ -70,6 +72,33 @@ class ImportOptions:
     def __post_init__(self) -> None:
         for name, kind in self.kinds.items():
             check_choice(f"kind of {name}", kind, KINDS)
+
+
+def import_files(
+    nodes: str | Path,
+    edges: str | Path,
+    options: ImportOptions,
+    *,
+    delimiter: str | None = None,
+) -> NamedGraph:
+    r"""Import a table of nodes and a table of edges, see :func:`read_table`.
+
+    Args:
+        nodes: A row per node.
+        edges: A row per edge.
+        options: Which columns are what.
+        delimiter: Of CSV files; a comma unless given.
+
+    Examples:
+        >>> rows = [f"n{i},{i},{'ab'[i % 2]}" for i in range(12)]
+        >>> _ = Path("nodes.csv").write_text("\n".join(["id,size,kind", *rows]))
+        >>> _ = Path("edges.csv").write_text("source,target\nn0,n1\nn1,n2")
+        >>> graph = import_files("nodes.csv", "edges.csv", ImportOptions(label="kind"))
+        >>> graph.classes, graph.dataset.num_edges
+        (('a', 'b'), 2)
+    """
+    read = partial(read_table, delimiter=delimiter, most=options.max_cells)
+    return import_tables(read(nodes), read(edges), options)
 
 
 def import_tables(nodes: Table, edges: Table, options: ImportOptions) -> NamedGraph:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ecg_gnn.data import GraphDataset, load_dataset
-from ecg_gnn.data.graph_folder import (
+from ecg_gnn.data.graph_storage import (
     ARRAYS,
     FORMAT,
     MANIFEST,
@@ -21,7 +21,7 @@ from ecg_gnn.data.graph_folder import (
 from ecg_gnn.reading import expanded
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.files import atomic_folder, check_free, write_json, writing
-from ecg_gnn.tabular.feature_pipeline import FeaturePipeline, array_names
+from ecg_gnn.tabular.feature_pipeline import FeaturePipeline
 from ecg_gnn.tabular.import_report import homophily
 
 FEATURES = "features.npz"
@@ -92,7 +92,7 @@ def read_features(
     if manifest.get("features") is None:
         return None
     state = entry(manifest, "features", dict, path)
-    arrays = read_folder_arrays(path / FEATURES, array_names(str(path), state))
+    arrays = read_folder_arrays(path / FEATURES)
     features = FeaturePipeline.from_state(str(path), state, arrays)
     if len(features.names) != num_features:
         raise InputError(f"{path}: the feature pipeline does not fit the features")
