@@ -28,31 +28,27 @@ def describe_import(
     repeats: Mapping[str, int],
 ) -> dict[str, Any]:
     """Sizes, classes, homophily, components, isolated nodes, imbalance, columns."""
-    found = describe(dataset)
-    counts = found["class_counts"]
+    graph = describe(dataset)
+    counts = graph["class_counts"]
     missing = {
         name: nodes.num_rows - len(present_texts(nodes.columns[name]))
         for name in features.columns
     }
+    shape = ("isolated_nodes", "connected_components", "degree", "features")
     return {
-        "nodes": found["nodes"],
-        "edges": found["edges"],
-        "directed": found["directed"],
+        **{key: graph[key] for key in ("nodes", "edges", "directed")},
         **repeats,
-        "isolated_nodes": found["isolated_nodes"],
-        "connected_components": found["connected_components"],
-        "degree": found["degree"],
-        "features": found["features"],
+        **{key: graph[key] for key in shape},
         "columns": features.kinds(),
         "missing_values": {name: count for name, count in missing.items() if count},
         "columns_left_out": dict(features.dropped),
-        "duplicate_feature_rows": found["duplicate_feature_rows"],
+        "duplicate_feature_rows": graph["duplicate_feature_rows"],
         "classes": dict(zip(classes, counts, strict=True)),
-        "unlabelled_nodes": found["unlabelled_nodes"],
+        "unlabelled_nodes": graph["unlabelled_nodes"],
         "imbalance": max(counts) / min(counts),
-        "metric": found["metric"],
-        "splits": len(found["splits"]),
-        "first_split": found["splits"][0],
+        "metric": graph["metric"],
+        "splits": len(graph["splits"]),
+        "first_split": graph["splits"][0],
         "homophily": homophily(dataset),
     }
 
@@ -60,8 +56,8 @@ def describe_import(
 def homophily(dataset: GraphDataset) -> dict[str, float | int | None]:
     """All measures, over edges whose two ends have a class; null if undefined."""
     edges, y = dataset.labelled_part(dataset.edge_index)
-    found = graph_statistics(edges, y, directed=dataset.directed)
-    return {k: None if math.isnan(v) else v for k, v in found.items()}
+    measures = graph_statistics(edges, y, directed=dataset.directed)
+    return {k: None if math.isnan(v) else v for k, v in measures.items()}
 
 
 def import_warnings(
@@ -70,13 +66,7 @@ def import_warnings(
     classes: Mapping[str, int],
     label: str,
 ) -> list[str]:
-    """Warnings of columns that are nearly numbers, and of rare or similar classes.
-
-    Args:
-        nodes: The table of nodes.
-        columns: Columns whose kind was guessed.
-        classes: How many nodes each class has.
-        label: The column of classes.
+    """Warnings of ``columns`` that are nearly numbers, and of rare or similar classes.
 
     Examples:
         >>> cells = [str(row) for row in range(39)] + ["forty"]
@@ -93,12 +83,9 @@ def _nearly_numbers(nodes: Table, name: str) -> str | None:
     if parse_numbers(nodes.columns[name]) is not None:
         return None
     values = present_texts(nodes.columns[name])
-    others = 0
-    for value in values:
-        others += parse_numbers([value]) is None
-        if others > (1 - _NEARLY_ALL) * len(values):
-            return None  # long before the end, where they are words
-    numbers = len(values) - others
+    numbers = sum(parse_numbers([value]) is not None for value in values)
+    if numbers < _NEARLY_ALL * len(values):
+        return None
     row, text = first_non_number(nodes.columns[name])
     return (
         f"{name!r} is not read as numbers: {numbers} of {len(values)} values are, but "
