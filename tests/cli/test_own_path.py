@@ -165,7 +165,7 @@ DAMAGE = {
     ),
     "pipeline": (
         lambda m: change(m / "model.json", features={"blocks": [{"kind": "text"}]}),
-        "arrays missing",
+        "the feature pipeline is damaged",
     ),
     "half an index": (lambda m: cut(m / "index.npz"), "must be a whole .npz file"),
     "half the weights": (lambda m: cut(m / "weights.safetensors"), "as it was written"),

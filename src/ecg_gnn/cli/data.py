@@ -7,7 +7,13 @@ import typer
 
 from ecg_gnn.cli import options as opt
 from ecg_gnn.cli.data_import import import_
-from ecg_gnn.cli.show import ProgressDisplay, print_json, print_table
+from ecg_gnn.cli.show import (
+    ProgressDisplay,
+    print_facts,
+    print_json,
+    print_table,
+    value_text,
+)
 from ecg_gnn.data import (
     GraphDataset,
     describe,
@@ -37,9 +43,11 @@ def list_(data_root: opt.DataRoot = None, as_json: opt.AsJson = False) -> None:
         print_json(rows)
         return
     columns = ["name", "kind", "nodes", "edges", "features", "classes", "metric"]
-    table = [[_cell(row[column]) for column in columns] for row in rows]
-    for cells, row in zip(table, rows, strict=True):
-        cells.append("yes" if row["present"] else "")
+    table = [
+        ["" if row[column] is None else value_text(row[column]) for column in columns]
+        + ["yes" if row["present"] else ""]
+        for row in rows
+    ]
     print_table(([*columns, "here"], table))
     print(f"Data root: {resolve_data_root(data_root)}")
 
@@ -59,12 +67,12 @@ def check(
     as_json: opt.AsJson = False,
 ) -> None:
     """Check that a graph can be trained on; the first fault is named, exit status 2."""
-    found = describe(_load(name, data_root, download=False))
+    description = describe(_load(name, data_root, download=False))
     if as_json:
-        found = {"ok": True, **found}
+        description = {"ok": True, **description}
     else:
-        print(f"{found['name']}: ok")
-    _show_description(found, as_json)
+        print(f"{description['name']}: ok")
+    _show_description(description, as_json)
 
 
 @app.command()
@@ -97,25 +105,10 @@ def _load(name: str, data_root: Path | None, download: bool = True) -> GraphData
         )
 
 
-def _show_description(found: dict[str, Any], as_json: bool) -> None:
+def _show_description(description: dict[str, Any], as_json: bool) -> None:
     if as_json:
-        print_json(found)
+        print_json(description)
         return
-    for key, value in found.items():
-        if key == "splits":
-            first = value[0] if value else {}
-            shown = f"{len(value)}, the first: {_cell(first)}"
-        else:
-            shown = _cell(value)
-        if shown:
-            print(f"{key.replace('_', ' '):>24}  {shown}")
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, dict):
-        return ", ".join(f"{key} {_cell(part)}" for key, part in value.items())
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:,}"
-    return str(value)
+    splits = description["splits"]
+    first = f"{len(splits)}, the first: {value_text(splits[0])}"
+    print_facts(description | {"splits": first})

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 import typer
 
 from ecg_gnn.cli import options as opt
-from ecg_gnn.cli.show import print_json
+from ecg_gnn.cli.show import print_facts, print_json
 from ecg_gnn.reading import MAX_CELLS
-from ecg_gnn.system.checks import InputError, check_choice, printable
+from ecg_gnn.system.checks import InputError, check_choice
 from ecg_gnn.system.files import check_free
 from ecg_gnn.tabular import ImportOptions, NamedGraph, import_files, import_graph
 from ecg_gnn.tabular.graph_files import GRAPH_TYPES, LABEL
@@ -119,7 +119,9 @@ def import_(
     if as_json:
         print_json({"out": str(out), **imported.report})
     else:
-        _print_report(imported)
+        counts = imported.report["homophily"].items()
+        homophily = {_COUNTED.get(name, name): value for name, value in counts}
+        print_facts({**imported.report, "homophily": homophily, "notes": ""})
         print(f"Written to {out}: try `ecg-gnn fit --dataset {out} --out MODEL`")
 
 
@@ -144,14 +146,6 @@ def _import(
     return import_files(nodes, edges, options, delimiter=delimiter)
 
 
-def _print_report(imported: NamedGraph) -> None:
-    for key, value in imported.report.items():
-        if key == "homophily":
-            value = {_COUNTED.get(name, name): each for name, each in value.items()}
-        if key != "notes" and (shown := _shown(value)):
-            print(f"{key.replace('_', ' '):>24}  {printable(shown)}")
-
-
 def _names(text: str | None) -> tuple[str, ...] | None:
     if text is None:
         return None
@@ -159,17 +153,3 @@ def _names(text: str | None) -> tuple[str, ...] | None:
     if not names or len(set(names)) != len(names):
         raise InputError(f"columns must be like A,B,C, each once (got {text!r})")
     return names
-
-
-def _shown(value: Any, most: int = 12) -> str:
-    if isinstance(value, dict):
-        parts = [f"{key} {_shown(part)}" for key, part in value.items()]
-        rest = f", and {len(parts) - most} more" if len(parts) > most else ""
-        return ", ".join(parts[:most]) + rest
-    if value is None:
-        return "undefined"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value:.3f}"
-    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -118,12 +118,7 @@ class GraphDataset:
     ) -> tuple[Tensor, Tensor]:
         """Edges between nodes with a class, renumbered, and those classes.
 
-        What is measured about classes is measured there; where every node has a class
-        it is the whole graph.
-
-        Args:
-            edge_index: The edges.
-            shown: Nodes whose class may be looked at; all unless given. ``[N]``
+        What is measured about classes is measured there, of nodes that are ``shown``.
         """
         if not self.num_unlabelled and shown is None:
             return edge_index, self.y
@@ -278,6 +273,4 @@ def _contents_sha256(*tensors: Tensor) -> str:
 
 def _array(value: Array) -> AnyArray:
     """A NumPy view of an array or of a tensor on any device."""
-    if isinstance(value, Tensor):
-        return np.asarray(value.detach().cpu().numpy())
-    return np.asarray(value)
+    return np.asarray(value.detach().cpu() if isinstance(value, Tensor) else value)

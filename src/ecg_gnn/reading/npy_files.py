@@ -66,8 +66,8 @@ def read_archive(
 def read_array_file(path: Path, *, most: int | None = None) -> AnyArray:
     """The one array of an .npy file."""
     with refusing(str(path), "a whole .npy file"):
-        opener = partial(path.open, "rb")
-        return _read_array(str(path), opener, path.stat().st_size, most)
+        size = path.stat().st_size
+        return _read_array(str(path), lambda: path.open("rb"), size, most)
 
 
 def check_archive(path: Path, archive: zipfile.ZipFile) -> None:

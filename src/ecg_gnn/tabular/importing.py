@@ -46,8 +46,7 @@ class ImportOptions:
         directed: Whether (u, v) differs from (v, u).
         scale: Whether numbers are standardised.
         hashed: Whether words are hashed instead of weighted by TF-IDF.
-        num_splits: How many stratified splits are drawn where no column says.
-        seed: Random seed of those splits.
+        seed: Random seed of the splits that are drawn where no column says.
         max_cells: The most rows times columns of a table or of the features.
 
     Examples:
@@ -65,7 +64,6 @@ class ImportOptions:
     directed: bool = False
     scale: bool = True
     hashed: bool = False
-    num_splits: int = 10
     seed: int = 0
     max_cells: int = field(default_factory=max_cells)
 
@@ -150,7 +148,6 @@ def assemble(
         y=y,
         edges=pairs,
         masks=_read_masks(nodes, options.splits, y) if options.splits else masks,
-        num_splits=options.num_splits,
         seed=options.seed,
         directed=options.directed,
         unlabelled=True,

@@ -32,15 +32,6 @@ _COLUMNS = ("id", "source", "target", "label")
 class NamedGraph:
     """A graph with names for its nodes and classes, and the columns it came from.
 
-    Attributes:
-        dataset: The graph in the form that the rest of the package works with.
-        ids: The name of every node.
-        classes: The name of every class.
-        columns: Which columns were the id, the label, source and target.
-        features: Makes features from tables with the same columns; None if the graph
-            came without columns.
-        report: What the import found.
-
     Examples:
         >>> from ecg_gnn.tabular import load_named_graph
         >>> graph = load_named_graph("csbm:nodes=60")
@@ -52,8 +43,11 @@ class NamedGraph:
     ids: tuple[str, ...]
     classes: tuple[str, ...]
     columns: Mapping[str, str]
+    """Which columns were the id, the label, source and target."""
     features: FeaturePipeline | None
+    """Makes features of new rows; None if the graph came without columns."""
     report: Mapping[str, Any]
+    """What the import found."""
 
     def save(self, path: Path) -> None:
         """Write the folder whole or not at all; what is there already stays."""
@@ -110,7 +104,15 @@ def load_named_graph(
     """
     path = expanded(spec)
     if is_graph_folder(path):
-        return _read_folder(path)
+        dataset, ids, classes, manifest = read_graph_folder(path)
+        return NamedGraph(
+            dataset=dataset,
+            ids=ids,
+            classes=classes,
+            columns=read_columns(path, manifest),
+            features=read_features(path, manifest, dataset.num_features),
+            report=entry(manifest, "report", dict, path),
+        )
     dataset = load_dataset(str(spec), data_root=data_root)
     return NamedGraph(
         dataset=dataset,
@@ -119,16 +121,4 @@ def load_named_graph(
         columns={name: name for name in _COLUMNS},
         features=None,
         report={"homophily": homophily(dataset)},
-    )
-
-
-def _read_folder(path: Path) -> NamedGraph:
-    folder = read_graph_folder(path)
-    return NamedGraph(
-        dataset=folder.dataset,
-        ids=folder.ids,
-        classes=folder.classes,
-        columns=read_columns(path, folder.manifest),
-        features=read_features(path, folder.manifest, folder.dataset.num_features),
-        report=entry(folder.manifest, "report", dict, path),
     )

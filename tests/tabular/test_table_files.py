@@ -1,5 +1,6 @@
 """Every registered reader: what it reads, what it refuses, and where it is named."""
 
+import subprocess
 import sys
 
 import pytest
@@ -155,3 +156,10 @@ def test_a_graph_that_is_too_large(tmp_path, name):
     SAVED_RINGS[name](tmp_path / name)
     with pytest.raises(InputError, match="must have at most 9 cells"):
         import_graph(tmp_path / name, ImportOptions(label="kind", max_cells=9))
+
+
+def test_tables_are_read_without_torch(tmp_path):
+    write_table(tmp_path / "t.csv", COLUMNS)
+    code = "import sys; from ecg_gnn.tabular import read_table; read_table(sys.argv[1])"
+    code += "; sys.exit('torch' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code, tmp_path / "t.csv"], check=True)
