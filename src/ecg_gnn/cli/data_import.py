@@ -90,7 +90,7 @@ def import_(
     seed: Annotated[int, typer.Option(help="Of the splits that are drawn.")] = 0,
     as_json: opt.AsJson = False,
 ) -> None:
-    """Turn tables of nodes and edges into a graph folder, and say what was found.
+    """Turn tables of nodes and edges into a graph folder, and report on them.
 
     The folder is a dataset like any other: `ecg-gnn run --dataset FOLDER`. Columns are
     recognised as numbers, categories or text; missing values are filled in and marked.

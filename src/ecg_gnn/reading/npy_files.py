@@ -26,7 +26,7 @@ AnyArray = NDArray[Any]
 # The last record of an archive without a comment, as NumPy and torch write it.
 _END_BYTES, _IN_LARGE_RECORD = 22, 0xFFFF
 _IS_FOLDER = 0x10
-# Deflate cannot shrink data more than this; a file that claims to is made to hurt.
+# Deflate cannot shrink data more than this; a file that claims to is an attack.
 _MAX_DEFLATE_RATIO = 1032
 _HEADERS: dict[tuple[int, int], Callable[[IO[bytes]], tuple[Any, bool, Any]]] = {
     (1, 0): np.lib.format.read_array_header_1_0,
@@ -84,7 +84,7 @@ def check_archive(path: Path, archive: zipfile.ZipFile) -> None:
     if len(set(names)) != len(names):  # which of two is read differs between readers
         raise InputError(f"{path}: must have every member once (got some twice)")
     for member in archive.infolist():
-        # A mark of DOS: torch takes it for a folder and gives memory as it lies there.
+        # A DOS attribute: torch would take it for a folder and return stale memory.
         if member.external_attr & _IS_FOLDER:
             raise InputError(
                 f"{path}: {member.filename!r} must be a file (got a folder)"
@@ -97,9 +97,9 @@ def check_archive(path: Path, archive: zipfile.ZipFile) -> None:
 
 
 def _check_count(path: Path, count: int) -> None:
-    """Refuse an archive of which a reader sees fewer members than were written.
+    """Refuse an archive that lists fewer members than were written.
 
-    One damaged byte can make the rest of the table a comment of the member before.
+    One damaged byte can turn the rest of the list into a comment of a member.
     """
     with path.open("rb") as file:
         file.seek(-_END_BYTES, io.SEEK_END)
@@ -171,7 +171,7 @@ class MappedFile:
         return cls(Path(array.filename), array.offset, array.shape)
 
     def array(self) -> NDArray[np.float32]:
-        """The array; whoever writes to it writes to memory, never to the file."""
+        """The array; writing to it changes memory, never the file."""
         self.check()
         with refusing(str(self.path), "a whole file of numbers"):
             return np.memmap(

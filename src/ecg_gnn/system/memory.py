@@ -7,7 +7,7 @@ import torch
 
 from ecg_gnn.system.checks import check_in_range
 
-_FALLBACK = 4 << 30  # where nobody says how much there is
+_FALLBACK = 4 << 30  # where the system does not tell
 _SHARE, _CUDA_SHARE = 0.5, 0.8  # of what is free
 # Per number of the embeddings: the grid and how it is made, two float32 operands, and
 # float64 rows where clusters are looked at again (on a GPU, halves and few such rows).
@@ -20,9 +20,9 @@ _CGROUPS = (
 
 
 def memory_budget(memory: int | None, device: torch.device) -> int:
-    """The bytes that a search may take: those asked for, else half of what is free.
+    """The bytes that a search may take: as given, else half of what is free.
 
-    On a GPU, whose memory nobody else wants, four fifths.
+    On a GPU, which is rarely shared, four fifths.
     """
     if memory is None:
         share = _CUDA_SHARE if device.type == "cuda" else _SHARE
@@ -38,7 +38,7 @@ def fits_in_memory(num_nodes: int, dim: int, budget: int, *, on_gpu: bool) -> bo
 
 
 def available_bytes(device: torch.device) -> int:
-    """Memory of a device that nobody has taken."""
+    """Free memory of a device."""
     if device.type == "cuda":
         free = torch.cuda.mem_get_info(device)[0]
         reserved = torch.cuda.memory_reserved(device)

@@ -157,7 +157,7 @@ def first_non_number(column: Column) -> tuple[int, str]:
 
 
 def _check_texts(source: str, name: str, texts: Sequence[str | None]) -> None:
-    """Refuse texts that could not be stored: arrays end at NUL, UTF-8 is whole."""
+    """Refuse texts that arrays (which end at NUL) or UTF-8 cannot store."""
     # Each once: a column may repeat a long text that is in memory once.
     if _can_be_stored("".join({name, *filter(None, texts)})):
         return

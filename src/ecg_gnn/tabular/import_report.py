@@ -4,6 +4,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ecg_gnn.data import GraphDataset, describe
 from ecg_gnn.evolve import graph_statistics
 from ecg_gnn.tabular.columns import (
@@ -25,7 +28,7 @@ def describe_import(
     classes: tuple[str, ...],
     features: FeaturePipeline,
     nodes: Table,
-    repeats: Mapping[str, int],
+    pairs: NDArray[np.int64],
 ) -> dict[str, Any]:
     """Sizes, classes, homophily, components, isolated nodes, imbalance, columns."""
     graph = describe(dataset)
@@ -34,10 +37,12 @@ def describe_import(
         name: nodes.num_rows - len(present_texts(nodes.columns[name]))
         for name in features.columns
     }
+    num_loops = int((pairs[:, 0] == pairs[:, 1]).sum())
     shape = ("isolated_nodes", "connected_components", "degree", "features")
     return {
         **{key: graph[key] for key in ("nodes", "edges", "directed")},
-        **repeats,
+        "self_loops_dropped": num_loops,
+        "duplicate_edges_dropped": len(pairs) - num_loops - dataset.num_edges,
         **{key: graph[key] for key in shape},
         "columns": features.kinds(),
         "missing_values": {name: count for name, count in missing.items() if count},

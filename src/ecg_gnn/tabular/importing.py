@@ -153,8 +153,7 @@ def assemble(
         unlabelled=True,
         source=nodes.source,
     )
-    repeats = count_repeats(pairs, len(ids), options.directed)
-    report = describe_import(dataset, classes, pipeline, nodes, repeats)
+    report = describe_import(dataset, classes, pipeline, nodes, pairs)
     guessed = [name for name in names if name not in options.kinds]
     notes = import_warnings(nodes, guessed, report["classes"], options.label)
     return NamedGraph(
@@ -235,19 +234,6 @@ def pair_nodes(
                 f"{' and '.join(f'{e.count(-1)} in {c!r}' for c, e in ends.items())})"
             )
     return np.array([ends[source], ends[target]], dtype=np.int64).T.copy()
-
-
-def count_repeats(pairs: Pairs, num_nodes: int, directed: bool) -> dict[str, int]:
-    """The numbers of self-loops and of edges that repeat an earlier row."""
-    loops = pairs[:, 0] == pairs[:, 1]
-    rest = pairs[~loops]
-    if not directed:
-        rest = np.sort(rest, axis=1)
-    distinct = len(np.unique(rest[:, 0] * num_nodes + rest[:, 1]))
-    return {
-        "self_loops_dropped": int(loops.sum()),
-        "duplicate_edges_dropped": len(rest) - distinct,
-    }
 
 
 def _usual_column(columns: Sequence[str], usual: Sequence[str], place: int) -> str:
