@@ -15,8 +15,7 @@ from ecg_gnn.reading import max_cells
 from ecg_gnn.system.checks import InputError, check_choice
 from ecg_gnn.tabular.columns import KINDS, Table
 from ecg_gnn.tabular.feature_pipeline import fit_features
-from ecg_gnn.tabular.import_report import describe_import, import_warnings
-from ecg_gnn.tabular.named_graph import NamedGraph
+from ecg_gnn.tabular.named_graph import NamedGraph, describe_import, import_warnings
 from ecg_gnn.tabular.table_files import read_table
 
 Pairs = NDArray[np.int64]
