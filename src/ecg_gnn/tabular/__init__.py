@@ -17,20 +17,16 @@ if TYPE_CHECKING:
 
 # Imported when first asked for: tables and columns do not need torch.
 _HOMES = {
-    "Table": "columns",
-    "from_data": "graph_files",
-    "from_networkx": "graph_files",
-    "import_graph": "graph_files",
-    "ImportOptions": "importing",
-    "import_files": "importing",
-    "import_tables": "importing",
-    "NamedGraph": "named_graph",
-    "load_named_graph": "named_graph",
-    "read_table": "table_files",
+    "columns": ("Table",),
+    "graph_files": ("from_data", "from_networkx", "import_graph"),
+    "importing": ("ImportOptions", "import_files", "import_tables"),
+    "named_graph": ("NamedGraph", "load_named_graph"),
+    "table_files": ("read_table",),
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"{__name__}.{home}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

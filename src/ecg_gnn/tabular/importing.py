@@ -87,6 +87,7 @@ def import_files(
         delimiter: Of CSV files; a comma unless given.
 
     Examples:
+        >>> from ecg_gnn.tabular import ImportOptions
         >>> rows = [f"n{i},{i},{'ab'[i % 2]}" for i in range(12)]
         >>> _ = Path("nodes.csv").write_text("\n".join(["id,size,kind", *rows]))
         >>> _ = Path("edges.csv").write_text("source,target\nn0,n1\nn1,n2")
