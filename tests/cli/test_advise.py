@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from csv_graphs import write_stranger
 from ecg_gnn.advise import question
 from ecg_gnn.config import TrainConfig
 from ecg_gnn.study.units import UnitRunner
-from own_graphs import write_stranger
 from small_runs import BOARD
 
 ADVISE = ["advise", "--budget", "10m", "--device", "cpu"]

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
+from csv_graphs import write_stranger
 from documented import GUIDE, ROOT, code_blocks, commands, section
 from ecg_gnn.data import csbm, load_dataset
-from own_graphs import write_stranger
 from small_runs import ring_arrays
 
 SETUP = [["make", "setup"], ["source", ".venv/bin/activate"]]

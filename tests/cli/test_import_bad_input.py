@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from ecg_gnn.data.graph_folder import MANIFEST
+from csv_graphs import write_stranger
+from ecg_gnn.data.graph_storage import MANIFEST
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.tabular import ImportOptions, import_files, import_graph
-from own_graphs import write_stranger
 from small_runs import ring_arrays
 
 IMPORT = ["data", "import", "--nodes", "nodes.csv", "--edges", "edges.csv"]

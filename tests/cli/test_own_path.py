@@ -7,7 +7,7 @@ import pytest
 from pyarrow import parquet
 from safetensors.torch import load_file, save_file
 
-from own_graphs import NEW, write_csv, write_stranger
+from csv_graphs import NEW, write_csv, write_stranger
 
 FIT = ["fit", "--dataset", "graph", "--out", "model", "--device", "cpu"]
 QUICK = ["--steps", "3", "--hidden", "8", "--layers", "1"]
@@ -165,7 +165,7 @@ DAMAGE = {
     ),
     "pipeline": (
         lambda m: change(m / "model.json", features={"blocks": [{"kind": "text"}]}),
-        "arrays missing",
+        "the feature pipeline is damaged",
     ),
     "half an index": (lambda m: cut(m / "index.npz"), "must be a whole .npz file"),
     "half the weights": (lambda m: cut(m / "weights.safetensors"), "as it was written"),

@@ -89,7 +89,7 @@ def test_another_process_opens_the_file_itself(graph):
 
 def test_a_file_that_is_cut_short(graph):
     os.truncate(graph[0].with_name(NAME), 200)
-    with pytest.raises(InputError, match=rf"{NAME}: must be a whole \.npy file"):
+    with pytest.raises(InputError, match=rf"{NAME} must have the 144 bytes of"):
         load_dataset(str(graph[0]))
 
 

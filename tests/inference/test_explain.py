@@ -7,13 +7,13 @@ import pytest
 import torch
 from matplotlib.figure import Figure
 
+from csv_graphs import write_stranger
 from ecg_gnn.inference import explain_figure
 from ecg_gnn.inference.explain import explain_node
 from ecg_gnn.inference.explain_figure import draw_explanation
 from ecg_gnn.inference.fitting import fit_model
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.tabular import ImportOptions, import_files
-from own_graphs import write_stranger
 
 QUICK = dict(steps=10, hidden=16, layers=1, k=4, device="cpu")
 

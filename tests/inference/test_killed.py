@@ -17,11 +17,11 @@ from pathlib import Path
 
 import pytest
 
+from csv_graphs import write_stranger
 from ecg_gnn.inference.fitting import fit_model
 from ecg_gnn.pipeline import training
 from ecg_gnn.tabular import ImportOptions, import_files
 from killed_studies import fork, wait_until
-from own_graphs import write_stranger
 
 TESTS = Path(__file__).parents[1]
 OPTIONS = dict(steps=200, hidden=16, layers=1, k=4, device="cpu")

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from csv_graphs import NEW, write_stranger
 from ecg_gnn.config import RunConfig
 from ecg_gnn.data import csbm
 from ecg_gnn.embed.supervised import loop_settings
@@ -36,7 +37,6 @@ from ecg_gnn.tabular import (
 )
 from ecg_gnn.train import loop
 from ecg_gnn.train.metrics import supervised_loss
-from own_graphs import NEW, write_stranger
 from small_runs import edges_of
 
 QUICK = dict(steps=15, hidden=16, layers=1, k=4, device="cpu")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from csv_graphs import write_stranger
 from ecg_gnn import ECGClassifier, InputError
 from ecg_gnn.data import csbm
 from ecg_gnn.embed import BGRLEmbedder, MLPEmbedder
@@ -17,7 +18,6 @@ from ecg_gnn.inference.model_folder import read_model
 from ecg_gnn.inference.predict import predict_nodes, predict_stored
 from ecg_gnn.pipeline import method
 from ecg_gnn.tabular import ImportOptions, import_files, read_table
-from own_graphs import write_stranger
 from small_runs import edges_of
 
 QUICK = dict(steps=6, hidden=8, layers=2, k=4, device="cpu")

@@ -56,7 +56,7 @@ def test_aliases_are_allowed_in_moderation():
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("&a [*a]", "must not contain itself"),
+        ("&a [*a]", "at most 1000000 values"),
         ("2001-99-99", "month must be in 1..12"),
         ("!!python/object/apply:os.getcwd []", "could not determine a constructor"),
         ("[" * 5000, "recursion"),

@@ -7,6 +7,13 @@ import numpy as np
 import pytest
 import torch
 
+from csv_graphs import (
+    networkx_ring,
+    ring_data,
+    stranger_tables,
+    write_csv,
+    write_stranger,
+)
 from ecg_gnn.data import load_dataset
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.tabular import (
@@ -18,13 +25,6 @@ from ecg_gnn.tabular import (
 )
 from ecg_gnn.tabular.graph_files import from_data, from_networkx
 from ecg_gnn.tabular.importing import class_names
-from own_graphs import (
-    networkx_ring,
-    ring_data,
-    stranger_tables,
-    write_csv,
-    write_stranger,
-)
 from small_runs import ring_arrays
 
 OPTIONS = ImportOptions(label="kind")

@@ -16,7 +16,7 @@ from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.pipeline.workspace import Workspace, make_embedder
 from ecg_gnn.study.records import Record
 from ecg_gnn.study.units import UnitRunner
-from ecg_gnn.tabular.import_report import homophily
+from ecg_gnn.tabular.named_graph import homophily
 from ecg_gnn.train import Progress
 
 Display = Callable[[str, str], Progress]

@@ -7,13 +7,13 @@ from typing import Annotated
 import typer
 
 from ecg_gnn.cli import options as opt
-from ecg_gnn.cli.data_import import Delimiter, MaxCells
+from ecg_gnn.cli.data import Delimiter, MaxCells
 from ecg_gnn.cli.show import print_json
 from ecg_gnn.inference.model_folder import read_model
 from ecg_gnn.inference.predict import ENDINGS, predict_nodes, predict_stored
 from ecg_gnn.reading import MAX_CELLS
 from ecg_gnn.system.checks import InputError, check_choice
-from ecg_gnn.tabular.file_types import read_table
+from ecg_gnn.tabular.table_files import read_table
 
 
 def predict(

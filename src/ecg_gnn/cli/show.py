@@ -4,7 +4,7 @@ import json
 import math
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any
 
@@ -45,6 +45,28 @@ def print_table(table: Table, title: str | None = None) -> None:
         shown.add_row(*(Text(printable(cell)) for cell in row))
     width = None if sys.stdout.isatty() else _PIPE_WIDTH
     Console(width=width).print(shown)
+
+
+def print_facts(facts: Mapping[str, Any]) -> None:
+    """Print a line per fact, without those that are empty."""
+    for key, value in facts.items():
+        if shown := value_text(value):
+            print(f"{key.replace('_', ' '):>24}  {printable(shown)}")
+
+
+def value_text(value: Any, most: int = 12) -> str:
+    """A plain value as people read it; of a dictionary, the first entries."""
+    if isinstance(value, dict):
+        parts = [f"{key} {value_text(part)}" for key, part in value.items()]
+        rest = f", and {len(parts) - most} more" if len(parts) > most else ""
+        return ", ".join(parts[:most]) + rest
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.3f}"
+    if value is None:
+        return "undefined"
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 class ProgressDisplay:

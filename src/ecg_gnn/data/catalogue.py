@@ -17,8 +17,7 @@ from ecg_gnn.data.dataset import GraphDataset
 from ecg_gnn.data.download import Progress
 from ecg_gnn.data.download import download as fetch
 from ecg_gnn.data.generators import csbm, minesweeper_gen
-from ecg_gnn.data.graph_folder import is_graph_folder, read_graph_folder
-from ecg_gnn.data.npz_graph import read_npz
+from ecg_gnn.data.graph_storage import is_graph_folder, read_graph_folder, read_npz
 from ecg_gnn.data.planetoid import load_planetoid, planetoid_present
 from ecg_gnn.reading import expanded
 from ecg_gnn.system.checks import InputError
@@ -109,8 +108,9 @@ def load_dataset(
     entry = find_entry(name)
     if entry.kind == "generator":
         generator = GENERATORS[entry.name]
-        given = _parse_parameters(entry.name, generator, parameters if colon else None)
-        return generator(**given)
+        if not colon:
+            return generator()
+        return generator(**_parse_parameters(entry.name, generator, parameters))
     if colon:
         raise InputError(
             f"{name!r} takes no parameters, only {list(GENERATORS)} do (got {spec!r})"
@@ -119,13 +119,8 @@ def load_dataset(
     if entry.kind == "planetoid":
         return load_planetoid(entry.name, root, download=download)
     path = find_file(entry, root) or _obtain(entry, root, download, progress)
-    return read_npz(
-        path,
-        entry.name,
-        expected_sha256=entry.sha256,
-        metric=entry.metric,
-        note=entry.note,
-    )
+    options = {"metric": entry.metric, "note": entry.note}
+    return read_npz(path, entry.name, expected_sha256=entry.sha256, **options)
 
 
 def resolve_data_root(data_root: str | Path | None = None) -> Path:
@@ -150,12 +145,8 @@ def find_entry(name: str) -> Entry:
 
 def find_file(entry: Entry, root: Path) -> Path | None:
     """The path of an entry's file in the data root, its name with - or with _."""
-    if entry.file is None:
-        return None
-    for name in (entry.file, entry.file.replace("_", "-")):
-        if (root / name).is_file():
-            return root / name
-    return None
+    names = [entry.file, entry.file.replace("_", "-")] if entry.file else []
+    return next((root / name for name in names if (root / name).is_file()), None)
 
 
 def is_present(entry: Entry, root: Path) -> bool:
@@ -168,9 +159,9 @@ def is_present(entry: Entry, root: Path) -> bool:
 def list_datasets(data_root: str | Path | None = None) -> list[dict[str, Any]]:
     """One row per named graph; ``present`` if it needs no download."""
     root = resolve_data_root(data_root)
-    shown = ("name", "kind", "nodes", "edges", "features", "classes", "metric")
+    keys = ("name", "kind", "nodes", "edges", "features", "classes", "metric")
     return [
-        {key: getattr(entry, key) for key in shown}
+        {key: getattr(entry, key) for key in keys}
         | {"present": is_present(entry, root), "description": entry.description}
         for entry in CATALOGUE.values()
     ]
@@ -198,7 +189,7 @@ def _obtain(entry: Entry, root: Path, allowed: bool, progress: Progress | None) 
 
 
 def _parse_parameters(
-    name: str, generator: Callable[..., GraphDataset], text: str | None
+    name: str, generator: Callable[..., GraphDataset], text: str
 ) -> dict[str, Any]:
     """``key=value,key=value`` as arguments of the types of the defaults."""
     kinds = {
@@ -206,7 +197,7 @@ def _parse_parameters(
         for key, parameter in inspect.signature(generator).parameters.items()
     }
     values: dict[str, Any] = {}
-    for pair in [] if text is None else text.split(","):
+    for pair in text.split(","):
         key, equals, value = (part.strip() for part in pair.partition("="))
         if not equals or key not in kinds or key in values:
             problem = "given twice" if key in values else "not one of them"

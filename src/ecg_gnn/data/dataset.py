@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ecg_gnn.data import graph_checks as checks
-from ecg_gnn.data.graph_checks import UNLABELLED, AnyArray
+from ecg_gnn.data.graph_checks import UNLABELLED
 from ecg_gnn.data.splits import stratified_splits
-from ecg_gnn.reading import MappedFile
+from ecg_gnn.reading import AnyArray, MappedFile
 from ecg_gnn.system.checks import InputError
 
 if TYPE_CHECKING:
@@ -118,12 +118,7 @@ class GraphDataset:
     ) -> tuple[Tensor, Tensor]:
         """Edges between nodes with a class, renumbered, and those classes.
 
-        What is measured about classes is measured there; where every node has a class
-        it is the whole graph.
-
-        Args:
-            edge_index: The edges.
-            shown: Nodes whose class may be looked at; all unless given. ``[N]``
+        What is measured about classes is measured there, of nodes that are ``shown``.
         """
         if not self.num_unlabelled and shown is None:
             return edge_index, self.y
@@ -142,7 +137,7 @@ class GraphDataset:
 
     def with_random_splits(self, num_splits: int, seed: int) -> "GraphDataset":
         """The same graph under fresh stratified 50/25/25 splits."""
-        masks = _draw_splits(self.y, num_splits, seed)
+        masks = stratified_splits(self.y, num_splits, seed)
         masks = _checked_masks(self.name, masks, self.y, self.metric)
         drawn = f"{num_splits} random splits from seed {seed}"
         return dataclasses.replace(
@@ -203,14 +198,19 @@ def make_dataset(
         (12, 'roc_auc', torch.Size([2, 12]))
     """
     source = source or name
-    tx, file = _features(source, x)
+    file = None
+    if isinstance(x, np.memmap):
+        features, file = checks.check_mapped_features(source, x)
+    else:
+        features = checks.check_features(source, _array(x))
+    tx = torch.from_numpy(features)
     labels = checks.check_labels(source, _array(y), len(tx), unlabelled=unlabelled)
     pairs = checks.check_edges(source, _array(edges), len(tx))
     num_classes = int(labels.max()) + 1
     checked_metric = checks.check_metric(source, metric, num_classes)
     ty = torch.from_numpy(labels)
     edge_index = canonical_edge_index(pairs, len(tx), directed)
-    drawn = masks or _draw_splits(ty, num_splits, seed)
+    drawn = masks or stratified_splits(ty, num_splits, seed)
     if masks is None:  # the caller gave none, so the message must say whose they are
         source = f"{source}: splits drawn from seed {seed}"
     train, val, test = _checked_masks(source, drawn, ty, checked_metric)
@@ -229,24 +229,6 @@ def make_dataset(
         note=note,
         features_file=file,
     )
-
-
-def _features(source: str, x: Array) -> tuple[Tensor, MappedFile | None]:
-    if isinstance(x, np.memmap):
-        features, file = checks.check_mapped_features(source, x)
-        return torch.from_numpy(features), file
-    return torch.from_numpy(checks.check_features(source, _array(x))), None
-
-
-def _draw_splits(y: Tensor, num_splits: int, seed: int) -> Masks:
-    """Stratified splits of the nodes that have a class."""
-    labelled = y != UNLABELLED
-    drawn = stratified_splits(y[labelled], num_splits, seed)
-    masks = tuple(labelled.new_zeros(num_splits, y.numel()) for _ in drawn)
-    for mask, part in zip(masks, drawn, strict=True):
-        mask[:, labelled] = part
-    train, val, test = masks
-    return train, val, test
 
 
 def canonical_edge_index(
@@ -271,10 +253,7 @@ def canonical_edge_index(
 
 
 def _checked_masks(
-    source: str,
-    masks: tuple[Array, Array, Array],
-    y: Tensor,
-    metric: str,
+    source: str, masks: tuple[Array, Array, Array], y: Tensor, metric: str
 ) -> Masks:
     """The three masks as bool tensors, checked against the labels."""
     arrays = [_array(mask) for mask in masks]
@@ -294,6 +273,4 @@ def _contents_sha256(*tensors: Tensor) -> str:
 
 def _array(value: Array) -> AnyArray:
     """A NumPy view of an array or of a tensor on any device."""
-    if isinstance(value, Tensor):
-        return np.asarray(value.detach().cpu().numpy())
-    return np.asarray(value)
+    return np.asarray(value.detach().cpu() if isinstance(value, Tensor) else value)

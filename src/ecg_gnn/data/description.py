@@ -19,6 +19,9 @@ def describe(dataset: GraphDataset) -> dict[str, Any]:
     that repeat an earlier one.
     """
     degree = _degree(dataset)
+    masks = (dataset.train_masks, dataset.val_masks, dataset.test_masks)
+    sizes = torch.stack([each.sum(1) for each in masks], dim=1).tolist()
+    parts = ("train", "val", "test")
     return {
         "name": dataset.name,
         "nodes": dataset.num_nodes,
@@ -29,7 +32,7 @@ def describe(dataset: GraphDataset) -> dict[str, Any]:
         "unlabelled_nodes": dataset.num_unlabelled,
         "metric": dataset.metric,
         "directed": dataset.directed,
-        "splits": _split_sizes(dataset),
+        "splits": [dict(zip(parts, row, strict=True)) for row in sizes],
         "isolated_nodes": int((degree == 0).sum()),
         "connected_components": _num_components(dataset),
         "degree": {
@@ -50,13 +53,6 @@ def _degree(dataset: GraphDataset) -> Tensor:
     if dataset.directed:
         degree = degree + torch.bincount(target, minlength=dataset.num_nodes)
     return degree
-
-
-def _split_sizes(dataset: GraphDataset) -> list[dict[str, int]]:
-    """How many nodes each part of each split has."""
-    parts = (dataset.train_masks, dataset.val_masks, dataset.test_masks)
-    sizes = torch.stack([masks.sum(1) for masks in parts], dim=1).tolist()
-    return [dict(zip(("train", "val", "test"), row, strict=True)) for row in sizes]
 
 
 def _num_components(dataset: GraphDataset) -> int:

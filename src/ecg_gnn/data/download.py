@@ -5,7 +5,6 @@ import http.client
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO
 
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.files import atomic_path
@@ -14,6 +13,7 @@ Progress = Callable[[int, int | None], None]
 """Called with the bytes so far and the total, None where it is unknown."""
 
 _PIECE = 1 << 18
+_TIMEOUT = 30.0  # seconds in which the server sends nothing
 
 # For a file of unknown size: several times the largest one we know.
 _MAX_BYTES = 1 << 30
@@ -26,7 +26,6 @@ def download(
     size: int | None,
     *,
     progress: Progress | None = None,
-    timeout: float = 30.0,
 ) -> None:
     """Download ``url`` to ``path``, which appears only once its contents are right.
 
@@ -36,40 +35,28 @@ def download(
         sha256: Refuse other contents; None accepts any.
         size: Refuse more or fewer bytes; None accepts up to 1 GiB.
         progress: Called after every piece.
-        timeout: Seconds to wait for the server whenever it sends nothing.
     """
+    limit = _MAX_BYTES if size is None else size
+    received, digest = 0, hashlib.sha256()
     try:
         with (
             atomic_path(Path(path)) as temporary,
-            urllib.request.urlopen(url, timeout=timeout) as response,
+            urllib.request.urlopen(url, timeout=_TIMEOUT) as response,
             temporary.open("wb") as file,
         ):
-            received, digest = _copy(response, file, url, size, progress)
+            while piece := response.read(_PIECE):
+                received += len(piece)
+                if received > limit:
+                    text = f"{url}: must have at most {limit} bytes (got more)"
+                    raise InputError(text)
+                file.write(piece)
+                digest.update(piece)
+                if progress is not None:
+                    progress(received, size)
             if size is not None and received != size:
                 raise InputError(f"{url}: must have {size} bytes (got {received})")
-            if sha256 is not None and digest != sha256:
-                raise InputError(f"{url}: sha256 must be {sha256} (got {digest})")
+            if sha256 is not None and (got := digest.hexdigest()) != sha256:
+                raise InputError(f"{url}: sha256 must be {sha256} (got {got})")
     except (OSError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", None) or error
         raise InputError(f"{url}: cannot be downloaded ({reason})") from error
-
-
-def _copy(
-    response: IO[bytes],
-    file: IO[bytes],
-    url: str,
-    size: int | None,
-    progress: Progress | None,
-) -> tuple[int, str]:
-    """Copy at most the allowed bytes; returns their number and their checksum."""
-    limit = _MAX_BYTES if size is None else size
-    received, digest = 0, hashlib.sha256()
-    while piece := response.read(_PIECE):
-        received += len(piece)
-        if received > limit:
-            raise InputError(f"{url}: must have at most {limit} bytes (got more)")
-        file.write(piece)
-        digest.update(piece)
-        if progress is not None:
-            progress(received, size)
-    return received, digest.hexdigest()

@@ -17,7 +17,8 @@ from ecg_gnn.system.checks import InputError, check_choice
 from ecg_gnn.system.metric_names import METRIC_NAMES, default_metric
 
 FEATURES_KEY = "node_features"
-GRAPH_KEYS = (FEATURES_KEY, "node_labels", "edges")
+_LABELS_KEY = "node_labels"
+GRAPH_KEYS = (FEATURES_KEY, _LABELS_KEY, "edges")
 MASK_KEYS = ("train_masks", "val_masks", "test_masks")
 
 UNLABELLED = -1
@@ -46,20 +47,16 @@ def check_features(source: str, x: AnyArray) -> NDArray[np.float32]:
     """Finite numbers [N, F] with at least one node and one feature, as float32."""
     _check_kind(source, "node_features", x, "fiub", "numbers")
     if x.ndim != 2 or 0 in x.shape:
-        raise InputError(
-            f"{source}: 'node_features' must be [N, F] with N >= 1 and F >= 1 "
-            f"(got shape {list(x.shape)})"
-        )
+        allowed = "must be [N, F] with N >= 1 and F >= 1"
+        raise _refusal(source, FEATURES_KEY, allowed, f"shape {list(x.shape)}")
     with np.errstate(over="ignore"):  # what float32 cannot hold is reported below
         features = np.array(x, dtype=np.float32, order="C")
     finite = np.isfinite(features)
     if not finite.all():
-        row, column = np.argwhere(~finite)[0].tolist()
-        raise InputError(
-            f"{source}: 'node_features' must be finite in float32 (got "
-            f"{int((~finite).sum())} NaN or infinite values, the first is "
-            f"{x[row, column]} at row {row}, column {column})"
-        )
+        row, column = _first(~finite)
+        got = f"{int((~finite).sum())} NaN or infinite values, the first is "
+        got += f"{x[row, column]} at row {row}, column {column}"
+        raise _refusal(source, FEATURES_KEY, "must be finite in float32", got)
     return features
 
 
@@ -86,30 +83,22 @@ def check_labels(
     """Classes 0..C-1, every one present, one per node; -1 for none, if allowed."""
     _check_kind(source, "node_labels", y, "iu", "integers")
     if y.shape != (num_nodes,):
-        raise InputError(
-            f"{source}: 'node_labels' must be one label per node, shape "
-            f"[{num_nodes}] (got shape {list(y.shape)})"
-        )
+        allowed = f"must be one label per node, shape [{num_nodes}]"
+        raise _refusal(source, _LABELS_KEY, allowed, f"shape {list(y.shape)}")
     lowest = UNLABELLED if unlabelled else 0
     if y.min() < lowest:
-        node = int(np.argmax(y < lowest))
-        raise InputError(
-            f"{source}: 'node_labels' must not be negative (got {y[node]} at node "
-            f"{node})"
-        )
+        (node,) = _first(y < lowest)
+        got = f"{y[node]} at node {node}"
+        raise _refusal(source, _LABELS_KEY, "must not be negative", got)
     classes = np.unique(y[y >= 0])
     if len(classes) < 2:
         got = f"only class {classes[0]}" if len(classes) else "no label at all"
-        raise InputError(
-            f"{source}: 'node_labels' must have at least 2 classes (got {got})"
-        )
+        raise _refusal(source, _LABELS_KEY, "must have at least 2 classes", got)
     absent = classes != np.arange(len(classes), dtype=classes.dtype)
     if absent.any():
-        raise InputError(
-            f"{source}: 'node_labels' must be 0..C-1 with every class present (got "
-            f"labels up to {classes[-1]}, but no node of class "
-            f"{int(np.argmax(absent))})"
-        )
+        allowed = "must be 0..C-1 with every class present"
+        got = f"labels up to {classes[-1]}, but no node of class {_first(absent)[0]}"
+        raise _refusal(source, _LABELS_KEY, allowed, got)
     return np.array(y, dtype=np.int64)
 
 
@@ -117,16 +106,12 @@ def check_edges(source: str, edges: AnyArray, num_nodes: int) -> NDArray[np.int6
     """Pairs of node numbers [E, 2]; no edges at all is allowed."""
     _check_kind(source, "edges", edges, "iu", "integers")
     if edges.ndim != 2 or edges.shape[1] != 2:
-        raise InputError(
-            f"{source}: 'edges' must be [E, 2], one pair of nodes per row (got shape "
-            f"{list(edges.shape)})"
-        )
+        allowed = "must be [E, 2], one pair of nodes per row"
+        raise _refusal(source, "edges", allowed, f"shape {list(edges.shape)}")
     if edges.size and (edges.min() < 0 or edges.max() >= num_nodes):
-        row, column = np.argwhere((edges < 0) | (edges >= num_nodes))[0].tolist()
-        raise InputError(
-            f"{source}: 'edges' must name nodes in [0, {num_nodes - 1}] (got "
-            f"{edges[row, column]} in row {row})"
-        )
+        row, column = _first((edges < 0) | (edges >= num_nodes))
+        allowed = f"must name nodes in [0, {num_nodes - 1}]"
+        raise _refusal(source, "edges", allowed, f"{edges[row, column]} in row {row}")
     return edges.astype(np.int64, copy=False)
 
 
@@ -157,25 +142,23 @@ def check_masks(
         )
     overlap = (train & val) | (train & test) | (val & test)
     if overlap.any():
-        split, node = np.argwhere(overlap)[0].tolist()
+        split, node = _first(overlap)
         raise InputError(
             f"{source}: train, val and test must not overlap (got node {node} in two "
             f"of them in split {split})"
         )
     unknown = (train | val | test) & (y == UNLABELLED)
     if unknown.any():
-        split, node = np.argwhere(unknown)[0].tolist()
+        split, node = _first(unknown)
         raise InputError(
             f"{source}: nodes in train, val or test must have a label (got node {node} "
             f"without one in split {split})"
         )
-    sizes = np.bincount(y[y >= 0])
-    learnable = sizes >= _MIN_CLASS_SIZE
+    learnable = np.bincount(y[y >= 0]) >= _MIN_CLASS_SIZE
     _check_classes(source, "train_masks", train, y, learnable)
     if METRIC_NAMES[metric].two_classes:
-        both = np.ones_like(learnable)
         for key, mask in zip(MASK_KEYS, checked, strict=True):
-            _check_classes(source, key, mask, y, both)
+            _check_classes(source, key, mask, y, np.ones_like(learnable))
     return checked
 
 
@@ -185,22 +168,16 @@ def check_mask(
     """One part's masks: bool [S, N], or integers that are 0 or 1; none empty."""
     _check_kind(source, key, mask, "biu", "booleans")
     if mask.ndim != 2 or mask.shape[0] == 0 or mask.shape[1] != num_nodes:
-        raise InputError(
-            f"{source}: {key!r} must be [S, N] = [S, {num_nodes}] with S >= 1 (got "
-            f"shape {list(mask.shape)})"
-        )
-    if mask.dtype.kind != "b" and ((mask != 0) & (mask != 1)).any():
-        split, node = np.argwhere((mask != 0) & (mask != 1))[0].tolist()
-        raise InputError(
-            f"{source}: {key!r} must be booleans (got {mask[split, node]} at split "
-            f"{split}, node {node})"
-        )
-    filled = mask.any(axis=1)
-    if not filled.all():
-        raise InputError(
-            f"{source}: {key!r} must have at least one node in every split (got none "
-            f"in split {int(np.argmin(filled))})"
-        )
+        allowed = f"must be [S, N] = [S, {num_nodes}] with S >= 1"
+        raise _refusal(source, key, allowed, f"shape {list(mask.shape)}")
+    if mask.dtype.kind != "b" and (wrong := (mask != 0) & (mask != 1)).any():
+        split, node = _first(wrong)
+        got = f"{mask[split, node]} at split {split}, node {node}"
+        raise _refusal(source, key, "must be booleans", got)
+    empty = ~np.asarray(mask.any(axis=1))
+    if empty.any():
+        allowed = "must have at least one node in every split"
+        raise _refusal(source, key, allowed, f"none in split {_first(empty)[0]}")
     return np.array(mask, dtype=np.bool_, order="C")
 
 
@@ -215,15 +192,22 @@ def _check_classes(
     for split, mask in enumerate(masks):
         lost = (np.bincount(y[mask], minlength=len(needed)) == 0) & needed
         if lost.any():
-            raise InputError(
-                f"{source}: {key!r} must have every class in every split (got no "
-                f"node of class {int(np.argmax(lost))} in split {split})"
-            )
+            got = f"no node of class {_first(lost)[0]} in split {split}"
+            raise _refusal(source, key, "must have every class in every split", got)
 
 
 def _check_kind(source: str, key: str, array: AnyArray, kinds: str, words: str) -> None:
     """Refuse an array whose dtype is of another kind; pickled objects above all."""
     if array.dtype.kind not in kinds:
-        raise InputError(
-            f"{source}: {key!r} must be an array of {words} (got dtype {array.dtype})"
-        )
+        allowed = f"must be an array of {words}"
+        raise _refusal(source, key, allowed, f"dtype {array.dtype}")
+
+
+def _first(wrong: NDArray[np.bool_]) -> list[int]:
+    """The place of the first True."""
+    place: list[int] = np.argwhere(wrong)[0].tolist()
+    return place
+
+
+def _refusal(source: str, key: str, allowed: str, got: str) -> InputError:
+    return InputError(f"{source}: {key!r} {allowed} (got {got})")

@@ -13,8 +13,7 @@ from ecg_gnn.system.files import atomic_folder
 
 _URL = "https://github.com/kimiyoung/planetoid/raw/master/data"
 _PYG_NAMES = {"cora": "Cora", "citeseer": "CiteSeer", "pubmed": "PubMed"}
-_INDEX = "test.index"
-_RAW_PARTS = ("x", "tx", "allx", "y", "ty", "ally", "graph", _INDEX)
+_RAW_PARTS = ("x", "tx", "allx", "y", "ty", "ally", "graph", "test.index")
 # How matrices and dictionaries of lists are pickled, today and by Python 2.
 _HARMLESS = re.compile(
     r"scipy\.sparse\.(\w+\.)?csr_matrix|numpy\.(ndarray|dtype)|"
@@ -31,20 +30,20 @@ def planetoid_present(name: str, root: Path) -> bool:
 
 def load_planetoid(name: str, root: Path, *, download: bool) -> GraphDataset:
     """Read one graph, downloading it first if need be, under ten random splits."""
-    raw = _raw_folder(name, root)
+    files = _raw_files(name, root)
+    raw = files[0].parent
     if not planetoid_present(name, root):
         if not download:
             raise InputError(_advice(name, raw, "it is not there"))
-        _fetch(name, root)
+        _fetch(name, files)
     from torch_geometric.io import read_planetoid_data
 
     try:
-        for path in _raw_files(name, root):
-            if not path.name.endswith(_INDEX):  # the only one that is text
-                check_pickle(str(path), path.read_bytes(), _HARMLESS)
+        for path in files[:-1]:  # the last one is text
+            check_pickle(str(path), path.read_bytes(), _HARMLESS)
         # Only the raw files: what PyG makes of them it would read as any pickle.
         data = read_planetoid_data(str(raw), name)
-        index = (raw / f"ind.{name}.{_INDEX}").read_text(encoding="ascii").split()
+        index = files[-1].read_text(encoding="ascii").split()
         if int(data.test_mask.sum()) != len(index):
             raise ValueError("the test nodes are not all there")
     except InputError:
@@ -55,20 +54,17 @@ def load_planetoid(name: str, root: Path, *, download: bool) -> GraphDataset:
     return make_dataset(name=name, x=data.x, y=data.y, edges=data.edge_index.t())
 
 
-def _raw_folder(name: str, root: Path) -> Path:
-    return root / "planetoid" / _PYG_NAMES[name] / "raw"
-
-
 def _raw_files(name: str, root: Path) -> list[Path]:
-    return [_raw_folder(name, root) / f"ind.{name}.{part}" for part in _RAW_PARTS]
+    raw = root / "planetoid" / _PYG_NAMES[name] / "raw"
+    return [raw / f"ind.{name}.{part}" for part in _RAW_PARTS]
 
 
-def _fetch(name: str, root: Path) -> None:
+def _fetch(name: str, files: list[Path]) -> None:
     """Download all files to a temporary folder, and move them once all are there."""
-    raw = _raw_folder(name, root)
+    raw = files[0].parent
     try:
         with tempfile.TemporaryDirectory() as staging:
-            for path in _raw_files(name, root):
+            for path in files:
                 fetch(f"{_URL}/{path.name}", Path(staging, path.name), None, None)
             # A half-filled folder of another program would stop the renaming.
             shutil.rmtree(raw, ignore_errors=True)

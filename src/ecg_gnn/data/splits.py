@@ -5,6 +5,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ecg_gnn.data.graph_checks import UNLABELLED
 from ecg_gnn.system.checks import InputError, check_in_range
 from ecg_gnn.system.seeds import derive_seed
 
@@ -24,7 +25,7 @@ def stratified_splits(
     splits does not change the first ones.
 
     Args:
-        y: The class of each node, [N].
+        y: The class of each node, [N]; -1 where it is unknown, and in no part.
         num_splits: How many splits to draw.
         seed: Random seed.
 
@@ -32,16 +33,17 @@ def stratified_splits(
         The train, validation and test masks, each bool [num_splits, N].
     """
     check_in_range("num_splits", num_splits, 1, None)
-    if y.dim() != 1 or y.numel() == 0 or y.is_floating_point():
+    if y.dim() != 1 or y.is_floating_point() or bool((y == UNLABELLED).all()):
         raise InputError(
             "'y' must be a non-empty [N] tensor of integer classes "
             f"(got {y.dtype} {list(y.shape)})"
         )
     labels = y.cpu().numpy()
-    parts = np.empty((num_splits, len(labels)), dtype=np.int8)
+    labelled = np.flatnonzero(labels != UNLABELLED)
+    parts = np.full((num_splits, len(labels)), -1, dtype=np.int8)
     for index in range(num_splits):
         rng = np.random.default_rng(derive_seed(seed, "split", index))
-        parts[index] = _deal(labels, rng)
+        parts[index, labelled] = _deal(labels[labelled], rng)
     masks = [torch.from_numpy(parts == part) for part in (TRAIN, VAL, TEST)]
     return masks[0], masks[1], masks[2]
 

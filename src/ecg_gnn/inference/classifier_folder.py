@@ -12,7 +12,7 @@ from torch import Tensor
 from ecg_gnn.config import KEPT_EMBEDDINGS, RunConfig, entry_of, known
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.data.graph_checks import AnyArray, check_edges
-from ecg_gnn.data.graph_folder import entry, read_folder_arrays, write_arrays
+from ecg_gnn.data.graph_storage import entry, read_folder_arrays, write_arrays
 from ecg_gnn.embed.stored import (
     StoredEmbedder,
     below,

@@ -15,7 +15,7 @@ from torch import Tensor
 from ecg_gnn._version import NUMERICS
 from ecg_gnn.config import KEPT_EMBEDDINGS, RunConfig
 from ecg_gnn.data import GraphDataset
-from ecg_gnn.data.graph_folder import read_manifest
+from ecg_gnn.data.graph_storage import read_manifest
 from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.inference.calibration import calibration_error
 from ecg_gnn.inference.card import model_card

@@ -10,9 +10,10 @@ from typing import Any
 from ecg_gnn._version import __version__
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.data.graph_checks import GRAPH_KEYS, MASK_KEYS
-from ecg_gnn.data.graph_folder import (
+from ecg_gnn.data.graph_storage import (
     ARRAYS,
     class_names,
+    dataset_from_arrays,
     entry,
     graph_arrays,
     node_names,
@@ -20,7 +21,6 @@ from ecg_gnn.data.graph_folder import (
     read_manifest,
     write_arrays,
 )
-from ecg_gnn.data.npz_graph import dataset_from_arrays
 from ecg_gnn.inference.classifier import GraphClassifier
 from ecg_gnn.inference.classifier_folder import read_classifier, write_classifier
 from ecg_gnn.reading import expanded

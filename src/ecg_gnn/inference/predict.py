@@ -16,8 +16,8 @@ from ecg_gnn.inference.model_folder import Model
 from ecg_gnn.system.checks import InputError, check_choice
 from ecg_gnn.system.files import atomic_path, writing
 from ecg_gnn.tabular.columns import Table
-from ecg_gnn.tabular.file_types import WRITABLE_SUFFIXES, write_table
 from ecg_gnn.tabular.importing import number_nodes, pair_nodes
+from ecg_gnn.tabular.table_files import WRITABLE_SUFFIXES, write_table
 
 ENDINGS = WRITABLE_SUFFIXES
 

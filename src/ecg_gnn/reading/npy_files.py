@@ -6,9 +6,12 @@ than those asked for are left alone, whatever their names are.
 
 import io
 import math
+import mmap
+import sys
 import zipfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -20,11 +23,10 @@ from ecg_gnn.system.checks import InputError
 
 AnyArray = NDArray[Any]
 
-_ARCHIVE_START = b"PK"
 # The last record of an archive without a comment, as NumPy and torch write it.
 _END_BYTES, _IN_LARGE_RECORD = 22, 0xFFFF
 _IS_FOLDER = 0x10
-# Deflate cannot shrink data more than this; a file that claims to is made to hurt.
+# Deflate cannot shrink data more than this; a file that claims to is an attack.
 _MAX_DEFLATE_RATIO = 1032
 _HEADERS: dict[tuple[int, int], Callable[[IO[bytes]], tuple[Any, bool, Any]]] = {
     (1, 0): np.lib.format.read_array_header_1_0,
@@ -49,25 +51,23 @@ def read_archive(
     """
     with refusing(str(path), "a whole .npz file"), zipfile.ZipFile(path) as archive:
         check_archive(path, archive)
-        members = {name: name.removesuffix(".npy") for name in archive.namelist()}
+        sizes = {member.filename: member.file_size for member in archive.infolist()}
+        names = [name.removesuffix(".npy") for name in sizes]
         if check is not None:
-            check(set(members.values()))
-        wanted = list(members.values() if known is None else known)
-        return {
-            key: _read_member(f"{path}: {key!r}", archive, f"{key}.npy", most)
-            for key in wanted
-            if f"{key}.npy" in members
-        }
+            check(set(names))
+        arrays = {}
+        for name in names if known is None else known:
+            if (member := f"{name}.npy") in sizes:
+                source, opener = f"{path}: {name!r}", partial(archive.open, member)
+                arrays[name] = _read_array(source, opener, sizes[member], most)
+        return arrays
 
 
 def read_array_file(path: Path, *, most: int | None = None) -> AnyArray:
     """The one array of an .npy file."""
     with refusing(str(path), "a whole .npy file"):
         size = path.stat().st_size
-        with path.open("rb") as file:
-            _check_header(str(path), file, size, most)
-        with path.open("rb") as file:
-            return _read_array(str(path), file)
+        return _read_array(str(path), lambda: path.open("rb"), size, most)
 
 
 def check_archive(path: Path, archive: zipfile.ZipFile) -> None:
@@ -84,7 +84,7 @@ def check_archive(path: Path, archive: zipfile.ZipFile) -> None:
     if len(set(names)) != len(names):  # which of two is read differs between readers
         raise InputError(f"{path}: must have every member once (got some twice)")
     for member in archive.infolist():
-        # A mark of DOS: torch takes it for a folder and gives memory as it lies there.
+        # A DOS attribute: torch would take it for a folder and return stale memory.
         if member.external_attr & _IS_FOLDER:
             raise InputError(
                 f"{path}: {member.filename!r} must be a file (got a folder)"
@@ -96,85 +96,61 @@ def check_archive(path: Path, archive: zipfile.ZipFile) -> None:
             )
 
 
-def _check_count(path: Path, found: int) -> None:
-    """Refuse an archive of which a reader sees fewer members than were written.
+def _check_count(path: Path, count: int) -> None:
+    """Refuse an archive that lists fewer members than were written.
 
-    One damaged byte can make the rest of the table a comment of the member before.
+    One damaged byte can turn the rest of the list into a comment of a member.
     """
     with path.open("rb") as file:
         file.seek(-_END_BYTES, io.SEEK_END)
         end = file.read()
     said = int.from_bytes(end[10:12], "little")
-    if not end.startswith(b"PK\x05\x06") or said not in (found, _IN_LARGE_RECORD):
+    if not end.startswith(b"PK\x05\x06") or said not in (count, _IN_LARGE_RECORD):
         raise InputError(
             f"{path}: must end with the table of its members (got another)"
         )
 
 
-def _read_member(
-    source: str, archive: zipfile.ZipFile, name: str, most: int | None
+def _read_array(
+    source: str, opener: Callable[[], IO[bytes]], size: int, most: int | None
 ) -> AnyArray:
-    with archive.open(name) as member:
-        _check_header(source, member, archive.getinfo(name).file_size, most)
-    with archive.open(name) as member:
-        return _read_array(source, member)
+    with opener() as file:
+        _check_header(source, file, size, most)
+    with opener() as file:
+        array: AnyArray = np.lib.format.read_array(file, allow_pickle=False)
+        file.read(1)  # an archive compares the checksum at the end
+    if array.dtype.kind == "U":  # bytes that are no text would fail later, elsewhere
+        "".join(array.reshape(-1).tolist()).encode("utf-8")
+    # In this machine's order of bytes, which torch insists on.
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
 def _check_header(source: str, file: IO[bytes], size: int, most: int | None) -> None:
     """Refuse an array by what it says of itself, before memory is taken for it."""
-    shape, dtype = read_header(source, file)
-    if min(shape, default=0) < 0:
-        raise InputError(f"{source} must not have a negative shape (got {list(shape)})")
-    check_cells(source, shape, most, itemsize=dtype.itemsize)
-    claimed = math.prod(shape) * dtype.itemsize
-    if claimed != size - file.tell():
-        raise InputError(
-            f"{source} must have the {claimed} bytes of its shape {list(shape)} (got "
-            f"{size - file.tell()})"
-        )
-
-
-def read_header(source: str, file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """Shape and type of an .npy array, which must not be pickled."""
-    version = np.lib.format.read_magic(file)
-    shape, _, dtype = _HEADERS[version](file)
+    shape, _, dtype = _HEADERS[np.lib.format.read_magic(file)](file)
     if dtype.hasobject:
         raise InputError(
             f"{source} must be an array of plain numbers (got pickled Python objects, "
             "which are never loaded)"
         )
-    return shape, dtype
-
-
-def _read_array(source: str, file: IO[bytes]) -> AnyArray:
-    array: AnyArray = np.lib.format.read_array(file, allow_pickle=False)
-    file.read(1)  # an archive compares the checksum at the end
-    if array.dtype.kind == "U":
-        _check_texts(source, array)
-    # In this machine's order of bytes, which torch insists on.
-    return array.astype(array.dtype.newbyteorder("="), copy=False)
-
-
-def _check_texts(source: str, array: AnyArray) -> None:
-    """Refuse texts that Python or UTF-8 could not hold."""
-    codes = np.ascontiguousarray(array).reshape(-1).view(array.dtype.byteorder + "u4")
-    surrogate = (codes >= 0xD800) & (codes <= 0xDFFF)
-    if surrogate.any() or (codes > 0x10FFFF).any():
-        raise InputError(f"{source} must be texts in Unicode (got other bytes)")
+    if min(shape, default=0) < 0:
+        raise InputError(f"{source} must not have a negative shape (got {list(shape)})")
+    check_cells(source, shape, most, itemsize=dtype.itemsize)
+    claimed, actual = math.prod(shape) * dtype.itemsize, size - file.tell()
+    if claimed != actual:
+        raise InputError(
+            f"{source} must have the {claimed} bytes of its shape {list(shape)} (got "
+            f"{actual})"
+        )
 
 
 @dataclass(frozen=True)
 class MappedFile:
-    """Where in which file a float32 array lies, row after row.
-
-    Attributes:
-        path: The file.
-        offset: Where the array begins, in bytes.
-        shape: Its shape.
-    """
+    """Where in which file a float32 array lies, row after row."""
 
     path: Path
     offset: int
+    """Where the array begins, in bytes."""
     shape: tuple[int, ...]
 
     @classmethod
@@ -189,12 +165,13 @@ class MappedFile:
                 f"{source} must be float32 in C order to stay in its file "
                 f"(got {array.dtype})"
             )
-        if array.filename is None:
-            raise InputError(f"{source} must be mapped from a file (got none)")
+        # A view says where the whole array begins, not where it does itself.
+        if array.filename is None or not isinstance(array.base, mmap.mmap):
+            raise InputError(f"{source} must be a whole mapped array (got a view)")
         return cls(Path(array.filename), array.offset, array.shape)
 
     def array(self) -> NDArray[np.float32]:
-        """The array; whoever writes to it writes to memory, never to the file."""
+        """The array; writing to it changes memory, never the file."""
         self.check()
         with refusing(str(self.path), "a whole file of numbers"):
             return np.memmap(
@@ -203,7 +180,7 @@ class MappedFile:
 
     def check(self) -> None:
         """Refuse a file that has become too short: reading it would end the process."""
-        needed = self.offset + int(np.prod(self.shape)) * np.float32().itemsize
+        needed = self.offset + math.prod(self.shape) * np.float32().itemsize
         try:
             size = self.path.stat().st_size
         except OSError as error:
@@ -224,18 +201,8 @@ def map_array_file(path: Path) -> np.memmap[Any, Any]:
         InputError: If the file is cut short, or is no .npy file.
     """
     with refusing(str(path), "a whole .npy file"):
-        with path.open("rb") as file:
-            if file.read(len(_ARCHIVE_START)) == _ARCHIVE_START:
-                raise InputError(f"{path}: must be an .npy file (got an archive)")
-            file.seek(0)
-            shape, dtype = read_header(str(path), file)
-            needed = file.tell() + math.prod(shape) * dtype.itemsize
         # NumPy would multiply in 64 bits, and map what a header merely claims.
-        if (size := path.stat().st_size) != needed:
-            raise InputError(
-                f"{path}: must be a whole .npy file of {needed} bytes, as its header "
-                f"says (got {size})"
-            )
-        array = np.load(path, mmap_mode="c", allow_pickle=False)
-    assert isinstance(array, np.memmap)
+        with path.open("rb") as file:
+            _check_header(str(path), file, path.stat().st_size, sys.maxsize)
+        array: np.memmap[Any, Any] = np.lib.format.open_memmap(path, mode="c")
     return array

@@ -122,23 +122,17 @@ def read_yaml(source: str, text: str) -> Any:
 
 def _count_values(node: yaml.Node, counts: dict[int, int]) -> int:
     """How many values a node stands for, each alias counted in full."""
-    if id(node) in counts:
-        if not counts[id(node)]:
-            raise InputError("a value must not contain itself")
-        return counts[id(node)]
-    counts[id(node)] = 0  # still being counted
-    total = 1
-    if isinstance(node, yaml.SequenceNode):
-        total += sum(_count_values(part, counts) for part in node.value)
-    elif isinstance(node, yaml.MappingNode):
-        parts = (part for pair in node.value for part in pair)
-        total += sum(_count_values(part, counts) for part in parts)
-    if total > _MAX_YAML_VALUES:
+    if id(node) not in counts:
+        counts[id(node)] = _MAX_YAML_VALUES + 1  # for a node that contains itself
+        parts = node.value if isinstance(node, yaml.CollectionNode) else []
+        if isinstance(node, yaml.MappingNode):
+            parts = [part for pair in parts for part in pair]
+        counts[id(node)] = 1 + sum(_count_values(part, counts) for part in parts)
+    if counts[id(node)] > _MAX_YAML_VALUES:
         raise InputError(
             f"its aliases must stand for at most {_MAX_YAML_VALUES} values"
         )
-    counts[id(node)] = total
-    return total
+    return counts[id(node)]
 
 
 def check_pickle(source: str, content: bytes, harmless: re.Pattern[str]) -> None:

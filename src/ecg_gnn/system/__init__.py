@@ -1,1 +1,1 @@
-"""What every other part leans on: checks, files, seeds, memory. It imports nobody."""
+"""Shared basics: checks, files, seeds, memory. Imports no other part of the package."""

@@ -1,4 +1,4 @@
-"""What a user's mistake gets: one sentence with name, what is allowed, what came."""
+"""Errors for a user's mistakes: one sentence with name, allowed values and value."""
 
 import math
 from collections.abc import Iterable
@@ -49,7 +49,7 @@ def check_in_range(
 
 
 def printable(text: str) -> str:
-    """A stranger's text as a terminal may have it: control characters are spelled."""
+    """Text from a file, safe for a terminal: control characters are escaped."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

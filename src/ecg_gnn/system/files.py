@@ -25,10 +25,7 @@ def cache_folder(name: str) -> Path:
 
 @contextmanager
 def made_folder(path: Path) -> Iterator[None]:
-    """Make a folder and those above it; if the block fails, new ones go again.
-
-    Those with something in them stay.
-    """
+    """Make a folder and its parents; if the block fails, remove new empty ones."""
     new = [folder for folder in (path, *path.parents) if not folder.exists()]
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -42,7 +39,7 @@ def made_folder(path: Path) -> Iterator[None]:
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Say which file it was; a full disk does not."""
+    """Add the path to errors that lack it, such as that of a full disk."""
     try:
         yield
     except OSError as error:
@@ -96,7 +93,7 @@ def atomic_folder(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Say which output could not be written, and why."""
+    """Turn a failed write into one line with the path and the reason."""
     try:
         yield
     except (OSError, SafetensorError) as error:  # full disks raise either

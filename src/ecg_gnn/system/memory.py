@@ -7,14 +7,12 @@ import torch
 
 from ecg_gnn.system.checks import check_in_range
 
-_FALLBACK = 4 << 30  # where nobody says how much there is
+_FALLBACK = 4 << 30  # where the system does not tell
 _SHARE, _CUDA_SHARE = 0.5, 0.8  # of what is free
+# Per number of the embeddings: the grid and how it is made, two float32 operands, and
+# float64 rows where clusters are looked at again (on a GPU, halves and few such rows).
 _ENTRY_BYTES, _CUDA_ENTRY_BYTES = 32, 16
-"""Of the embeddings, all at once: the grid and how it is made, two float32 operands,
-and float64 rows where clusters are looked at again; on a GPU there are halves instead,
-and those rows must find their place."""
-_LIST_BYTES = 512
-"""Of a row: its candidates and its neighbours."""
+_LIST_BYTES = 512  # per row: its candidates and its neighbours
 _CGROUPS = (
     ("memory.max", "memory.current"),
     ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
@@ -22,9 +20,9 @@ _CGROUPS = (
 
 
 def memory_budget(memory: int | None, device: torch.device) -> int:
-    """The bytes that a search may take: those asked for, else half of what is free.
+    """The bytes that a search may take: as given, else half of what is free.
 
-    On a GPU, whose memory nobody else wants, four fifths.
+    On a GPU, which is rarely shared, four fifths.
     """
     if memory is None:
         share = _CUDA_SHARE if device.type == "cuda" else _SHARE
@@ -40,13 +38,11 @@ def fits_in_memory(num_nodes: int, dim: int, budget: int, *, on_gpu: bool) -> bo
 
 
 def available_bytes(device: torch.device) -> int:
-    """Memory of a device that nobody has taken."""
+    """Free memory of a device."""
     if device.type == "cuda":
         free = torch.cuda.mem_get_info(device)[0]
-        cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(
-            device
-        )
-        return free + cached
+        reserved = torch.cuda.memory_reserved(device)
+        return free + reserved - torch.cuda.memory_allocated(device)
     return min(_free_in_machine(), *(_free_in_cgroup(*names) for names in _CGROUPS))
 
 

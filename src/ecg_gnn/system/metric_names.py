@@ -8,16 +8,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class MetricName:
-    """A metric as people see it.
-
-    Attributes:
-        label: Its name in tables, figures and sentences.
-        two_classes: Whether it needs exactly two classes, both in every part of a
-            split.
-    """
+    """A metric as people see it."""
 
     label: str
+    """Its name in tables, figures and sentences."""
     two_classes: bool = False
+    """Whether it needs exactly two classes, both in every part of a split."""
 
 
 METRIC_NAMES = {

@@ -23,8 +23,7 @@ def generator_for(seed: int, *purpose: str | int) -> torch.Generator:
 def seeded(seed: int, *purpose: str | int) -> Iterator[None]:
     """Run a block (weight initialisation, say) from its own seed.
 
-    PyTorch's initialisers read the global generator; it is put back afterwards, so
-    nothing outside the block can tell that it ran.
+    PyTorch's initialisers read the global generator; its state is restored afterwards.
     """
     # Asking an idle GPU for its generator would wake it up for nothing.
     awake = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()

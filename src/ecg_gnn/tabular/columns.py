@@ -17,10 +17,8 @@ KINDS: tuple[Kind, ...] = ("numeric", "categorical", "text")
 NO_VALUES = "no values"
 WORD = re.compile(r"(?u)\b\w+\b")
 
-# As files write "no value"; a name of a node may be NA (Namibia) but not empty.
+# As files write "no value"; a node may be called NA (Namibia), but not nothing or NaN.
 _MISSING = frozenset(["", "na", "n/a", "nan", "null", "none"])
-_NO_ID = frozenset(["", "nan"])
-_LONGEST_MISSING = max(map(len, _MISSING))
 
 # Squares of larger numbers no longer fit, and no measurement is as large.
 _LARGEST_NUMBER = 1e30
@@ -64,19 +62,18 @@ class Table:
 
     def texts(self, name: str, purpose: str) -> list[str | None]:
         """A column as texts, None where there is no value."""
-        texts = [as_text(value) for value in self.column(name, purpose)]
-        return [None if is_missing(text) else text for text in texts]
+        return [text or None for text in filled_texts(self.column(name, purpose))]
 
     def names(self, name: str, purpose: str) -> list[str]:
         """A column of names of nodes: none may be missing."""
         texts = [as_text(value) for value in self.column(name, purpose)]
-        for row, text in enumerate(texts):
-            if text is None or _is_one_of(_NO_ID, text):
+        for row, text in enumerate(texts, 1):
+            if not text or text.lower() == "nan":
                 raise InputError(
                     f"{self.source}: {name!r} must have a value in every row (got none "
-                    f"in row {row + 1})"
+                    f"in row {row})"
                 )
-        return [text for text in texts if text is not None]
+        return [text for text in texts if text]
 
 
 def as_text(value: str | float | None) -> str | None:
@@ -90,7 +87,7 @@ def as_text(value: str | float | None) -> str | None:
 
 def is_missing(text: str | None) -> bool:
     """Whether a text stands for no value."""
-    return text is None or _is_one_of(_MISSING, text.strip())
+    return text is None or text.strip().lower() in _MISSING
 
 
 def filled_texts(column: Column) -> list[str]:
@@ -159,15 +156,10 @@ def first_non_number(column: Column) -> tuple[int, str]:
     raise AssertionError("every cell is a number")
 
 
-def _is_one_of(words: frozenset[str], text: str) -> bool:
-    # Long texts need not be looked at.
-    return len(text) <= _LONGEST_MISSING and text.lower() in words
-
-
 def _check_texts(source: str, name: str, texts: Sequence[str | None]) -> None:
-    """Refuse texts that could not be stored: arrays end at NUL, UTF-8 is whole."""
+    """Refuse texts that arrays (which end at NUL) or UTF-8 cannot store."""
     # Each once: a column may repeat a long text that is in memory once.
-    if _can_be_stored("".join({name, *(text or "" for text in texts)})):
+    if _can_be_stored("".join({name, *filter(None, texts)})):
         return
     rows = [row for row, text in enumerate(texts, 1) if not _can_be_stored(text or "")]
     where = f"in row {rows[0]}" if rows else "in its name"
@@ -178,8 +170,4 @@ def _check_texts(source: str, name: str, texts: Sequence[str | None]) -> None:
 
 
 def _can_be_stored(text: str) -> bool:
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return "\0" not in text
+    return "\0" not in text and text.encode("utf-8", "ignore").decode("utf-8") == text

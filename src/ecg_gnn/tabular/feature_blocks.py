@@ -6,7 +6,7 @@ keeps its fitted state as plain lists and arrays: nothing is pickled.
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,15 +26,9 @@ Features = NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class Block(ABC):
-    """Some columns of a table, and how they become features.
-
-    Attributes:
-        columns: The columns that are read.
-    """
+    """Some columns of a table, and how they become features."""
 
     kind: ClassVar[Kind]
-    arrays: ClassVar[tuple[str, ...]] = ()
-    """The fields that are arrays; all others are plain values."""
 
     columns: list[str]
 
@@ -48,31 +42,22 @@ class Block(ABC):
 
     def is_sound(self) -> bool:
         """Whether fields that were read from a file belong together."""
-        return _are_distinct_texts(self.columns) and len(self.columns) > 0
-
-    def state(self) -> dict[str, Any]:
-        """Everything fitted, as plain values and arrays."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return _are_distinct_texts(self.columns)
 
 
 @dataclass(frozen=True, eq=False)
 class NumericBlock(Block):
-    """Numbers: standardised, the median where one is missing, and a mark for that.
-
-    Attributes:
-        medians: Of each column.
-        means: Of each column, after filling in.
-        scales: The standard deviation of each column, 1 where it is 0.
-        indicated: Columns that get a second feature: 1 where the value is missing.
-    """
+    """Numbers: standardised, the median where one is missing, and a mark for that."""
 
     kind: ClassVar[Kind] = "numeric"
-    arrays: ClassVar[tuple[str, ...]] = ("medians", "means", "scales")
 
     medians: Floats
     means: Floats
+    """After filling in."""
     scales: Floats
+    """Standard deviations, 1 where one is 0."""
     indicated: list[str]
+    """Columns that get a second feature: 1 where the value is missing."""
 
     @classmethod
     def fit(cls, table: Table, columns: list[str], *, scale: bool) -> "NumericBlock":
@@ -112,7 +97,7 @@ class NumericBlock(Block):
         statistics = (self.medians, self.means, self.scales)
         return (
             super().is_sound()
-            and _are_distinct_texts(self.indicated)
+            and (not self.indicated or _are_distinct_texts(self.indicated))
             and set(self.indicated) <= set(self.columns)
             and all(_are_numbers(each, len(self.columns)) for each in statistics)
         )
@@ -120,15 +105,12 @@ class NumericBlock(Block):
 
 @dataclass(frozen=True, eq=False)
 class CategoryBlock(Block):
-    """Categories: one feature each, the rare ones together, none for unknown ones.
-
-    Attributes:
-        categories: Those of each column that have a feature, OTHER last if it has one.
-    """
+    """Categories: one feature each, the rare ones together, none for unknown ones."""
 
     kind: ClassVar[Kind] = "categorical"
 
     categories: list[list[str]]
+    """Those of each column that have a feature, OTHER last if it has one."""
 
     @classmethod
     def fit(cls, table: Table, columns: list[str]) -> "CategoryBlock":
@@ -146,12 +128,9 @@ class CategoryBlock(Block):
 
     def transform(self, table: Table) -> Features:
         """One-hot rows."""
-        return np.hstack(
-            [
-                _one_hot(filled_texts(table.columns[name]), categories)
-                for name, categories in zip(self.columns, self.categories, strict=True)
-            ]
-        )
+        pairs = zip(self.columns, self.categories, strict=True)
+        texts = [(filled_texts(table.columns[name]), each) for name, each in pairs]
+        return np.hstack([_one_hot(cells, each) for cells, each in texts])
 
     def unseen(self, table: Table) -> dict[str, list[str]]:
         """Cells by column whose category was not there in fitting, as far as is known.
@@ -172,26 +151,22 @@ class CategoryBlock(Block):
             super().is_sound()
             and type(self.categories) is list
             and len(self.categories) == len(self.columns)
-            and all(_are_distinct_texts(part) and part for part in self.categories)
+            and all(map(_are_distinct_texts, self.categories))
         )
 
 
 @dataclass(frozen=True, eq=False)
 class TextBlock(Block):
-    """Text of one column: TF-IDF of its most frequent words, or hashed words.
-
-    Attributes:
-        words: The vocabulary; None for hashing.
-        idf: The weight of each word.
-        width: Number of features.
-    """
+    """Text of one column: TF-IDF of its most frequent words, or hashed words."""
 
     kind: ClassVar[Kind] = "text"
-    arrays: ClassVar[tuple[str, ...]] = ("idf",)
 
     words: list[str] | None
+    """The vocabulary; None for hashing."""
     idf: Floats
+    """The weight of each word."""
     width: int
+    """Number of features."""
 
     @classmethod
     def fit(cls, table: Table, column: str, *, hashed: bool) -> "TextBlock":
@@ -229,12 +204,12 @@ class TextBlock(Block):
 
     def is_sound(self) -> bool:
         """Whether there is one column, and a weight for every word."""
-        fits = super().is_sound() and len(self.columns) == 1
-        fits = fits and type(self.width) is int and 0 < self.width <= 1 << 16
-        if not fits or self.words is None:
-            return fits
+        if not super().is_sound() or len(self.columns) != 1:
+            return False
+        if self.words is None:
+            return type(self.width) is int and 0 < self.width <= 1 << 16
         has_words = _are_distinct_texts(self.words) and len(self.words) == self.width
-        return has_words and _are_numbers(self.idf, self.width)
+        return has_words and _are_numbers(self.idf, len(self.words))
 
 
 BLOCKS: dict[str, type[Block]] = {
@@ -256,10 +231,9 @@ def _most_frequent(values: list[str]) -> list[str]:
 def _one_hot(texts: list[str], categories: list[str]) -> Features:
     """A column per category, that of OTHER for all that have none of their own."""
     places = {category: place for place, category in enumerate(categories)}
-    found = np.array([places.get(text, places.get(OTHER, -1)) for text in texts])
-    rows = np.zeros((len(texts), len(categories)), dtype=np.float32)
-    rows[found >= 0, found[found >= 0]] = 1
-    return rows
+    columns = np.array([places.get(text, places.get(OTHER, -1)) for text in texts])
+    is_column = np.equal.outer(columns, np.arange(len(categories)))
+    return np.asarray(is_column, dtype=np.float32)
 
 
 def _category_name(category: str) -> str:
@@ -273,8 +247,9 @@ def _tfidf(**options: Any) -> Any:
 
 
 def _are_distinct_texts(values: Any) -> bool:
+    """Whether these are texts in a list, at least one, each once."""
     is_list = type(values) is list and all(type(value) is str for value in values)
-    return is_list and len(set(values)) == len(values)
+    return is_list and len(set(values)) == len(values) > 0
 
 
 def _are_numbers(values: Any, count: int) -> bool:

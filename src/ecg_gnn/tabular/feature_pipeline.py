@@ -21,15 +21,11 @@ from ecg_gnn.tabular.feature_blocks import (
 
 @dataclass(frozen=True, eq=False)
 class FeaturePipeline:
-    """Feature blocks side by side.
-
-    Attributes:
-        blocks: Each makes features from some of the columns.
-        dropped: Columns that are not read, and why.
-    """
+    """Feature blocks side by side."""
 
     blocks: tuple[Block, ...]
     dropped: Mapping[str, str]
+    """Columns that are not read, and why."""
 
     @property
     def columns(self) -> list[str]:
@@ -64,12 +60,15 @@ class FeaturePipeline:
     def state(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         """Plain values for JSON, and arrays for an .npz file."""
         arrays: dict[str, AnyArray] = {}
-        described = []
+        blocks: list[dict[str, Any]] = []
         for place, block in enumerate(self.blocks):
-            plain: dict[str, Any] = {"kind": block.kind, **block.state()}
-            arrays |= {f"{place}.{key}": plain.pop(key) for key in block.arrays}
-            described.append(plain)
-        return {"blocks": described, "dropped": dict(self.dropped)}, arrays
+            blocks.append({"kind": block.kind})
+            for key, value in vars(block).items():
+                if isinstance(value, np.ndarray):
+                    arrays[f"{place}.{key}"] = value
+                else:
+                    blocks[-1][key] = value
+        return {"blocks": blocks, "dropped": dict(self.dropped)}, arrays
 
     @classmethod
     def from_state(
@@ -79,31 +78,16 @@ class FeaturePipeline:
         try:
             blocks = []
             for place, plain in enumerate(state["blocks"]):
-                values = {key: value for key, value in plain.items() if key != "kind"}
                 start = f"{place}."
-                for key, array in arrays.items():
-                    if key.startswith(start):
-                        values[key.removeprefix(start)] = array
-                block = BLOCKS[plain["kind"]](**values)
+                own = {k: v for k, v in arrays.items() if k.startswith(start)}
+                values = plain | {k.removeprefix(start): v for k, v in own.items()}
+                block = BLOCKS[values.pop("kind")](**values)
                 if not block.is_sound():
                     raise ValueError("parts of the state do not fit")
                 blocks.append(block)
             return cls(tuple(blocks), dict(state["dropped"]))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InputError(f"{source}: the feature pipeline is damaged") from error
-
-
-def array_names(source: str, state: Mapping[str, Any]) -> list[str]:
-    """The arrays that a described pipeline needs."""
-    needed = {kind: block.arrays for kind, block in BLOCKS.items()}
-    blocks = state.get("blocks")
-    if not isinstance(blocks, list) or not all(isinstance(b, dict) for b in blocks):
-        raise InputError(f"{source}: the feature pipeline is damaged")
-    return [
-        f"{place}.{key}"
-        for place, block in enumerate(blocks)
-        for key in needed.get(str(block.get("kind")), ())
-    ]
 
 
 def fit_features(

@@ -14,23 +14,37 @@ from ecg_gnn.data.graph_checks import (
     FEATURES_KEY,
     GRAPH_KEYS,
     MASK_KEYS,
-    AnyArray,
     check_edges,
     check_keys,
     check_mask,
 )
-from ecg_gnn.data.npz_graph import DIRECTED_KEY, is_directed
-from ecg_gnn.reading import check_cells, read_archive, refusing
+from ecg_gnn.data.graph_storage import DIRECTED_KEY, NAMES_KEY, is_directed, node_names
+from ecg_gnn.reading import AnyArray, check_cells, read_archive, refusing
 from ecg_gnn.reading.tensor_files import dense_array, read_safetensors, read_torch
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.tabular.columns import Column, Table, as_text
 from ecg_gnn.tabular.importing import ImportOptions, Masks, assemble, import_tables
 from ecg_gnn.tabular.named_graph import NamedGraph
+from ecg_gnn.tabular.table_files import FileType, type_of
 
 LABEL, ID = "label", "id"
-_NAMES = "node_ids"
 _SAVED = "a PyG Data, or a dictionary of its tensors, as torch.save writes it"
 _DATA_KEYS = ("x", "y", "edge_index", "train_mask", "val_mask", "test_mask")
+
+
+def import_graph(path: str | Path, options: ImportOptions) -> NamedGraph:
+    """Import a file that holds a whole graph, by its ending.
+
+    ``.npz`` as ``ecg-gnn run`` reads it (labels may be -1, ``node_ids`` may name
+    nodes), ``.pt`` a PyG ``Data`` or a dictionary of its tensors, ``.safetensors`` the
+    same tensors, ``.graphml`` with the label among the nodes' attributes.
+    """
+    path = Path(path)
+    file_type = type_of(path, GRAPH_TYPES)
+    if not path.is_file():
+        raise InputError(f"{path}: cannot be read (no such file)")
+    graph: NamedGraph = file_type.read(path, options)
+    return graph
 
 
 def from_data(data: Any, options: ImportOptions | None = None) -> NamedGraph:
@@ -61,16 +75,16 @@ def from_networkx(graph: Any, options: ImportOptions) -> NamedGraph:
     return import_tables(Table("graph", columns), Table("graph", edges), options)
 
 
-def read_npz_graph(path: Path, options: ImportOptions) -> NamedGraph:
+def _read_npz(path: Path, options: ImportOptions) -> NamedGraph:
     """Read a graph in the benchmark's format, with names of nodes if it has them."""
     check = partial(check_keys, str(path))
-    known = [*GRAPH_KEYS, *MASK_KEYS, _NAMES, DIRECTED_KEY]
+    known = [*GRAPH_KEYS, *MASK_KEYS, NAMES_KEY, DIRECTED_KEY]
     arrays = read_archive(path, known, check, most=options.max_cells)
     directed = options.directed or is_directed(path, arrays)
     return _from_arrays(str(path), arrays, replace(options, directed=directed))
 
 
-def read_pt(path: Path, options: ImportOptions) -> NamedGraph:
+def _read_pt(path: Path, options: ImportOptions) -> NamedGraph:
     """Read a PyG ``Data``, or a dictionary of its tensors, that torch saved."""
     from torch_geometric.data import Data
     from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
@@ -83,13 +97,13 @@ def read_pt(path: Path, options: ImportOptions) -> NamedGraph:
     return _from_tensors(str(path), values, options)
 
 
-def read_tensors(path: Path, options: ImportOptions) -> NamedGraph:
+def _read_tensors(path: Path, options: ImportOptions) -> NamedGraph:
     """Read the tensors of a PyG ``Data`` from a .safetensors file."""
     tensors = read_safetensors(path, most=options.max_cells)
     return _from_tensors(str(path), tensors, options)
 
 
-def read_graphml(path: Path, options: ImportOptions) -> NamedGraph:
+def _read_graphml(path: Path, options: ImportOptions) -> NamedGraph:
     """Read a GraphML file whose label and features are attributes of its nodes."""
     import networkx as nx
 
@@ -107,18 +121,18 @@ def _from_tensors(
             raise InputError(
                 f"{source}: must have the tensors x, y and edge_index (no {key!r})"
             )
-    found = {
+    dense = {
         key: dense_array(f"{source}: {key!r}", value, most=options.max_cells)
         for key, value in values.items()
         if key in _DATA_KEYS and isinstance(value, Tensor)
     }
     arrays: dict[str, AnyArray] = {
-        FEATURES_KEY: found["x"],
-        "node_labels": found["y"].reshape(-1),
-        "edges": found["edge_index"].T,
+        FEATURES_KEY: dense["x"],
+        "node_labels": dense["y"].reshape(-1),
+        "edges": dense["edge_index"].T,
     }
     for key in MASK_KEYS:
-        if (mask := found.get(key.removesuffix("s"))) is not None:
+        if (mask := dense.get(key.removesuffix("s"))) is not None:
             arrays[key] = np.atleast_2d(mask.T)
     check_keys(source, arrays)
     return _from_arrays(source, arrays, options)
@@ -136,7 +150,7 @@ def _from_arrays(
             f"{list(x.shape)} and {list(y.shape)})"
         )
     pairs = check_edges(source, arrays["edges"], len(x))
-    ids = _ids(source, arrays.get(_NAMES, np.arange(len(x))), len(x))
+    ids = node_names(source, arrays.get(NAMES_KEY, np.arange(len(x))), len(x))
     labels = _labels(source, y)
     columns: dict[str, Column] = {LABEL: labels, ID: list(ids)}
     for place in range(x.shape[1]):
@@ -153,17 +167,6 @@ def _from_arrays(
     ends = {"id": ID, "source": "source", "target": "target"}
     masks = _labelled_masks(source, arrays, labels)
     return assemble(Table(source, columns), ids, pairs, ends, given, masks)
-
-
-def _ids(source: str, names: AnyArray, num_nodes: int) -> tuple[str, ...]:
-    """Names of nodes, given as texts or as whole numbers."""
-    fits = names.shape == (num_nodes,) and names.dtype.kind in "Uiu"
-    found = tuple(map(str, names.tolist())) if fits else ()
-    if len(set(found)) != num_nodes:
-        raise InputError(
-            f"{source}: {_NAMES!r} must name each of {num_nodes} nodes once"
-        )
-    return found
 
 
 def _labels(source: str, y: AnyArray) -> list[str | None]:
@@ -189,3 +192,11 @@ def _labelled_masks(
         for key in MASK_KEYS
     )
     return train, val, test
+
+
+GRAPH_TYPES = (
+    FileType("NPZ", ".npz", _read_npz),
+    FileType("saved PyG Data", ".pt", _read_pt),
+    FileType("PyG tensors", ".safetensors", _read_tensors),
+    FileType("GraphML", ".graphml", _read_graphml),
+)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +15,8 @@ from ecg_gnn.reading import max_cells
 from ecg_gnn.system.checks import InputError, check_choice
 from ecg_gnn.tabular.columns import KINDS, Table
 from ecg_gnn.tabular.feature_pipeline import fit_features
-from ecg_gnn.tabular.import_report import describe_import, import_warnings
-from ecg_gnn.tabular.named_graph import NamedGraph
+from ecg_gnn.tabular.named_graph import NamedGraph, describe_import, import_warnings
+from ecg_gnn.tabular.table_files import read_table
 
 Pairs = NDArray[np.int64]
 Masks = tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]
@@ -44,8 +45,7 @@ class ImportOptions:
         directed: Whether (u, v) differs from (v, u).
         scale: Whether numbers are standardised.
         hashed: Whether words are hashed instead of weighted by TF-IDF.
-        num_splits: How many stratified splits are drawn where no column says.
-        seed: Random seed of those splits.
+        seed: Random seed of the splits that are drawn where no column says.
         max_cells: The most rows times columns of a table or of the features.
 
     Examples:
@@ -63,7 +63,6 @@ class ImportOptions:
     directed: bool = False
     scale: bool = True
     hashed: bool = False
-    num_splits: int = 10
     seed: int = 0
     max_cells: int = field(default_factory=max_cells)
 
@@ -72,12 +71,48 @@ class ImportOptions:
             check_choice(f"kind of {name}", kind, KINDS)
 
 
+def import_files(
+    nodes: str | Path,
+    edges: str | Path,
+    options: ImportOptions,
+    *,
+    delimiter: str | None = None,
+) -> NamedGraph:
+    r"""Import a table of nodes and a table of edges, see :func:`read_table`.
+
+    Args:
+        nodes: A row per node.
+        edges: A row per edge.
+        options: Which columns are what.
+        delimiter: Of CSV files; a comma unless given.
+
+    Examples:
+        >>> from ecg_gnn.tabular import ImportOptions
+        >>> rows = [f"n{i},{i},{'ab'[i % 2]}" for i in range(12)]
+        >>> _ = Path("nodes.csv").write_text("\n".join(["id,size,kind", *rows]))
+        >>> _ = Path("edges.csv").write_text("source,target\nn0,n1\nn1,n2")
+        >>> graph = import_files("nodes.csv", "edges.csv", ImportOptions(label="kind"))
+        >>> graph.classes, graph.dataset.num_edges
+        (('a', 'b'), 2)
+    """
+    read = partial(read_table, delimiter=delimiter, most=options.max_cells)
+    return import_tables(read(nodes), read(edges), options)
+
+
 def import_tables(nodes: Table, edges: Table, options: ImportOptions) -> NamedGraph:
     """Make a graph of a table of nodes and a table of edges."""
     nodes.column(options.label, "label")  # the likeliest mistake is reported first
-    id_name = id_column(nodes, options.id)
+    id_name = options.id or _usual_column(list(nodes.columns), _IDS, 0)
     numbers = number_nodes(nodes, id_name)
-    source, target = end_columns(edges, options.source, options.target)
+    names = list(edges.columns)
+    source = options.source or _usual_column(names, _SOURCES, 0)
+    after = 1 if source == names[0] else 0
+    target = options.target or _usual_column(names, _TARGETS, after)
+    if source == target:
+        raise InputError(
+            f"{edges.source}: 'source' and 'target' must be two columns (got "
+            f"{source!r} for both; the file has {names[:20]})"
+        )
     pairs = pair_nodes(edges, source, target, numbers)
     columns = {"id": id_name, "source": source, "target": target}
     return assemble(nodes, tuple(numbers), pairs, columns, options)
@@ -103,9 +138,7 @@ def assemble(
     number = {name: place for place, name in enumerate(classes)}
     codes = [UNLABELLED if text is None else number[text] for text in labels]
     y = np.array(codes, dtype=np.int64)
-    not_features = {options.label, *options.splits, columns["id"]}
-    names = options.features or [n for n in nodes.columns if n not in not_features]
-    _check_features(options, names)
+    names = _feature_columns(nodes, options, columns["id"])
     pipeline = fit_features(
         nodes, names, kinds=options.kinds, scale=options.scale, hashed=options.hashed
     )
@@ -115,14 +148,12 @@ def assemble(
         y=y,
         edges=pairs,
         masks=_read_masks(nodes, options.splits, y) if options.splits else masks,
-        num_splits=options.num_splits,
         seed=options.seed,
         directed=options.directed,
         unlabelled=True,
         source=nodes.source,
     )
-    repeats = count_repeats(pairs, len(ids), options.directed)
-    report = describe_import(dataset, classes, pipeline, nodes, repeats)
+    report = describe_import(dataset, classes, pipeline, nodes, pairs)
     guessed = [name for name in names if name not in options.kinds]
     notes = import_warnings(nodes, guessed, report["classes"], options.label)
     return NamedGraph(
@@ -137,12 +168,14 @@ def assemble(
 
 def class_names(labels: Sequence[str | None]) -> tuple[str, ...]:
     """The classes that occur, in the order of numbers if all are whole numbers."""
-    found = {text for text in labels if text is not None}
-    whole = all(_WHOLE.fullmatch(text) for text in found)
-    return tuple(sorted(found, key=lambda text: (int(text) if whole else 0, text)))
+    names = {text for text in labels if text is not None}
+    whole = all(_WHOLE.fullmatch(text) for text in names)
+    return tuple(sorted(names, key=lambda text: (int(text) if whole else 0, text)))
 
 
-def _check_features(options: ImportOptions, names: Sequence[str]) -> None:
+def _feature_columns(nodes: Table, options: ImportOptions, id_name: str) -> list[str]:
+    others = {options.label, *options.splits, id_name}
+    names = options.features or [name for name in nodes.columns if name not in others]
     if options.label in names:
         raise InputError(f"'features' must not have the label {options.label!r}")
     if unused := [name for name in options.kinds if name not in names]:
@@ -150,6 +183,7 @@ def _check_features(options: ImportOptions, names: Sequence[str]) -> None:
             "'numeric', 'categorical' and 'text' must name features, "
             f"{list(names)[:20]} (got {unused})"
         )
+    return list(names)
 
 
 def _read_masks(nodes: Table, columns: Sequence[str], y: NDArray[np.int64]) -> Masks:
@@ -186,12 +220,14 @@ def pair_nodes(
     table: Table, source: str, target: str, numbers: Mapping[str, int]
 ) -> Pairs:
     """Both ends of every edge as node numbers, ``[E, 2]``; refuses unknown nodes."""
-    columns = {source: "sources", target: "targets"}
-    names = {each: table.names(each, f"edges' {columns[each]}") for each in columns}
-    ends = {each: [numbers.get(n, -1) for n in names[each]] for each in columns}
-    for column, found in ends.items():
-        if -1 in found:
-            row = found.index(-1)
+    names = {
+        source: table.names(source, "edges' sources"),
+        target: table.names(target, "edges' targets"),
+    }
+    ends = {each: [numbers.get(n, -1) for n in names[each]] for each in names}
+    for column, end in ends.items():
+        if -1 in end:
+            row = end.index(-1)
             raise InputError(
                 f"{table.source}: {column!r} must name nodes of the node table (got "
                 f"{names[column][row]!r} in row {row + 1}; unknown in all: "
@@ -200,40 +236,8 @@ def pair_nodes(
     return np.array([ends[source], ends[target]], dtype=np.int64).T.copy()
 
 
-def count_repeats(pairs: Pairs, num_nodes: int, directed: bool) -> dict[str, int]:
-    """The numbers of self-loops and of edges that repeat an earlier row."""
-    loops = pairs[:, 0] == pairs[:, 1]
-    rest = pairs[~loops]
-    if not directed:
-        rest = np.sort(rest, axis=1)
-    distinct = len(np.unique(rest[:, 0] * num_nodes + rest[:, 1]))
-    return {
-        "self_loops_dropped": int(loops.sum()),
-        "duplicate_edges_dropped": len(rest) - distinct,
-    }
-
-
-def id_column(table: Table, given: str | None) -> str:
-    """The column that names nodes: the one given, a usual name, or the first."""
-    return given or _usual(table, _IDS) or next(iter(table.columns))
-
-
-def end_columns(
-    table: Table, source: str | None, target: str | None
-) -> tuple[str, str]:
-    """The columns of an edge's two ends: given, of usual names, or the first two."""
-    names = list(table.columns)
-    source = source or _usual(table, _SOURCES) or names[0]
-    rest = [name for name in names if name != source] or names
-    target = target or _usual(table, _TARGETS) or rest[0]
-    if source == target:
-        raise InputError(
-            f"{table.source}: 'source' and 'target' must be two columns (got "
-            f"{source!r} for both; the file has {names[:20]})"
-        )
-    return source, target
-
-
-def _usual(table: Table, names: Sequence[str]) -> str | None:
-    lower = {name.lower(): name for name in reversed(list(table.columns))}
-    return next((lower[name] for name in names if name in lower), None)
+def _usual_column(columns: Sequence[str], usual: Sequence[str], place: int) -> str:
+    """The column that has a usual name, else the one at a place."""
+    lower = {name.lower(): name for name in reversed(columns)}
+    default = columns[min(place, len(columns) - 1)]
+    return next((lower[name] for name in usual if name in lower), default)

@@ -1,24 +1,118 @@
-"""Columns from CSV and Parquet files, and back; which reads what is in file_types."""
+"""Tables from CSV and Parquet files, and back.
+
+A new type of file is one entry in ``TABLE_TYPES`` (or in ``graph_files.GRAPH_TYPES``)
+and one function; the help of ``ecg-gnn data import``, the messages and the choice of a
+reader by a file's ending follow from the entry.
+"""
 
 import csv
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ecg_gnn.reading import BYTES_PER_CELL, check_cells, refusing
-from ecg_gnn.system.checks import InputError
-from ecg_gnn.tabular.columns import Column
+from ecg_gnn.reading import BYTES_PER_CELL, check_cells, max_cells, refusing
+from ecg_gnn.system.checks import InputError, MissingExtraError, check_choice
+from ecg_gnn.tabular.columns import Column, Table
 
 Columns = dict[str, Column]
+Reader = Callable[..., Any]
+Writer = Callable[[Path, str, Mapping[str, Iterable[Any]]], None]
 
 _MIN_CELL_LENGTH = 131_072  # the csv module's own limit
 
 
-def read_csv(path: Path, delimiter: str, most: int) -> Columns:
+@dataclass(frozen=True)
+class FileType:
+    """One type of file.
+
+    Attributes:
+        name: What people call it.
+        suffix: How names of such files end, in lower case.
+        read: Reads a path; a table also needs a delimiter and the most cells that may
+            be read, a graph the options of the import.
+        write: Its writer, if we write such files, too.
+        delimiter: What separates cells, unless the user says otherwise.
+        package: A package that it needs beyond the core dependencies.
+        extra: The extra of ecg-gnn that brings this package.
+    """
+
+    name: str
+    suffix: str
+    read: Reader
+    write: Writer | None = None
+    delimiter: str = ","
+    package: str | None = None
+    extra: str = ""
+
+
+def list_suffixes(types: Sequence[FileType], *, names: bool = False) -> str:
+    """The endings of file types as a phrase, each after the type's name if asked.
+
+    Examples:
+        >>> list_suffixes(TABLE_TYPES)
+        '.csv, .tsv, .txt or .parquet'
+    """
+    shown = [f"{each.name} ({each.suffix})" if names else each.suffix for each in types]
+    return f"{', '.join(shown[:-1])} or {shown[-1]}"
+
+
+def type_of(path: Path, types: Sequence[FileType]) -> FileType:
+    """The type of a file by its ending, which must be one of ``types``."""
+    by_suffix = {each.suffix: each for each in types}
+    check_choice(f"ending of {path}", path.suffix.lower(), by_suffix)
+    return by_suffix[path.suffix.lower()]
+
+
+def read_table(
+    path: str | Path, *, delimiter: str | None = None, most: int | None = None
+) -> Table:
+    """Read a table by its file's ending, one of those in ``TABLE_TYPES``.
+
+    Args:
+        path: The file.
+        delimiter: Of a text file; by default a tab for .tsv and else a comma.
+        most: See :func:`ecg_gnn.reading.check_cells`.
+    """
+    path = Path(path)
+    file_type = type_of(path, TABLE_TYPES)
+    try:
+        path.open("rb").close()
+        _check_installed(file_type)
+        separator = delimiter or file_type.delimiter
+        columns = file_type.read(path, separator, max_cells(most))
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise InputError(f"{path}: cannot be read ({reason})") from error
+    table = Table(str(path), columns)
+    if not table.num_rows:
+        raise InputError(f"{path}: must have a header and at least one row (got none)")
+    return table
+
+
+def write_table(path: Path, columns: Mapping[str, Iterable[Any]]) -> None:
+    """Write columns by a file's ending; the caller makes it atomic."""
+    file_type = type_of(path, [each for each in TABLE_TYPES if each.write])
+    _check_installed(file_type)
+    assert file_type.write is not None
+    file_type.write(path, file_type.delimiter, columns)
+
+
+def _check_installed(file_type: FileType) -> None:
+    package = file_type.package
+    if package and find_spec(package) is None:
+        raise MissingExtraError(package, file_type.extra, f"a {file_type.name} file")
+
+
+# --- CSV ------------------------------------------------------------------------------
+
+
+def _read_csv(path: Path, delimiter: str, most: int) -> Columns:
     """Read text whose cells are separated by one character."""
     if len(delimiter) != 1 or delimiter in '"\r\n':
         raise InputError(f"'delimiter' must be one character (got {delimiter!r})")
@@ -36,8 +130,9 @@ def read_csv(path: Path, delimiter: str, most: int) -> Columns:
         ) from error
 
 
-def write_csv(path: Path, delimiter: str, columns: Mapping[str, Iterable[Any]]) -> None:
-    """Write columns; the caller makes it atomic."""
+def _write_csv(
+    path: Path, delimiter: str, columns: Mapping[str, Iterable[Any]]
+) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, delimiter=delimiter)
         writer.writerow(columns)
@@ -70,15 +165,19 @@ def _check_header(path: Path, header: Sequence[str]) -> None:
         raise InputError(f"{path}: every column must have a name of its own ({got})")
 
 
-def read_parquet(path: Path, delimiter: str, most: int) -> Columns:
+# --- Parquet --------------------------------------------------------------------------
+
+
+def _read_parquet(path: Path, delimiter: str, most: int) -> Columns:
     """Read columns of floating-point numbers as numbers, all others as texts."""
     from pyarrow import parquet
 
     with refusing(str(path), "a whole Parquet file"):
         with parquet.ParquetFile(path) as file:
             _check_parquet_size(str(path), file.metadata, most)
-            texts = [f.name for f in file.schema_arrow if _is_text(f.type)]
+            kinds = {field.name: str(field.type) for field in file.schema_arrow}
         # As dictionaries: a long text that a small file repeats is in memory once.
+        texts = [name for name in kinds if kinds[name] in ("string", "large_string")]
         with parquet.ParquetFile(
             path, read_dictionary=texts, page_checksum_verification=True
         ) as file:
@@ -92,10 +191,9 @@ def read_parquet(path: Path, delimiter: str, most: int) -> Columns:
     return dict(columns)
 
 
-def write_parquet(
+def _write_parquet(
     path: Path, delimiter: str, columns: Mapping[str, Iterable[Any]]
 ) -> None:
-    """Write columns; the caller makes it atomic."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -109,12 +207,6 @@ def _check_parquet_size(source: str, meta: Any, most: int) -> None:
     groups = [meta.row_group(place) for place in range(meta.num_row_groups)]
     unpacked = sum(group.total_byte_size for group in groups)
     check_cells(source, [unpacked // BYTES_PER_CELL], most)
-
-
-def _is_text(kind: Any) -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _parquet_column(source: str, name: str, column: Any) -> Column:
@@ -138,3 +230,19 @@ def _shared_texts(chunk: Any) -> list[str | None]:
     """A dictionary's texts, each of them once in memory."""
     texts = [None if v is None else str(v) for v in chunk.dictionary.to_pylist()]
     return [None if place is None else texts[place] for place in chunk.indices.tolist()]
+
+
+TABLE_TYPES = (
+    FileType("CSV", ".csv", _read_csv, _write_csv),
+    FileType("TSV", ".tsv", _read_csv, _write_csv, delimiter="\t"),
+    FileType("text", ".txt", _read_csv),
+    FileType(
+        "Parquet",
+        ".parquet",
+        _read_parquet,
+        _write_parquet,
+        package="pyarrow",
+        extra="parquet",
+    ),
+)
+WRITABLE_SUFFIXES = tuple(each.suffix for each in TABLE_TYPES if each.write)

@@ -1,22 +1,23 @@
 """Every registered reader: what it reads, what it refuses, and where it is named."""
 
+import subprocess
 import sys
 
 import pytest
 import torch
 from typer.testing import CliRunner
 
+from csv_graphs import SAVED_RINGS, ring_data, write_stranger
 from ecg_gnn.cli.data import app
 from ecg_gnn.system.checks import InputError, MissingExtraError
 from ecg_gnn.tabular import ImportOptions, import_files, import_graph, read_table
-from ecg_gnn.tabular.file_types import (
-    GRAPH_TYPES,
+from ecg_gnn.tabular.graph_files import GRAPH_TYPES
+from ecg_gnn.tabular.table_files import (
     TABLE_TYPES,
     WRITABLE_SUFFIXES,
     list_suffixes,
     write_table,
 )
-from own_graphs import SAVED_RINGS, ring_data, write_stranger
 
 TYPES = (*TABLE_TYPES, *GRAPH_TYPES)
 COLUMNS = {"id": ["a", "b"], "size": ["1", "2.5"], "note": ["x, y", ""]}
@@ -155,3 +156,10 @@ def test_a_graph_that_is_too_large(tmp_path, name):
     SAVED_RINGS[name](tmp_path / name)
     with pytest.raises(InputError, match="must have at most 9 cells"):
         import_graph(tmp_path / name, ImportOptions(label="kind", max_cells=9))
+
+
+def test_tables_are_read_without_torch(tmp_path):
+    write_table(tmp_path / "t.csv", COLUMNS)
+    code = "import sys; from ecg_gnn.tabular import read_table; read_table(sys.argv[1])"
+    code += "; sys.exit('torch' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code, tmp_path / "t.csv"], check=True)

@@ -1,0 +1,292 @@
+"""Graphs on disk: the benchmark's .npz files and graph folders, both untrusted.
+
+A graph folder has ``graph.json`` (what the graph is; format and version first), its
+arrays in ``graph.npz``, and in ``features.npz`` those of the pipeline that made the
+features from columns. File names are fixed: nothing in a file is ever used as a path.
+
+Large features may lie in a file of their own and stay there: only rows that are needed
+are read. Beside ``graph.npz`` that file is ``graph.node_features.npy``, in a graph
+folder it is ``node_features.npy``: float32 ``[N, F]``, as ``numpy.save`` writes it.
+"""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from torch import Tensor
+
+from ecg_gnn.data.dataset import GraphDataset, make_dataset
+from ecg_gnn.data.graph_checks import FEATURES_KEY, GRAPH_KEYS, MASK_KEYS, check_keys
+from ecg_gnn.reading import AnyArray, map_array_file, read_archive, read_json
+from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.files import atomic_path, sha256_of_file, writing
+
+MANIFEST, ARRAYS = "graph.json", "graph.npz"
+FORMAT, VERSION = "ecg-gnn graph", 1
+# Ours, beside the benchmark's keys, and written for directed graphs only: the
+# benchmark has none, and its readers ignore keys that they do not know.
+DIRECTED_KEY = "directed"
+NAMES_KEY = "node_ids"
+
+
+def read_npz(
+    path: str | Path,
+    name: str,
+    *,
+    expected_sha256: str | None = None,
+    metric: str | None = None,
+    note: str = "",
+) -> GraphDataset:
+    """Read one graph in the format of Platonov et al. (2023).
+
+    The arrays are ``node_features`` [N, F], ``node_labels`` [N], ``edges`` [E, 2] (an
+    undirected edge once) and ``train_masks``, ``val_masks``, ``test_masks`` [S, N].
+    Without masks the graph gets ten stratified splits from seed 0.
+
+    Args:
+        path: The file.
+        name: What records and tables call the graph.
+        expected_sha256: Refuse the file if its checksum is another one.
+        metric: "accuracy" or "roc_auc"; by default ROC AUC for two classes.
+        note: See :class:`GraphDataset`.
+    """
+    path = Path(path)
+    try:
+        digest = sha256_of_file(path)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+    if expected_sha256 is not None and digest != expected_sha256:
+        raise InputError(
+            f"{path}: sha256 must be {expected_sha256} (got {digest}): the file is "
+            "damaged or another version; remove it to have it downloaded again"
+        )
+    features_file = path.with_name(f"{path.stem}.{FEATURES_KEY}.npy")
+    keys = [*GRAPH_KEYS, *MASK_KEYS, DIRECTED_KEY]
+    check = partial(check_keys, str(path))
+    arrays, digest = _read_arrays(path, digest, features_file, keys, check)
+    return dataset_from_arrays(
+        path,
+        arrays,
+        name=name,
+        metric=metric,
+        directed=is_directed(path, arrays),
+        sha256=digest,
+        note=note,
+    )
+
+
+def _read_arrays(
+    path: Path,
+    digest: str,
+    features_file: Path,
+    keys: list[str],
+    check: Callable[[set[str]], None],
+) -> tuple[dict[str, AnyArray], str]:
+    """A graph's arrays, its features left in the file beside it if there is one.
+
+    Returns:
+        The arrays, and the checksum: ``digest``, or of both files if there are two.
+    """
+    if not features_file.is_file():
+        return read_archive(path, keys, check), digest
+
+    def check_both(names: set[str]) -> None:
+        if FEATURES_KEY in names:
+            raise InputError(
+                f"{path}: {FEATURES_KEY!r} must be in it or in {features_file.name} "
+                "(got both)"
+            )
+        check(names | {FEATURES_KEY})
+
+    arrays = read_archive(path, keys, check_both)
+    arrays[FEATURES_KEY] = map_array_file(features_file)
+    both = f"{digest} {sha256_of_file(features_file)}"
+    return arrays, hashlib.sha256(both.encode()).hexdigest()
+
+
+def dataset_from_arrays(
+    path: Path, arrays: Mapping[str, AnyArray], **options: Any
+) -> GraphDataset:
+    """The graph whose arrays an .npz file has, under the names of the format."""
+    masks = None
+    if MASK_KEYS[0] in arrays:
+        train, val, test = (arrays[key] for key in MASK_KEYS)
+        masks = (train, val, test)
+    x, y, edges = (arrays[key] for key in GRAPH_KEYS)
+    return make_dataset(x=x, y=y, edges=edges, masks=masks, source=str(path), **options)
+
+
+def is_directed(path: Path, arrays: Mapping[str, AnyArray]) -> bool:
+    """Whether a file says that (u, v) differs from (v, u)."""
+    directed = arrays.get(DIRECTED_KEY, np.False_)
+    if directed.dtype.kind != "b" or directed.shape != ():
+        raise InputError(
+            f"{path}: {DIRECTED_KEY!r} must be one boolean "
+            f"(got {directed.dtype} {list(directed.shape)})"
+        )
+    return bool(directed)
+
+
+def _npz_arrays(dataset: GraphDataset, edge_index: Tensor) -> dict[str, AnyArray]:
+    """A graph's arrays under the names of the format, with the given edges."""
+    return {
+        FEATURES_KEY: dataset.x.numpy(),
+        "node_labels": dataset.y.numpy(),
+        "edges": edge_index.t().contiguous().numpy(),
+        "train_masks": dataset.train_masks.numpy(),
+        "val_masks": dataset.val_masks.numpy(),
+        "test_masks": dataset.test_masks.numpy(),
+    }
+
+
+def write_npz(dataset: GraphDataset, path: str | Path) -> None:
+    """Write a graph in the same format; the same graph always gives the same bytes.
+
+    The format has no place for the name, the note, or a metric other than the default,
+    nor for nodes without a class.
+    """
+    if dataset.num_unlabelled:
+        raise InputError(
+            f"{path}: cannot be written: every node of an .npz graph must have a class "
+            f"(got {dataset.num_unlabelled} without)"
+        )
+    if dataset.directed:
+        arrays = _npz_arrays(dataset, dataset.edge_index)
+        arrays[DIRECTED_KEY] = np.array(True)
+    else:
+        source, target = dataset.edge_index
+        arrays = _npz_arrays(dataset, dataset.edge_index[:, source < target])
+    with writing(Path(path)), atomic_path(Path(path)) as temporary:
+        write_arrays(temporary, arrays)
+
+
+def write_arrays(path: Path, arrays: Mapping[str, AnyArray]) -> None:
+    """Write an .npz file of plain arrays; the caller makes it atomic."""
+    with path.open("wb") as file:
+        np.savez_compressed(file, allow_pickle=False, **dict(arrays))
+
+
+# --- Graph folders --------------------------------------------------------------------
+
+
+class GraphFolder(NamedTuple):
+    """A graph, the names of its nodes and classes, and ``graph.json``."""
+
+    dataset: GraphDataset
+    ids: tuple[str, ...]
+    classes: tuple[str, ...]
+    manifest: Mapping[str, Any]
+
+
+def is_graph_folder(path: Path) -> bool:
+    """Whether a folder says that it holds a graph."""
+    try:
+        return (path / MANIFEST).is_file()
+    except OSError:  # a name that no file can have
+        return False
+
+
+def read_graph_folder(path: Path) -> GraphFolder:
+    """Read a folder that ``ecg-gnn data import`` wrote; anything odd is refused."""
+    manifest = read_manifest(path / MANIFEST, FORMAT, VERSION)
+    source, features_file = path / ARRAYS, path / f"{FEATURES_KEY}.npy"
+    _check_there(source)
+    digest = sha256_of_file(source)
+    keys = [*GRAPH_KEYS, *MASK_KEYS, NAMES_KEY]
+    check = partial(_check_complete, source, keys)
+    arrays, digest = _read_arrays(source, digest, features_file, keys, check)
+    dataset = dataset_from_arrays(
+        source,
+        arrays,
+        name=path.resolve().name,  # never a name that the file claims
+        directed=entry(manifest, "directed", bool, path),
+        unlabelled=True,
+        sha256=digest,
+    )
+    return GraphFolder(
+        dataset=dataset,
+        ids=node_names(source, arrays[NAMES_KEY], dataset.num_nodes),
+        classes=class_names(path, manifest, dataset.num_classes),
+        manifest=manifest,
+    )
+
+
+def node_names(source: Path | str, ids: AnyArray, num_nodes: int) -> tuple[str, ...]:
+    """A name for every node, a text or a whole number; no two the same."""
+    fits = ids.shape == (num_nodes,) and ids.dtype.kind in "Uiu"
+    names = tuple(map(str, ids.tolist())) if fits else ()
+    if len(set(names)) != num_nodes:
+        raise InputError(
+            f"{source}: {NAMES_KEY!r} must name each of {num_nodes} nodes once (got "
+            f"{ids.dtype} {list(ids.shape)}, {len(set(names))} different)"
+        )
+    return names
+
+
+def class_names(
+    path: Path, manifest: Mapping[str, Any], num_classes: int
+) -> tuple[str, ...]:
+    """A name for every class, no two the same."""
+    names = entry(manifest, "classes", list, path)
+    are_texts = all(isinstance(name, str) for name in names)
+    if not are_texts or len(names) != num_classes or len(set(names)) != num_classes:
+        raise InputError(
+            f"{path}: 'classes' must name each of {num_classes} classes once (got "
+            f"{names!r:.60})"
+        )
+    return tuple(names)
+
+
+def graph_arrays(dataset: GraphDataset, ids: tuple[str, ...]) -> dict[str, AnyArray]:
+    """The arrays of ``graph.npz``, with every edge as it is stored in memory."""
+    names: AnyArray = np.array(ids, dtype=np.str_)
+    return _npz_arrays(dataset, dataset.edge_index) | {NAMES_KEY: names}
+
+
+def read_folder_arrays(
+    path: Path, needed: list[str] | None = None
+) -> dict[str, AnyArray]:
+    """Arrays that must all be in an .npz file; whatever it has unless said."""
+    _check_there(path)
+    return read_archive(path, needed, partial(_check_complete, path, needed or []))
+
+
+def _check_there(path: Path) -> None:
+    if not path.is_file():
+        raise InputError(f"{path}: must be there (the folder is incomplete)")
+
+
+def _check_complete(path: Path, needed: list[str], names: set[str]) -> None:
+    if missing := sorted(set(needed) - names):
+        raise InputError(f"{path}: arrays missing: {missing}")
+
+
+def read_manifest(path: Path, kind: str, version: int) -> dict[str, Any]:
+    """A JSON object that says what it is; another kind or version is refused."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{path}: cannot be read ({reason})") from error
+    manifest = read_json(str(path), text)
+    if not isinstance(manifest, dict) or manifest.get("format") != kind:
+        raise InputError(f"{path}: must say that it is an {kind!r} (it does not)")
+    if manifest.get("version") != version or type(manifest["version"]) is not int:
+        raise InputError(
+            f"{path}: must be of version {version}, which this program reads (got "
+            f"{manifest.get('version')!r}, written by another version of it)"
+        )
+    return manifest
+
+
+def entry(manifest: Mapping[str, Any], name: str, kind: type, path: Path) -> Any:
+    """One entry of a manifest, which must be of a type."""
+    value = manifest.get(name)
+    if not isinstance(value, kind):
+        raise InputError(
+            f"{path}: {name!r} must be of type {kind.__name__} (got {value!r:.60})"
+        )
+    return value
