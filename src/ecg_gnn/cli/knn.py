@@ -33,24 +33,26 @@ def knn(
     out: Annotated[
         Path,
         typer.Option(
-            help=".npy file for the edges [2, E], sources above targets. An exact "
-            "search that was interrupted goes on from OUT.partial.",
+            help=".npy file for the edges [2, E], sources above targets. An "
+            "interrupted exact search resumes from OUT.partial.",
             rich_help_panel=opt.OUTPUT,
         ),
     ],
-    seed: Annotated[int, typer.Option(help="Of ties, and of an index.")] = 0,
+    seed: Annotated[
+        int, typer.Option(help="Random seed, for ties and for an index.")
+    ] = 0,
     memory: Annotated[
         float | None,
         typer.Option(
             metavar="GIB",
-            help="GiB that an exact search may take, in each process; half of what is "
-            "free unless given.",
+            help="GiB that an exact search may take; half of what is free by default.",
         ),
     ] = None,
     patience: Annotated[
         float,
         typer.Option(
-            metavar="SECONDS", help="How long to wait for another process of torchrun."
+            metavar="SECONDS",
+            help="Under torchrun, how long the other processes wait for the first.",
         ),
     ] = PATIENCE.total_seconds(),
     device: opt.Device = None,
@@ -58,9 +60,7 @@ def knn(
 ) -> None:
     """Find every row's nearest neighbours in a file, and write the edges to another.
 
-    Under torchrun (`torchrun --nproc-per-node 2 -m ecg_gnn knn ...`) all processes
-    search together: each finds the neighbours of its share of the rows, and the edges
-    are those that one process finds.
+    Under torchrun the first process searches and writes, and the others wait for it.
     """
     asked = EvolveConfig(**{"k": _DEFAULT_K, **settings})
     check_in_range("patience", patience, 1, timedelta(days=7).total_seconds())
@@ -68,27 +68,12 @@ def knn(
         raise InputError(f"'out' must be an .npy file (got {out.name!r})")
     opt.check_apart(out, embeddings)
     array = map_array_file(embeddings)
-    with joined() as processes:
-        first = processes.rank == 0
-        written = _write(array, out, asked, seed, memory, patience, device, show=first)
-    if written is not None and first:
-        _print(written, as_json)
-
-
-def _write(
-    array: Any,
-    out: Path,
-    asked: EvolveConfig,
-    seed: int,
-    memory: float | None,
-    patience: float,
-    device: str | None,
-    *,
-    show: bool,
-) -> WrittenGraph | None:
-    with ProgressDisplay() if show else nullcontext() as display:
-        tell = None if display is None else display.start(out.name, "kNN search")
-        return write_knn_graph(
+    with (
+        joined() as processes,
+        ProgressDisplay() if processes.is_first else nullcontext() as display,
+    ):
+        report = None if display is None else display.start(out.name, "kNN search")
+        written = write_knn_graph(
             array,
             out,
             known(asked.k),
@@ -101,9 +86,11 @@ def _write(
             device=_own_device(device),
             patience=timedelta(seconds=patience),
             progress=None
-            if tell is None
-            else lambda done, total: tell(done, total, math.nan),
+            if report is None
+            else lambda done, total: report(done, total, math.nan),
         )
+    if written is not None:
+        _print(written, as_json)
 
 
 def _bytes(gib: float | None) -> int | None:
@@ -114,7 +101,7 @@ def _bytes(gib: float | None) -> int | None:
 
 
 def _own_device(name: str | None) -> torch.device:
-    """On GPUs every process has one of its own."""
+    """Each process has its own GPU."""
     device = pick_device(name or "auto")
     if device.type == "cuda" and device.index is None:
         return torch.device("cuda", torch.cuda.current_device())

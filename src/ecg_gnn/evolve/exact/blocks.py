@@ -23,7 +23,7 @@ from ecg_gnn.evolve.exact.ties import (
     choose_by_groups,
     num_candidates,
 )
-from ecg_gnn.evolve.query import Query, Range, Rows
+from ecg_gnn.evolve.query import Query, Rows
 from ecg_gnn.kernels.distinct_rows import distinct_rows, first_of_group
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.memory import out_of_memory
@@ -239,32 +239,32 @@ def _bytes(block: int, tile: int, rows: Rows, k: int, *, on_gpu: bool) -> int:
 
 
 def search_blocks(
-    rows: Rows, query: Query, layout: Layout, ranges: Iterable[Range]
+    rows: Rows, query: Query, layout: Layout, start: int = 0, stop: int | None = None
 ) -> Iterator[tuple[int, Tensor]]:
-    """The neighbours of the rows in ``ranges``, block by block.
+    """The neighbours of the rows from ``start`` to ``stop``, block by block.
 
-    Where memory runs out all the same, it goes on with half of it.
+    If memory runs out all the same, it goes on with half of it.
 
     Yields:
         The first row of a block, and its rows' neighbours on the CPU, ``[n, k]``.
     """
-    rule, left = GridRule.of(rows.z, query.metric), list(ranges)
-    while left:
-        start, end = left[0]
-        stop = min(start + layout.block, end)
+    rule = GridRule.of(rows.z, query.metric)
+    stop = rows.num_nodes if stop is None else stop
+    while start < stop:
+        end = min(start + layout.block, stop)
         try:
-            found = search_block(rows, rule, query, layout, (start, stop)).cpu()
+            block = search_block(rows, rule, query, layout, (start, end)).cpu()
         except (MemoryError, RuntimeError) as error:
             if not out_of_memory(error):
                 raise
             layout = _half(layout, rows, query.k)
             continue
-        left[:1] = [(stop, end)] if stop < end else []
-        yield start, found
+        yield start, block
+        start = end
 
 
 def search_block(
-    rows: Rows, rule: GridRule, query: Query, layout: Layout, part: Range
+    rows: Rows, rule: GridRule, query: Query, layout: Layout, part: tuple[int, int]
 ) -> Tensor:
     """The neighbours of one block of rows among all: [n, k]."""
 

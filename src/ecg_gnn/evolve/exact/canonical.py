@@ -70,24 +70,15 @@ class Canonical:
             (self.grid[a].double() * other.grid[b].double()).sum(1) * _STEP**2
             for a, b in pieces
         ]
-        found = torch.cat(dots)
+        scores = torch.cat(dots)
         if self.euclidean:
-            found.sub_(self.half_square[left]).sub_(other.half_square[right])
-        return found
+            scores.sub_(self.half_square[left]).sub_(other.half_square[right])
+        return scores
 
     def pair_scores(self, nodes: Tensor, others: Tensor) -> Tensor:
         """Exact similarities of ``nodes`` [n] with their ``others`` [n, c]: [n, c]."""
-        elements = _CUDA_CHUNK_ELEMENTS if nodes.is_cuda else 4 * _CHUNK_ELEMENTS
-        size = max(1, elements // (others.size(1) * self.grid.size(1)))
-        dots = [
-            torch.bmm(self.rows(other), self.rows(node).unsqueeze(2)).squeeze(2)
-            for node, other in zip(nodes.split(size), others.split(size), strict=True)
-        ]
-        found = torch.cat(dots)
-        if self.euclidean:
-            found.sub_(self.half_square[nodes].unsqueeze(1))
-            found.sub_(self.half_square[others])
-        return found
+        left = nodes.repeat_interleave(others.size(1))
+        return self.pairs_with(self, left, others.flatten()).view(others.shape)
 
     def mean(self) -> Tensor:
         """The mean row, on the grid: [D] float64."""
@@ -103,18 +94,6 @@ class Canonical:
         for piece in _split(self.grid):
             yield start, piece.double() * _STEP - mean
             start += piece.size(0)
-
-    def upper_bounds(self, centres: Tensor, radii: Tensor, rows: Tensor) -> Tensor:
-        """What no node within ``radii`` [p] of ``centres`` [p, D] exceeds: [p, N].
-
-        u.v <= c.v + |u - c| |v|; for Euclidean still without the node's own |u|^2 / 2.
-        ``rows`` are all rows in float64.
-        """
-        bounds = centres @ rows.t()
-        bounds.addcmul_(radii.unsqueeze(1), (2 * self.half_square).sqrt())
-        if self.euclidean:
-            bounds.sub_(self.half_square)
-        return bounds.add_(1e-9)  # more than float64 rounds away here
 
 
 def canonicalise(z: Tensor, metric: str) -> Canonical:

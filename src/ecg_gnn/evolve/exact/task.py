@@ -31,20 +31,6 @@ class Task:
     """Rows of scores held at a time; None fits a memory budget."""
     progress: Callable[[int], None] = lambda count: None
     """Told how many more nodes are finished."""
-    names: Tensor | None = None
-    """Where this is a part of a larger search, its nodes' numbers there, ascending."""
-
-    def part(self, ids: Tensor) -> "Task":
-        """The same search among the nodes ``ids`` [n], ascending, alone."""
-        rows = self.canonical.take(ids)
-        return Task(rows, self.k, self.key, self.block_size, names=self.named(ids))
-
-    def named(self, ids: Tensor) -> Tensor:
-        """What nodes are called in the whole search; nobody stays the last of all."""
-        if self.names is None:
-            return ids
-        nobody = self.names.new_tensor([torch.iinfo(self.names.dtype).max])
-        return torch.cat([self.names, nobody])[ids]
 
 
 class Proposal(NamedTuple):
@@ -81,16 +67,15 @@ class Decision(NamedTuple):
 def settle(task: Task, start: int, decision: Decision) -> Proposal:
     """Draw among the ties of the rows from ``start`` on."""
     simple = decision.sure & ~decision.tied
-    found = task.named(decision.found.masked_fill_(~simple.unsqueeze(1), 0))
+    found = decision.found.masked_fill_(~simple.unsqueeze(1), 0)
     tied = (decision.sure & decision.tied).nonzero().squeeze(1)
     if tied.numel():
         # The draw goes by rank among ascending ids.
-        nodes, order = task.named(decision.nodes[tied]).sort(1)
+        nodes, order = decision.nodes[tied].sort(1)
         scores = decision.scores[tied].gather(1, order)
         boundary = Boundary.at(scores, decision.kth[tied], nodes)
         row = torch.arange(tied.numel(), device=tied.device)
-        own = task.named(tied + start)
-        found[tied] = boundary.choose(task.k, task.key, own, row, None)
+        found[tied] = boundary.choose(task.k, task.key, tied + start, row, None)
     return Proposal(found, decision.sure, decision.kth)
 
 
