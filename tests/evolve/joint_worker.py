@@ -18,7 +18,12 @@ import torch.distributed as dist
 
 from ecg_gnn.evolve import KnnGraph, joint_search, knn_search
 from ecg_gnn.evolve.exact.blocks import min_bytes
-from ecg_gnn.evolve.joint_search import knn_search_jointly, write_knn_graph
+from ecg_gnn.evolve.joint_search import (
+    PATIENCE,
+    in_first_process,
+    knn_search_jointly,
+    write_knn_graph,
+)
 from ecg_gnn.evolve.query import Rows
 from evolve.knn_cases import embeddings
 
@@ -72,7 +77,11 @@ def check_failures(rank):
 def write_graph(folder, rank):
     z = np.load(folder / "z.npy", mmap_mode="r")
     memory = 2 * min_bytes(Rows.of(z), 4)
-    written = write_knn_graph(z, folder / "edges.npy", 4, memory=memory)
+    written = in_first_process(
+        lambda: write_knn_graph(z, folder / "edges.npy", 4, memory=memory),
+        "cpu",
+        PATIENCE,
+    )
     assert (written is None) == (rank > 0)
 
 

@@ -15,7 +15,7 @@ from ecg_gnn.evolve.approximate import (
     search_index,
 )
 from ecg_gnn.evolve.exact.canonical import canonicalise
-from ecg_gnn.evolve.exact.task import Task
+from ecg_gnn.evolve.exact.ties import Task
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.seeds import derive_seed
 from evolve.knn_cases import METRICS, clusters, embeddings, randn, tied_embeddings

@@ -102,7 +102,7 @@ def test_a_new_entry_is_a_new_backend(monkeypatch):
 
     new = replace(BACKENDS["ivf"], name="new", package=None, search=search)
     monkeypatch.setitem(BACKENDS, "new", new)
-    for module in ("backends", "knn", "transform"):
+    for module in ("backends", "knn", "graph"):
         names = ("auto", *BACKENDS)
         monkeypatch.setattr(f"ecg_gnn.evolve.{module}.KNN_BACKENDS", names)
     graph = knn_search(z, 3, knn="new")

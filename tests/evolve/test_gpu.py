@@ -10,7 +10,7 @@ from ecg_gnn.evolve import knn_graph
 from ecg_gnn.evolve.exact import nearest
 from ecg_gnn.evolve.exact.canonical import canonicalise
 from ecg_gnn.evolve.exact.gpu import usable
-from ecg_gnn.evolve.exact.task import Task
+from ecg_gnn.evolve.exact.ties import Task
 from ecg_gnn.kernels import using_engine
 
 triton = pytest.importorskip("triton")

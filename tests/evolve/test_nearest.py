@@ -5,8 +5,8 @@ import torch
 
 from ecg_gnn.evolve import knn_graph
 from ecg_gnn.evolve.exact import nearest
-from ecg_gnn.evolve.exact.canonical import canonicalise
-from ecg_gnn.evolve.exact.task import Task, full_precision
+from ecg_gnn.evolve.exact.canonical import canonicalise, full_precision
+from ecg_gnn.evolve.exact.ties import Task
 from ecg_gnn.kernels import using_engine
 
 METRICS = ["cosine", "dot", "euclidean"]

@@ -1,9 +1,9 @@
 """``ecg-gnn knn``: the evolved graph of an embeddings file, however large."""
 
-import dataclasses
 import math
 from contextlib import nullcontext
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +14,12 @@ from ecg_gnn.cli import options as opt
 from ecg_gnn.cli.setting_options import with_settings
 from ecg_gnn.cli.show import ProgressDisplay, print_json
 from ecg_gnn.config import EvolveConfig, known
-from ecg_gnn.evolve.joint_search import PATIENCE, WrittenGraph, write_knn_graph
+from ecg_gnn.evolve.joint_search import (
+    PATIENCE,
+    WrittenGraph,
+    in_first_process,
+    write_knn_graph,
+)
 from ecg_gnn.pipeline.resolve import pick_device
 from ecg_gnn.reading import map_array_file
 from ecg_gnn.scale.processes import joined
@@ -73,7 +78,9 @@ def knn(
         ProgressDisplay() if processes.is_first else nullcontext() as display,
     ):
         report = None if display is None else display.start(out.name, "kNN search")
-        written = write_knn_graph(
+        own_device = _own_device(device)
+        write = partial(
+            write_knn_graph,
             array,
             out,
             known(asked.k),
@@ -83,12 +90,12 @@ def knn(
             seed=seed,
             knn=asked.knn,
             memory=_bytes(memory),
-            device=_own_device(device),
-            patience=timedelta(seconds=patience),
+            device=own_device,
             progress=None
             if report is None
             else lambda done, total: report(done, total, math.nan),
         )
+        written = in_first_process(write, own_device, timedelta(seconds=patience))
     if written is not None:
         _print(written, as_json)
 
@@ -110,7 +117,7 @@ def _own_device(name: str | None) -> torch.device:
 
 def _print(written: WrittenGraph, as_json: bool) -> None:
     if as_json:
-        print_json(dataclasses.asdict(written))
+        print_json(written._asdict())
         return
     how = "exact"
     if written.recall is not None:

@@ -4,10 +4,9 @@ The first process searches; the others wait for it, and get its edges or its fil
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, TypedDict, TypeVar, Unpack
+from typing import Any, NamedTuple, TypedDict, TypeVar, Unpack
 
 import torch
 import torch.distributed as dist
@@ -33,8 +32,7 @@ class KnnOptions(TypedDict, total=False):
     progress: Progress | None
 
 
-@dataclass(frozen=True, kw_only=True)
-class WrittenGraph:
+class WrittenGraph(NamedTuple):
     """What was written, and how it was found; see ``KnnGraph``."""
 
     out: str
@@ -63,11 +61,9 @@ def knn_search_jointly(
         patience: How long to wait for the first process.
         **options: See ``knn_search``.
     """
-
-    def search() -> KnnGraph:
-        return knn_search(z, k, device=device, **options)
-
-    graph = _in_first_process(search, torch.device(device), patience)
+    graph = in_first_process(
+        lambda: knn_search(z, k, device=device, **options), device, patience
+    )
     if not _has_others():
         assert graph is not None, "a single process is the first"
         return graph
@@ -86,40 +82,19 @@ def write_knn_graph(
     k: int,
     *,
     device: str | torch.device = "cpu",
-    patience: timedelta = PATIENCE,
     **options: Unpack[KnnOptions],
-) -> WrittenGraph | None:
+) -> WrittenGraph:
     """Write the edges [2, E] of ``knn_search`` to an .npy file.
 
     While an exact search goes over rows in blocks, finished blocks are kept in a folder
     beside the file; called again after an interruption, it resumes from there.
-
-    Args:
-        z: Embeddings, mapped from a file unless they are small.
-        out: The file, written by the first process.
-        k: Neighbours per node.
-        device: Where to compute.
-        patience: How long to wait for the first process.
-        **options: See ``knn_search``.
-
-    Returns:
-        None for processes other than the first.
     """
-
-    def write() -> WrittenGraph:
-        folder = out.with_name(f"{out.name}.partial")
-        graph = knn_search(z, k, device=device, folder=folder, **options)
-        write_array(out, graph.edge_index.cpu().numpy())
-        FinishedBlocks(folder).remove()
-        return WrittenGraph(
-            out=str(out),
-            num_nodes=len(z),
-            num_edges=graph.edge_index.size(1),
-            method=graph.method,
-            recall=graph.recall,
-        )
-
-    return _in_first_process(write, torch.device(device), patience)
+    folder = out.with_name(f"{out.name}.partial")
+    graph = knn_search(z, k, device=device, folder=folder, **options)
+    write_array(out, graph.edge_index.cpu().numpy())
+    FinishedBlocks(folder).remove()
+    num_edges = graph.edge_index.size(1)
+    return WrittenGraph(str(out), len(z), num_edges, graph.method, graph.recall)
 
 
 def _has_others() -> bool:
@@ -127,8 +102,8 @@ def _has_others() -> bool:
     return dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1
 
 
-def _in_first_process(
-    work: Callable[[], Result], device: torch.device, patience: timedelta
+def in_first_process(
+    work: Callable[[], Result], device: str | torch.device, patience: timedelta
 ) -> Result | None:
     """The result of ``work`` in the first process; others get None once it is done.
 

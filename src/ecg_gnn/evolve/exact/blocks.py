@@ -1,8 +1,8 @@
 """The exact search without all rows in memory: blocks of rows against blocks of all.
 
 Scores in float32 rule out what cannot reach the k-th similarity so far; what is left is
-compared exactly, so the lists of nearest nodes are right at any time. It takes no more
-than plain torch, and also searches in memory where compiled code and kernels cannot.
+compared exactly, so the lists of nearest nodes are right at any time. In plain torch:
+it also searches in memory where compiled code and kernels cannot.
 """
 
 import warnings
@@ -15,8 +15,13 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ecg_gnn.evolve.exact.canonical import Canonical, GridRule, chunk_elements
-from ecg_gnn.evolve.exact.task import Operand, full_precision
+from ecg_gnn.evolve.exact.canonical import (
+    Canonical,
+    GridRule,
+    Operand,
+    chunk_elements,
+    full_precision,
+)
 from ecg_gnn.evolve.exact.ties import (
     NOBODY,
     Boundary,
@@ -146,11 +151,8 @@ class NearestLists:
         self.limit[rows] = torch.maximum(self.limit[rows], kept[:, -1])
 
     def choose(self, key: int) -> tuple[Tensor, Tensor]:
-        """The neighbours of every row [n, k], and the rows that are not settled [c].
-
-        More nodes tie for the last places of these than a list holds.
-        """
-        found = self.ids.new_empty((self.nodes.numel(), self.k))
+        """The neighbours of all rows [n, k], and rows with more ties than fit [c]."""
+        neighbours = self.ids.new_empty((self.nodes.numel(), self.k))
         for start in range(0, self.nodes.numel(), self.tile):
             rows = slice(start, start + self.tile)
             ids, order = self.ids[rows].sort(1)
@@ -158,8 +160,8 @@ class NearestLists:
             boundary = Boundary.at(scores, self.kth[rows], ids)
             row = torch.arange(ids.size(0), device=ids.device)
             own = self.nodes[rows]
-            found[rows] = boundary.choose(self.k, key, own, row, None)
-        return found, (self.limit >= self.kth).nonzero().squeeze(1)
+            neighbours[rows] = boundary.choose(self.k, key, own, row, None)
+        return neighbours, (self.limit >= self.kth).nonzero().squeeze(1)
 
 
 def search_nodes(
@@ -175,7 +177,7 @@ def search_nodes(
     """
     for block in blocks():
         lists.offer(block)
-    found, tied = lists.choose(key)
+    neighbours, tied = lists.choose(key)
     if tied.numel():
         rows, nodes = lists.canonical.take(tied), lists.nodes[tied]
         group = distinct_rows(rows.grid)
@@ -185,10 +187,10 @@ def search_nodes(
             part = rows.take(first[some])
             return torch.cat([part.scores_with(b.canonical) for b in blocks()], 1)
 
-        found[tied] = choose_by_groups(
+        neighbours[tied] = choose_by_groups(
             lists.k, key, nodes, group, nodes[first], scores, max_tied_rows
         )
-    return found
+    return neighbours
 
 
 @dataclass(frozen=True)
@@ -282,19 +284,18 @@ def search_block(
 
 
 def _half(layout: Layout, rows: Rows, k: int) -> Layout:
-    """Blocks for half of a budget that was too large, and a word about it."""
+    """Smaller blocks, for half of a budget that was too large."""
     half, least = layout.budget // 2, min_bytes(rows, k, on_gpu=layout.on_gpu)
-    size = f"{rows.num_nodes:,} × {rows.dim} embeddings in blocks of {layout.block:,}"
     if half < least:
         raise MemoryError(
-            f"the kNN search of {size} rows, the smallest there are "
-            f"({least / 2**20:.1f} MiB), does not fit: free memory, or lower the "
-            f"embedding's width to {max(1, rows.dim // 2)} (now {rows.dim}) or k to "
+            f"a kNN search among {rows.num_nodes:,} × {rows.dim} embeddings needs at "
+            f"least {least / 2**20:.1f} MiB: free memory, or lower the embedding's "
+            f"width to {max(1, rows.dim // 2)} (now {rows.dim}) or k to "
             f"{max(1, k // 2)} (now {k})"
         )
     warnings.warn(
-        f"memory ran out in the kNN search of {size} rows: it goes on with "
-        f"{half >> 20} MiB instead of {layout.budget >> 20} MiB",
+        f"memory ran out in the kNN search: it goes on with {half >> 20} MiB instead "
+        f"of {layout.budget >> 20} MiB",
         stacklevel=2,
     )
     return Layout.fit(rows, k, half, on_gpu=layout.on_gpu)

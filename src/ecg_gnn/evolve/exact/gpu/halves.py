@@ -12,7 +12,7 @@ import triton.language as tl
 from torch import Tensor
 
 from ecg_gnn.evolve.exact.canonical import GRID_BITS, Canonical
-from ecg_gnn.evolve.exact.gpu import available
+from ecg_gnn.kernels.gpu import usable_on
 
 _MOST_COLUMNS = 8192  # a program holds a whole row
 _COLUMNS_PER_WARP = 256
@@ -160,7 +160,7 @@ def _warps(block: int) -> int:
 class Halves:
     """Centred rows w = u - m in float16, and the error of their products.
 
-    As in ``Approximation``, similarities are w_u.w_v + t_u + t_v and a constant. With
+    As in ``Operand``, similarities are w_u.w_v + t_u + t_v and a constant. With
     h = w rounded and the rest r = w - h, w_u.w_v - h_u.h_v = r_u.w_v + h_u.r_v, and by
     Cauchy-Schwarz that is at most |r_u| max|w| + |h_u| max|r|: measured, not assumed.
     Summing h_u.h_v in float32 adds ``_CUTS_PER_TERM`` cuts per term, each relative to a
@@ -200,7 +200,7 @@ class Halves:
 
 def _halved(canonical: Canonical, mean: Tensor, rows: Tensor) -> Tensor:
     """As ``halve``, which does it where it can."""
-    if available(rows) and _holds(rows):
+    if usable_on(rows.device) and _holds(rows):
         return halve(canonical.grid, mean, rows, UNIT)
     pieces = []
     for start, piece in canonical.centred(mean):
