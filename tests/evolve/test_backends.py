@@ -119,8 +119,7 @@ def test_a_new_entry_is_a_new_backend(monkeypatch):
         (500_000, 16, "cpu", "exact"),
         (150_000, 512, "cuda", "exact"),
         (1_000_000, 16, "cuda", "exact"),
-        (10_000_000, 16, "cuda", "exact"),
-        (10_000_000, 64, "cuda", "ivf"),
+        (10_000_000, 16, "cuda", "ivf"),
     ],
 )
 @pytest.mark.usefixtures("_faiss")

@@ -1,9 +1,9 @@
 """``ecg-gnn knn``: the evolved graph of an embeddings file, however large."""
 
 import math
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,16 +14,14 @@ from ecg_gnn.cli import options as opt
 from ecg_gnn.cli.setting_options import with_settings
 from ecg_gnn.cli.show import ProgressDisplay, print_json
 from ecg_gnn.config import EvolveConfig, known
-from ecg_gnn.evolve.joint_search import (
-    PATIENCE,
-    WrittenGraph,
-    in_first_process,
-    write_knn_graph,
-)
+from ecg_gnn.evolve import KnnGraph, knn_search
+from ecg_gnn.evolve.joint_search import PATIENCE, in_first_process
+from ecg_gnn.evolve.query import FinishedBlocks, Progress
 from ecg_gnn.pipeline.resolve import pick_device
 from ecg_gnn.reading import map_array_file
 from ecg_gnn.scale.processes import joined
 from ecg_gnn.system.checks import InputError, check_in_range
+from ecg_gnn.system.files import write_array
 
 _DEFAULT_K = 10
 
@@ -73,16 +71,12 @@ def knn(
         raise InputError(f"'out' must be an .npy file (got {out.name!r})")
     opt.check_apart(out, embeddings)
     array = map_array_file(embeddings)
-    with (
-        joined() as processes,
-        ProgressDisplay() if processes.is_first else nullcontext() as display,
-    ):
-        report = None if display is None else display.start(out.name, "kNN search")
-        own_device = _own_device(device)
-        write = partial(
-            write_knn_graph,
+    folder = out.with_name(f"{out.name}.partial")
+    own_device = _own_device(device)
+
+    def write(report: Progress | None) -> KnnGraph:
+        graph = knn_search(
             array,
-            out,
             known(asked.k),
             metric=asked.similarity,
             self_loops=asked.self_loops,
@@ -91,13 +85,28 @@ def knn(
             knn=asked.knn,
             memory=_bytes(memory),
             device=own_device,
-            progress=None
-            if report is None
-            else lambda done, total: report(done, total, math.nan),
+            progress=report,
+            folder=folder,
         )
-        written = in_first_process(write, own_device, timedelta(seconds=patience))
-    if written is not None:
-        _print(written, as_json)
+        write_array(out, graph.edge_index.cpu().numpy())
+        FinishedBlocks(folder).remove()
+        return graph
+
+    with joined() as processes, _shown_progress(out, processes.is_first) as report:
+        patient = timedelta(seconds=patience)
+        graph = in_first_process(lambda: write(report), own_device, patient)
+    if graph is not None:
+        _print(graph, out, len(array), as_json)
+
+
+@contextmanager
+def _shown_progress(out: Path, shown: bool) -> Iterator[Progress | None]:
+    if not shown:
+        yield None
+        return
+    with ProgressDisplay() as display:
+        report = display.start(out.name, "kNN search")
+        yield lambda done, total: report(done, total, math.nan)
 
 
 def _bytes(gib: float | None) -> int | None:
@@ -115,14 +124,13 @@ def _own_device(name: str | None) -> torch.device:
     return device
 
 
-def _print(written: WrittenGraph, as_json: bool) -> None:
+def _print(graph: KnnGraph, out: Path, num_nodes: int, as_json: bool) -> None:
+    num_edges = graph.edge_index.size(1)
     if as_json:
-        print_json(written._asdict())
+        sizes = {"out": str(out), "num_nodes": num_nodes, "num_edges": num_edges}
+        print_json({**sizes, "method": graph.method, "recall": graph.recall})
         return
     how = "exact"
-    if written.recall is not None:
-        how = f"{written.method}, {written.recall:.1%} of the true neighbours"
-    print(
-        f"{written.num_edges:,} edges of {written.num_nodes:,} nodes in {written.out} "
-        f"({how})"
-    )
+    if graph.recall is not None:
+        how = f"{graph.method}, {graph.recall:.1%} of the true neighbours"
+    print(f"{num_edges:,} edges of {num_nodes:,} nodes in {out} ({how})")

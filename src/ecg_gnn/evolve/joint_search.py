@@ -1,19 +1,14 @@
-"""Step 2 under ``torchrun``, and from file to file.
-
-The first process searches; the others wait for it, and get its edges or its file.
-"""
+"""Step 2 under ``torchrun``: the first process searches, the others wait for it."""
 
 from collections.abc import Callable
 from datetime import timedelta
-from pathlib import Path
-from typing import Any, NamedTuple, TypedDict, TypeVar, Unpack
+from typing import Any, TypedDict, TypeVar, Unpack
 
 import torch
 import torch.distributed as dist
 
 from ecg_gnn.evolve.knn import KnnGraph, Metric, SelfLoops, knn_search
-from ecg_gnn.evolve.query import Embeddings, FinishedBlocks, Progress
-from ecg_gnn.system.files import write_array
+from ecg_gnn.evolve.query import Embeddings, Progress
 
 Result = TypeVar("Result")
 PATIENCE = timedelta(days=1)
@@ -30,16 +25,6 @@ class KnnOptions(TypedDict, total=False):
     knn: str
     memory: int | None
     progress: Progress | None
-
-
-class WrittenGraph(NamedTuple):
-    """What was written, and how it was found; see ``KnnGraph``."""
-
-    out: str
-    num_nodes: int
-    num_edges: int
-    method: str
-    recall: float | None
 
 
 def knn_search_jointly(
@@ -74,27 +59,6 @@ def knn_search_jointly(
     edges = edges if graph is None else graph.edge_index.contiguous()
     dist.broadcast(edges, 0)
     return KnnGraph(edges, *how)
-
-
-def write_knn_graph(
-    z: Embeddings,
-    out: Path,
-    k: int,
-    *,
-    device: str | torch.device = "cpu",
-    **options: Unpack[KnnOptions],
-) -> WrittenGraph:
-    """Write the edges [2, E] of ``knn_search`` to an .npy file.
-
-    While an exact search goes over rows in blocks, finished blocks are kept in a folder
-    beside the file; called again after an interruption, it resumes from there.
-    """
-    folder = out.with_name(f"{out.name}.partial")
-    graph = knn_search(z, k, device=device, folder=folder, **options)
-    write_array(out, graph.edge_index.cpu().numpy())
-    FinishedBlocks(folder).remove()
-    num_edges = graph.edge_index.size(1)
-    return WrittenGraph(str(out), len(z), num_edges, graph.method, graph.recall)
 
 
 def _has_others() -> bool:

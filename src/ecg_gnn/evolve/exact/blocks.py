@@ -36,9 +36,8 @@ from ecg_gnn.system.memory import out_of_memory
 _MAX_TILE, _MAX_CUDA_TILE = 2048, 8192
 _MIN_ROWS = 16
 _SCORES_PER_PAIR = 128
-"""With fewer scores to a pair that has to be looked at (or to a place in the table of
-such pairs), a whole tile of exact scores costs less."""
-# Bytes of what is in memory at a time.
+"""With fewer scores per pair to be compared, a whole tile of exact scores is faster."""
+# Bytes held at a time, for each:
 _SCORE_BYTES = 48  # in float32 and as a bit, exactly in float64, and where it is a tie
 _ENTRY_BYTES = 32  # of rows on the grid and as float32 operands, in both blocks
 _TILE_ENTRY_BYTES = 64  # float32 and float64 operands of both sides of a tile
@@ -63,8 +62,8 @@ class Block(NamedTuple):
 class NearestLists:
     """The most similar nodes of the rows ``nodes`` [n] among all blocks offered.
 
-    ``tile`` rows of either side are compared at once. The k-th similarity of each row
-    is known to reach ``floor`` [n].
+    ``tile`` rows of either side are compared at once; ``floor`` [n] is a lower bound of
+    the k-th similarity.
     """
 
     def __init__(

@@ -7,6 +7,7 @@ from ecg_gnn.evolve.exact.ties import num_candidates
 from ecg_gnn.kernels.gpu import usable_on
 
 _CAPABILITY = (8, 0)  # tensor cores that cut no more than the error bound assumes
+MAX_COLUMNS = 8192  # a program holds a whole row
 _MAX_KEPT = 255
 _NODES_PER_GROUP = 32  # twice as many groups as are looked at
 
@@ -22,6 +23,7 @@ def usable(grid: Tensor, k: int) -> bool:
     return (
         usable_on(grid.device)
         and torch.cuda.get_device_capability(grid.device) >= _CAPABILITY
+        and grid.size(1) <= MAX_COLUMNS
         and kept <= _MAX_KEPT
         and grid.size(0) > kept * _NODES_PER_GROUP
     )
