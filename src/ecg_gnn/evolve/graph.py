@@ -17,7 +17,7 @@ from ecg_gnn.evolve.knn import Metric, SelfLoops, knn_graph
 from ecg_gnn.system.checks import InputError, check_choice
 
 LEAST_WEIGHT = 0.01
-"""Of a weighted edge: neighbours that point apart still count a little."""
+"""The smallest edge weight: dissimilar neighbours still count a little."""
 _CHUNK_ELEMENTS = 1 << 24
 Source = str | Tensor | Callable[[Data], Tensor]
 
@@ -27,7 +27,7 @@ class EvolvedGraph(NamedTuple):
 
     Attributes:
         edge_index: Sources above targets. ``[2, E]``
-        edge_weight: What each edge weighs; None where all weigh the same. ``[E]``
+        edge_weight: The weight of each edge; None: all weigh the same. ``[E]``
         recall: Of an approximate search, the share of true neighbours that it found,
             measured on some rows; None where the graph is exact.
     """
@@ -38,7 +38,7 @@ class EvolvedGraph(NamedTuple):
 
     @classmethod
     def of(cls, graph: "Tensor | EvolvedGraph") -> "EvolvedGraph":
-        """A graph as it is; edges alone all weigh the same."""
+        """A graph as it is, or edges without weights as a graph."""
         return cls(graph) if isinstance(graph, Tensor) else graph
 
 
@@ -139,7 +139,7 @@ class EvolveGraph(BaseTransform):  # type: ignore[misc]  # PyG has no usable typ
         metric: As in :func:`knn_graph`.
         self_loops: As in :func:`knn_graph`.
         symmetric: As in :func:`knn_graph`.
-        seed: Of the ties, as in :func:`knn_graph`.
+        seed: As in :func:`knn_graph`.
         knn: As in :func:`knn_graph`.
 
     Examples:

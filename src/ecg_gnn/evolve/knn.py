@@ -62,7 +62,7 @@ def knn_graph(
             others and the node itself. ``"only"``: nothing but self-loops (the identity
             control; ``k`` is ignored).
         symmetric: Also add every edge's reverse, each edge once.
-        seed: Of the ties, and of what is random in an approximate search.
+        seed: For ties, and for an approximate search.
         knn: ``"exact"``; ``"ivf"`` or ``"hnsw"``, approximate, by faiss on the CPU;
             ``"auto"``: exact unless that takes too long. :func:`knn_search` also gives
             the recall.

@@ -20,7 +20,7 @@ from ecg_gnn.evolve.exact.canonical import Canonical
 from ecg_gnn.kernels.distinct_rows import mix, shift_right
 
 NOBODY = (1 << 63) - 1
-"""Sorts after every node."""
+"""A placeholder that sorts after every node."""
 
 
 def num_candidates(k: int) -> int:
