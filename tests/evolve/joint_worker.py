@@ -61,7 +61,7 @@ def check_failures(rank):
     """An error of the first process ends the others' waiting at once."""
     z = embeddings("random", 40)
     z[27] = torch.nan
-    expected = ValueError if rank == 0 else RuntimeError
+    expected = ValueError if rank == 0 else ConnectionError
     for options, reason in (
         ({}, "NaN or infinity in row 27"),
         ({"knn": "no"}, "'knn'"),

@@ -72,8 +72,8 @@ def in_first_process(
     """The result of ``work`` in the first process; others get None once it is done.
 
     Raises:
-        ConnectionError: The first process is gone, or took longer than ``patience``.
-        RuntimeError: It failed.
+        ConnectionError: The first process failed, is gone, or took longer than
+            ``patience``.
     """
     if not _has_others():
         return work()
@@ -97,5 +97,7 @@ def in_first_process(
             "(`ecg-gnn knn` resumes after its finished blocks)"
         ) from None
     if not bool(succeeded):
-        raise RuntimeError("the kNN search failed in the first process, which says why")
+        raise ConnectionError(
+            "the kNN search failed in the first process, which says why"
+        )
     return None
