@@ -1,8 +1,7 @@
 """The command line in one of torchrun's processes, where one is killed half-way.
 
 In every step the gradient that all processes made together is compared with that of
-one process alone on the same batch. Evolved graphs are found by all of them together,
-as those of graphs are that do not fit.
+one process alone on the same batch.
 """
 
 import os
@@ -14,14 +13,12 @@ from pathlib import Path
 import torch
 
 from ecg_gnn import cli
-from ecg_gnn.evolve import joint_search
 from ecg_gnn.scale import BatchTraining
 from ecg_gnn.train.metrics import supervised_loss
 
 DEADLY_STEP = 5
 folder, rank = Path(sys.argv.pop(1)), int(os.environ["RANK"])
 learn, save_if_due = BatchTraining.learn, BatchTraining.save_if_due
-search_share = joint_search.search_share
 
 
 def note(line):
@@ -56,12 +53,6 @@ def checked_learn(training, batch):
     return found
 
 
-def noted_search(*arguments, **options):
-    with (folder / f"searches{rank}.txt").open("a") as file:
-        file.write("shared\n")
-    return search_share(*arguments, **options)
-
-
 def save_at_once(training, now):
     training._saved = float("-inf")
     save_if_due(training, now)
@@ -69,6 +60,4 @@ def save_at_once(training, now):
 
 if __name__ == "__main__":
     BatchTraining.learn, BatchTraining.save_if_due = checked_learn, save_at_once
-    joint_search.search_share = noted_search
-    joint_search.fits_in_memory = lambda *_, **__: False
     cli.main()

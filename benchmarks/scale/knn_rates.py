@@ -96,7 +96,7 @@ def in_blocks(z: Tensor, rows: int, device: torch.device) -> Tensor:
     query = Query(k=K, metric="cosine", seed=0, device=device)
     on_gpu, given = device.type == "cuda", Rows.of(z)
     layout = Layout.fit(given, K, MEMORY[device.type], on_gpu=on_gpu)
-    return torch.cat([b for _, b in search_blocks(given, query, layout, [(0, rows)])])
+    return torch.cat([b for _, b in search_blocks(given, query, layout, 0, rows)])
 
 
 def timed_rows(nodes: int, device: torch.device) -> int:

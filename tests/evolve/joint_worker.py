@@ -11,30 +11,22 @@ import traceback
 from datetime import timedelta
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 import torch.distributed as dist
 
-from ecg_gnn.evolve import joint_search, knn_search
-from ecg_gnn.evolve.exact.blocks import min_bytes
+from ecg_gnn.evolve import KnnGraph, joint_search, knn_search
 from ecg_gnn.evolve.joint_search import (
-    LostProcessError,
+    PATIENCE,
+    in_first_process,
     knn_search_jointly,
-    write_knn_graph,
 )
-from ecg_gnn.evolve.query import Found, Rows
 from evolve.knn_cases import embeddings
 
-LOST, HUNG, FAILED = 17, 18, 19
-_PATIENCE = timedelta(seconds=30)
+FAILED = 19
 
 
-def small_memory(z, k):
-    return 2 * min_bytes(Rows.of(z), k)
-
-
-def check_shared_searches():
+def check_graphs():
     for kind, num_nodes, metric in (
         ("random", 101, "cosine"),
         ("ties", 64, "dot"),
@@ -45,131 +37,67 @@ def check_shared_searches():
         k = min(5, num_nodes - 1)
         options = {"metric": metric, "seed": 3, "symmetric": True, "self_loops": "add"}
         want = knn_search(z, k, **options)
-        calls = []
-        got = knn_search_jointly(
-            z,
-            k,
-            **options,
-            memory=small_memory(z, k),
-            patience=_PATIENCE,
-            progress=lambda *done, calls=calls: calls.append(done),
-        )
+        got = knn_search_jointly(z, k, **options)
         assert torch.equal(got.edge_index, want.edge_index), (kind, metric)
         assert got[1:] == ("exact", None)
-        assert calls == sorted(calls)
-        assert not calls or calls[-1] == (num_nodes, num_nodes)
 
 
-def check_bad_rows():
-    """Every process says so; nobody waits."""
-    z = embeddings("random", 40)
-    z[27] = torch.nan
-    with pytest.raises(ValueError, match="NaN or infinity in row 27"):
-        knn_search_jointly(z, 3, memory=small_memory(z, 3))
+def check_only_the_first_searches(rank):
+    edges, searches = torch.tensor([[1, 2, 0], [0, 1, 2]]), []
 
-
-def check_who_searches(rank):
-    """Shared out or told by the first, as the first one has memory."""
-    z, shared = embeddings("ties", 80), []
-    want = knn_search(z, 4, seed=3)
-    inner = joint_search.search_share
-
-    def spy(*arguments):
-        shared.append(arguments)
-        return inner(*arguments)
-
-    joint_search.search_share = spy
-    for fits in (True, False):
-        # Free memory differs from process to process: the first one's counts.
-        mine = fits if rank == 0 else not fits
-        joint_search.fits_in_memory = lambda *_, mine=mine, **__: mine
-        got = knn_search_jointly(z, 4, seed=3)
-        assert torch.equal(got.edge_index, want.edge_index)
-        assert got[1:] == ("exact", None)
-        assert len(shared) == (not fits)
-    joint_search.search_share = inner
-
-
-def check_told_graph(rank):
-    """What only the first process has found: an approximate graph."""
-    neighbours = torch.tensor([[1], [2], [0]])
-    searches, inner = [], joint_search.find
-
-    def found(*_):
+    def search(*_, **__):
         searches.append(rank)
-        return Found(neighbours, "ivf", 0.75)
+        return KnnGraph(edges, "ivf", 0.75)
 
-    joint_search.find = found
-    joint_search.fits_in_memory = lambda *_, **__: True
+    joint_search.knn_search = search
     got = knn_search_jointly(embeddings("random", 3), 1)
-    assert torch.equal(got.edge_index[0], neighbours.flatten())
+    joint_search.knn_search = knn_search
+    assert torch.equal(got.edge_index, edges)
     assert got[1:] == ("ivf", 0.75)
     assert searches == ([0] if rank == 0 else [])
-    joint_search.find = inner
 
 
-def check_told_failure(rank):
+def check_failures(rank):
     """An error of the first process ends the others' waiting at once."""
-    inner = joint_search.find
-
-    def fails(*_):
-        raise ValueError("no such luck")
-
-    joint_search.find = fails
-    expected = ValueError if rank == 0 else RuntimeError
-    with pytest.raises(expected, match=r"no such luck|failed in the first process"):
-        knn_search_jointly(embeddings("random", 3), 1)
-    joint_search.find = inner
-    expected = ValueError if rank == 0 else RuntimeError
-    with pytest.raises(expected, match=r"'knn' must be|failed in the first process"):
-        knn_search_jointly(embeddings("random", 3), 1, knn="fast")
+    z = embeddings("random", 40)
+    z[27] = torch.nan
+    expected = ValueError if rank == 0 else ConnectionError
+    for options, reason in (
+        ({}, "NaN or infinity in row 27"),
+        ({"knn": "no"}, "'knn'"),
+    ):
+        with pytest.raises(expected, match=rf"{reason}|failed in the first process"):
+            knn_search_jointly(z, 3, **options)
 
 
-def write_graph(folder):
-    z = np.load(folder / "z.npy", mmap_mode="r")
-    memory = small_memory(z, 4)
-    write_knn_graph(z, folder / "edges.npy", 4, memory=memory, patience=_PATIENCE)
-    # All at once, by the first process.
-    write_knn_graph(z, folder / "same.npy", 4, memory=1 << 28, patience=_PATIENCE)
+def check_other_work(rank):
+    assert in_first_process(lambda: rank, "cpu", PATIENCE) == (0 if rank == 0 else None)
 
 
-def lose_one(rank):
-    """The second process dies in the middle of its share."""
-    z = embeddings("random", 90)
-    if rank == 1:
-        joint_search.search_blocks = lambda *_: os._exit(0)
+def check_patience(rank):
+    """The others give up on a first process that hangs."""
+    if rank == 0:
+        time.sleep(8)
+        return
     started = time.monotonic()
-    joint_search.fits_in_memory = lambda *_, **__: False
-    try:
-        knn_search_jointly(z, 3, patience=_PATIENCE)
-    except LostProcessError:
-        in_time = time.monotonic() - started < 2 * _PATIENCE.total_seconds()
-        os._exit(LOST if in_time else HUNG)
-
-
-def meet(folder, rank, size):
-    dist.init_process_group(
-        "gloo",
-        init_method=f"file://{folder}/meeting-of-{size}",
-        rank=rank,
-        world_size=size,
-        timeout=timedelta(seconds=120),
-    )
+    with pytest.raises(ConnectionError, match="gone, or took longer than 1 s"):
+        knn_search_jointly(embeddings("random", 9), 3, patience=timedelta(seconds=1))
+    assert time.monotonic() - started < 7
 
 
 def work(folder, rank):
-    meet(folder, rank, 3)
-    check_shared_searches()
-    check_bad_rows()
-    write_graph(folder)
-    dist.destroy_process_group()
-    if rank < 2:
-        meet(folder, rank, 2)
-        check_shared_searches()
-        check_who_searches(rank)
-        check_told_graph(rank)
-        check_told_failure(rank)
-        lose_one(rank)
+    dist.init_process_group(
+        "gloo",
+        init_method=f"file://{folder}/meeting",
+        rank=rank,
+        world_size=3,
+        timeout=timedelta(seconds=120),
+    )
+    check_graphs()
+    check_only_the_first_searches(rank)
+    check_failures(rank)
+    check_other_work(rank)
+    check_patience(rank)
 
 
 def fork(folder, rank):

@@ -5,12 +5,17 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ecg_gnn.evolve import backends, knn_graph, knn_search
-from ecg_gnn.evolve.backends import approximate
-from ecg_gnn.evolve.backends.approximate import Groups, Truth, search_index
-from ecg_gnn.evolve.backends.indexes import InvertedFile, SmallWorld, num_cells
+from ecg_gnn.evolve import approximate, backends, knn_graph, knn_search
+from ecg_gnn.evolve.approximate import (
+    IndexSearch,
+    InvertedFile,
+    SmallWorld,
+    exact_kth,
+    num_cells,
+    search_index,
+)
 from ecg_gnn.evolve.exact.canonical import canonicalise
-from ecg_gnn.evolve.exact.task import Task
+from ecg_gnn.evolve.exact.ties import Task
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.seeds import derive_seed
 from evolve.knn_cases import METRICS, clusters, embeddings, randn, tied_embeddings
@@ -55,9 +60,9 @@ def test_few_rows_are_searched_exactly_or_as_well(knn, case, metric):
     assert all(source != target for source, target in edges)
     assert graph.recall == 1.0
     if knn == "ivf":  # which has no cells here
-        task = task_of(z, k, metric, seed=2)
-        truth = Truth(task.canonical, torch.arange(len(z)), k)
-        assert truth.recall(rows_of(graph, k)) == 1.0
+        canonical, nodes = canonicalise(z, metric), torch.arange(len(z))
+        scores = canonical.pair_scores(nodes, rows_of(graph, k))
+        assert torch.equal(scores.amin(1), exact_kth(canonical, nodes, k))
 
 
 @pytest.mark.parametrize("knn", APPROXIMATE)
@@ -98,55 +103,65 @@ def test_a_seed_determines_the_graph(knn, monkeypatch):
         assert not torch.equal(first.edge_index, other.edge_index)
 
 
-def test_order_among_the_found_is_exact(monkeypatch):
+def test_order_among_candidates_is_exact(monkeypatch):
     """The k most similar of whatever candidates an index gives."""
-    z = randn(300, 4)
-    task = task_of(z)
-    offered = torch.arange(0, 300, 23)  # groups, here of one node each
+    task = task_of(randn(300, 4))
+    search = IndexSearch(task, InvertedFile, 0)
+    offered = torch.arange(0, 300, 23)  # places in the index
 
     def candidates(self, rows, count):
-        return offered.expand(rows.numel(), -1)
+        return offered.expand(len(rows), -1)
 
     monkeypatch.setattr(InvertedFile, "search", candidates)
     with pytest.warns(UserWarning, match=r"finds .* less than 95%: --knn exact"):
-        found, _, recall = search_index(task, "ivf", InvertedFile, 0)
-    nodes, others = torch.arange(300), Groups(task.canonical.grid).leaders[offered]
+        neighbours, _, recall = search_index(task, "ivf", InvertedFile, 0)
+    nodes, others = torch.arange(300), search.indexed[offered]
     scores = task.canonical.scores(nodes, others)
     scores[nodes.unsqueeze(1) == others] = -torch.inf
-    assert torch.equal(found, others[scores.topk(5).indices].sort(1).values)
+    assert torch.equal(neighbours, others[scores.topk(5).indices].sort(1).values)
     assert recall < 0.95
 
 
 def test_too_few_candidates_are_made_up_for(monkeypatch):
     z = embeddings("ties", 200)
-    task = task_of(z)
 
     def nothing(self, rows, count):
-        return torch.full((rows.numel(), count), -1)
+        return torch.full((len(rows), count), -1)
 
     monkeypatch.setattr(SmallWorld, "search", nothing)
-    found, _, recall = search_index(task, "hnsw", SmallWorld, 0)
+    neighbours, _, recall = search_index(task_of(z), "hnsw", SmallWorld, 0)
     assert recall == 1.0
-    alone = Groups(task.canonical.grid)
-    crowd = alone.sizes[alone.of_node] > 5  # whose equals are candidates, too
-    want = knn_graph(z, 5)[0].view(-1, 5)
-    assert torch.equal(found[~crowd], want[~crowd])
+    assert torch.equal(neighbours, knn_graph(z, 5)[0].view(-1, 5))
 
 
-def test_small_tables_change_nothing(monkeypatch):
+def test_an_index_holds_few_of_many_duplicates():
+    z = torch.cat([randn(50, 4), torch.ones(900, 4), randn(50, 4, seed=1)])
+    search = IndexSearch(task_of(z), InvertedFile, 0)
+    assert search.indexed.numel() == 100 + 14  # k, eight more, and the node itself
+    assert search.has_many_duplicates.nonzero().squeeze(1).tolist() == [*range(50, 950)]
+    assert knn_search(z, 5, knn="ivf").recall >= 0.95
+
+
+def test_small_pieces_change_nothing(monkeypatch):
     task = task_of(embeddings("half-zero", 500))
     want = search_index(task, "ivf", InvertedFile, 0)
-    monkeypatch.setattr(approximate, "_TABLE_CELLS", 64)
     monkeypatch.setattr(approximate, "_PAIRS_AT_A_TIME", 600)
-    got = search_index(task, "ivf", InvertedFile, 0)
-    assert torch.equal(got.neighbours, want.neighbours)
+    again = search_index(task, "ivf", InvertedFile, 0)
+    assert torch.equal(again.neighbours, want.neighbours)
+
+
+def test_rows_on_a_gpu_are_searched_by_the_cpu(device):
+    z = clusters(600, 16, 0.3, count=12)
+    graph = knn_search(z.to(device), 5, knn="ivf")
+    assert graph.edge_index.device.type == device.type
+    want = knn_search(z, 5, knn="ivf").edge_index
+    assert torch.equal(graph.edge_index.cpu(), want)
 
 
 def test_effort_grows_until_enough_is_found():
-    z = randn(800, 32)
-    search = approximate._Search(task_of(z), InvertedFile, 0)
+    search = IndexSearch(task_of(randn(800, 32)), InvertedFile, 0)
     before = search.index.effort
-    search.tune(Truth(task_of(z).canonical, torch.arange(0, 800, 10), 5))
+    search.tune(torch.arange(0, 800, 10))
     assert before < search.index.effort <= search.index.max_effort
 
 

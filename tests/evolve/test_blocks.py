@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from ecg_gnn.evolve import knn_graph
 from ecg_gnn.evolve.exact import blocks, nearest
-from ecg_gnn.evolve.exact.blocks import Layout, min_bytes, search_blocks
-from ecg_gnn.evolve.query import FinishedRows, Query, Rows, gaps
+from ecg_gnn.evolve.exact.blocks import Layout, min_bytes
+from ecg_gnn.evolve.query import FinishedBlocks, Query, Rows
 from ecg_gnn.system.checks import InputError
 from evolve.knn_cases import KINDS, METRICS, embeddings, randn, tied_embeddings
 from evolve.knn_reference import reference_graph
@@ -21,15 +21,11 @@ def least_memory(z, k):
     return min_bytes(Rows.of(z), k, on_gpu=on_gpu)
 
 
-def in_blocks(z, k, metric="cosine", memory=None, finished=None, seed=3):
+def in_blocks(z, k, metric="cosine", memory=None, seed=3, folder=None):
     rows = Rows.of(z)
-    finished = finished or FinishedRows(rows.num_nodes, k)
-    query = Query(k=k, metric=metric, seed=seed, device=rows.z.device)
-    memory, on_gpu = memory or least_memory(z, k), rows.z.is_cuda
-    layout = Layout.fit(rows, k, memory, on_gpu=on_gpu)
-    for start, found in search_blocks(rows, query, layout, finished.missing()):
-        finished.keep(start, found)
-    return finished.collect()
+    query = Query(k=k, metric=metric, seed=seed, device=rows.z.device, folder=folder)
+    memory = memory or least_memory(z, k)
+    return nearest._search_in_blocks(query, rows, memory)
 
 
 def at_once(z, k, metric="cosine", seed=3):
@@ -83,11 +79,10 @@ def test_mapped_files(tmp_path, dtype):
 )
 def test_memory_stays_within_the_budget(kind, k):
     z = embeddings(kind, 200)
-    finished = FinishedRows(200, k)
     memory = 900_000
-    with LiveBytes(z, finished.neighbours) as live:
-        in_blocks(z, k, memory=memory, finished=finished)
-    assert memory / 20 < live.peak <= memory
+    with LiveBytes(z) as live:
+        in_blocks(z, k, memory=memory)
+    assert memory / 20 < live.peak <= memory + 200 * k * 8  # and the result
 
 
 def rows_like(num_nodes, dim):
@@ -208,8 +203,8 @@ def test_bad_rows_are_found_wherever_they_are(monkeypatch):
             Rows.of(z).check_finite()
 
 
-def test_finished_rows_are_kept_on_disk(tmp_path, monkeypatch):
-    z, k = embeddings("duplicates", 100), 4
+def test_an_interrupted_search_resumes(tmp_path, monkeypatch):
+    z, k, folder = embeddings("duplicates", 100), 4, tmp_path / "parts"
     want, memory = at_once(z, k), int(1.3 * least_memory(z, k))
     inner, searched = blocks.search_block, []
 
@@ -220,45 +215,45 @@ def test_finished_rows_are_kept_on_disk(tmp_path, monkeypatch):
         return inner(*arguments)
 
     monkeypatch.setattr(blocks, "search_block", stops)
-    kept = FinishedRows(100, k, tmp_path / "parts", {"k": k})
     with pytest.raises(KeyboardInterrupt):
-        in_blocks(z, k, memory=memory, finished=kept)
-    (left,) = kept.missing()
-    assert 0 < left[0] < left[1] == 100
+        in_blocks(z, k, memory=memory, folder=folder)
+    done = searched[-1][1]
+    assert 0 < done < 100
     searched.clear()
     monkeypatch.setattr(
         blocks, "search_block", lambda *rest: searched.append(rest[-1]) or inner(*rest)
     )
-    again = FinishedRows(100, k, tmp_path / "parts", {"k": k})
     # Other blocks than before: memory may have been too much.
-    assert torch.equal(in_blocks(z, k, memory=3 * memory, finished=again), want)
-    assert searched[0][0] == left[0]
-    again.remove()
+    again = in_blocks(z, k, memory=3 * memory, folder=folder)
+    assert torch.equal(again, want)
+    assert searched[0][0] == done
+    FinishedBlocks(folder).remove()
     assert list(tmp_path.iterdir()) == []
 
 
-def test_kept_rows_of_another_search_are_refused(tmp_path):
-    FinishedRows(10, 2, tmp_path, {"k": 2}).missing()
+def test_blocks_of_another_search_are_refused(tmp_path):
+    neighbours, finished = torch.empty((10, 2)).long(), FinishedBlocks(tmp_path)
+    assert finished.load(neighbours, {"k": 2}) == 0
     with pytest.raises(InputError, match="holds another search"):
-        FinishedRows(10, 3, tmp_path, {"k": 3}).missing()
+        finished.load(neighbours, {"k": 3})
     (tmp_path / "search.json").write_text("{")
     with pytest.raises(InputError, match="is damaged"):
-        FinishedRows(10, 2, tmp_path, {"k": 2}).missing()
+        finished.load(neighbours, {"k": 2})
 
 
+@pytest.mark.parametrize("name", ["0-4.npy", "0-0.npy", "0-x.npy"])
 @pytest.mark.parametrize("content", [b"", b"nonsense", None])
-def test_damaged_parts_are_named(tmp_path, content):
-    kept = FinishedRows(4, 2, tmp_path)
-    path = tmp_path / "0-4.npy"
+def test_damaged_blocks_are_named(tmp_path, content, name):
+    path = tmp_path / name
     np.save(path, np.zeros((3, 2), dtype=np.int64))
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(InputError, match=r"0-4.npy is damaged"):
-        kept.collect()
+    with pytest.raises(InputError, match=rf"{name} is damaged"):
+        FinishedBlocks(tmp_path).load(torch.empty((4, 2)).long(), {})
 
 
-def test_gaps():
-    assert gaps([], 5) == [(0, 5)]
-    assert gaps([(2, 3), (0, 1)], 5) == [(1, 2), (3, 5)]
-    assert gaps([(0, 5)], 5) == []
-    assert gaps([(0, 4), (1, 2)], 5) == [(4, 5)]
+def test_files_of_the_user_stay(tmp_path):
+    (tmp_path / "notes.txt").touch()
+    FinishedBlocks(tmp_path).save(0, torch.zeros((3, 2)).long())
+    FinishedBlocks(tmp_path).remove()
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]

@@ -6,7 +6,7 @@ import torch
 from ecg_gnn.evolve import knn_graph
 from ecg_gnn.evolve.exact import compiled, nearest
 from ecg_gnn.evolve.exact.canonical import canonicalise
-from ecg_gnn.evolve.exact.task import Task
+from ecg_gnn.evolve.exact.ties import Task
 from ecg_gnn.kernels import using_engine
 
 METRICS = ["cosine", "dot", "euclidean"]

@@ -10,7 +10,7 @@ from ecg_gnn.evolve import knn_graph
 from ecg_gnn.evolve.exact import nearest
 from ecg_gnn.evolve.exact.canonical import canonicalise
 from ecg_gnn.evolve.exact.gpu import usable
-from ecg_gnn.evolve.exact.task import Task
+from ecg_gnn.evolve.exact.ties import Task
 from ecg_gnn.kernels import using_engine
 
 triton = pytest.importorskip("triton")
@@ -132,9 +132,9 @@ def test_any_width(dim):
 @pytest.mark.parametrize("metric", METRICS)
 def test_halves_keep_their_bound(metric):
     z = randn(200, 48) * torch.logspace(-2, 1, 200).unsqueeze(1) + 0.5
-    canonical = canonicalise(z, metric)
+    canonical = canonicalise(z.to(DEVICE), metric)
     halves = Halves.of(canonical)
-    nodes = torch.arange(200)
+    nodes = torch.arange(200, device=DEVICE)
     rows = halves.rows[:200].float()
     product = rows @ rows.t() * 2.0**-26 + halves.shift[:200]
     got = product.double() + halves.own.unsqueeze(1)
@@ -205,19 +205,19 @@ def test_unit_rows_to_the_last_bit(dtype, dim):
 
 @pytest.mark.parametrize("dim", [5, 64, 100])
 def test_halve(dim):
-    canonical = canonicalise(randn(20, dim) + 0.2, "cosine")
-    halves = Halves.of(canonical)
-    rows = torch.zeros_like(halves.rows).to(DEVICE)
-    grid, mean = canonical.grid.to(DEVICE), canonical.mean().to(DEVICE)
-    dot, norm, kept, rest = halve(grid, mean, rows, UNIT)
-    torch.testing.assert_close(rows.cpu(), halves.rows, rtol=2**-10, atol=0)
-    own = halves.rows[:20].double() * UNIT
-    centred = canonical.rows(torch.arange(20)) - canonical.mean()
-    assert torch.allclose(dot.cpu(), centred @ canonical.mean(), atol=1e-12)
-    assert torch.allclose(norm.cpu(), centred.square().sum(1))
-    assert torch.allclose(kept.cpu(), own.square().sum(1), rtol=1e-3)
-    error = (centred - rows[:20, :dim].cpu().double() * UNIT).square().sum(1)
-    assert torch.allclose(rest.cpu(), error)
+    canonical = canonicalise((randn(20, dim) + 0.2).to(DEVICE), "cosine")
+    rows = torch.zeros((256, 128), dtype=torch.float16, device=DEVICE)
+    mean = canonical.mean()
+    dot, norm, kept, rest = halve(canonical.grid, mean, rows, UNIT)
+    centred = canonical.rows(torch.arange(20, device=DEVICE)) - mean
+    own = rows[:20, :dim].double() * UNIT
+    torch.testing.assert_close(own, centred, rtol=2**-10, atol=UNIT * 2**-24)
+    assert not rows[20:].any()
+    assert not rows[:, dim:].any()
+    assert torch.allclose(dot, centred @ mean, atol=1e-12)
+    assert torch.allclose(norm, centred.square().sum(1))
+    assert torch.allclose(kept, own.square().sum(1))
+    assert torch.allclose(rest, (centred - own).square().sum(1))
 
 
 def test_where_it_is_used():
@@ -229,6 +229,7 @@ def test_where_it_is_used():
     assert usable(grid, 3)
     assert not usable(grid[:300], 3)
     assert not usable(grid, 500)
+    assert not usable(grid.repeat(1, 2000), 3)
     with using_engine("reference"):
         assert not usable(grid, 3)
 

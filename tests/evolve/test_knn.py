@@ -6,11 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ecg_gnn.evolve import knn_graph
+from ecg_gnn.evolve.exact import canonical as canonical_module
 from ecg_gnn.evolve.exact import compiled, nearest
-from ecg_gnn.evolve.exact import task as task_module
-from ecg_gnn.evolve.exact.canonical import Canonical, canonicalise
-from ecg_gnn.evolve.exact.task import Operand, Task
-from ecg_gnn.kernels import rows, using_engine
+from ecg_gnn.evolve.exact.canonical import Canonical, Operand, canonicalise
+from ecg_gnn.evolve.exact.ties import Task
+from ecg_gnn.kernels import distinct_rows as rows
+from ecg_gnn.kernels import using_engine
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.seeds import derive_seed
 from evolve.knn_cases import METRICS, integers, randn, tied_embeddings
@@ -153,7 +154,7 @@ def test_extreme_scales(scale):
 def test_wide_rows_without_a_float32_bound(monkeypatch):
     z = randn(60, 8)
     want = knn_graph(z, 3)
-    monkeypatch.setattr(task_module, "_UNIT_ROUNDOFF", 1.0)
+    monkeypatch.setattr(canonical_module, "_UNIT_ROUNDOFF", 1.0)
     canonical = canonicalise(z, "cosine")
     operand = Operand.of(canonical, canonical.mean())
     assert bool(operand.error(operand).isinf().all())

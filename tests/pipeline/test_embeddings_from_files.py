@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from ecg_gnn.config import EvolveConfig
-from ecg_gnn.evolve import joint_search
+from ecg_gnn.evolve import knn
 from ecg_gnn.evolve.exact import nearest
 from ecg_gnn.pipeline import evolve
 from ecg_gnn.system.checks import InputError
@@ -31,13 +31,13 @@ def graph_of(path, **settings):
 @pytest.mark.parametrize("weights", ["uniform", "similarity"])
 def test_rows_in_a_file_are_searched_in_blocks(files, weights, monkeypatch):
     want = graph_of(files / "z.npz", weights=weights)
-    searched, find = [], joint_search.find
+    searched, search = [], knn.find_neighbours
 
-    def spy(query, rows, knn):
+    def spy(query, rows, backend):
         searched.append(rows.file)
-        return find(query, rows, knn)
+        return search(query, rows, backend)
 
-    monkeypatch.setattr(joint_search, "find", spy)
+    monkeypatch.setattr(knn, "find_neighbours", spy)
     monkeypatch.setattr(nearest, "fits_in_memory", lambda *_, **__: False)
     got = graph_of(files / "z.npy", weights=weights)
     assert searched == [files / "z.npy"]
@@ -47,13 +47,13 @@ def test_rows_in_a_file_are_searched_in_blocks(files, weights, monkeypatch):
 
 
 def test_a_file_that_is_cut_short_while_it_is_searched(files, monkeypatch):
-    find = joint_search.find
+    search = knn.find_neighbours
 
     def cut(*arguments):
         with (files / "z.npy").open("r+b") as file:
             file.truncate(700)
-        return find(*arguments)
+        return search(*arguments)
 
-    monkeypatch.setattr(joint_search, "find", cut)
+    monkeypatch.setattr(knn, "find_neighbours", cut)
     with pytest.raises(InputError, match="it was cut off while it was read"):
         graph_of(files / "z.npy")

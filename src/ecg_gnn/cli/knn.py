@@ -1,8 +1,8 @@
 """``ecg-gnn knn``: the evolved graph of an embeddings file, however large."""
 
-import dataclasses
 import math
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,11 +14,14 @@ from ecg_gnn.cli import options as opt
 from ecg_gnn.cli.setting_options import with_settings
 from ecg_gnn.cli.show import ProgressDisplay, print_json
 from ecg_gnn.config import EvolveConfig, known
-from ecg_gnn.evolve.joint_search import PATIENCE, WrittenGraph, write_knn_graph
+from ecg_gnn.evolve import KnnGraph, knn_search
+from ecg_gnn.evolve.joint_search import PATIENCE, in_first_process
+from ecg_gnn.evolve.query import FinishedBlocks, Progress
 from ecg_gnn.pipeline.resolve import pick_device
 from ecg_gnn.reading import map_array_file
 from ecg_gnn.scale.processes import joined
 from ecg_gnn.system.checks import InputError, check_in_range
+from ecg_gnn.system.files import write_array
 
 _DEFAULT_K = 10
 
@@ -33,24 +36,26 @@ def knn(
     out: Annotated[
         Path,
         typer.Option(
-            help=".npy file for the edges [2, E], sources above targets. An exact "
-            "search that was interrupted goes on from OUT.partial.",
+            help=".npy file for the edges [2, E], sources above targets. An "
+            "interrupted exact search resumes from OUT.partial.",
             rich_help_panel=opt.OUTPUT,
         ),
     ],
-    seed: Annotated[int, typer.Option(help="Of ties, and of an index.")] = 0,
+    seed: Annotated[
+        int, typer.Option(help="Random seed, for ties and for an index.")
+    ] = 0,
     memory: Annotated[
         float | None,
         typer.Option(
             metavar="GIB",
-            help="GiB that an exact search may take, in each process; half of what is "
-            "free unless given.",
+            help="GiB that an exact search may take; half of what is free by default.",
         ),
     ] = None,
     patience: Annotated[
         float,
         typer.Option(
-            metavar="SECONDS", help="How long to wait for another process of torchrun."
+            metavar="SECONDS",
+            help="Under torchrun, how long the other processes wait for the first.",
         ),
     ] = PATIENCE.total_seconds(),
     device: opt.Device = None,
@@ -58,9 +63,7 @@ def knn(
 ) -> None:
     """Find every row's nearest neighbours in a file, and write the edges to another.
 
-    Under torchrun (`torchrun --nproc-per-node 2 -m ecg_gnn knn ...`) all processes
-    search together: each finds the neighbours of its share of the rows, and the edges
-    are those that one process finds.
+    Under torchrun the first process searches and writes, and the others wait for it.
     """
     asked = EvolveConfig(**{"k": _DEFAULT_K, **settings})
     check_in_range("patience", patience, 1, timedelta(days=7).total_seconds())
@@ -68,29 +71,12 @@ def knn(
         raise InputError(f"'out' must be an .npy file (got {out.name!r})")
     opt.check_apart(out, embeddings)
     array = map_array_file(embeddings)
-    with joined() as processes:
-        first = processes.rank == 0
-        written = _write(array, out, asked, seed, memory, patience, device, show=first)
-    if written is not None and first:
-        _print(written, as_json)
+    folder = out.with_name(f"{out.name}.partial")
+    own_device = _own_device(device)
 
-
-def _write(
-    array: Any,
-    out: Path,
-    asked: EvolveConfig,
-    seed: int,
-    memory: float | None,
-    patience: float,
-    device: str | None,
-    *,
-    show: bool,
-) -> WrittenGraph | None:
-    with ProgressDisplay() if show else nullcontext() as display:
-        tell = None if display is None else display.start(out.name, "kNN search")
-        return write_knn_graph(
+    def write(report: Progress | None) -> KnnGraph:
+        graph = knn_search(
             array,
-            out,
             known(asked.k),
             metric=asked.similarity,
             self_loops=asked.self_loops,
@@ -98,12 +84,29 @@ def _write(
             seed=seed,
             knn=asked.knn,
             memory=_bytes(memory),
-            device=_own_device(device),
-            patience=timedelta(seconds=patience),
-            progress=None
-            if tell is None
-            else lambda done, total: tell(done, total, math.nan),
+            device=own_device,
+            progress=report,
+            folder=folder,
         )
+        write_array(out, graph.edge_index.cpu().numpy())
+        FinishedBlocks(folder).remove()
+        return graph
+
+    with joined() as processes, _shown_progress(out, processes.is_first) as report:
+        patient = timedelta(seconds=patience)
+        graph = in_first_process(lambda: write(report), own_device, patient)
+    if graph is not None:
+        _print(graph, out, len(array), as_json)
+
+
+@contextmanager
+def _shown_progress(out: Path, shown: bool) -> Iterator[Progress | None]:
+    if not shown:
+        yield None
+        return
+    with ProgressDisplay() as display:
+        report = display.start(out.name, "kNN search")
+        yield lambda done, total: report(done, total, math.nan)
 
 
 def _bytes(gib: float | None) -> int | None:
@@ -114,21 +117,20 @@ def _bytes(gib: float | None) -> int | None:
 
 
 def _own_device(name: str | None) -> torch.device:
-    """On GPUs every process has one of its own."""
+    """Each process has its own GPU."""
     device = pick_device(name or "auto")
     if device.type == "cuda" and device.index is None:
         return torch.device("cuda", torch.cuda.current_device())
     return device
 
 
-def _print(written: WrittenGraph, as_json: bool) -> None:
+def _print(graph: KnnGraph, out: Path, num_nodes: int, as_json: bool) -> None:
+    num_edges = graph.edge_index.size(1)
     if as_json:
-        print_json(dataclasses.asdict(written))
+        sizes = {"out": str(out), "num_nodes": num_nodes, "num_edges": num_edges}
+        print_json({**sizes, "method": graph.method, "recall": graph.recall})
         return
     how = "exact"
-    if written.recall is not None:
-        how = f"{written.method}, {written.recall:.1%} of the true neighbours"
-    print(
-        f"{written.num_edges:,} edges of {written.num_nodes:,} nodes in {written.out} "
-        f"({how})"
-    )
+    if graph.recall is not None:
+        how = f"{graph.method}, {graph.recall:.1%} of the true neighbours"
+    print(f"{num_edges:,} edges of {num_nodes:,} nodes in {out} ({how})")

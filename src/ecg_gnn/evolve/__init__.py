@@ -1,6 +1,7 @@
 """STEP 2: embeddings become a graph; and how homophilous a graph is."""
 
 from ecg_gnn.evolve.graph import EvolvedGraph as EvolvedGraph
+from ecg_gnn.evolve.graph import EvolveGraph as EvolveGraph
 from ecg_gnn.evolve.graph import join_rows as join_rows
 from ecg_gnn.evolve.graph import share_rows as share_rows
 from ecg_gnn.evolve.graph import similarity_weights as similarity_weights
@@ -13,4 +14,3 @@ from ecg_gnn.evolve.homophily import node_homophily as node_homophily
 from ecg_gnn.evolve.knn import KnnGraph as KnnGraph
 from ecg_gnn.evolve.knn import knn_graph as knn_graph
 from ecg_gnn.evolve.knn import knn_search as knn_search
-from ecg_gnn.evolve.transform import EvolveGraph as EvolveGraph

@@ -1,19 +1,25 @@
-"""An evolved graph: edges, and perhaps what they weigh.
+"""Evolved graphs: ``EvolvedGraph`` is the result of step 2.
 
-``EvolvedGraph`` is what step 2 gives. The PyG transform ``transform.EvolveGraph``, one
-letter shorter, is what does it to a ``Data`` object.
+The PyG transform ``EvolveGraph``, one letter shorter, adds one to a ``Data`` object.
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, get_args
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch_geometric.data import Data
+from torch_geometric.transforms import BaseTransform
+
+from ecg_gnn.evolve.backends import KNN_BACKENDS
+from ecg_gnn.evolve.knn import Metric, SelfLoops, knn_graph
+from ecg_gnn.system.checks import InputError, check_choice
 
 LEAST_WEIGHT = 0.01
-"""Of a weighted edge: neighbours that point apart still count a little."""
+"""The smallest edge weight: dissimilar neighbours still count a little."""
 _CHUNK_ELEMENTS = 1 << 24
+Source = str | Tensor | Callable[[Data], Tensor]
 
 
 class EvolvedGraph(NamedTuple):
@@ -21,7 +27,7 @@ class EvolvedGraph(NamedTuple):
 
     Attributes:
         edge_index: Sources above targets. ``[2, E]``
-        edge_weight: What each edge weighs; None where all weigh the same. ``[E]``
+        edge_weight: The weight of each edge; None: all weigh the same. ``[E]``
         recall: Of an approximate search, the share of true neighbours that it found,
             measured on some rows; None where the graph is exact.
     """
@@ -32,7 +38,7 @@ class EvolvedGraph(NamedTuple):
 
     @classmethod
     def of(cls, graph: "Tensor | EvolvedGraph") -> "EvolvedGraph":
-        """A graph as it is; edges alone all weigh the same."""
+        """A graph as it is, or edges without weights as a graph."""
         return cls(graph) if isinstance(graph, Tensor) else graph
 
 
@@ -107,10 +113,103 @@ def _joined(parts: Sequence[tuple[EvolvedGraph, Tensor]]) -> EvolvedGraph:
     )
 
 
-def _mean_recall(found: Sequence[tuple[float | None, int]]) -> float | None:
+def _mean_recall(parts: Sequence[tuple[float | None, int]]) -> float | None:
     """The mean over edges, of which exact graphs miss none; None: all are exact."""
-    if all(recall is None for recall, _ in found):
+    if all(recall is None for recall, _ in parts):
         return None
-    edges = sum(count for _, count in found)
-    missed = sum((1.0 - (1.0 if r is None else r)) * count for r, count in found)
+    edges = sum(count for _, count in parts)
+    missed = sum((1.0 - (1.0 if r is None else r)) * count for r, count in parts)
     return 1.0 - missed / max(edges, 1)
+
+
+class EvolveGraph(BaseTransform):  # type: ignore[misc]  # PyG has no usable types here
+    """Adds the evolved graph to a ``Data`` object as ``ecg_edge_index``.
+
+    The input graph ``edge_index`` stays as it is. PyG's batching knows how to offset
+    the new attribute.
+
+    .. warning::
+        ``Data.subgraph`` and transforms built on it do not filter ``ecg_edge_index``:
+        evolve *after* removing nodes, never before.
+
+    Args:
+        source: Where the embeddings come from: the name of an attribute, a function of
+            the ``Data`` object, or the tensor itself.
+        k: Neighbours per node.
+        metric: As in :func:`knn_graph`.
+        self_loops: As in :func:`knn_graph`.
+        symmetric: As in :func:`knn_graph`.
+        seed: As in :func:`knn_graph`.
+        knn: As in :func:`knn_graph`.
+
+    Examples:
+        >>> from ecg_gnn import load_dataset
+        >>> data = load_dataset("csbm:nodes=60,features=8").data()
+        >>> EvolveGraph("x", k=5)(data).ecg_edge_index.shape
+        torch.Size([2, 300])
+    """
+
+    def __init__(
+        self,
+        source: Source = "x",
+        k: int = 10,
+        metric: Metric = "cosine",
+        self_loops: SelfLoops = "exclude",
+        symmetric: bool = False,
+        seed: int = 0,
+        knn: str = "exact",
+    ) -> None:
+        check_choice("metric", metric, get_args(Metric))
+        check_choice("self_loops", self_loops, get_args(SelfLoops))
+        check_choice("knn", knn, KNN_BACKENDS)
+        self.source, self.k, self.metric = source, k, metric
+        self.self_loops, self.symmetric = self_loops, symmetric
+        self.seed, self.knn = seed, knn
+
+    def forward(self, data: Data) -> Data:
+        """Set ``data.ecg_edge_index``; calling the transform does so on a copy."""
+        z = self._embeddings(data)
+        if z.size(0) != data.num_nodes:
+            raise InputError(
+                f"'source' must give one row per node, {data.num_nodes} "
+                f"(got {z.size(0)})"
+            )
+        data.ecg_edge_index = knn_graph(
+            z,
+            self.k,
+            metric=self.metric,
+            self_loops=self.self_loops,
+            symmetric=self.symmetric,
+            seed=self.seed,
+            knn=self.knn,
+        )
+        return data
+
+    def _embeddings(self, data: Data) -> Tensor:
+        z: Tensor | None
+        if isinstance(self.source, Tensor):
+            z = self.source
+        elif callable(self.source):
+            z = self.source(data)
+        else:
+            z = getattr(data, self.source, None)
+            if not isinstance(z, Tensor):
+                tensors = [key for key, value in data if isinstance(value, Tensor)]
+                check_choice("source", self.source, tensors)
+        if not isinstance(z, Tensor) or z.dim() != 2:
+            got = list(z.shape) if isinstance(z, Tensor) else type(z).__name__
+            raise InputError(f"'source' must give a tensor [N, D] (got {got})")
+        return z
+
+    def __repr__(self) -> str:
+        source: object = self.source
+        if isinstance(self.source, Tensor):
+            source = f"Tensor{list(self.source.shape)}"
+        elif callable(self.source):
+            source = getattr(self.source, "__name__", repr(self.source))
+        how = "" if self.knn == "exact" else f", knn={self.knn}"
+        return (
+            f"{type(self).__name__}({source}, k={self.k}, metric={self.metric}, "
+            f"self_loops={self.self_loops}, symmetric={self.symmetric}, "
+            f"seed={self.seed}{how})"
+        )

@@ -119,9 +119,9 @@ def graph_statistics(
 
     Examples:
         >>> ring = torch.tensor([[0, 1, 2, 3], [1, 2, 3, 0]])
-        >>> found = graph_statistics(ring, torch.tensor([0, 1, 0, 1]), directed=True)
-        >>> found["edge_homophily"], found["label_informativeness"], found["num_edges"]
-        (0.0, 1.0, 4)
+        >>> measures = graph_statistics(ring, torch.tensor([0, 1, 0, 1]), directed=True)
+        >>> measures["edge_homophily"], measures["num_edges"]
+        (0.0, 4)
     """
     once = edge_index
     if not directed:

@@ -1,12 +1,13 @@
 """STEP 2 of the paper: from frozen embeddings to the evolved graph."""
 
 import operator
+from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 import torch
 from torch import Tensor
 
-from ecg_gnn.evolve.backends import KNN_BACKENDS, find
+from ecg_gnn.evolve.backends import KNN_BACKENDS, find_neighbours
 from ecg_gnn.evolve.query import Embeddings, Progress, Query, Rows
 from ecg_gnn.system.checks import InputError, check_choice, check_in_range
 
@@ -61,10 +62,10 @@ def knn_graph(
             others and the node itself. ``"only"``: nothing but self-loops (the identity
             control; ``k`` is ignored).
         symmetric: Also add every edge's reverse, each edge once.
-        seed: Of the ties, and of what is random in an approximate search.
-        knn: ``"exact"``; ``"ivf"`` or ``"hnsw"``, approximate, by faiss (``"ivf"`` of
-            rows on a GPU: there, without it); ``"auto"``: exact as long as that does
-            not take too long. :func:`knn_search` also tells the recall.
+        seed: For ties, and for an approximate search.
+        knn: ``"exact"``; ``"ivf"`` or ``"hnsw"``, approximate, by faiss on the CPU;
+            ``"auto"``: exact unless that takes too long. :func:`knn_search` also gives
+            the recall.
         memory: Bytes that an exact search may take; None: half of what is free. Where
             not all rows fit, it goes over them in blocks, with the same result.
         block_size: Rows of scores held at a time; None fits the memory.
@@ -112,28 +113,33 @@ def knn_search(
     block_size: int | None = None,
     device: str | torch.device | None = None,
     progress: Progress | None = None,
+    folder: Path | None = None,
 ) -> KnnGraph:
-    """As :func:`knn_graph`, with what the edges were found by.
+    """As :func:`knn_graph`, with the method and its recall.
 
     Args:
-        z: See :func:`knn_graph`, as for all that is not here.
+        z: Embeddings; for details see :func:`knn_graph`.
         k: Neighbours per node.
         metric: What "similar" means.
         self_loops: Whether a node is its own neighbour.
         symmetric: Also add every edge's reverse.
-        seed: Of ties, and of an approximate search.
+        seed: For ties, and for an approximate search.
         knn: Which search.
         memory: Bytes that an exact search may take.
         block_size: Rows of scores held at a time.
         device: Where to compute, and where the edges are; None: where ``z`` is. Rows
             that do not fit there stay where they are and come in blocks.
         progress: Called with (nodes finished, all nodes).
+        folder: Where an exact search in blocks keeps finished blocks; called again
+            after an interruption, it resumes from there.
 
     Examples:
         >>> knn_search(torch.eye(4), k=1).method
         'exact'
     """
-    rows = checked_rows(z, metric, self_loops)
+    rows = Rows.of(z)
+    check_choice("metric", metric, get_args(Metric))
+    check_choice("self_loops", self_loops, get_args(SelfLoops))
     if block_size is not None:
         check_in_range("block_size", block_size, 1, None)
     check_choice("knn", knn, KNN_BACKENDS)
@@ -146,13 +152,14 @@ def knn_search(
         memory=memory,
         block_size=block_size,
         progress=progress,
+        folder=folder,
     )
-    found = find(query, rows, knn)
-    edges = edges_of(found.neighbours, self_loops, symmetric)
-    return KnnGraph(edges, found.method, found.recall)
+    result = find_neighbours(query, rows, knn)
+    edges = _edges_of(result.neighbours, self_loops, symmetric)
+    return KnnGraph(edges, result.method, result.recall)
 
 
-def edges_of(neighbours: Tensor, self_loops: SelfLoops, symmetric: bool) -> Tensor:
+def _edges_of(neighbours: Tensor, self_loops: SelfLoops, symmetric: bool) -> Tensor:
     """The graph [2, E] of every node's other neighbours [N, k]."""
     num_nodes = neighbours.size(0)
     nodes = torch.arange(num_nodes, device=neighbours.device)
@@ -182,11 +189,3 @@ def num_others(k: int, num_nodes: int, self_loops: SelfLoops) -> int:
     within = self_loops == "within_k"
     check_in_range("k", k, 1, num_nodes if within else num_nodes - 1)
     return k - 1 if within else k
-
-
-def checked_rows(z: Embeddings, metric: str, self_loops: str) -> Rows:
-    """Embeddings that are what they must be, but for single numbers in them."""
-    rows = Rows.of(z)
-    check_choice("metric", metric, get_args(Metric))
-    check_choice("self_loops", self_loops, get_args(SelfLoops))
-    return rows

@@ -1,11 +1,8 @@
-"""What a search is given and what it gives: rows, a query, and finished rows.
-
-Neither the embeddings nor the neighbours found so far need be in memory.
-"""
+"""The input and output of a search: rows, a query, its result, and finished blocks."""
 
 import json
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,8 +20,6 @@ from ecg_gnn.system.seeds import derive_seed
 Embeddings = Tensor | NDArray[Any]
 Progress = Callable[[int, int], None]
 """Called with (nodes finished, all nodes)."""
-Range = tuple[int, int]
-"""Rows from the first number on, up to the second."""
 _CHECKED_ELEMENTS = 1 << 25
 
 
@@ -34,9 +29,9 @@ class Rows:
 
     z: Tensor
     file: Path | None = None
-    """What they are mapped from, if that is known"""
+    """The file they are mapped from, if known"""
     end: int = 0
-    """Bytes that the file has as long as it is whole"""
+    """Bytes that the whole file has"""
 
     @classmethod
     def of(cls, z: Embeddings) -> "Rows":
@@ -57,12 +52,12 @@ class Rows:
 
     @property
     def num_nodes(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return self.z.size(0)
 
     @property
     def dim(self) -> int:
-        """How long they are."""
+        """Their width."""
         return self.z.size(1)
 
     def read(self, start: int, stop: int, device: torch.device) -> Tensor:
@@ -71,7 +66,7 @@ class Rows:
         return self.z[start:stop].to(device)
 
     def check_file(self) -> None:
-        """Refuse a file that was cut off: reading past its end would kill us."""
+        """Refuse a file that was cut off: reading past its end kills the process."""
         if self.file is None:
             return
         size = self.file.stat().st_size if self.file.exists() else 0
@@ -122,13 +117,12 @@ class Query:
     Attributes:
         k: Neighbours per node.
         metric: What "similar" means.
-        seed: Of ties, and of an approximate search.
-        device: Where it computes.
+        seed: For ties, and for an approximate search.
+        device: Where to compute.
         memory: Bytes that it may take; None: half of what is free.
         block_size: Rows of scores held at a time; None fits the memory.
-        progress: Told how far it is.
-        folder: Where finished rows are kept while it goes over them in blocks; None: in
-            memory.
+        progress: Called with (nodes finished, all nodes).
+        folder: Where a search in blocks keeps finished ones, to resume from.
     """
 
     k: int
@@ -142,11 +136,11 @@ class Query:
 
     @property
     def key(self) -> int:
-        """Of the random choice among ties."""
+        """Seeds the random choice among ties."""
         return derive_seed(self.seed, "knn-ties")
 
     def counter(self, total: int) -> Callable[[int], None]:
-        """Turns "so many more" into ``progress``'s "so many of all"."""
+        """A function that adds up finished nodes and reports them to ``progress``."""
         done = 0
 
         def add(count: int) -> None:
@@ -157,18 +151,18 @@ class Query:
 
         return add
 
-    def finished(self, rows: Rows) -> "FinishedRows":
-        """Where finished rows go; those of an equal, earlier search may be there."""
+    def fingerprint(self, rows: Rows) -> dict[str, Any]:
+        """What searches must have in common to share finished blocks."""
         search: dict[str, Any] = {"rows": list(rows.z.shape), "k": self.k}
         search |= {"similarity": self.metric, "seed": self.seed}
         if rows.file is not None:
             with suppress(OSError):
                 status = rows.file.stat()
                 search["file"] = [status.st_size, status.st_mtime_ns]
-        return FinishedRows(rows.num_nodes, self.k, self.folder, search)
+        return search
 
 
-class Found(NamedTuple):
+class SearchResult(NamedTuple):
     """Neighbours, and how they were found.
 
     Attributes:
@@ -182,109 +176,61 @@ class Found(NamedTuple):
     recall: float | None = None
 
 
-class FinishedRows:
-    """Rows whose neighbours are found: nothing of that is done twice, or lost.
+@dataclass(frozen=True)
+class FinishedBlocks:
+    """Neighbours of the first rows in files, from which a search resumes."""
 
-    Args:
-        num_nodes: How many rows there are.
-        k: Neighbours per row.
-        folder: Where finished rows are files, so that a search that was stopped goes
-            on there; None: they are in memory.
-        search: What tells searches apart whose rows must not be mixed.
-    """
+    folder: Path
 
-    def __init__(
-        self,
-        num_nodes: int,
-        k: int,
-        folder: Path | None = None,
-        search: Mapping[str, Any] | None = None,
-    ) -> None:
-        self.num_nodes, self.k = num_nodes, k
-        self.folder, self.search = folder, dict(search or {})
-        self._done: list[Range] = []
-        shape = (num_nodes if folder is None else 0, k)
-        self.neighbours = torch.empty(shape, dtype=torch.long)
+    def load(self, neighbours: Tensor, search: dict[str, Any]) -> int:
+        """Fill in the rows that are finished; returns how many of the first are.
 
-    def missing(self) -> list[Range]:
-        """The rows that are not there yet, ascending; the folder is this search's.
+        Args:
+            neighbours: Of all rows. ``[N, k]``
+            search: Identifies the search.
 
         Raises:
-            InputError: If it holds another one.
+            InputError: The folder belongs to another search, or is damaged.
         """
-        if self.folder is None:
-            return gaps(self._done, self.num_nodes)
         path = self.folder / "search.json"
         if not path.is_file():
-            write_json(path, self.search)
+            write_json(path, search)
+        done = 0
         try:
             existing = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as error:
+            while existing == search and (
+                blocks := list(self.folder.glob(f"{done}-*.npy"))
+            ):
+                path = blocks[0]
+                done = _read_block(path, neighbours, done)
+        except (OSError, EOFError, ValueError) as error:
             raise InputError(f"{path} is damaged ({error}): remove it") from None
-        if existing != self.search:
+        if existing != search:
             raise InputError(
                 f"{str(self.folder)!r} holds another search ({existing}, this one is "
-                f"{self.search}): remove it, or choose another 'out'"
+                f"{search}): remove it, or choose another 'out'"
             )
-        return gaps(self._files(), self.num_nodes)
+        return done
 
-    def keep(self, start: int, found: Tensor) -> None:
-        """Take the neighbours [n, k] of the rows from ``start`` on."""
-        stop = start + len(found)
-        if self.folder is None:
-            self.neighbours[start:stop] = found
-            self._done.append((start, stop))
-        else:
-            write_array(self.folder / f"{start}-{stop}.npy", found.numpy())
-
-    def collect(self) -> Tensor:
-        """All neighbours, once nothing is missing: [N, k]."""
-        if self.folder is None:
-            return self.neighbours
-        whole = torch.empty((self.num_nodes, self.k), dtype=torch.long)
-        for (start, stop), path in self._files().items():
-            try:
-                loaded = np.load(path, allow_pickle=False)
-            except (OSError, EOFError, ValueError) as error:
-                raise InputError(f"{path} is damaged ({error}): remove it") from None
-            if loaded.dtype != np.int64 or loaded.shape != (stop - start, self.k):
-                got = f"{loaded.dtype} {list(loaded.shape)}"
-                raise InputError(f"{path} is damaged (it holds {got}): remove it")
-            whole[start:stop] = torch.from_numpy(loaded)
-        return whole
+    def save(self, start: int, block: Tensor) -> None:
+        """Keep the neighbours [n, k] of the rows from ``start`` on."""
+        path = self.folder / f"{start}-{start + len(block)}.npy"
+        write_array(path, block.numpy())
 
     def remove(self) -> None:
-        """Throw away the files, and the folder if nothing else is in it."""
-        if self.folder is None or not self.folder.is_dir():
-            return
-        for path in [*self._files().values(), self.folder / "search.json"]:
+        """Delete the files, and the folder if nothing else is in it."""
+        for path in [*self.folder.glob("*-*.npy"), self.folder / "search.json"]:
             path.unlink(missing_ok=True)
-        if not any(self.folder.iterdir()):
+        with suppress(OSError):
             self.folder.rmdir()
 
-    def _files(self) -> dict[Range, Path]:
-        if self.folder is None:
-            return {}
-        names = {path: path.stem.partition("-") for path in self.folder.glob("*-*.npy")}
-        return {
-            (int(start), int(stop)): path
-            for path, (start, _, stop) in names.items()
-            if start.isdecimal() and stop.isdecimal()
-        }
 
-
-def count_rows(ranges: Iterable[Range]) -> int:
-    """How many rows there are in ranges that have none in common."""
-    return sum(stop - start for start, stop in ranges)
-
-
-def gaps(done: Iterable[Range], end: int) -> list[Range]:
-    """What ranges leave open below ``end``."""
-    found, reached = [], 0
-    for start, stop in sorted(done):
-        if start > reached:
-            found.append((reached, start))
-        reached = max(reached, stop)
-    if reached < end:
-        found.append((reached, end))
-    return found
+def _read_block(path: Path, neighbours: Tensor, start: int) -> int:
+    """Fill in the rows of a file from ``start`` on; returns the row after them."""
+    block = np.load(path, allow_pickle=False)
+    stop = int(path.stem.partition("-")[2])
+    wanted = neighbours[start:stop].shape
+    if block.dtype != np.int64 or block.shape != wanted or stop <= start:
+        raise ValueError(f"it holds {block.dtype} {list(block.shape)}")
+    neighbours[start:stop] = torch.from_numpy(block)
+    return stop

@@ -1,8 +1,8 @@
 """The exact search without all rows in memory: blocks of rows against blocks of all.
 
 Scores in float32 rule out what cannot reach the k-th similarity so far; what is left is
-compared exactly, so the lists of nearest nodes are right at any time. It takes no more
-than plain torch, and also searches in memory where compiled code and kernels cannot.
+compared exactly, so the lists of nearest nodes are right at any time. In plain torch:
+it also searches in memory where compiled code and kernels cannot.
 """
 
 import warnings
@@ -15,15 +15,20 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ecg_gnn.evolve.exact.canonical import Canonical, GridRule, chunk_elements
-from ecg_gnn.evolve.exact.task import Operand, full_precision
+from ecg_gnn.evolve.exact.canonical import (
+    Canonical,
+    GridRule,
+    Operand,
+    chunk_elements,
+    full_precision,
+)
 from ecg_gnn.evolve.exact.ties import (
     NOBODY,
     Boundary,
     choose_by_groups,
     num_candidates,
 )
-from ecg_gnn.evolve.query import Query, Range, Rows
+from ecg_gnn.evolve.query import Query, Rows
 from ecg_gnn.kernels.distinct_rows import distinct_rows, first_of_group
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.memory import out_of_memory
@@ -31,9 +36,8 @@ from ecg_gnn.system.memory import out_of_memory
 _MAX_TILE, _MAX_CUDA_TILE = 2048, 8192
 _MIN_ROWS = 16
 _SCORES_PER_PAIR = 128
-"""With fewer scores to a pair that has to be looked at (or to a place in the table of
-such pairs), a whole tile of exact scores costs less."""
-# Bytes of what is in memory at a time.
+"""With fewer scores per pair to be compared, a whole tile of exact scores is faster."""
+# Bytes held at a time, for each:
 _SCORE_BYTES = 48  # in float32 and as a bit, exactly in float64, and where it is a tie
 _ENTRY_BYTES = 32  # of rows on the grid and as float32 operands, in both blocks
 _TILE_ENTRY_BYTES = 64  # float32 and float64 operands of both sides of a tile
@@ -58,8 +62,8 @@ class Block(NamedTuple):
 class NearestLists:
     """The most similar nodes of the rows ``nodes`` [n] among all blocks offered.
 
-    ``tile`` rows of either side are compared at once. The k-th similarity of each row
-    is known to reach ``floor`` [n].
+    ``tile`` rows of either side are compared at once; ``floor`` [n] is a lower bound of
+    the k-th similarity.
     """
 
     def __init__(
@@ -146,11 +150,8 @@ class NearestLists:
         self.limit[rows] = torch.maximum(self.limit[rows], kept[:, -1])
 
     def choose(self, key: int) -> tuple[Tensor, Tensor]:
-        """The neighbours of every row [n, k], and the rows that are not settled [c].
-
-        More nodes tie for the last places of these than a list holds.
-        """
-        found = self.ids.new_empty((self.nodes.numel(), self.k))
+        """The neighbours of all rows [n, k], and rows with more ties than fit [c]."""
+        neighbours = self.ids.new_empty((self.nodes.numel(), self.k))
         for start in range(0, self.nodes.numel(), self.tile):
             rows = slice(start, start + self.tile)
             ids, order = self.ids[rows].sort(1)
@@ -158,8 +159,8 @@ class NearestLists:
             boundary = Boundary.at(scores, self.kth[rows], ids)
             row = torch.arange(ids.size(0), device=ids.device)
             own = self.nodes[rows]
-            found[rows] = boundary.choose(self.k, key, own, row, None)
-        return found, (self.limit >= self.kth).nonzero().squeeze(1)
+            neighbours[rows] = boundary.choose(self.k, key, own, row, None)
+        return neighbours, (self.limit >= self.kth).nonzero().squeeze(1)
 
 
 def search_nodes(
@@ -175,7 +176,7 @@ def search_nodes(
     """
     for block in blocks():
         lists.offer(block)
-    found, tied = lists.choose(key)
+    neighbours, tied = lists.choose(key)
     if tied.numel():
         rows, nodes = lists.canonical.take(tied), lists.nodes[tied]
         group = distinct_rows(rows.grid)
@@ -185,10 +186,10 @@ def search_nodes(
             part = rows.take(first[some])
             return torch.cat([part.scores_with(b.canonical) for b in blocks()], 1)
 
-        found[tied] = choose_by_groups(
+        neighbours[tied] = choose_by_groups(
             lists.k, key, nodes, group, nodes[first], scores, max_tied_rows
         )
-    return found
+    return neighbours
 
 
 @dataclass(frozen=True)
@@ -239,32 +240,32 @@ def _bytes(block: int, tile: int, rows: Rows, k: int, *, on_gpu: bool) -> int:
 
 
 def search_blocks(
-    rows: Rows, query: Query, layout: Layout, ranges: Iterable[Range]
+    rows: Rows, query: Query, layout: Layout, start: int = 0, stop: int | None = None
 ) -> Iterator[tuple[int, Tensor]]:
-    """The neighbours of the rows in ``ranges``, block by block.
+    """The neighbours of the rows from ``start`` to ``stop``, block by block.
 
-    Where memory runs out all the same, it goes on with half of it.
+    If memory runs out all the same, it goes on with half of it.
 
     Yields:
         The first row of a block, and its rows' neighbours on the CPU, ``[n, k]``.
     """
-    rule, left = GridRule.of(rows.z, query.metric), list(ranges)
-    while left:
-        start, end = left[0]
-        stop = min(start + layout.block, end)
+    rule = GridRule.of(rows.z, query.metric)
+    stop = rows.num_nodes if stop is None else stop
+    while start < stop:
+        end = min(start + layout.block, stop)
         try:
-            found = search_block(rows, rule, query, layout, (start, stop)).cpu()
+            block = search_block(rows, rule, query, layout, (start, end)).cpu()
         except (MemoryError, RuntimeError) as error:
             if not out_of_memory(error):
                 raise
             layout = _half(layout, rows, query.k)
             continue
-        left[:1] = [(stop, end)] if stop < end else []
-        yield start, found
+        yield start, block
+        start = end
 
 
 def search_block(
-    rows: Rows, rule: GridRule, query: Query, layout: Layout, part: Range
+    rows: Rows, rule: GridRule, query: Query, layout: Layout, part: tuple[int, int]
 ) -> Tensor:
     """The neighbours of one block of rows among all: [n, k]."""
 
@@ -282,19 +283,18 @@ def search_block(
 
 
 def _half(layout: Layout, rows: Rows, k: int) -> Layout:
-    """Blocks for half of a budget that was too large, and a word about it."""
+    """Smaller blocks, for half of a budget that was too large."""
     half, least = layout.budget // 2, min_bytes(rows, k, on_gpu=layout.on_gpu)
-    size = f"{rows.num_nodes:,} × {rows.dim} embeddings in blocks of {layout.block:,}"
     if half < least:
         raise MemoryError(
-            f"the kNN search of {size} rows, the smallest there are "
-            f"({least / 2**20:.1f} MiB), does not fit: free memory, or lower the "
-            f"embedding's width to {max(1, rows.dim // 2)} (now {rows.dim}) or k to "
+            f"a kNN search among {rows.num_nodes:,} × {rows.dim} embeddings needs at "
+            f"least {least / 2**20:.1f} MiB: free memory, or lower the embedding's "
+            f"width to {max(1, rows.dim // 2)} (now {rows.dim}) or k to "
             f"{max(1, k // 2)} (now {k})"
         )
     warnings.warn(
-        f"memory ran out in the kNN search of {size} rows: it goes on with "
-        f"{half >> 20} MiB instead of {layout.budget >> 20} MiB",
+        f"memory ran out in the kNN search: it goes on with {half >> 20} MiB instead "
+        f"of {layout.budget >> 20} MiB",
         stacklevel=2,
     )
     return Layout.fit(rows, k, half, on_gpu=layout.on_gpu)

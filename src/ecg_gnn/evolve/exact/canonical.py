@@ -8,19 +8,24 @@ then a fact about the data rather than an accident of the machine.
 
 The price is the rounding to the grid, which moves a similarity by at most about
 ``sqrt(D) * 2^-25`` and typically by 1e-8, less than a float32 product would.
+
+``Operand`` gives float32 products close to these similarities, with an error bound.
 """
 
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ecg_gnn.evolve.exact.gpu import available
+from ecg_gnn.kernels.gpu import usable_on
 
 GRID_BITS = 25
 _STEP = 2.0**-GRID_BITS
+_UNIT_ROUNDOFF = 2.0**-24  # of float32
 _CHUNK_ELEMENTS = 1 << 18  # float64 temporaries that stay in a CPU's cache
 _CUDA_CHUNK_ELEMENTS = 1 << 25  # a GPU pays per launch instead
 
@@ -39,7 +44,7 @@ class Canonical:
 
     @property
     def num_nodes(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return self.grid.size(0)
 
     def rows(self, index: Tensor) -> Tensor:
@@ -70,24 +75,15 @@ class Canonical:
             (self.grid[a].double() * other.grid[b].double()).sum(1) * _STEP**2
             for a, b in pieces
         ]
-        found = torch.cat(dots)
+        scores = torch.cat(dots)
         if self.euclidean:
-            found.sub_(self.half_square[left]).sub_(other.half_square[right])
-        return found
+            scores.sub_(self.half_square[left]).sub_(other.half_square[right])
+        return scores
 
     def pair_scores(self, nodes: Tensor, others: Tensor) -> Tensor:
         """Exact similarities of ``nodes`` [n] with their ``others`` [n, c]: [n, c]."""
-        elements = _CUDA_CHUNK_ELEMENTS if nodes.is_cuda else 4 * _CHUNK_ELEMENTS
-        size = max(1, elements // (others.size(1) * self.grid.size(1)))
-        dots = [
-            torch.bmm(self.rows(other), self.rows(node).unsqueeze(2)).squeeze(2)
-            for node, other in zip(nodes.split(size), others.split(size), strict=True)
-        ]
-        found = torch.cat(dots)
-        if self.euclidean:
-            found.sub_(self.half_square[nodes].unsqueeze(1))
-            found.sub_(self.half_square[others])
-        return found
+        left = nodes.repeat_interleave(others.size(1))
+        return self.pairs_with(self, left, others.flatten()).view(others.shape)
 
     def mean(self) -> Tensor:
         """The mean row, on the grid: [D] float64."""
@@ -100,21 +96,9 @@ class Canonical:
     def centred(self, mean: Tensor) -> Iterator[tuple[int, Tensor]]:
         """All rows less ``mean`` in float64, in pieces and where these start."""
         start = 0
-        for piece in _split(self.grid):
-            yield start, piece.double() * _STEP - mean
+        for piece in _chunks(self.grid):
+            yield start, piece * _STEP - mean
             start += piece.size(0)
-
-    def upper_bounds(self, centres: Tensor, radii: Tensor, rows: Tensor) -> Tensor:
-        """What no node within ``radii`` [p] of ``centres`` [p, D] exceeds: [p, N].
-
-        u.v <= c.v + |u - c| |v|; for Euclidean still without the node's own |u|^2 / 2.
-        ``rows`` are all rows in float64.
-        """
-        bounds = centres @ rows.t()
-        bounds.addcmul_(radii.unsqueeze(1), (2 * self.half_square).sqrt())
-        if self.euclidean:
-            bounds.sub_(self.half_square)
-        return bounds.add_(1e-9)  # more than float64 rounds away here
 
 
 def canonicalise(z: Tensor, metric: str) -> Canonical:
@@ -142,7 +126,7 @@ class GridRule:
 
     def apply(self, z: Tensor) -> Canonical:
         """Put some of the rows on the grid."""
-        if self.metric == "cosine" and available(z):
+        if self.metric == "cosine" and usable_on(z.device):
             from ecg_gnn.evolve.exact.gpu.halves import takes, unit_rows
 
             if takes(z):
@@ -168,14 +152,10 @@ def chunk_elements(on_gpu: bool) -> int:
     return _CUDA_CHUNK_ELEMENTS if on_gpu else _CHUNK_ELEMENTS
 
 
-def _split(x: Tensor, elements: int = 0) -> tuple[Tensor, ...]:
-    size = max(1, (elements or chunk_elements(x.is_cuda)) // x.size(1))
-    pieces: tuple[Tensor, ...] = x.split(size)
-    return pieces
-
-
-def _chunks(z: Tensor) -> Iterator[Tensor]:
-    return (rows.double() for rows in _split(z))
+def _chunks(z: Tensor, elements: int = 0) -> Iterator[Tensor]:
+    """The rows of ``z`` in float64, some at a time."""
+    size = max(1, (elements or chunk_elements(z.is_cuda)) // z.size(1))
+    return (rows.double() for rows in z.split(size))
 
 
 def _unit_rows(rows: Tensor) -> Tensor:
@@ -201,8 +181,8 @@ def _common_scale(z: Tensor, metric: str) -> Tensor:
     if metric == "euclidean":
         total = centre
         # The same pieces on every device: they are part of the tree of additions.
-        for rows in _split(z, _CHUNK_ELEMENTS):
-            total = total + _tree_sum((rows.double() * first).t())
+        for rows in _chunks(z, _CHUNK_ELEMENTS):
+            total = total + _tree_sum((rows * first).t())
         centre = total / z.size(0)
         # On a coarse grid of the data's own scale, the shift costs no exact tie: values
         # that lie on the fine grid still do once shifted.
@@ -231,3 +211,83 @@ def _tree_sum(x: Tensor) -> Tensor:
         width //= 2
         x = x[:, :width] + x[:, width:]
     return x[:, 0]
+
+
+# --- Float32 products close to the similarity ----------------------------------------
+
+
+@dataclass(frozen=True)
+class Operand:
+    """One side of a float32 product ``left @ right.t()`` close to the similarity.
+
+    Ranks do not change when one constant is taken off all similarities. With the mean
+    row m, w = u - m and t = m.w, u.v - m.m = w_u.w_v + t_u + t_v; and for Euclidean
+    distance, without a constant, t = -|w|^2 / 2. Both are one product of rows widened
+    by two columns, symmetric in u and v, and the smaller the spread, the smaller its
+    error. The constant is ``Canonical.offset``.
+    """
+
+    left: Tensor  # [n, D + 2] float32: w, t, 1
+    norm: Tensor  # [n] float64, |w|
+    shift: Tensor  # [n] float64, t
+
+    @classmethod
+    def of(cls, canonical: Canonical, mean: Tensor) -> "Operand":
+        """Rows less ``mean``, which must be that of the other side, too."""
+        (num_nodes, dim), device = canonical.grid.shape, canonical.grid.device
+        left = torch.empty((num_nodes, dim + 2), dtype=torch.float32, device=device)
+        shift, square = [], []
+        for start, piece in canonical.centred(mean):
+            left[start : start + piece.size(0), :-2] = piece
+            shift.append(piece @ mean)
+            square.append(piece.square().sum(1))
+        squares = torch.cat(square)
+        t = -squares / 2 if canonical.euclidean else torch.cat(shift)
+        left[:, -2], left[:, -1] = t, 1
+        return cls(left, squares.sqrt(), t)
+
+    def right(self) -> Tensor:
+        """The same rows for the other side of a product: w, 1, t."""
+        right = self.left.clone()
+        right[:, -2], right[:, -1] = 1, self.left[:, -2]
+        return right
+
+    def error(self, other: "Operand") -> Tensor:
+        """What a product with any row of ``other`` is wrong by, at most: [n]."""
+        size = self.norm * other.norm.max() + self.shift.abs() + other.shift.abs().max()
+        return _gamma(self.left.size(1)) * size
+
+
+def _gamma(terms: int) -> float:
+    """Relative error of a float32 dot product of so many terms, summed in any order.
+
+    Relative to the sum of absolute products (Higham 2002, section 3.1), which
+    Cauchy-Schwarz bounds by the norms; 6 terms more for rounding both factors to
+    float32 and for the float64 arithmetic around it. Infinite where float32 promises
+    nothing.
+    """
+    error = (terms + 6) * _UNIT_ROUNDOFF
+    return error / (1 - error) if error < 0.5 else float("inf")
+
+
+@contextmanager
+def full_precision(device: torch.device) -> Iterator[None]:
+    """No TF32, bfloat16 or autocast inside; the caller's settings come back after.
+
+    The error bound of float32 scores holds for IEEE float32 only.
+    """
+    with torch.autocast(device.type, enabled=False), ExitStack() as stack:
+        if hasattr(torch.backends.cuda.matmul, "fp32_precision"):
+            switches: list[Any] = [
+                torch.backends.cuda.matmul,
+                torch.backends.mkldnn.matmul,  # type: ignore[attr-defined]
+            ]
+            for switch in switches:
+                before = switch.fp32_precision
+                stack.callback(setattr, switch, "fp32_precision", before)
+                switch.fp32_precision = "ieee"
+        else:  # before torch 2.9, where the newer switches must not be mixed in
+            precision = torch.get_float32_matmul_precision()
+            stack.callback(torch.set_float32_matmul_precision, precision)
+            torch.set_float32_matmul_precision("highest")
+        yield

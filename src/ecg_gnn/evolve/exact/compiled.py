@@ -6,16 +6,8 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from ecg_gnn.evolve.exact.canonical import GRID_BITS
-from ecg_gnn.evolve.exact.task import (
-    Decision,
-    Operand,
-    Proposal,
-    Task,
-    full_precision,
-    settle,
-)
-from ecg_gnn.evolve.exact.ties import num_candidates
+from ecg_gnn.evolve.exact.canonical import GRID_BITS, Operand, full_precision
+from ecg_gnn.evolve.exact.ties import Decision, Proposal, Task, num_candidates, settle
 from ecg_gnn.kernels.compiled.build import library
 from ecg_gnn.kernels.engine import current_engine
 

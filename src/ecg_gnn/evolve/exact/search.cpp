@@ -154,7 +154,7 @@ struct Decision {
   double* kth;      // [n] the k-th of them
   uint8_t* sure;    // [n] nobody else reaches it
   uint8_t* tied;    // [n] more than one could be the k-th
-  int64_t* found;   // [n, k] the k best, ascending; unless tied
+  int64_t* best;    // [n, k] the k best, ascending; unless tied
 };
 
 }  // extern "C"
@@ -213,7 +213,7 @@ void write_tied(const Lists& lists, const Rows& rows, std::vector<Scored>& score
 void decide_row(const Lists& lists, const Rows& rows, const Decision& out, int64_t row,
                 int64_t i, std::vector<double>& own, std::vector<Scored>& scored) {
   const int64_t k = lists.k;
-  int64_t* found = out.found + i * k;
+  int64_t* best = out.best + i * k;
   drop_hopeless(lists, row);
   out.sure[i] = out.tied[i] = false;
   const double kth_score = lists.best[row * k] + rows.offset, bound = rows.bound[row];
@@ -236,8 +236,8 @@ void decide_row(const Lists& lists, const Rows& rows, const Decision& out, int64
                out.scores + i * lists.room);
     return;
   }
-  for (int64_t j = 0; j < k; ++j) found[j] = scored[j].id;
-  std::sort(found, found + k);
+  for (int64_t j = 0; j < k; ++j) best[j] = scored[j].id;
+  std::sort(best, best + k);
 }
 
 }  // namespace

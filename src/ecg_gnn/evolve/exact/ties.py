@@ -3,18 +3,24 @@
 For node u, everything more similar than the k-th value is in; the remaining r places go
 to a uniformly random r-subset of the m nodes tied at that value. The draw depends on
 (seed, u, m, r) alone and uses integers only, so every device and block size agrees.
+
+A fast search *proposes*: it compares scores whose error is bounded, then the exact
+similarities of a few candidates. A row is proven if no other node can be among its k
+nearest; rows that are not are left to a slower search.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from ecg_gnn.evolve.exact.canonical import Canonical
 from ecg_gnn.kernels.distinct_rows import mix, shift_right
 
 NOBODY = (1 << 63) - 1
-"""Sorts after every node."""
+"""A placeholder that sorts after every node."""
 
 
 def num_candidates(k: int) -> int:
@@ -133,11 +139,11 @@ def choose_by_groups(
         leaders: A node of each group. ``[G]``
         scores: Similarities of some of the leaders with all nodes, ``[b, N]``.
         block: Groups at a time.
-        progress: Told how many more nodes are finished.
+        progress: Called with the number of nodes just finished.
     """
     order = group.argsort(stable=True)
     counts = torch.bincount(group, minlength=leaders.numel())
-    found = nodes.new_empty((nodes.numel(), k))
+    neighbours = nodes.new_empty((nodes.numel(), k))
     done = 0
     for start in range(0, leaders.numel(), block):
         rows = slice(start, start + block)
@@ -146,9 +152,9 @@ def choose_by_groups(
         asked = order[done : done + size]
         done += size
         node = nodes[asked]
-        found[asked] = boundary.choose(k, key, node, group[asked] - start, node)
+        neighbours[asked] = boundary.choose(k, key, node, group[asked] - start, node)
         progress(size)
-    return found
+    return neighbours
 
 
 def _boundary(k: int, scores: Tensor, own: Tensor) -> Boundary:
@@ -162,3 +168,66 @@ def _boundary(k: int, scores: Tensor, own: Tensor) -> Boundary:
     return Boundary.at(
         scores, threshold, torch.arange(scores.size(1), device=own.device)
     )
+
+
+# --- Searches that propose neighbours ------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Task:
+    """The ``k`` most similar other nodes of every node of ``canonical``."""
+
+    canonical: Canonical
+    k: int
+    key: int
+    """Seeds the random choice among ties."""
+    block_size: int | None = None
+    """Rows of scores held at a time; None fits a memory budget."""
+    progress: Callable[[int], None] = lambda count: None
+    """Called with the number of nodes just finished."""
+
+
+class Proposal(NamedTuple):
+    """What a fast search proposes, and which rows of it are proven."""
+
+    neighbours: Tensor  # [n, k], ascending
+    sure: Tensor  # [n] bool: proven right
+    floor: Tensor  # [n] float64: the k-th similarity is no lower
+
+
+class Decision(NamedTuple):
+    """The candidates of some rows, compared exactly."""
+
+    nodes: Tensor  # [n, c] int64, the number of nodes where there is no candidate
+    scores: Tensor  # [n, c] float64, exact; may be undefined, as nodes, unless tied
+    kth: Tensor  # [n] float64, the k-th of them
+    sure: Tensor  # [n] bool: nobody else reaches it, not even as a tie
+    tied: Tensor  # [n] bool: more than one could be the k-th
+    best: Tensor  # [n, k] int64: the k best, ascending; undefined where tied
+
+    @classmethod
+    def empty(cls, rows: int, width: int, k: int, device: torch.device) -> "Decision":
+        """Room for ``rows`` decisions among ``width`` candidates."""
+        return cls(
+            torch.empty((rows, width), dtype=torch.int64, device=device),
+            torch.empty((rows, width), dtype=torch.float64, device=device),
+            torch.empty(rows, dtype=torch.float64, device=device),
+            torch.empty(rows, dtype=torch.bool, device=device),
+            torch.empty(rows, dtype=torch.bool, device=device),
+            torch.empty((rows, k), dtype=torch.int64, device=device),
+        )
+
+
+def settle(task: Task, start: int, decision: Decision) -> Proposal:
+    """Draw among the ties of the rows from ``start`` on."""
+    simple = decision.sure & ~decision.tied
+    neighbours = decision.best.masked_fill_(~simple.unsqueeze(1), 0)
+    tied = (decision.sure & decision.tied).nonzero().squeeze(1)
+    if tied.numel():
+        # The draw goes by rank among ascending ids.
+        nodes, order = decision.nodes[tied].sort(1)
+        scores = decision.scores[tied].gather(1, order)
+        boundary = Boundary.at(scores, decision.kth[tied], nodes)
+        row = torch.arange(tied.numel(), device=tied.device)
+        neighbours[tied] = boundary.choose(task.k, task.key, tied + start, row, None)
+    return Proposal(neighbours, decision.sure, decision.kth)

@@ -1,32 +1,15 @@
-"""The search on a GPU by Triton kernels; here, without them, whether they can do it."""
-
-from functools import cache
-from importlib.util import find_spec
+"""The search by Triton kernels; this module, without Triton, says where it works."""
 
 import torch
 from torch import Tensor
 
 from ecg_gnn.evolve.exact.ties import num_candidates
-from ecg_gnn.kernels.engine import current_engine
+from ecg_gnn.kernels.gpu import usable_on
 
 _CAPABILITY = (8, 0)  # tensor cores that cut no more than the error bound assumes
+MAX_COLUMNS = 8192  # a program holds a whole row
 _MAX_KEPT = 255
 _NODES_PER_GROUP = 32  # twice as many groups as are looked at
-
-
-@cache
-def _triton_installed() -> bool:
-    return find_spec("triton") is not None
-
-
-def available(x: Tensor) -> bool:
-    """Whether ``x`` is where Triton kernels compute, and they may."""
-    return (
-        x.is_cuda
-        and current_engine() == "fast"
-        and _triton_installed()
-        and torch.cuda.get_device_capability(x.device) >= _CAPABILITY
-    )
 
 
 def list_size(k: int) -> int:
@@ -37,5 +20,10 @@ def list_size(k: int) -> int:
 def usable(grid: Tensor, k: int) -> bool:
     """Whether ``search_tiled`` takes rows on a grid, and is worth its launches."""
     kept = list_size(k)
-    enough = grid.size(0) > kept * _NODES_PER_GROUP
-    return kept <= _MAX_KEPT and enough and available(grid)
+    return (
+        usable_on(grid.device)
+        and torch.cuda.get_device_capability(grid.device) >= _CAPABILITY
+        and grid.size(1) <= MAX_COLUMNS
+        and kept <= _MAX_KEPT
+        and grid.size(0) > kept * _NODES_PER_GROUP
+    )

@@ -12,9 +12,8 @@ import triton.language as tl
 from torch import Tensor
 
 from ecg_gnn.evolve.exact.canonical import GRID_BITS, Canonical
-from ecg_gnn.evolve.exact.gpu import available
+from ecg_gnn.evolve.exact.gpu import MAX_COLUMNS
 
-_MOST_COLUMNS = 8192  # a program holds a whole row
 _COLUMNS_PER_WARP = 256
 _TYPES = (torch.float32, torch.float16, torch.bfloat16)
 
@@ -37,12 +36,7 @@ def takes(z: Tensor) -> bool:
 
     Float64 has numbers so small that they have no exponent of their own.
     """
-    return z.dtype in _TYPES and _holds(z)
-
-
-def _holds(rows: Tensor) -> bool:
-    """Whether a program holds one of the ``rows``."""
-    return rows.size(1) <= _MOST_COLUMNS
+    return z.dtype in _TYPES and z.size(1) <= MAX_COLUMNS
 
 
 @triton.jit
@@ -160,7 +154,7 @@ def _warps(block: int) -> int:
 class Halves:
     """Centred rows w = u - m in float16, and the error of their products.
 
-    As in ``Approximation``, similarities are w_u.w_v + t_u + t_v and a constant. With
+    As in ``Operand``, similarities are w_u.w_v + t_u + t_v and a constant. With
     h = w rounded and the rest r = w - h, w_u.w_v - h_u.h_v = r_u.w_v + h_u.r_v, and by
     Cauchy-Schwarz that is at most |r_u| max|w| + |h_u| max|r|: measured, not assumed.
     Summing h_u.h_v in float32 adds ``_CUTS_PER_TERM`` cuts per term, each relative to a
@@ -182,7 +176,7 @@ class Halves:
         mean = canonical.mean()
         shape = (-(-num_nodes // ROWS) * ROWS, -(-dim // COLUMNS) * COLUMNS)
         rows = torch.zeros(shape, dtype=torch.float16, device=device)
-        t, *squares = _halved(canonical, mean, rows)
+        t, *squares = halve(canonical.grid, mean, rows, UNIT)
         norm, kept_norm, rest = (square.sqrt() for square in squares)
         own = t + mean @ mean
         if canonical.euclidean:
@@ -196,17 +190,3 @@ class Halves:
         # For what float64 rounds here, and where the bound is used in float32.
         bound = 1.001 * bound + 1e-12
         return cls(num_nodes, rows, shift, own, bound)
-
-
-def _halved(canonical: Canonical, mean: Tensor, rows: Tensor) -> Tensor:
-    """As ``halve``, which does it where it can."""
-    if available(rows) and _holds(rows):
-        return halve(canonical.grid, mean, rows, UNIT)
-    pieces = []
-    for start, piece in canonical.centred(mean):
-        half = (piece / UNIT).half()
-        rows[start : start + piece.size(0), : piece.size(1)] = half
-        kept = half.double() * UNIT
-        squares = (part.square().sum(1) for part in (piece, kept, piece - kept))
-        pieces.append(torch.stack([piece @ mean, *squares]))
-    return torch.cat(pieces, 1)

@@ -17,11 +17,11 @@ GROUP = 16
 """Columns per group. As many rows as one warp holds of a product, so that a tile's
 maxima over its rows need no memory shared between warps."""
 _BLOCK = 1024
-"""Entries of a row that a warp holds at a time: each one found costs a look at them
-all, but later blocks hold few that are found."""
+"""Entries of a row that a warp holds at a time. Each entry that is kept costs a pass
+over all of them, but later blocks hold few such entries."""
 _LEAST_BLOCK = 512  # so that rows of a few lengths share a compiled kernel
 _ROWS = 1
-"""Rows that a program takes; each waits for the others' entries."""
+"""Rows per program; each waits for the others."""
 
 
 @dataclass(frozen=True)

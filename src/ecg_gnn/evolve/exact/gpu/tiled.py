@@ -14,7 +14,7 @@ from ecg_gnn.evolve.exact.canonical import GRID_BITS, Canonical
 from ecg_gnn.evolve.exact.gpu import list_size
 from ecg_gnn.evolve.exact.gpu.halves import ROWS, UNIT, Halves
 from ecg_gnn.evolve.exact.gpu.maxima import GROUP, Top, group_maxima, top
-from ecg_gnn.evolve.exact.task import Decision, Proposal, Task, settle
+from ecg_gnn.evolve.exact.ties import Decision, Proposal, Task, settle
 
 _BUDGET = 2 << 30  # bytes of maxima and member scores at a time
 SLACK = 1.5
@@ -30,16 +30,17 @@ def search_tiled(task: Task) -> Proposal:
     canonical, k = task.canonical, task.k
     halves = Halves.of(canonical)
     num_nodes, device = canonical.num_nodes, canonical.grid.device
-    found = torch.empty((num_nodes, k), dtype=torch.int64, device=device)
+    neighbours = torch.empty((num_nodes, k), dtype=torch.int64, device=device)
     sure = torch.empty(num_nodes, dtype=torch.bool, device=device)
     floor = torch.empty(num_nodes, dtype=torch.float64, device=device)
     panel = _rows_per_panel(task)
     for start in range(0, num_nodes, panel):
         part = slice(start, min(start + panel, num_nodes))
-        with torch.cuda.device_of(found):  # Triton launches on the current device
-            found[part], sure[part], floor[part] = _search_rows(task, halves, part)
+        with torch.cuda.device_of(neighbours):  # Triton launches on the current device
+            proposal = _search_rows(task, halves, part)
+        neighbours[part], sure[part], floor[part] = proposal
         task.progress(int(sure[part].sum()))
-    return Proposal(found, sure, floor)
+    return Proposal(neighbours, sure, floor)
 
 
 def _rows_per_panel(task: Task) -> int:
@@ -94,8 +95,8 @@ def _member_scores(
                 rows = tl.load(halves + place, there[None, :], other=0.0)
                 total += own.to(tl.float32)[None, :] * rows.to(tl.float32)
             other = (nodes < num_nodes) & (nodes != row)
-            found = tl.sum(total, 1) * scale + tl.load(shift + nodes)
-            scores = tl.where(other, found, float("-inf"))
+            total_scores = tl.sum(total, 1) * scale + tl.load(shift + nodes)
+            scores = tl.where(other, total_scores, float("-inf"))
         tl.store(out + (program * num_groups + slot) * GROUP + member, scores)
 
 
@@ -146,7 +147,7 @@ def _decide(
     out_kth,
     out_sure,
     out_tied,
-    out_found,
+    out_best,
     first_row,
     num_nodes,
     num_groups,
@@ -199,7 +200,7 @@ def _decide(
     tl.store(out_tied + program, size > k)
     # Of too many, those past the k-th place fall away: the caller draws among them.
     kept = chosen & (position < k)
-    tl.store(out_found + program * k + position, nodes.to(tl.int64), kept)
+    tl.store(out_best + program * k + position, nodes.to(tl.int64), kept)
 
 
 def decide(

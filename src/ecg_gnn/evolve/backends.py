@@ -13,20 +13,24 @@ from typing import NamedTuple
 
 import torch
 
-from ecg_gnn.evolve.backends.approximate import search_approximately
-from ecg_gnn.evolve.backends.indexes import Cells, InvertedFile, SmallWorld, index_bytes
+from ecg_gnn.evolve.approximate import (
+    InvertedFile,
+    SmallWorld,
+    index_bytes,
+    search_approximately,
+)
 from ecg_gnn.evolve.exact.nearest import search_exact
-from ecg_gnn.evolve.query import Found, Query, Rows
+from ecg_gnn.evolve.query import Query, Rows, SearchResult
 from ecg_gnn.system.checks import InputError, MissingExtraError, check_choice
 from ecg_gnn.system.memory import available_bytes, fits_in_memory, memory_budget
 
 EXACT_NODES = 100_000
-"""Up to so many nodes ``auto`` is exact everywhere, however wide they are."""
-EXACT_SECONDS = {"cpu": 600, "cuda": 0.1}
-"""Beyond that, as long as an exact search is estimated to take no longer. On a GPU it
-takes many times as long where embeddings are so dense that half precision cannot tell
-them apart: 1,000,000 x 16 of a trained MLP, estimated at half a second, were not done
-after about 10 s on an H200, where ``ivf`` takes 4 s."""
+"""Up to this many nodes ``auto`` is always exact, whatever their width."""
+EXACT_SECONDS = {"cpu": 600, "cuda": 5}
+"""Beyond that, ``auto`` is exact if the estimate is at most this. Less on a GPU, which
+takes many times its estimate where embeddings are too dense for half precision: 10
+million x 16 of a trained MLP, estimated at 54 s, were stopped after 470 s on an H200.
+The alternative is an index on the CPU, which takes a minute or more for a million."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,35 +38,24 @@ class Backend:
     """A way to find neighbours.
 
     Attributes:
-        name: What ``--knn`` calls it.
+        name: Its value of ``--knn``.
         help: What it does, for help texts.
         search: Finds the neighbours of all nodes.
-        approximate: Whether neighbours may be missed; its graphs tell their recall.
-        package: What it needs beyond the core dependencies, of the extra ``ann``.
-        on_gpu: Whether rows on a GPU are searched there, which needs no package; else
-            an approximate search holds its index in the host's memory.
+        approximate: Whether neighbours may be missed; such graphs state their recall,
+            and the index is held in the host's memory.
+        package: A package of the extra ``ann`` that it needs.
     """
 
     name: str
     help: str
-    search: Callable[[Query, Rows], Found]
+    search: Callable[[Query, Rows], SearchResult]
     approximate: bool = True
     package: str | None = None
-    on_gpu: bool = False
 
-    def is_installed(self, device: str) -> bool:
-        """Whether all that it needs is here."""
-        if self.package is None or (self.on_gpu and device == "cuda"):
-            return True
-        return find_spec(self.package) is not None
-
-    def needed_and_free(
-        self, num_nodes: int, dim: int, device: str, budget: int
-    ) -> tuple[int, int]:
-        """Bytes that an index takes, and that it may take."""
-        if self.on_gpu and device == "cuda":
-            return index_bytes(num_nodes, dim, on_gpu=True), budget
-        return index_bytes(num_nodes, dim), available_bytes(torch.device("cpu"))
+    @property
+    def is_installed(self) -> bool:
+        """Whether its package is installed."""
+        return self.package is None or find_spec(self.package) is not None
 
 
 BACKENDS = {
@@ -73,27 +66,24 @@ BACKENDS = {
             help="the k nearest, always the same ones",
             search=search_exact,
             approximate=False,
-            on_gpu=True,
         ),
         Backend(
             name="ivf",
             help="approximate, by an inverted file",
-            search=partial(search_approximately, "ivf", InvertedFile, Cells),
+            search=partial(search_approximately, "ivf", InvertedFile),
             package="faiss",
-            on_gpu=True,
         ),
         Backend(
             name="hnsw",
             help="approximate, by a graph of links",
-            search=partial(search_approximately, "hnsw", SmallWorld, None),
+            search=partial(search_approximately, "hnsw", SmallWorld),
             package="faiss",
         ),
     )
 }
 KNN_BACKENDS = ("auto", *BACKENDS)
-"""What a caller may ask for."""
 _INDEX = next(name for name, backend in BACKENDS.items() if backend.approximate)
-"""What ``auto`` turns to where an exact search takes too long."""
+"""What ``auto`` uses where an exact search takes too long."""
 KNN_HELP = (
     "How neighbours are found: "
     + "; ".join(f"{backend.name} ({backend.help})" for backend in BACKENDS.values())
@@ -106,73 +96,72 @@ KNN_HELP = (
 def choose_backend(
     knn: str, num_nodes: int, dim: int, device: str, budget: int
 ) -> Backend:
-    """What is asked for, or what ``auto`` means here.
+    """The backend asked for, or the one that ``auto`` means here.
 
     Args:
         knn: One of ``KNN_BACKENDS``.
-        num_nodes: How many rows there are.
-        dim: How long they are.
+        num_nodes: The number of rows.
+        dim: Their width.
         device: ``cpu`` or ``cuda``.
-        budget: Bytes that a search may take there: more, and an exact one goes over
-            the rows in blocks.
+        budget: Bytes that a search may take there; an exact search that needs more
+            goes over the rows in blocks.
 
     Raises:
-        InputError: If an index is asked for that does not fit, or whose package is not
-            installed.
+        InputError: An index was asked for that does not fit or is not installed.
     """
     check_choice("knn", knn, KNN_BACKENDS)
-    if knn != "auto":
-        _check_fits(BACKENDS[knn], num_nodes, dim, device, budget)
-        return BACKENDS[knn]
-    in_memory = fits_in_memory(num_nodes, dim, budget, on_gpu=device == "cuda")
-    seconds = exact_seconds(num_nodes, dim, device, in_memory=in_memory)
-    limit = EXACT_SECONDS.get(device, EXACT_SECONDS["cpu"])
-    if num_nodes <= EXACT_NODES or seconds <= limit:
-        return BACKENDS["exact"]
-    index = BACKENDS[_INDEX]
-    installed = index.is_installed(device)
-    needed, free = index.needed_and_free(num_nodes, dim, device, budget)
-    if installed and needed <= free:
-        return index
-    reason = "pip install 'ecg-gnn[ann]' for an approximate search"
-    if installed:
-        reason = f"an approximate search needs {_gib(needed)}, {_gib(free)} can be had"
-    warnings.warn(
-        f"exact kNN among {num_nodes:,} × {dim} embeddings takes about "
-        f"{duration(seconds)} ({reason})",
-        stacklevel=2,
-    )
-    return BACKENDS["exact"]
-
-
-def find(query: Query, rows: Rows, knn: str) -> Found:
-    """The neighbours of all nodes, by whichever backend ``knn`` means."""
-    if not query.k:  # self-loops alone
-        nobody = torch.empty((rows.num_nodes, 0), dtype=torch.long)
-        return Found(nobody.to(query.device))
-    budget, kind = memory_budget(query.memory, query.device), query.device.type
-    backend = choose_backend(knn, rows.num_nodes, rows.dim, kind, budget)
-    return backend.search(query, rows)
-
-
-def _check_fits(
-    backend: Backend, num_nodes: int, dim: int, device: str, budget: int
-) -> None:
-    if not backend.is_installed(device):
+    backend = BACKENDS[_INDEX if knn == "auto" else knn]
+    if not backend.approximate:
+        return backend
+    needed, free = index_bytes(num_nodes, dim), available_bytes(torch.device("cpu"))
+    if knn == "auto":
+        return _choose_automatically(num_nodes, dim, device, budget, needed, free)
+    if not backend.is_installed:
         raise MissingExtraError(str(backend.package), "ann", f"'knn' {backend.name!r}")
-    if not backend.approximate:  # goes over the rows in blocks, if need be
-        return
-    needed, free = backend.needed_and_free(num_nodes, dim, device, budget)
     if needed > free:
         raise InputError(
             f"'knn' must be exact, which needs less memory, or the embeddings narrower "
             f"by a factor of {needed / max(1, free):.1f} (got {backend.name!r}, which "
             f"needs {_gib(needed)} where {_gib(free)} can be had)"
         )
+    return backend
+
+
+def _choose_automatically(
+    num_nodes: int, dim: int, device: str, budget: int, needed: int, free: int
+) -> Backend:
+    """An index of ``needed`` bytes where exact search is slow and ``free`` suffices."""
+    exact, index = BACKENDS["exact"], BACKENDS[_INDEX]
+    in_memory = fits_in_memory(num_nodes, dim, budget, on_gpu=device == "cuda")
+    seconds = exact_seconds(num_nodes, dim, device, in_memory=in_memory)
+    limit = EXACT_SECONDS.get(device, EXACT_SECONDS["cpu"])
+    if num_nodes <= EXACT_NODES or seconds <= limit:
+        return exact
+    if index.is_installed and needed <= free:
+        return index
+    reason = "pip install 'ecg-gnn[ann]' for an approximate search"
+    if index.is_installed:
+        reason = f"an approximate search needs {_gib(needed)}, {_gib(free)} can be had"
+    warnings.warn(
+        f"exact kNN among {num_nodes:,} × {dim} embeddings takes about "
+        f"{duration(seconds)} ({reason})",
+        stacklevel=3,
+    )
+    return exact
+
+
+def find_neighbours(query: Query, rows: Rows, knn: str) -> SearchResult:
+    """The neighbours of all nodes, by whichever backend ``knn`` means."""
+    if not query.k:  # self-loops alone
+        none = torch.empty((rows.num_nodes, 0), dtype=torch.long)
+        return SearchResult(none.to(query.device))
+    budget, kind = memory_budget(query.memory, query.device), query.device.type
+    backend = choose_backend(knn, rows.num_nodes, rows.dim, kind, budget)
+    return backend.search(query, rows)
 
 
 def duration(seconds: float) -> str:
-    """A rough time as people say it."""
+    """A rough time in words."""
     for name, size in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
         if seconds >= 1.5 * size:
             return f"{seconds / size:.0f} {name}"
