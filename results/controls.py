@@ -13,7 +13,7 @@ from ecg_gnn.study.compare import PairedTest, corrected
 from ecg_gnn.study.selection import Candidate, Cell
 from ecg_gnn.study.table import markdown
 from ecg_gnn_lab.paper import numbers
-from ecg_gnn_lab.report.summary import answers, lede, verdict
+from ecg_gnn_lab.report.summary import VERDICTS, answers, lede, verdict
 from ecg_gnn_lab.tables.document import Row, score_text, score_values
 from ecg_gnn_lab.tables.scores import RIVALS, columns_of_test
 
@@ -113,7 +113,7 @@ def _control_table(
         line += [plain, score_text(row), identity]
         line += [signed(_paper_gain(row))] * with_paper
         line += [difference(row, "baseline"), difference(row, "identity")]
-        lines.append([*line, verdict(row).text])
+        lines.append([*line, VERDICTS[verdict(row)]])
     return markdown((header, lines))
 
 

@@ -74,8 +74,8 @@ def detailed(dataset: str, model: str, embedding: str | None) -> Score | None:
 
 
 def _score(table: str, row: str | None, dataset: str) -> Score | None:
-    found = tables()[table].get(row, {}).get(dataset)
-    return None if found is None else Score(found["mean"], found["std"])
+    score = tables()[table].get(row, {}).get(dataset)
+    return None if score is None else Score(score["mean"], score["std"])
 
 
 def statistic(dataset: str, embedding: str | None, key: str) -> float | None:
@@ -87,19 +87,19 @@ def statistic(dataset: str, embedding: str | None, key: str) -> float | None:
         name = f"ECG($k={STATISTICS_K}$) edges"
     elif embedding is not None:
         name = f"{EMBEDDINGS[embedding]}-ECG {name}"
-    found: float | None = tables()["table_statistics"][name].get(dataset)
-    return found
+    value: float | None = tables()["table_statistics"][name].get(dataset)
+    return value
 
 
 def best_hyperparameters(dataset: str, model: str) -> dict[str, Any]:
     """The paper's best settings of a model, embedding included; what it lists."""
     table: dict[str, Any] = tables()["table_best_hparams"].get(MODELS.get(model), {})
     names = {"num_layers": "layers", "hidden_dim": "hidden"}
-    found = {names.get(key, key): row.get(dataset) for key, row in table.items()}
-    if "embedding" in found:
+    best = {names.get(key, key): row.get(dataset) for key, row in table.items()}
+    if "embedding" in best:
         ours = {theirs: name for name, theirs in EMBEDDINGS.items()}
-        found["embedding"] = ours.get(found["embedding"], "none")
-    return found
+        best["embedding"] = ours.get(best["embedding"], "none")
+    return best
 
 
 def count(pairs: list[tuple[float, float]]) -> HeadToHead:
@@ -114,11 +114,9 @@ def count(pairs: list[tuple[float, float]]) -> HeadToHead:
 
 def head_to_head() -> HeadToHead:
     """The paper's own count of ECG models against their plain models."""
-    pairs = []
-    for dataset in DATASETS:
-        for model in MODELS:
-            ecg = headline(dataset, model, ecg=True)
-            plain = headline(dataset, model, ecg=False)
-            if ecg is not None and plain is not None:
-                pairs.append((ecg.mean, plain.mean))
-    return count(pairs)
+    scores = [
+        (headline(dataset, model, ecg=True), headline(dataset, model, ecg=False))
+        for dataset in DATASETS
+        for model in MODELS
+    ]
+    return count([(ecg.mean, plain.mean) for ecg, plain in scores if ecg and plain])

@@ -5,9 +5,9 @@ Nothing is published on the substitute features of ``roman-empire-glove``.
 
 from typing import Any, NamedTuple
 
+from ecg_gnn.data import CATALOGUE
 from ecg_gnn.study.selection import Cell
 from ecg_gnn_lab.paper import numbers
-from ecg_gnn_lab.tables.evolved_graphs import is_official
 
 DETAILED = "ECG paper, detailed table"
 _RESULTS = "ECG paper, results table"
@@ -23,11 +23,8 @@ class Published(NamedTuple):
     source: str
     unlike: str | None = None
     """How its protocol differs from ten official splits of the undirected graph"""
-
-
-def _methods() -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = numbers.read("published.json")["methods"]
-    return found
+    model: str | None = None
+    """Our name of the same model, if we have it"""
 
 
 def num_splits() -> int:
@@ -37,30 +34,19 @@ def num_splits() -> int:
 
 def results(dataset: str) -> list[Published]:
     """Everything known about a graph, best first."""
-    found = [
-        _published(method, method["scores"][dataset])
-        for method in _methods()
-        if dataset in method["scores"]
+    published = [
+        Published(
+            method=method["name"],
+            mean=score["mean"],
+            std=score["std"],
+            source=method["source"],
+            unlike=score.get("unlike", method.get("unlike")),
+            model=method.get("model"),
+        )
+        for method in numbers.read("published.json")["methods"]
+        if (score := method["scores"].get(dataset)) is not None
     ]
-    return sorted(found, key=lambda each: -each.mean)
-
-
-def _published(method: dict[str, Any], score: dict[str, Any]) -> Published:
-    return Published(
-        method=method["name"],
-        mean=score["mean"],
-        std=score["std"],
-        source=method["source"],
-        unlike=score.get("unlike", method.get("unlike")),
-    )
-
-
-def of_model(dataset: str, model: str) -> Published | None:
-    """What the authors of one of our models report, by its name in our tables."""
-    for method in _methods():
-        if method.get("model") == model and dataset in method["scores"]:
-            return _published(method, method["scores"][dataset])
-    return None
+    return sorted(published, key=lambda each: -each.mean)
 
 
 def best(dataset: str) -> list[Published]:
@@ -75,31 +61,42 @@ def higher_elsewhere(dataset: str) -> list[Published]:
     return [each for each in results(dataset) if each.mean > bar]
 
 
+def is_official(name: str, sha256: str) -> bool:
+    """Whether a graph is the one that the literature has numbers for.
+
+    A user's file may have any name, and other splits make another benchmark; both have
+    another checksum. The substitute is in the catalogue, but not official.
+    """
+    entry = CATALOGUE.get(name)
+    return entry is not None and entry.kind == "official" and entry.sha256 == sha256
+
+
 def on_official_graph(cell: Cell) -> bool:
     """Whether a cell is on the graph and the splits that the literature has."""
     key = cell.key
     return is_official(key.dataset, key.dataset_sha256) and not key.random_splits
 
 
-def official(cell: Cell) -> bool:
-    """Whether a cell is on the paper's very graph, splits and backbone, as plain."""
-    key = cell.key
-    return on_official_graph(cell) and key.backbone == "benchmark" and not key.tags
+def in_paper(cell: Cell) -> bool:
+    """Whether a cell has the paper's graph, splits and backbone, and no option more."""
+    plain = cell.key.backbone == "benchmark" and not cell.key.tags
+    return plain and on_official_graph(cell)
 
 
 def headline_score(cell: Cell) -> numbers.Score | None:
     """The paper's results table: a plain model, or the best of its ECG variants."""
-    if not official(cell) or cell.key.variant not in ("baseline", "ecg"):
+    key = cell.key
+    if not in_paper(cell) or key.variant not in ("baseline", "ecg"):
         return None
-    ecg = cell.key.variant == "ecg"
-    return numbers.headline(cell.key.dataset, cell.key.model, ecg=ecg)
+    return numbers.headline(key.dataset, key.model, ecg=key.variant == "ecg")
 
 
 def detailed_score(cell: Cell) -> numbers.Score | None:
     """The paper's detailed table: a plain model, or ECG from the cell's embedding."""
-    if not official(cell) or cell.key.variant not in ("baseline", "ecg"):
+    key = cell.key
+    if not in_paper(cell) or key.variant not in ("baseline", "ecg"):
         return None
-    return numbers.detailed(cell.key.dataset, cell.key.model, cell.key.embedding)
+    return numbers.detailed(key.dataset, key.model, key.embedding)
 
 
 def published_score(cell: Cell) -> Published | None:
@@ -107,21 +104,22 @@ def published_score(cell: Cell) -> Published | None:
     key = cell.key
     if (paper := headline_score(cell)) is not None:
         source = _QUOTED if key.model in numbers.SPECIALISED else _RESULTS
-        return Published(key.model, paper.mean, paper.std, source)
+        return Published(key.model, *paper, source)
     if not on_official_graph(cell) or key.variant != "baseline" or key.tags:
         return None
-    return of_model(key.dataset, key.model_label)
+    own = (each for each in results(key.dataset) if each.model == key.model_label)
+    return next(own, None)
 
 
-def published_values(found: Published | None, ours: float | None) -> dict[str, Any]:
+def published_values(published: Published | None, ours: float | None) -> dict[str, Any]:
     """A published number as part of a raw row, and how far ours is above it."""
-    if found is None:
+    if published is None:
         names = ("mean", "std", "source", "unlike", "difference")
         return {f"published_{name}": None for name in names}
     return {
-        "published_mean": found.mean,
-        "published_std": found.std,
-        "published_source": found.source,
-        "published_unlike": found.unlike,
-        "published_difference": None if ours is None else ours - found.mean,
+        "published_mean": published.mean,
+        "published_std": published.std,
+        "published_source": published.source,
+        "published_unlike": published.unlike,
+        "published_difference": None if ours is None else ours - published.mean,
     }

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import pairwise
 from typing import Any
 
 from ecg_gnn.config.tags import explain
@@ -15,24 +16,20 @@ from ecg_gnn.study.table import markdown
 from ecg_gnn.system.canvas import minus
 
 Row = Mapping[str, Any]
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": "$<$",
-    "±": r"$\pm$",
-    "−": "$-$",
-    "→": r"$\rightarrow$",
-    "×": r"$\times$",
-    "—": "---",
-}
+_LATEX = str.maketrans(
+    {character: f"\\{character}" for character in "&%$#_{}"}
+    | {
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "<": "$<$",
+        "±": r"$\pm$",
+        "−": "$-$",
+        "→": r"$\rightarrow$",
+        "×": r"$\times$",
+        "—": "---",
+    }
+)
 
 
 class Source:
@@ -90,10 +87,7 @@ class TableDocument:
     def rules(self) -> list[bool]:
         """Whether a line is drawn above each row."""
         groups = [[row.get(key) for key in self.rule_between] for row in self.rows]
-        return [
-            place > 0 and group != groups[place - 1]
-            for place, group in enumerate(groups)
-        ]
+        return [above != group for above, group in pairwise([*groups[:1], *groups])]
 
 
 def render(document: TableDocument, form: str) -> str:
@@ -109,12 +103,12 @@ def _markdown(document: TableDocument) -> str:
 
 
 def _latex(document: TableDocument) -> str:
-    notes = " ".join(map(_escape, document.notes))
+    caption = f"{document.title}. {' '.join(document.notes)}"
     lines = [
         "% needs \\usepackage{booktabs}",
         r"\begin{table}",
         r"\centering",
-        rf"\caption{{{_escape(document.title)}. {notes}}}",
+        rf"\caption{{{caption.translate(_LATEX)}}}",
         rf"\begin{{tabular}}{{l{'r' * (len(document.columns) - 1)}}}",
         r"\toprule",
         _latex_line(document.titles()),
@@ -126,11 +120,7 @@ def _latex(document: TableDocument) -> str:
 
 
 def _latex_line(cells: Sequence[str]) -> str:
-    return " & ".join(map(_escape, cells)) + r" \\"
-
-
-def _escape(text: str) -> str:
-    return "".join(_LATEX.get(character, character) for character in text)
+    return " & ".join(cell.translate(_LATEX) for cell in cells) + r" \\"
 
 
 def _csv(document: TableDocument) -> str:
@@ -228,5 +218,5 @@ def common_notes(selection: Selection, groups: Sequence[Sequence[Cell]]) -> list
 
 def dataset_notes(datasets: Sequence[DatasetInfo]) -> list[str]:
     """What must be said wherever a number on these graphs is shown."""
-    noted = {info.name: info.note for info in datasets if info.note}
-    return [f"{name}: {note}" for name, note in noted.items()]
+    notes = {info.name: info.note for info in datasets if info.note}
+    return [f"{name}: {note}" for name, note in notes.items()]

@@ -41,17 +41,20 @@ def test_every_result_is_sound_and_has_a_source():
             assert each.source
 
 
+def by_model(dataset):
+    return {each.model: each for each in published.results(dataset) if each.model}
+
+
 def test_our_models_have_the_numbers_of_their_authors():
-    ours = [f"tuned {name}" for name in model_names("tuned")] + ["polynormer"]
-    for model in ours:
-        assert published.of_model("minesweeper", model).mean > 97
-    assert published.of_model("tolokers", "tuned gcn") is None  # not run by them
-    assert published.of_model("tolokers", "polynormer").std == 0.74
-    assert not any(published.of_model("minesweeper", m) for m in numbers.SPECIALISED)
+    on_minesweeper, on_tolokers = by_model("minesweeper"), by_model("tolokers")
+    for model in [*(f"tuned {name}" for name in model_names("tuned")), "polynormer"]:
+        assert on_minesweeper[model].mean > 97
+    assert "tuned gcn" not in on_tolokers  # not run by them
+    assert on_tolokers["polynormer"].std == 0.74
+    assert not on_minesweeper.keys() & numbers.SPECIALISED.keys()
     assert "polynormer" in SPECIALISED
 
 
 def test_the_substitute_has_nothing_published():
     assert published.results("roman-empire-glove") == []
     assert published.best("roman-empire-glove") == []
-    assert published.of_model("roman-empire-glove", "polynormer") is None
