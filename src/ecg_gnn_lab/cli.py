@@ -70,14 +70,14 @@ def figure(
     recipe: opt_study.OfRecipe = None,
     dataset: Annotated[
         str | None,
-        typer.Option(help="Which, where there are several.", rich_help_panel=_TSNE),
+        typer.Option(help="Dataset, if the store has several.", rich_help_panel=_TSNE),
     ] = None,
     embedding: Annotated[
         str | None,
-        typer.Option(help="Of which evolved graph: mlp.", rich_help_panel=_TSNE),
+        typer.Option(help="Embedding of the graph (mlp).", rich_help_panel=_TSNE),
     ] = None,
     nodes: Annotated[
-        int, typer.Option(help="Draw at most so many nodes.", rich_help_panel=_TSNE)
+        int, typer.Option(help="Draw at most this many nodes.", rich_help_panel=_TSNE)
     ] = 5000,
     data_root: opt.DataRoot = None,
 ) -> None:

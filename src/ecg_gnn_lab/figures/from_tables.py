@@ -5,8 +5,8 @@ from typing import Any
 
 from ecg_gnn.system.canvas import COLOURS, Paint, in_lines
 from ecg_gnn_lab.tables import StudyTables
-from ecg_gnn_lab.tables.document import Row
-from ecg_gnn_lab.tables.leaderboard import boards, starred_model
+from ecg_gnn_lab.tables.document import Row, starred
+from ecg_gnn_lab.tables.leaderboard import boards
 
 Groups = Sequence[Sequence[Row]]
 _MARKERS = {"baseline": "o", "identity": "D"}
@@ -92,13 +92,7 @@ def _draw_effects(axes: Any, rows: Sequence[Row]) -> None:
 
 
 def _homophily(kind: Any, groups: Groups) -> Any:
-    names = [
-        [
-            in_lines(row["graph"].removeprefix("G_ECG (").removesuffix(")"), 48)
-            for row in group
-        ]
-        for group in groups
-    ]
+    names = [[_short_name(row) for row in group] for group in groups]
     wrapped = any("\n" in name for of_group in names for name in of_group)
     height = (0.31 if wrapped else 0.24) * sum(map(len, groups))
     size = (10.5, 0.8 + height + 0.55 * len(groups))
@@ -168,7 +162,7 @@ def _draw_board(axes: Any, rows: Sequence[Row]) -> None:
     for place, mean in enumerate(means):
         if mean < low:
             axes.text(low, place, "‹", va="center")
-    names = [in_lines(starred_model(row), 60) for row in rows]
+    names = [in_lines(starred(row, "model"), 60) for row in rows]
     axes.set_yticks(range(len(rows)), names)
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.set_title(rows[0]["dataset"], loc="left")

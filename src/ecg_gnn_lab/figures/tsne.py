@@ -56,13 +56,13 @@ def project(
     """Compute the pair with the settings of a record in the store.
 
     Args:
-        store: Whose record says how the graph was evolved.
-        dataset: Which; needed where the store has several with this embedding.
-        embedding: Of which evolved graph.
+        store: A record of it says how the graph was evolved.
+        dataset: Needed where the store has several with this embedding.
+        embedding: The embedding of the evolved graph.
         recipe: Only records of this recipe.
         data_root: Folder with the official files.
         workspace: Cache of embeddings, and progress where one is made anew.
-        num_nodes: At most so many nodes are shown, drawn at random.
+        num_nodes: The most nodes to show; a random sample of them.
     """
     try:
         import openTSNE  # noqa: F401

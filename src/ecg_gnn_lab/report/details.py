@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ecg_gnn.config import RunConfig
+from ecg_gnn.config import RunConfig, known
 from ecg_gnn.config.dotted import DEFAULTS, flatten, given
 from ecg_gnn.config.run_config import declared
 from ecg_gnn.study.selection import Cell, Selection
@@ -25,7 +25,7 @@ Detail = dict[str, Any]
 Pairs = list[tuple[str, str]]
 _MAX_TRIED = 40
 _MAX_VALUES = 4
-_RECORD_TITLES = ["split", "seed", "validation (%)", "test (%)", "best step", "seconds"]
+_SCORES = ("validation (%)", "test (%)", "best step", "seconds", "MB")
 
 
 def cell_detail(selection: Selection, cell: Cell, rows: Mapping[str, Row]) -> Detail:
@@ -201,18 +201,14 @@ def _shown(value: Any, separator: str = ", ") -> str:
 
 def _score_records(records: Sequence[UnitRecord]) -> Detail:
     rows = []
-    with_memory = any(record.result.peak_memory_mb is not None for record in records)
     for record in records:
         result = record.result
-        assert result.val is not None
-        assert result.test is not None
         row = [str(record.split), str(record.seed)]
-        row += [f"{100 * result.val:.2f}", f"{100 * result.test:.2f}"]
+        row += [f"{100 * known(score):.2f}" for score in (result.val, result.test)]
         row += [str(result.best_step), f"{result.seconds:.1f}"]
         memory = result.peak_memory_mb
-        row += ["—" if memory is None else f"{memory:,.0f}"] * with_memory
-        rows.append(row)
-    return {"titles": _RECORD_TITLES + ["MB"] * with_memory, "rows": rows}
+        rows.append([*row, "—" if memory is None else f"{memory:,.0f}"])
+    return {"titles": ["split", "seed", *_SCORES], "rows": rows}
 
 
 def _test(rows: Mapping[str, Row], other: str) -> Detail:

@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ecg_gnn_lab.paper import numbers
+from ecg_gnn_lab import paper_numbers
 from ecg_gnn_lab.tables.document import Row, signed_text
 
 SURE = 0.05
@@ -126,7 +126,7 @@ def _more_than_identity(rows: Sequence[Row]) -> Answer:
 
 def _paper(results: Sequence[Row]) -> list[Answer]:
     # Models that the paper only quotes were trained by other code, with its faults.
-    own = [row for row in results if row["model"] in numbers.MODELS]
+    own = [row for row in results if row["model"] in paper_numbers.MODELS]
     rows = [row for row in own if row["paper_difference"] is not None]
     if not rows:
         return []

@@ -1,12 +1,11 @@
 """The best hyper-parameters, chosen on validation, beside the paper's."""
 
-from functools import partial
 from typing import Any
 
 from ecg_gnn.config.tags import tagged
 from ecg_gnn.study.selection import Cell, best_ecg
-from ecg_gnn_lab.paper import numbers
-from ecg_gnn_lab.paper.published import in_paper
+from ecg_gnn_lab import paper_numbers
+from ecg_gnn_lab.published import in_paper
 from ecg_gnn_lab.tables.document import (
     Column,
     Row,
@@ -33,34 +32,33 @@ _BESIDE_PAPER = {
 
 def hyperparameters_table(source: Source) -> TableDocument:
     """What validation chose for every model: plain, with ECG, with identity."""
-    groups = []
-    for cells in source.selection.models():
-        best = best_ecg(cells)
-        controls = ("baseline", "identity")
-        groups.append([c for c in cells if c is best or c.key.variant in controls])
+    cells: list[Cell] = []
+    for group in source.selection.models():
+        best, controls = best_ecg(group), ("baseline", "identity")
+        cells += [c for c in group if c is best or c.key.variant in controls]
     columns = [
         Column("dataset", "dataset"),
         Column("model", "model"),
         Column("variant", "shown"),
         *(
-            Column(title, key, partial(_beside_paper, key=key), "settings")
+            Column(title, key, _beside_paper, "settings")
             for key, title in _BESIDE_PAPER.items()
         ),
         Column("self-loops", "self_loops", part="settings"),
-        Column("validation (%)", "val_mean", lambda row: f"{row['val_mean']:.2f}"),
+        Column("validation (%)", "val_mean", lambda row, key: f"{row[key]:.2f}"),
         Column("tried", "tried", part="tried"),
     ]
     return TableDocument(
         name="hyperparameters",
         title="Best hyper-parameters by mean validation (the paper's in brackets)",
         columns=columns,
-        rows=[_row(cell) for cells in groups for cell in cells],
+        rows=[_row(cell) for cell in cells],
         notes=[
             "Tried: configurations of the row, also those that were not trained as "
             "often as the others and so could not be chosen. A row with one was not "
             "searched: its settings were given.",
             "The paper lists one setting per model, that of its ECG variant.",
-            *common_notes(source.selection, groups),
+            *common_notes(source.selection, cells),
         ],
     )
 
@@ -80,7 +78,7 @@ def _row(cell: Cell) -> Row:
         row["self_loops"] = row["embedding"] = None
     paper: dict[str, Any] = {}
     if in_paper(cell) and (key.variant == "ecg" or key.model == "resnet"):
-        paper = numbers.best_hyperparameters(key.dataset, key.model)
+        paper = paper_numbers.best_hyperparameters(key.dataset, key.model)
     row |= {f"paper_{name}": paper.get(name) for name in _BESIDE_PAPER}
     return row | {
         "val_mean": 100 * chosen.val_mean,

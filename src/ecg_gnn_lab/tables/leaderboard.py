@@ -9,8 +9,8 @@ from ecg_gnn.config.tags import LABELS, tagged
 from ecg_gnn.data import CATALOGUE
 from ecg_gnn.study.selection import Cell, Selection, best_ecg
 from ecg_gnn.study.table import model_name
-from ecg_gnn_lab.paper import numbers, published
-from ecg_gnn_lab.paper.published import Published, published_score, published_values
+from ecg_gnn_lab import paper_numbers, published
+from ecg_gnn_lab.published import Published, published_score, published_values
 from ecg_gnn_lab.tables.document import (
     PUBLISHED_COLUMNS,
     Column,
@@ -19,7 +19,8 @@ from ecg_gnn_lab.tables.document import (
     TableDocument,
     common_notes,
     score_values,
-    signed_text,
+    signed_value,
+    starred,
 )
 
 _EXPLAINED = (
@@ -43,21 +44,15 @@ def leaderboard_table(source: Source) -> TableDocument:
     """Every model with its published number, best first, the best published among."""
     selection = source.selection
     groups = _cells_of_boards(selection)
-    rows = [row for cells in groups for row in _board_rows(selection, cells)]
-    quoted = any(
-        cell.key.model in numbers.SPECIALISED and published_score(cell) is not None
-        for cells in groups
-        for cell in cells
-    )
+    rows = [row for group in groups for row in _board_rows(selection, group)]
+    cells = [cell for group in groups for cell in group]
+    specialised = [c for c in cells if c.key.model in paper_numbers.SPECIALISED]
+    quoted = any(published_score(cell) is not None for cell in specialised)
     columns = [
         Column("dataset", "dataset"),
-        Column("model", "model", starred_model),
+        Column("model", "model", starred),
         *PUBLISHED_COLUMNS,
-        Column(
-            "ours − best",
-            "best_published_difference",
-            lambda row: signed_text(row["best_published_difference"]),
-        ),
+        Column("ours − best", "best_published_difference", signed_value),
         Column("splits", "splits", splits_text),
         Column("source", "published_source", part="source"),
     ]
@@ -70,7 +65,7 @@ def leaderboard_table(source: Source) -> TableDocument:
             *_EXPLAINED,
             *([_QUOTED] if quoted else []),
             *_protocol_notes(rows),
-            *common_notes(selection, groups),
+            *common_notes(selection, cells),
         ],
         rule_between=("dataset",),
     )
@@ -92,14 +87,9 @@ def best_published(board: Iterable[Row]) -> tuple[list[str], Row | None]:
     return names, next((r for r in rows if r["published_mean"] is not None), None)
 
 
-def starred_model(row: Row) -> str:
-    """The model's name, with a star if it is our best."""
-    return f"{row['model']} *" if row["best_on_validation"] else str(row["model"])
-
-
-def splits_text(row: Row) -> str:
+def splits_text(row: Row, key: str = "splits") -> str:
     """How many splits a row has, and of how many where that is not all."""
-    splits, official = row["splits"], published.num_splits()
+    splits, official = row[key], published.num_splits()
     if splits is None:
         return ""
     return str(splits) if splits >= official else f"{splits} of {official}"

@@ -1,14 +1,13 @@
 """The results table and the detailed one: scores, the paper's, paired differences."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 from ecg_gnn.config.variants import identity_control
 from ecg_gnn.study.compare import PairedTest, corrected
 from ecg_gnn.study.selection import Cell, CellKey, Selection, best_ecg
-from ecg_gnn_lab.paper import numbers
-from ecg_gnn_lab.paper.published import (
+from ecg_gnn_lab import paper_numbers
+from ecg_gnn_lab.published import (
     DETAILED,
     Published,
     detailed_score,
@@ -25,7 +24,9 @@ from ecg_gnn_lab.tables.document import (
     common_notes,
     difference_text,
     p_text,
+    plain_text,
     score_values,
+    starred,
 )
 
 RIVALS = ("baseline", "identity")
@@ -82,7 +83,7 @@ def _document(
     title: str,
     selection: Selection,
     groups: Sequence[Sequence[Cell]],
-    paper: Callable[[Cell], numbers.Score | None],
+    paper: Callable[[Cell], paper_numbers.Score | None],
 ) -> TableDocument:
     best = [best_ecg(group) for group in groups]
     cells = [cell for group in groups for cell in group]
@@ -98,7 +99,7 @@ def _document(
         notes=[
             *_head_to_head(groups),
             *_EXPLAINED,
-            *common_notes(selection, groups),
+            *common_notes(selection, cells),
         ],
     )
 
@@ -118,7 +119,7 @@ def _row(
     cell: Cell,
     is_best: bool,
     tests: Tests,
-    paper: numbers.Score | None,
+    paper: paper_numbers.Score | None,
 ) -> Row:
     chosen, mean = cell.chosen, 100 * cell.chosen.test_mean
     row: dict[str, Any] = {
@@ -141,7 +142,7 @@ def _row(
     return row | {"configuration": chosen.configuration.id}
 
 
-def _published(cell: Cell, paper: numbers.Score | None) -> Published | None:
+def _published(cell: Cell, paper: paper_numbers.Score | None) -> Published | None:
     """What is published on a cell: in the paper's table that is shown, if it is."""
     if paper is None or paper == headline_score(cell):
         return published_score(cell)
@@ -171,10 +172,10 @@ def _head_to_head(groups: Sequence[Sequence[Cell]]) -> list[str]:
             if ecg is not None and rivals:
                 means = ecg.chosen.test_mean, rivals[0].chosen.test_mean
                 pairs.append((100 * means[0], 100 * means[1]))
-        wins, ties, losses = numbers.count(pairs)
+        wins, ties, losses = paper_numbers.count(pairs)
         paper = "the paper has no such control"
         if other == "baseline":
-            theirs = numbers.head_to_head()
+            theirs = paper_numbers.head_to_head()
             paper = "the paper: {}, {}, {} of {}".format(*theirs, sum(theirs))
         if pairs:
             notes.append(
@@ -186,28 +187,22 @@ def _head_to_head(groups: Sequence[Sequence[Cell]]) -> list[str]:
 
 def _columns(mark_best: bool) -> list[Column]:
     """Scores, published ones, and paired differences with what chance allows."""
-
-    def label(row: Row) -> str:
-        best = mark_best and row["best_on_validation"]
-        return f"{row['label']} *" if best else str(row["label"])
-
     columns = [
         Column("dataset", "dataset"),
         Column("model", "model"),
-        Column("variant", "label", label),
+        Column("variant", "label", starred if mark_best else plain_text),
         Column("n", "units"),
         *PUBLISHED_COLUMNS,
     ]
-    for other in RIVALS:
-        show, key = partial(difference_text, other=other), f"minus_{other}"
-        p_values = partial(_p_values, other=other)
+    for key in (f"minus_{other}" for other in RIVALS):
+        title = f"{key.replace('minus_', '− ')} [95% CI]"
         columns += [
-            Column(f"− {other} [95% CI]", key, show, "tests"),
-            Column("p Holm (Wilcoxon)", f"{key}_p_holm", p_values, "tests"),
+            Column(title, key, difference_text, "tests"),
+            Column("p Holm (Wilcoxon)", f"{key}_p_holm", _p_values, "tests"),
         ]
     return columns
 
 
-def _p_values(row: Row, other: str) -> str:
-    holm, wilcoxon = row[f"minus_{other}_p_holm"], row[f"minus_{other}_p_wilcoxon"]
+def _p_values(row: Row, key: str) -> str:
+    holm, wilcoxon = row[key], row[key.replace("_holm", "_wilcoxon")]
     return "" if holm is None else f"{p_text(holm)} ({p_text(wilcoxon)})"

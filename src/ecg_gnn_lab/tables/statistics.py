@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 from ecg_gnn.config import RunConfig
@@ -15,8 +15,8 @@ from ecg_gnn.study.statistics import Statistics, mean
 from ecg_gnn.study.store import Configuration, DatasetInfo, Store, UnitRecord
 from ecg_gnn.study.table import STATISTICS, format_statistic, model_name
 from ecg_gnn.system.canvas import minus
-from ecg_gnn_lab.paper import numbers
-from ecg_gnn_lab.paper.published import is_official
+from ecg_gnn_lab import paper_numbers
+from ecg_gnn_lab.published import is_official
 from ecg_gnn_lab.tables.document import (
     Column,
     Row,
@@ -133,10 +133,6 @@ def graph_rows(source: Source) -> list[tuple[Row, DatasetInfo | MeasuredGraph]]:
 def statistics_table(source: Source) -> TableDocument:
     """The statistics of every input graph and of its evolved graphs."""
     rows = graph_rows(source)
-    beside_paper = [
-        Column(title, key, partial(_beside_paper, key=key))
-        for key, title in STATISTICS.items()
-    ]
     return TableDocument(
         name="statistics",
         title="Homophily before and after (in brackets the paper's, and ours minus it)",
@@ -144,13 +140,13 @@ def statistics_table(source: Source) -> TableDocument:
             Column("dataset", "dataset"),
             Column("graph", "graph"),
             Column("n", "graphs"),
-            *beside_paper,
+            *(Column(title, key, _beside_paper) for key, title in STATISTICS.items()),
         ],
         rows=[row for row, _ in rows],
         notes=[
             "Means over n splits; an embedding without labels has one graph for all.",
-            f"The paper lists graphs with k = {numbers.STATISTICS_K} and does not say "
-            "whether a node counts among its own neighbours.",
+            f"The paper lists graphs with k = {paper_numbers.STATISTICS_K} and does "
+            "not say whether a node counts among its own neighbours.",
             *dataset_notes([info for _, info in rows if isinstance(info, DatasetInfo)]),
         ],
         rule_between=("dataset",),
@@ -158,7 +154,7 @@ def statistics_table(source: Source) -> TableDocument:
 
 
 def _place(graph: MeasuredGraph) -> tuple[Any, ...]:
-    order = [*numbers.EMBEDDINGS, graph.embedding]
+    order = [*paper_numbers.EMBEDDINGS, graph.embedding]
     evolve = graph.settings.evolve
     source = order.index(graph.embedding), graph.embedding, graph.model or ""
     return *source, evolve.k, evolve.self_loops, graph.tags
@@ -182,7 +178,7 @@ def _evolved_row(graph: MeasuredGraph) -> Row:
     in_paper = (
         is_official(info.name, info.sha256)
         and not (graph.configuration.random_splits or graph.tags)
-        and evolve.k == numbers.STATISTICS_K
+        and evolve.k == paper_numbers.STATISTICS_K
     )
     statistics = mean([statistics for _, statistics in graph.records.values()])
     return {
@@ -203,7 +199,7 @@ def _compared(
     row: dict[str, Any] = {}
     for key in STATISTICS:
         ours = statistics[key]
-        paper = numbers.statistic(dataset, embedding, key) if in_paper else None
+        paper = paper_numbers.statistic(dataset, embedding, key) if in_paper else None
         difference = None if ours is None or paper is None else ours - paper
         row |= {key: ours, f"paper_{key}": paper, f"{key}_difference": difference}
     return row

@@ -101,7 +101,7 @@ def test_details_of_a_cell(content):
     assert ("published", "92.63 ± 0.10") in detail["facts"]
     records = detail["records"]
     assert records["titles"][:4] == ["split", "seed", "validation (%)", "test (%)"]
-    assert records["rows"][1] == ["1", "0", "93.05", "93.05", "7", "1.5"]
+    assert records["rows"][1] == ["1", "0", "93.05", "93.05", "7", "1.5", "—"]
     assert [test["against"] for test in detail["tests"]] == ["baseline", "identity"]
     assert dict(detail["tests"][0]["values"])["mean difference"] == "+2.28 points"
     assert dict(detail["settings"])["evolve.k"] == "3"

@@ -5,6 +5,7 @@ make sure that the graph is the official one.
 """
 
 import json
+from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
@@ -34,18 +35,10 @@ class Score(NamedTuple):
     std: float
 
 
-class HeadToHead(NamedTuple):
-    """How often one model's mean is above, equal to and below another's."""
-
-    wins: int
-    ties: int
-    losses: int
-
-
 @cache
 def read(name: str) -> dict[str, Any]:
-    """One of the JSON files beside this module."""
-    text = files("ecg_gnn_lab.paper").joinpath(name).read_text(encoding="utf-8")
+    """One of the JSON files in the folder ``paper``."""
+    text = files("ecg_gnn_lab").joinpath("paper", name).read_text(encoding="utf-8")
     parsed: dict[str, Any] = json.loads(text)
     return parsed
 
@@ -102,21 +95,17 @@ def best_hyperparameters(dataset: str, model: str) -> dict[str, Any]:
     return best
 
 
-def count(pairs: list[tuple[float, float]]) -> HeadToHead:
-    """Count means as the paper does: whichever is larger at its two decimals wins."""
-    rounded = [(round(a, 2), round(b, 2)) for a, b in pairs]
-    return HeadToHead(
-        wins=sum(a > b for a, b in rounded),
-        ties=sum(a == b for a, b in rounded),
-        losses=sum(a < b for a, b in rounded),
-    )
+def count(pairs: Iterable[tuple[float, float]]) -> tuple[int, int, int]:
+    """Wins, ties and losses as the paper counts them: means at their two decimals."""
+    gaps = [round(ours, 2) - round(theirs, 2) for ours, theirs in pairs]
+    return sum(g > 0 for g in gaps), gaps.count(0), sum(g < 0 for g in gaps)
 
 
-def head_to_head() -> HeadToHead:
+def head_to_head() -> tuple[int, int, int]:
     """The paper's own count of ECG models against their plain models."""
     scores = [
         (headline(dataset, model, ecg=True), headline(dataset, model, ecg=False))
         for dataset in DATASETS
         for model in MODELS
     ]
-    return count([(ecg.mean, plain.mean) for ecg, plain in scores if ecg and plain])
+    return count((ecg.mean, plain.mean) for ecg, plain in scores if ecg and plain)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ecg_gnn.data import CATALOGUE
 from ecg_gnn.study.selection import Cell
-from ecg_gnn_lab.paper import numbers
+from ecg_gnn_lab import paper_numbers
 
 DETAILED = "ECG paper, detailed table"
 _RESULTS = "ECG paper, results table"
@@ -29,7 +29,7 @@ class Published(NamedTuple):
 
 def num_splits() -> int:
     """Official splits of every graph; a result on fewer is marked."""
-    return int(numbers.read("published.json")["splits"])
+    return int(paper_numbers.read("published.json")["splits"])
 
 
 def results(dataset: str) -> list[Published]:
@@ -43,7 +43,7 @@ def results(dataset: str) -> list[Published]:
             unlike=score.get("unlike", method.get("unlike")),
             model=method.get("model"),
         )
-        for method in numbers.read("published.json")["methods"]
+        for method in paper_numbers.read("published.json")["methods"]
         if (score := method["scores"].get(dataset)) is not None
     ]
     return sorted(published, key=lambda each: -each.mean)
@@ -78,32 +78,33 @@ def on_official_graph(cell: Cell) -> bool:
 
 
 def in_paper(cell: Cell) -> bool:
-    """Whether a cell has the paper's graph, splits and backbone, and no option more."""
-    plain = cell.key.backbone == "benchmark" and not cell.key.tags
-    return plain and on_official_graph(cell)
+    """Whether a cell could be one of the paper's: plain or ECG, with no option more."""
+    key = cell.key
+    plain = key.backbone == "benchmark" and not key.tags
+    return plain and key.variant in ("baseline", "ecg") and on_official_graph(cell)
 
 
-def headline_score(cell: Cell) -> numbers.Score | None:
+def headline_score(cell: Cell) -> paper_numbers.Score | None:
     """The paper's results table: a plain model, or the best of its ECG variants."""
     key = cell.key
-    if not in_paper(cell) or key.variant not in ("baseline", "ecg"):
+    if not in_paper(cell):
         return None
-    return numbers.headline(key.dataset, key.model, ecg=key.variant == "ecg")
+    return paper_numbers.headline(key.dataset, key.model, ecg=key.variant == "ecg")
 
 
-def detailed_score(cell: Cell) -> numbers.Score | None:
+def detailed_score(cell: Cell) -> paper_numbers.Score | None:
     """The paper's detailed table: a plain model, or ECG from the cell's embedding."""
     key = cell.key
-    if not in_paper(cell) or key.variant not in ("baseline", "ecg"):
+    if not in_paper(cell):
         return None
-    return numbers.detailed(key.dataset, key.model, key.embedding)
+    return paper_numbers.detailed(key.dataset, key.model, key.embedding)
 
 
 def published_score(cell: Cell) -> Published | None:
     """What has been published on a cell's model: by the paper, else by its authors."""
     key = cell.key
     if (paper := headline_score(cell)) is not None:
-        source = _QUOTED if key.model in numbers.SPECIALISED else _RESULTS
+        source = _QUOTED if key.model in paper_numbers.SPECIALISED else _RESULTS
         return Published(key.model, *paper, source)
     if not on_official_graph(cell) or key.variant != "baseline" or key.tags:
         return None
@@ -113,13 +114,7 @@ def published_score(cell: Cell) -> Published | None:
 
 def published_values(published: Published | None, ours: float | None) -> dict[str, Any]:
     """A published number as part of a raw row, and how far ours is above it."""
-    if published is None:
-        names = ("mean", "std", "source", "unlike", "difference")
-        return {f"published_{name}": None for name in names}
-    return {
-        "published_mean": published.mean,
-        "published_std": published.std,
-        "published_source": published.source,
-        "published_unlike": published.unlike,
-        "published_difference": None if ours is None else ours - published.mean,
-    }
+    names = ("mean", "std", "source", "unlike")
+    row = {f"published_{name}": getattr(published, name, None) for name in names}
+    above = None if published is None or ours is None else ours - published.mean
+    return row | {"published_difference": above}
