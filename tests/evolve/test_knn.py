@@ -10,7 +10,8 @@ from ecg_gnn.evolve.exact import compiled, nearest
 from ecg_gnn.evolve.exact import task as task_module
 from ecg_gnn.evolve.exact.canonical import Canonical, canonicalise
 from ecg_gnn.evolve.exact.task import Operand, Task
-from ecg_gnn.kernels import rows, using_engine
+from ecg_gnn.kernels import distinct_rows as rows
+from ecg_gnn.kernels import using_engine
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.seeds import derive_seed
 from evolve.knn_cases import METRICS, integers, randn, tied_embeddings
