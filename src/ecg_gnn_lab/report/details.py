@@ -95,8 +95,8 @@ def graph_detail(graph: MeasuredGraph) -> Detail:
                 for record, measured in graph.records.values()
             ],
         },
-        "command": _command(graph.configuration),
-        "settings": _settings(graph.configuration),
+        "command": _command(records[0].configuration),
+        "settings": _settings(records[0].configuration),
         "provenance": _provenance(record.result.provenance for record in records),
     }
 
