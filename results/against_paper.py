@@ -8,9 +8,9 @@ from ecg_gnn.study import Cell, Store
 from ecg_gnn.study.statistics import STATISTICS
 from ecg_gnn.study.table import markdown
 from ecg_gnn.system.canvas import minus
-from ecg_gnn_lab.paper import numbers
+from ecg_gnn_lab import paper_numbers
 from ecg_gnn_lab.report.details import varied_settings
-from ecg_gnn_lab.tables.document import Row, score_text
+from ecg_gnn_lab.tables.document import Row, score_text, starred
 from ecg_gnn_lab.tables.leaderboard import best_published, boards, splits_text
 
 BAR = 1.0
@@ -34,7 +34,7 @@ def compared(store: Store) -> list[Row]:
         (
             row
             for row in rows
-            if row["paper_mean"] is not None and row["model"] in numbers.MODELS
+            if row["paper_mean"] is not None and row["model"] in paper_numbers.MODELS
         ),
         key=lambda row: order.index((row["dataset"], row["model"])),
     )
@@ -124,8 +124,8 @@ def _candidates(cell: Cell, paper: float) -> list[list[str]]:
 def statistics_block(store: Store) -> str:
     """Homophily before and after, and what the paper has of it."""
     document = tables(store)["statistics"]
-    found = [_agreement(row) for row in document.rows]
-    lines = [f"- {text}" for text in found if text is not None]
+    agreements = [_agreement(row) for row in document.rows]
+    lines = [f"- {text}" for text in agreements if text is not None]
     text = markdown((document.titles(), document.cells()))
     if not lines:
         return text
@@ -183,8 +183,8 @@ def leaderboard_block(store: Store) -> str:
         for row in board:
             if row["kind"] == "ours" and row not in ours:
                 continue
-            name = f"{row['model']} *" if row["best_on_validation"] else row["model"]
-            line = [row["dataset"], name, score_text(row), score_text(row, "published")]
+            line = [row["dataset"], starred(row, "model")]
+            line += [score_text(row), score_text(row, "published")]
             line += [signed(row["published_difference"]), splits_text(row)]
             lines.append(line)
     if not lines:

@@ -12,9 +12,9 @@ from ecg_gnn.study import Store
 from ecg_gnn.study.compare import PairedTest, corrected
 from ecg_gnn.study.selection import Candidate, Cell
 from ecg_gnn.study.table import markdown
-from ecg_gnn_lab.paper import numbers
-from ecg_gnn_lab.report.summary import answers, lede, verdict
-from ecg_gnn_lab.tables.document import Row, score_text, score_values
+from ecg_gnn_lab import paper_numbers
+from ecg_gnn_lab.report.summary import VERDICTS, answers, lede, verdict
+from ecg_gnn_lab.tables.document import Row, score_text, score_values, starred
 from ecg_gnn_lab.tables.scores import RIVALS, columns_of_test
 
 # One network in which many evolved graphs were tried, as small and as it is published.
@@ -65,9 +65,9 @@ def embeddings_block(store: Store) -> str:
     rows: list[Row] = []
     every = tables(store)["embeddings"].rows
     for _, group in groupby(every, key=lambda row: (row["dataset"], row["model"])):
-        found = list(group)
-        if sum(row["variant"] == "ecg" for row in found) > 1:
-            rows += found
+        variants = list(group)
+        if sum(row["variant"] == "ecg" for row in variants) > 1:
+            rows += variants
     if not rows:
         return NOTHING
     header = ["dataset", "model", "variant", "validation", "test", "− plain"]
@@ -78,7 +78,7 @@ def embeddings_block(store: Store) -> str:
 def front_page_block(store: Store) -> str:
     """One line per dataset and model of the paper, and the one sentence."""
     results = tables(store)["results"].rows
-    shown = [row for row in _ecg(results) if row["model"] in numbers.MODELS]
+    shown = [row for row in _ecg(results) if row["model"] in paper_numbers.MODELS]
     header = ["", "plain", "ECG", "identity control", "paper: plain, ECG"]
     lines = []
     for row in shown:
@@ -113,7 +113,7 @@ def _control_table(
         line += [plain, score_text(row), identity]
         line += [signed(_paper_gain(row))] * with_paper
         line += [difference(row, "baseline"), difference(row, "identity")]
-        lines.append([*line, verdict(row).text])
+        lines.append([*line, VERDICTS[verdict(row)]])
     return markdown((header, lines))
 
 
@@ -125,13 +125,12 @@ def _rival(results: Sequence[Row], row: Row, variant: str) -> str:
     return "—"
 
 
-def _paper(row: Row) -> list[numbers.Score | None]:
+def _paper(row: Row) -> list[paper_numbers.Score | None]:
     """The paper's plain model and its best ECG, where it has some for this graph."""
     if row["paper_mean"] is None:
         return [None, None]
-    return [
-        numbers.headline(row["dataset"], row["model"], ecg=ecg) for ecg in (False, True)
-    ]
+    where = row["dataset"], row["model"]
+    return [paper_numbers.headline(*where, ecg=ecg) for ecg in (False, True)]
 
 
 def _paper_gain(row: Row) -> float | None:
@@ -140,10 +139,9 @@ def _paper_gain(row: Row) -> float | None:
 
 
 def _embedding_line(row: Row) -> list[str]:
-    label = f"{row['label']} *" if row["best_on_validation"] else row["label"]
     scores = [f"{row['val_mean']:.2f}", score_text(row)]
     differences = [difference(row, "baseline"), difference(row, "identity")]
-    return [row["dataset"], row["model"], label, *scores, *differences]
+    return [row["dataset"], row["model"], starred(row, "label"), *scores, *differences]
 
 
 # --- One and the same network, whatever other sizes were tried ------------------------
@@ -182,11 +180,11 @@ def _block(entries: list[_Entry]) -> str:
         for name in RIVALS
         if entry.cell.key.variant == "ecg"
     ]
-    found = corrected(
+    adjusted = corrected(
         entry.candidate.against(best[name].candidate, name) for entry, name in asked
     )
     names = [(entry.configuration, name) for entry, name in asked]
-    tests = dict(zip(names, found, strict=True))
+    tests = dict(zip(names, adjusted, strict=True))
     header = ["variant", "dropped", "MLP", "validation", "test"]
     header += ["− plain", "− identity"]
     lines = []
@@ -201,15 +199,15 @@ def _block(entries: list[_Entry]) -> str:
 
 def _entries(store: Store, network: Row) -> list[_Entry]:
     """Those with the most finished splits; labels as input make another network."""
-    found = []
+    entries = []
     for cell in tables(store).selection.cells:
         key = cell.key
         wanted = (key.dataset, key.backbone, key.model) == (DATASET, BACKBONE, MODEL)
         if wanted and LABELS not in key.tags:
-            found += [_Entry(cell, candidate) for candidate in cell.candidates]
-    found = [entry for entry in found if _is(entry.candidate, network)]
-    most = max((len(entry.candidate.records) for entry in found), default=0)
-    return [entry for entry in found if len(entry.candidate.records) == most]
+            entries += [_Entry(cell, candidate) for candidate in cell.candidates]
+    entries = [entry for entry in entries if _is(entry.candidate, network)]
+    most = max((len(entry.candidate.records) for entry in entries), default=0)
+    return [entry for entry in entries if len(entry.candidate.records) == most]
 
 
 def _is(candidate: Candidate, network: Row) -> bool:
@@ -218,8 +216,8 @@ def _is(candidate: Candidate, network: Row) -> bool:
 
 def _best(entries: list[_Entry], variant: str) -> _Entry | None:
     """On validation."""
-    found = [entry for entry in entries if entry.cell.key.variant == variant]
-    return max(found, key=lambda entry: entry.candidate.val_mean, default=None)
+    rivals = [entry for entry in entries if entry.cell.key.variant == variant]
+    return max(rivals, key=lambda entry: entry.candidate.val_mean, default=None)
 
 
 def _line(entry: _Entry, tests: dict[str, PairedTest | None]) -> list[str]:

@@ -56,22 +56,22 @@ def add(stores: Iterable[Path]) -> None:
     with TemporaryDirectory() as folder:
         everything = Path(folder) / "all.sqlite"
         kept = [RECORDS] if RECORDS.exists() else []
-        found = merge_stores([*stores, *kept], everything)
+        merged = merge_stores([*stores, *kept], everything)
         with Store.open(everything) as store:
             write_records(store, RECORDS)
-    print(f"{RECORDS.name}: {found.records} records, {found.failures} failures")
+    print(f"{RECORDS.name}: {merged.records} records, {merged.failures} failures")
 
 
 def texts(store: Store) -> dict[Path, str]:
     """Every file of text that the records decide, with its content."""
-    found = {}
+    files = {}
     for name in TABLES:
         document = tables(store)[name]
         document = replace(document, rows=[rounded(row) for row in document.rows])
         for form, ending in ENDINGS.items():
-            found[HERE / "tables" / f"{name}.{ending}"] = render(document, form)
-    found[HERE / "report.html"] = render_report(gather(tables(store)))
-    return found | {path: filled(path.read_text("utf-8"), store) for path in PAGES}
+            files[HERE / "tables" / f"{name}.{ending}"] = render(document, form)
+    files[HERE / "report.html"] = render_report(gather(tables(store)))
+    return files | {path: filled(path.read_text("utf-8"), store) for path in PAGES}
 
 
 def filled(page: str, store: Store) -> str:
@@ -169,8 +169,8 @@ def source_of(path: Path) -> str | None:
     if path.suffix == ".png":
         with Image.open(path) as picture:
             return picture.info.get("Source")
-    found = re.search(r"<dc:source>([^<]*)</dc:source>", path.read_text("utf-8"))
-    return found and found[1]
+    source = re.search(r"<dc:source>([^<]*)</dc:source>", path.read_text("utf-8"))
+    return source and source[1]
 
 
 def undrawn(text: str) -> str:
@@ -213,12 +213,12 @@ def main() -> None:
         with Store.open(RECORDS) as store:
             if not options.check:
                 make(store)
-            found = stale(store)
+            wrong = stale(store)
             missed = unexplained(store)
     except InputError as error:
         sys.exit(f"error: {error}")
-    if found:
-        names = ", ".join(str(path.relative_to(HERE.parent)) for path in found)
+    if wrong:
+        names = ", ".join(str(path.relative_to(HERE.parent)) for path in wrong)
         sys.exit(f"not what the records say: {names} (run: make results)")
     if missed:
         sys.exit(

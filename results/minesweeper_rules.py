@@ -93,11 +93,11 @@ def main() -> None:
     parser.add_argument("--data-root", type=Path)
     args = parser.parse_args()
     dataset = load_dataset(args.dataset, data_root=args.data_root)
-    found = np.array([ceiling(dataset, split) for split in range(dataset.num_splits)])
+    shares = np.array([ceiling(dataset, split) for split in range(dataset.num_splits)])
     print("| split | deduced | of these right | ROC AUC |\n|---|---|---|---|")
-    for split, (told, right, auc) in enumerate(found):
+    for split, (told, right, auc) in enumerate(shares):
         print(f"| {split} | {told:.1%} | {right:.1%} | {100 * auc:.2f} |")
-    told, right, auc = found.mean(0)
+    told, right, auc = shares.mean(0)
     print(f"| mean | {told:.1%} | {right:.1%} | {100 * auc:.2f} |")
 
 

@@ -23,7 +23,7 @@ def signed(value: float | None) -> str:
 def difference(row: Row, other: str) -> str:
     """A paired difference with its interval; bold where it is more than chance."""
     p = row[f"minus_{other}_p_holm"]
-    text = difference_text(row, other) or "—"
+    text = difference_text(row, f"minus_{other}") or "—"
     return f"**{text}**" if p is not None and p < 0.05 else text
 
 

@@ -87,14 +87,14 @@ def _variant(plan: Plan) -> str:
 
 
 def _trained(store: Store) -> dict[Key, int]:
-    found: dict[Key, int] = {}
+    counts: dict[Key, int] = {}
     for cell in tables(store).selection.cells:
         model = model_name(cell.key.backbone, cell.key.model)
         for each in (*cell.candidates, *cell.incomplete):
             size = _size(each.configuration.config, cell.key.embedding)
             key = cell.key.dataset, model, cell.label, size
-            found[key] = max(found.get(key, 0), len(each.records))
-    return found
+            counts[key] = max(counts.get(key, 0), len(each.records))
+    return counts
 
 
 def _measured(store: Store) -> dict[Key, int]:
@@ -103,7 +103,7 @@ def _measured(store: Store) -> dict[Key, int]:
         at = record.configuration
         key = (at.dataset, at.embedding, at.config["evolve"]["self_loops"])
         splits.setdefault(key, set()).add(record.split)
-    return {key: len(found) for key, found in splits.items()}
+    return {key: len(measured) for key, measured in splits.items()}
 
 
 def _named(plans: list[Plan]) -> str:
@@ -118,6 +118,6 @@ def _named(plans: list[Plan]) -> str:
             name = _variant(plan).replace(", ", " ")
             lacking.setdefault(_sized(plan), []).append(name)
     alike: dict[str, list[str]] = {}
-    for name, found in lacking.items():
-        alike.setdefault(", ".join(dict.fromkeys(found)), []).append(name)
-    return "; ".join(f"{found} of {', '.join(names)}" for found, names in alike.items())
+    for name, variants in lacking.items():
+        alike.setdefault(", ".join(dict.fromkeys(variants)), []).append(name)
+    return "; ".join(f"{what} of {', '.join(names)}" for what, names in alike.items())

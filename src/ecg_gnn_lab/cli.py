@@ -1,7 +1,7 @@
 """``ecg-gnn study table``, ``study figure`` and ``study report``."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -70,14 +70,14 @@ def figure(
     recipe: opt_study.OfRecipe = None,
     dataset: Annotated[
         str | None,
-        typer.Option(help="Which, where there are several.", rich_help_panel=_TSNE),
+        typer.Option(help="Dataset, if the store has several.", rich_help_panel=_TSNE),
     ] = None,
     embedding: Annotated[
         str | None,
-        typer.Option(help="Of which evolved graph: mlp.", rich_help_panel=_TSNE),
+        typer.Option(help="Embedding of the graph (mlp).", rich_help_panel=_TSNE),
     ] = None,
     nodes: Annotated[
-        int, typer.Option(help="Draw at most so many nodes.", rich_help_panel=_TSNE)
+        int, typer.Option(help="Draw at most this many nodes.", rich_help_panel=_TSNE)
     ] = 5000,
     data_root: opt.DataRoot = None,
 ) -> None:
@@ -97,32 +97,18 @@ def figure(
             draw_figure(name, opened, out, recipe)
         else:
             opened.check_recipe(recipe)
-            _tsne(opened, out, recipe, dataset, embedding or "mlp", nodes, data_root)
+            asked = {"recipe": recipe, "dataset": dataset, "data_root": data_root}
+            _draw_tsne(opened, out, embedding or "mlp", num_nodes=nodes, **asked)
     print(f"Wrote {out}")
 
 
-def _tsne(
-    store: Store,
-    out: Path,
-    recipe: str | None,
-    dataset: str | None,
-    embedding: str,
-    nodes: int,
-    data_root: Path | None,
-) -> None:
+def _draw_tsne(store: Store, out: Path, embedding: str, **asked: Any) -> None:
     with ProgressDisplay() as display:
-        projection = project(
-            store,
-            dataset=dataset,
-            embedding=embedding,
-            recipe=recipe,
-            data_root=data_root,
-            workspace=Workspace(
-                cache=opt.default_cache(),
-                progress=lambda work: display.start(embedding, work),
-            ),
-            num_nodes=nodes,
+        workspace = Workspace(
+            cache=opt.default_cache(),
+            progress=lambda work: display.start(embedding, work),
         )
+        projection = project(store, embedding=embedding, workspace=workspace, **asked)
     draw_tsne(projection, out)
 
 

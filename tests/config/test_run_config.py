@@ -25,7 +25,7 @@ from ecg_gnn.nn import SPECIALISED, model_names
 from ecg_gnn.paper_settings import best_settings
 from ecg_gnn.pipeline.resolve import pick_device, resolve
 from ecg_gnn.system.checks import InputError
-from ecg_gnn_lab.paper.numbers import tables
+from ecg_gnn_lab.paper_numbers import tables
 from small_runs import small_board
 
 SHARE = st.floats(0, 0.99)

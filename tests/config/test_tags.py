@@ -10,10 +10,10 @@ from ecg_gnn.config.tags import explain, run_tags, tagged, tags_read_by
 from ecg_gnn.study import Selection, best_ecg, run
 from ecg_gnn.study.store import Store
 from ecg_gnn.study.table import report_markdown, row_name
-from ecg_gnn_lab.report.commands import run_command
+from ecg_gnn_lab.report.details import run_command
 from ecg_gnn_lab.tables import make_table
 from ecg_gnn_lab.tables.document import render
-from ecg_gnn_lab.tables.evolved_graphs import evolved_statistics
+from ecg_gnn_lab.tables.statistics import measured_graphs
 from small_runs import small_board, small_config
 from small_studies import HandmadeStore
 
@@ -177,7 +177,7 @@ def test_cross_fitted_graphs_are_measured_apart(made):
     made.add([0.5], embedding="mlp", **{"evolve.weights": "similarity"})
     made.add([0.5], embedding="mlp", **{"embed.cross_fit": 5})
     with Store.open(made.writer.path) as store:
-        labels = [found.label for found in evolved_statistics(store)]
+        labels = [graph.label for graph in measured_graphs(store)]
         progress = [row.tags for row in store.progress()]
     assert len(labels) == 2  # weights change no edge
     assert [label.endswith(", cross-fitted)") for label in labels] == [False, True]
@@ -190,7 +190,7 @@ def test_graphs_of_one_name_are_told_apart(made):
     for settings in ({}, wide, slow, wide | {"evolve.k": 7}):
         made.add([0.5], embedding="mlp", **settings)
     with Store.open(made.writer.path) as store:
-        labels = [found.label for found in evolved_statistics(store)]
+        labels = [graph.label for graph in measured_graphs(store)]
     name = "G_ECG (mlp, k = None, self-loops exclude"
     assert labels == [
         f"{name}, embed.hidden=None, embed.lr=None)",

@@ -56,8 +56,7 @@ def _draw_scores(axes: Any, report: Report) -> None:
         axes.set_xticks(range(len(rows)), names, rotation=20, ha="right")
     axes.set_xlim(-0.5, len(rows) - 0.15)
     axes.set_ylabel(f"test {metric_label(report.metric)} (%)")
-    axes.set_title("Scores, one line per split", fontsize=10)
-    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_title("Scores, one line per split")
 
 
 def _draw_differences(axes: Any, report: Report) -> None:
@@ -75,8 +74,7 @@ def _draw_differences(axes: Any, report: Report) -> None:
     axes.set_yticks(range(len(shown)), labels)
     axes.set_ylim(-0.6, max(len(shown), 1) - 0.4)
     axes.set_xlabel("paired difference in points, 95% interval")
-    axes.set_title("What the evolved graph adds", fontsize=10)
-    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_title("What the evolved graph adds")
 
 
 def _draw_homophily(axes: Any, report: Report) -> None:
@@ -84,15 +82,14 @@ def _draw_homophily(axes: Any, report: Report) -> None:
     keys = {"edge_homophily": "h_edge", "adjusted_homophily": "h_adj"}
     keys |= {"label_informativeness": "LI"}
     width = 0.8 / len(graphs)
-    for place, (name, found) in enumerate(graphs.items()):
+    for place, (name, statistics) in enumerate(graphs.items()):
         colour = _GRAPH_COLOURS[place % len(_GRAPH_COLOURS)]
-        values = [found[key] if found[key] is not None else 0 for key in keys]
+        values = [statistics[key] or 0 for key in keys]
         left = [i + (place - (len(graphs) - 1) / 2) * width for i in range(len(keys))]
         label = "G" if name == "G" else in_lines(graph_name(report.config, name))
         bars = axes.bar(left, values, width=width * 0.92, color=colour, label=label)
         axes.bar_label(bars, fmt="%.2f", fontsize=8, padding=2)
     axes.axhline(0, color="0.5", lw=0.8)
     axes.set_xticks(range(len(keys)), list(keys.values()))
-    axes.set_title("Homophily before and after", fontsize=10)
-    axes.legend(frameon=False, fontsize=8)
-    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_title("Homophily before and after")
+    axes.legend(fontsize=8)

@@ -19,7 +19,7 @@ class StudyFigure(NamedTuple):
     paint: Callable[[StudyTables], Paint | None]
     """None where there is nothing to draw"""
     nothing: str
-    """What is said then"""
+    """The error message in that case"""
 
 
 FIGURES = {

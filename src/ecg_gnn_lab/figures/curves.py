@@ -2,24 +2,21 @@
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ecg_gnn.study.selection import Cell, Selection, best_ecg
+from ecg_gnn.study.selection import Cell, best_ecg
 from ecg_gnn.study.store import Store
 from ecg_gnn.study.store.curves import known_steps, thinned
 from ecg_gnn.system.canvas import COLOURS, Paint, in_lines
 from ecg_gnn_lab.tables.document import Source
 
-Series = NDArray[np.float64]
 _MOST_POINTS = 250  # of a line: a panel is hardly wider
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Band:
+class Band(NamedTuple):
     """Means over trainings, with the sample standard deviation around them.
 
     NaN where no training has a number; the spread of a single training is zero.
@@ -27,8 +24,8 @@ class Band:
 
     steps: NDArray[np.int64]
     """Counted from 1"""
-    mean: Series
-    spread: Series
+    mean: NDArray[np.float64]
+    spread: NDArray[np.float64]
 
 
 Panel = list[tuple[Cell, Band]]
@@ -37,33 +34,30 @@ Panel = list[tuple[Cell, Band]]
 def curves(source: Source) -> Paint | None:
     """Test score at every step: mean over splits, one standard deviation around it.
 
-    Models that have an evolved graph somewhere, if there are any: many more are only to
-    be compared by their last scores.
+    Only models that have an evolved graph on some dataset, if there are any: the
+    others are many, and their last scores are enough to compare them.
     """
-    selection = source.selection
-    models = selection.models()
-    compared = {cells[0].key.model_label for cells in models if best_ecg(cells)}
-    panels = [
-        _panel(source.store, _shown(selection, cells))
-        for cells in models
-        if not compared or cells[0].key.model_label in compared
-    ]
+    models = source.selection.models()
+    evolved = {cells[0].key.model_label for cells in models if best_ecg(cells)}
+    panels = []
+    for cells in models:
+        if not evolved or cells[0].key.model_label in evolved:
+            shown = _compared_cells(source, cells)
+            bands = [(cell, score_band(source.store, cell)) for cell in shown]
+            panels.append([(cell, band) for cell, band in bands if band is not None])
     panels = [panel for panel in panels if panel]
     return (lambda kind: _figure(kind, panels)) if panels else None
 
 
-def _shown(selection: Selection, cells: Sequence[Cell]) -> list[Cell]:
+def _compared_cells(source: Source, cells: Sequence[Cell]) -> list[Cell]:
     """The best ECG cell between the two that it is compared with."""
     best = best_ecg(cells)
     if best is None:
         return [cell for cell in cells if cell.key.variant in ("baseline", "identity")]
-    rivals = [selection.rival(best, other) for other in ("baseline", "identity")]
-    return [cell for cell in (rivals[0], best, rivals[1]) if cell is not None]
-
-
-def _panel(store: Store, cells: Sequence[Cell]) -> Panel:
-    found = [(cell, score_band(store, cell)) for cell in cells]
-    return [(cell, band) for cell, band in found if band is not None]
+    baseline, identity = (
+        source.selection.rival(best, other) for other in ("baseline", "identity")
+    )
+    return [cell for cell in (baseline, best, identity) if cell is not None]
 
 
 def _figure(kind: Any, panels: Sequence[Panel]) -> Any:
@@ -93,8 +87,7 @@ def _draw_panel(axes: Any, panel: Panel) -> None:
         axes.fill_between(
             band.steps, mean - spread, mean + spread, color=colour, alpha=0.15, lw=0
         )
-    low, high = _window([band for _, band in panel])
-    axes.set_ylim(low, high)
+    axes.set_ylim(_window([band for _, band in panel]))
     key = panel[0][0].key
     axes.set_title(f"{key.dataset} · {key.model_label}", loc="left")
     axes.set_xlabel("step")
@@ -102,39 +95,37 @@ def _draw_panel(axes: Any, panel: Panel) -> None:
     axes.legend(loc="lower right", fontsize=7)
 
 
-def _window(found: Sequence[Band]) -> tuple[float, float]:
+def _window(bands: Sequence[Band]) -> tuple[float, float]:
     """Ends of the axis: for what comes after the scores' first rush."""
-    ends: list[float] = []
-    for band in found:
-        later = band.steps >= 0.08 * band.steps[-1]
-        for side in (band.mean - band.spread, band.mean + band.spread):
-            ends += [float(100 * end) for end in side[later] if np.isfinite(end)]
-    low, high = min(ends, default=0.0), max(ends, default=100.0)
+    ends = np.concatenate(
+        [
+            100 * side[band.steps >= 0.08 * band.steps[-1]]
+            for band in bands
+            for side in (band.mean - band.spread, band.mean + band.spread)
+        ]
+    )
+    ends = ends[np.isfinite(ends)]
+    low, high = (float(ends.min()), float(ends.max())) if ends.size else (0.0, 100.0)
     margin = 0.05 * (high - low) or 1.0
     return low - margin, high + margin
 
 
 def score_band(store: Store, cell: Cell) -> Band | None:
     """Test scores of a cell's chosen configuration; None where no curves were kept."""
-    kept = [store.curves(record.id) for record in cell.chosen.records]
-    found = [curves for curves in kept if curves is not None and curves.losses.size]
-    if not found:
+    stored = [store.curves(record.id) for record in cell.chosen.records]
+    kept = [curves for curves in stored if curves is not None and curves.losses.size]
+    if not kept:
         return None
-    places = thinned(known_steps(found), _MOST_POINTS)
-    return _band([curves.test_scores for curves in found], places)
-
-
-def _band(curves: Sequence[NDArray[np.float32]], places: NDArray[np.int64]) -> Band:
-    rows = np.full((len(curves), places[-1] + 1), np.nan)
-    for row, curve in zip(rows, curves, strict=True):
-        row[: curve.size] = curve[: row.size]
-    rows[~np.isfinite(rows)] = np.nan
-    rows = rows[:, places]
+    places = thinned(known_steps(kept), _MOST_POINTS)
+    scores = np.full((len(kept), places[-1] + 1), np.nan)
+    for row, curves in zip(scores, kept, strict=True):
+        row[: curves.test_scores.size] = curves.test_scores[: row.size]
+    scores[~np.isfinite(scores)] = np.nan
+    scores = scores[:, places]
     with warnings.catch_warnings():
         # A step at which every training had diverged has no mean; NaN says so.
         warnings.simplefilter("ignore", RuntimeWarning)
-        mean = np.nanmean(rows, axis=0)
-        spread = np.nanstd(rows, axis=0, ddof=1) if len(rows) > 1 else 0 * mean
+        mean, spread = np.nanmean(scores, axis=0), np.nanstd(scores, axis=0, ddof=1)
     # Where one training alone is left, it is a line without a band.
     spread = np.where(np.isnan(spread) & ~np.isnan(mean), 0.0, spread)
-    return Band(steps=places + 1, mean=mean, spread=spread)
+    return Band(places + 1, mean, spread)

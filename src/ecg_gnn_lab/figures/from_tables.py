@@ -5,7 +5,7 @@ from typing import Any
 
 from ecg_gnn.system.canvas import COLOURS, Paint, in_lines
 from ecg_gnn_lab.tables import StudyTables
-from ecg_gnn_lab.tables.document import Row
+from ecg_gnn_lab.tables.document import Row, starred
 from ecg_gnn_lab.tables.leaderboard import boards
 
 Groups = Sequence[Sequence[Row]]
@@ -20,11 +20,8 @@ _RING = {"marker": "o", "color": "0.3", "ms": 8, "fillstyle": "none"}
 
 def effects(tables: StudyTables) -> Paint | None:
     """The chosen ECG of every dataset and model minus its rivals, with intervals."""
-    rows = [
-        row
-        for row in tables["results"].rows
-        if row["variant"] == "ecg" and _compared(row)
-    ]
+    ecg = [row for row in tables["results"].rows if row["variant"] == "ecg"]
+    rows = [row for row in ecg if _compared(row)]
     return (lambda kind: _effects(kind, _by_dataset(rows))) if rows else None
 
 
@@ -52,14 +49,20 @@ def _compared(row: Row) -> list[str]:
     return [other for other in _MARKERS if row[f"minus_{other}"] is not None]
 
 
-def _effects(kind: Any, groups: Groups) -> Any:
-    count = sum(map(len, groups))
-    size = (6.4, 1.0 + 0.45 * count + 0.4 * len(groups))
+def _stacked(
+    kind: Any, groups: Groups, size: tuple[float, float], room: float, **options: Any
+) -> tuple[Any, Any]:
+    """A figure with a line of axes per group, as high as its rows and some room."""
     figure = kind(figsize=size, layout="constrained")
-    heights = [len(group) + 0.6 for group in groups]
-    axes = figure.subplots(
-        len(groups), 1, sharex=True, squeeze=False, height_ratios=heights
-    )[:, 0]
+    heights = [len(group) + room for group in groups]
+    axes = figure.subplots(len(groups), squeeze=False, height_ratios=heights, **options)
+    return figure, axes
+
+
+def _effects(kind: Any, groups: Groups) -> Any:
+    size = (6.4, 1.0 + 0.45 * sum(map(len, groups)) + 0.4 * len(groups))
+    figure, lines = _stacked(kind, groups, size, 0.6, sharex=True)
+    axes = lines[:, 0]
     for each, group in zip(axes, groups, strict=True):
         _draw_effects(each, group)
     compared = {other for group in groups for row in group for other in _compared(row)}
@@ -89,20 +92,12 @@ def _draw_effects(axes: Any, rows: Sequence[Row]) -> None:
 
 
 def _homophily(kind: Any, groups: Groups) -> Any:
-    names = [[in_lines(_graph(row), 48) for row in group] for group in groups]
+    names = [[_short_name(row) for row in group] for group in groups]
     wrapped = any("\n" in name for of_group in names for name in of_group)
     height = (0.31 if wrapped else 0.24) * sum(map(len, groups))
-    figure = kind(
-        figsize=(10.5, 0.8 + height + 0.55 * len(groups)), layout="constrained"
-    )
-    axes = figure.subplots(
-        len(groups),
-        len(_MEASURES),
-        sharey="row",
-        sharex="col",
-        squeeze=False,
-        height_ratios=[len(group) + 1 for group in groups],
-    )
+    size = (10.5, 0.8 + height + 0.55 * len(groups))
+    shared = {"sharey": "row", "sharex": "col"}
+    figure, axes = _stacked(kind, groups, size, 1, ncols=len(_MEASURES), **shared)
     for line, group, of_group in zip(axes, groups, names, strict=True):
         for each, key in zip(line, _MEASURES, strict=True):
             _draw_measure(each, group, key)
@@ -114,9 +109,8 @@ def _homophily(kind: Any, groups: Groups) -> Any:
     return figure
 
 
-def _graph(row: Row) -> str:
-    graph = str(row["graph"])
-    return graph.removeprefix("G_ECG (").removesuffix(")") if graph != "G" else graph
+def _short_name(row: Row) -> str:
+    return in_lines(row["graph"].removeprefix("G_ECG (").removesuffix(")"), 48)
 
 
 def _draw_measure(axes: Any, rows: Sequence[Row], key: str) -> None:
@@ -141,12 +135,10 @@ def _mean(row: Row) -> float | None:
 
 def _leaderboard(kind: Any, groups: Groups) -> Any:
     height = 0.24 * sum(map(len, groups)) + 0.6 * len(groups)
-    figure = kind(figsize=(9, 0.4 + height), layout="constrained")
-    heights = [len(group) + 1 for group in groups]
-    axes = figure.subplots(len(groups), 1, squeeze=False, height_ratios=heights)[:, 0]
-    for each, group in zip(axes, groups, strict=True):
+    figure, axes = _stacked(kind, groups, (9, 0.4 + height), 1)
+    for each, group in zip(axes[:, 0], groups, strict=True):
         _draw_board(each, group)
-    axes[-1].set_xlabel("score in percent")
+    axes[-1, 0].set_xlabel("score in percent")
     return figure
 
 
@@ -170,7 +162,7 @@ def _draw_board(axes: Any, rows: Sequence[Row]) -> None:
     for place, mean in enumerate(means):
         if mean < low:
             axes.text(low, place, "‹", va="center")
-    names = [f"{r['model']} *" if r["best_on_validation"] else r["model"] for r in rows]
-    axes.set_yticks(range(len(rows)), [in_lines(name, 60) for name in names])
+    names = [in_lines(starred(row, "model"), 60) for row in rows]
+    axes.set_yticks(range(len(rows)), names)
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.set_title(rows[0]["dataset"], loc="left")

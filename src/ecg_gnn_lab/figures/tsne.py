@@ -56,15 +56,18 @@ def project(
     """Compute the pair with the settings of a record in the store.
 
     Args:
-        store: Whose record says how the graph was evolved.
-        dataset: Which; needed where the store has several with this embedding.
-        embedding: Of which evolved graph.
+        store: A record of it says how the graph was evolved.
+        dataset: Needed where the store has several with this embedding.
+        embedding: The embedding of the evolved graph.
         recipe: Only records of this recipe.
         data_root: Folder with the official files.
         workspace: Cache of embeddings, and progress where one is made anew.
-        num_nodes: At most so many nodes are shown, drawn at random.
+        num_nodes: The most nodes to show; a random sample of them.
     """
-    _need_tsne()
+    try:
+        import openTSNE  # noqa: F401
+    except ImportError:
+        raise MissingExtraError("openTSNE", "plot", "t-SNE") from None
     record = _find(store, dataset, embedding, recipe)
     config = RunConfig.from_dict(record.configuration.config)
     graph = load_dataset(config.dataset, data_root=data_root)
@@ -76,7 +79,9 @@ def project(
     config, graph = prepare(asked, None, graph)
     split = graph.split(record.split)
     evolved = evolve(embedding, graph, split, config, workspace or Workspace())
-    shown = _sample(graph, num_nodes, record.seed)
+    generator = torch.Generator().manual_seed(derive_seed(record.seed, "t-SNE nodes"))
+    order = torch.randperm(graph.num_nodes, generator=generator)
+    shown = order[:num_nodes].sort().values
     before, after = (
         _tsne(_layer(graph, each, record.seed)[shown].numpy(), record.seed)
         for each in (graph.edge_index, evolved.edge_index)
@@ -98,47 +103,27 @@ def draw_tsne(projection: Projection, path: Path) -> None:
     draw(path, lambda kind: _figure(kind, projection), source)
 
 
-def _need_tsne() -> None:
-    try:
-        import openTSNE  # noqa: F401
-    except ImportError:
-        raise MissingExtraError("openTSNE", "plot", "t-SNE") from None
-
-
 def _find(
     store: Store, dataset: str | None, embedding: str, recipe: str | None
 ) -> UnitRecord:
     """The first record with this evolved graph alone."""
     records = store.records(recipe=recipe)
-    fits = [r for r in records if r.configuration.embedding == embedding]
-    if dataset is not None:
-        fits = [r for r in fits if dataset in _names_of(r)]
-    names = list(dict.fromkeys(r.configuration.dataset for r in fits))
+    fits: dict[str, UnitRecord] = {}
+    for record in records:
+        at = record.configuration
+        named = dataset in (None, at.dataset, at.config["dataset"])
+        if named and at.embedding == embedding:
+            fits.setdefault(at.dataset, record)
     if not fits:
-        known = sorted(
-            {
-                f"{r.configuration.dataset} {r.configuration.embedding}"
-                for r in records
-                if r.configuration.embedding
-            }
-        )
+        known = {(r.configuration.dataset, r.configuration.embedding) for r in records}
         raise InputError(
             f"the store has no record of embedding {embedding!r}"
-            f"{f' on {dataset!r}' if dataset else ''}; it has {known}"
+            f"{f' on {dataset!r}' if dataset else ''}; it has "
+            f"{sorted(f'{name} {other}' for name, other in known if other)}"
         )
-    if len(names) > 1:
-        raise InputError(f"'dataset' must be one of {names} (not given)")
-    return fits[0]
-
-
-def _names_of(record: UnitRecord) -> set[str]:
-    return {record.configuration.dataset, str(record.configuration.config["dataset"])}
-
-
-def _sample(graph: GraphDataset, num_nodes: int, seed: int) -> Tensor:
-    generator = torch.Generator().manual_seed(derive_seed(seed, "t-SNE nodes"))
-    order = torch.randperm(graph.num_nodes, generator=generator)
-    return order[:num_nodes].sort().values
+    if len(fits) > 1:
+        raise InputError(f"'dataset' must be one of {list(fits)} (not given)")
+    return next(iter(fits.values()))
 
 
 @torch.no_grad()

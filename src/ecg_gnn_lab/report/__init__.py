@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,11 @@ from typing import Any
 from ecg_gnn.study.store import Store
 from ecg_gnn.system.checks import MissingExtraError
 from ecg_gnn.system.files import write_text
-from ecg_gnn_lab.report.content import Content, gather
-from ecg_gnn_lab.report.summary import VERDICTS
+from ecg_gnn.system.metric_names import metric_label
+from ecg_gnn_lab.report.content import EMPTY, Content, gather
+from ecg_gnn_lab.report.summary import SURE, VERDICTS, verdict
 from ecg_gnn_lab.tables import StudyTables
+from ecg_gnn_lab.tables.document import Column, Row, score_text, signed_text
 
 __all__ = ["Content", "gather", "render_report", "write_report"]
 
@@ -40,35 +43,36 @@ def render_report(content: Content) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals |= {
+        "verdict": verdict,
+        "verdicts": VERDICTS,
+        "sure": SURE,
+        "empty": EMPTY,
+        "is_number": _is_number,
+        "score": score_text,
+        "signed": signed_text,
+        "metric_label": metric_label,
+    }
     script = f'"use strict";\n(() => {{\n{_read("report.js")}\n}})();\n'
+    digest = hashlib.sha256(script.encode()).digest()
+    # The page's policy lets this script run, and nothing slipped in.
+    script_hash = f"sha256-{base64.b64encode(digest).decode()}"
     return environment.from_string(_read("page.html")).render(
         content=content,
-        verdicts=VERDICTS,
-        kinds={tile.verdict.kind for tile in content.tiles.values()},
-        rows=list(dict.fromkeys(dataset for dataset, _ in content.tiles)),
-        columns=list(dict.fromkeys(model for _, model in content.tiles)),
-        plots_after=_last_of_main_tables(content),
         style=_read("style.css"),
         script=script,
-        script_hash=_hash(script),
+        script_hash=script_hash,
         details=_embedded(content.details),
     )
 
 
-def _last_of_main_tables(content: Content) -> str | None:
-    """The table that figures of trainings and graphs follow."""
-    names = [sheet.name for sheet in content.sheets]
-    return "leaderboard" if "leaderboard" in names else next(iter(names), None)
+def _is_number(column: Column, rows: Sequence[Row]) -> bool:
+    values = [row[column.key] for row in rows if row[column.key] is not None]
+    return all(isinstance(value, int | float) for value in values)
 
 
 def _read(name: str) -> str:
     return files("ecg_gnn_lab.report").joinpath(name).read_text(encoding="utf-8")
-
-
-def _hash(script: str) -> str:
-    """What the page's policy allows to run: this script, and nothing slipped in."""
-    digest = hashlib.sha256(script.encode()).digest()
-    return f"sha256-{base64.b64encode(digest).decode()}"
 
 
 def _embedded(data: Any) -> str:

@@ -1,30 +1,23 @@
 """Everything that the page shows, from a store."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from ecg_gnn._version import __version__
 from ecg_gnn.config.tags import LABELS
-from ecg_gnn.system.canvas import COLOURS, Paint, svg_text
+from ecg_gnn.study.store import DatasetInfo, Failure, UnitRecord
+from ecg_gnn.study.table import configuration_name, model_name
+from ecg_gnn.system.canvas import COLOURS, svg_text
 from ecg_gnn.system.checks import InputError
-from ecg_gnn.system.metric_names import metric_label
 from ecg_gnn_lab.figures import FIGURES, leaderboard
-from ecg_gnn_lab.report.details import (
-    Detail,
-    cell_detail,
-    dataset_detail,
-    failure_detail,
-    find_graph,
-    graph_detail,
-    published_detail,
-)
-from ecg_gnn_lab.report.sheets import Sheet, failures_table, sheet_of
-from ecg_gnn_lab.report.summary import Answer, Verdict, answers, lede, verdict
+from ecg_gnn_lab.report import details
+from ecg_gnn_lab.report.summary import Answer, answers, lede
 from ecg_gnn_lab.tables import StudyTables
-from ecg_gnn_lab.tables.document import Row, score_text, signed_text
-from ecg_gnn_lab.tables.evolved_graphs import measured_graphs
+from ecg_gnn_lab.tables.document import Column, Row, TableDocument
 from ecg_gnn_lab.tables.leaderboard import best_published, boards
+from ecg_gnn_lab.tables.statistics import graph_rows
 
 _HEADINGS = {
     "results": "Results",
@@ -33,49 +26,35 @@ _HEADINGS = {
     "hyperparameters": "Hyper-parameters",
     "statistics": "Graph statistics",
 }
-_PICTURES: dict[str, Callable[[StudyTables], Paint | None]] = {
-    **{name: figure.paint for name, figure in FIGURES.items()},
-    "leaderboard": leaderboard,
-}
-
+EMPTY = ("", "—", "undefined")
+"""Texts of a table that say nothing."""
+# Colours of the figures as variables of the page.
 _THEMED = {
     "#000000": "strong-line",
     "#4c4c4c": "soft",
     "#808080": "soft",
     **{colour.lower(): variant for variant, colour in COLOURS.items()},
 }
-"""Colours of the figures as variables of the page"""
 
 
-@dataclass(frozen=True)
-class Tile:
-    """One dataset and model in the overview."""
+class Sheet(NamedTuple):
+    """A table of the page; every row opens details."""
 
-    row: Row
-    verdict: Verdict
-    detail: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Side:
-    """One result of a card: what it is called, its number, what it opens."""
-
-    name: str
-    score: str
-    detail: str
+    heading: str
+    document: TableDocument
+    details: Sequence[str]
+    """The id of every row's details"""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Leader:
-    """A card per dataset: what validation chose of ours, and the best of others."""
+class Leader(NamedTuple):
+    """A dataset's card: the row validation chose of ours, and the best of others."""
 
-    dataset: str
-    metric: str
-    ours: Side
-    published: Side | None
-    gap: str
-    """The difference in words"""
-    ahead: bool
+    ours: Row
+    published: Row | None
+    names: Sequence[str]
+    """Of the best published results, which are equal"""
+    without_labels: Row | None
+    """Our best without labels as input, where our best takes them"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,16 +63,16 @@ class Content:
 
     lede: str
     answers: Sequence[Answer]
-    tiles: Mapping[tuple[str, str], Tile]
-    """By dataset and model"""
+    tiles: Mapping[tuple[str, str], Row]
+    """The chosen ECG row of every dataset and model"""
     notes: Mapping[str, str]
     """What must be said of a dataset wherever a number on it is shown"""
     leaders: Sequence[Leader]
-    facts: Sequence[tuple[str, str]]
+    facts: Mapping[str, str]
     sheets: Sequence[Sheet]
     pictures: Mapping[str, str]
     """SVG elements by the figure's name; none where there is nothing to draw"""
-    details: Mapping[str, Detail]
+    details: Mapping[str, details.Detail]
     """What every click opens, by id"""
 
 
@@ -103,10 +82,10 @@ def gather(tables: StudyTables) -> Content:
     Raises:
         InputError: If nothing has been finished, nor failed.
     """
-    store = tables.store
-    store.check_recipe(tables.recipe)
-    book = _Book(tables)
-    if not (book.records or book.failures):
+    store, recipe = tables.store, tables.recipe
+    store.check_recipe(recipe)
+    records, failures = store.records(recipe=recipe), store.failures(recipe=recipe)
+    if not (records or failures):
         raise InputError(
             f"'store' {str(store.path)!r} has nothing to report: no unit of it has "
             "finished or failed"
@@ -114,31 +93,130 @@ def gather(tables: StudyTables) -> Content:
     results = tables["results"].rows
     ecg = [row for row in results if row["variant"] == "ecg"]
     shown = {row["dataset"] for row in ecg}
+    infos = tables.selection.datasets
+    paints = {name: figure.paint for name, figure in FIGURES.items()}
+    paints["leaderboard"] = leaderboard
     return Content(
         lede=lede(ecg),
         answers=answers(ecg, results),
-        tiles={
-            (row["dataset"], row["model"]): Tile(row, verdict(row), book.cell_id(row))
-            for row in ecg
-        },
-        notes={
-            info.name: info.note
-            for info in tables.selection.datasets
-            if info.note and info.name in shown
-        },
-        leaders=[
-            _leader(board, book.ranked_id)
-            for board in boards(tables["leaderboard"].rows)
-        ],
-        facts=book.facts(),
-        sheets=book.sheets(),
+        tiles={(row["dataset"], row["model"]): row for row in ecg},
+        notes={i.name: i.note for i in infos if i.note and i.name in shown},
+        leaders=[_leader(board) for board in boards(tables["leaderboard"].rows)],
+        facts=_facts(tables, records, failures),
+        sheets=_sheets(tables, failures),
         pictures={
             name: inline(svg_text(painted), name)
-            for name, paint in _PICTURES.items()
+            for name, paint in paints.items()
             if (painted := paint(tables)) is not None
         },
-        details=book.details(),
+        details=_details(tables, failures),
     )
+
+
+def _facts(
+    tables: StudyTables, records: Sequence[UnitRecord], failures: Sequence[Failure]
+) -> dict[str, str]:
+    """The line under the title."""
+    datasets = {cell.key.dataset for cell in tables.selection.cells}
+    dates = [r.finished for r in records] + [f.finished for f in failures]
+    machines = dict.fromkeys(r.result.provenance.get("device_name") for r in records)
+    facts = {
+        "recipe": tables.recipe or ", ".join(tables.store.recipes()),
+        "finished": f"{len(records):,}",
+        "failed": f"{len(failures):,}",
+        "datasets": str(len(datasets) or ""),
+        "last": max(dates)[:10],
+        "on": ", ".join(filter(None, machines)),
+        "ecg-gnn": __version__,
+    }
+    return {name: text for name, text in facts.items() if text}
+
+
+def _leader(board: Sequence[Row]) -> Leader:
+    ours = next(row for row in board if row["best_on_validation"])
+    names, published = best_published(board)
+    rivals = [
+        row
+        for row in board
+        if row["units"] == ours["units"] and LABELS not in (row["options"] or "")
+    ]
+    other = max(rivals, key=lambda row: row["val_mean"], default=None)
+    takes_labels = LABELS in (ours["options"] or "")
+    return Leader(ours, published, names, other if takes_labels else None)
+
+
+def _sheets(tables: StudyTables, failures: Sequence[Failure]) -> list[Sheet]:
+    """All tables that have rows, without columns that say nothing."""
+    documents = {heading: tables[name] for name, heading in _HEADINGS.items()}
+    sheets = []
+    for heading, document in (documents | {"Failures": _failures(failures)}).items():
+        said = [
+            column
+            for column in document.columns
+            if any(column.text(row) not in EMPTY for row in document.rows)
+        ]
+        ids = [_detail_id(document, place) for place in range(len(document.rows))]
+        sheets.append(Sheet(heading, replace(document, columns=said), ids))
+    return [sheet for sheet in sheets if sheet.details]
+
+
+def _detail_id(document: TableDocument, place: int) -> str:
+    """A row's details: of its configuration, else of its place in the table."""
+    configuration = document.rows[place].get("configuration")
+    return configuration or f"{document.name}-{place}"
+
+
+def _failures(failures: Sequence[Failure]) -> TableDocument:
+    """What could not be finished, and the last line of its error."""
+    rows = [
+        {
+            "dataset": (at := failure.configuration).dataset,
+            "model": model_name(at.backbone, at.model),
+            "variant": configuration_name(at),
+            "split": failure.split,
+            "seed": failure.seed,
+            "kind": failure.kind,
+            "error": (failure.error.strip().splitlines() or [""])[-1][:200],
+            "when": failure.finished[:16].replace("T", " "),
+        }
+        for failure in failures
+    ]
+    return TableDocument(
+        name="failures",
+        title="Failures",
+        columns=[Column(name, name) for name in (rows[0] if rows else ())],
+        rows=rows,
+        notes=[],
+        rule_between=(),
+    )
+
+
+def _details(
+    tables: StudyTables, failures: Sequence[Failure]
+) -> dict[str, details.Detail]:
+    """What every click opens, by id."""
+    entries: dict[str, details.Detail] = {}
+    for cell in tables.selection.cells:
+        id_ = cell.chosen.configuration.id
+        rows = {
+            name: row
+            for name in ("results", "embeddings")
+            for row in tables[name].rows
+            if row["configuration"] == id_
+        }
+        entries[id_] = details.cell_detail(tables.selection, cell, rows)
+    for place, (_, graph) in enumerate(graph_rows(tables)):
+        entries[f"statistics-{place}"] = (
+            details.dataset_detail(graph)
+            if isinstance(graph, DatasetInfo)
+            else details.graph_detail(graph)
+        )
+    for place, failure in enumerate(failures):
+        entries[f"failures-{place}"] = details.failure_detail(failure)
+    for place, row in enumerate(tables["leaderboard"].rows):
+        if row["kind"] == "published":
+            entries[f"leaderboard-{place}"] = details.published_detail(row)
+    return entries
 
 
 def inline(svg: str, name: str) -> str:
@@ -159,134 +237,3 @@ def inline(svg: str, name: str) -> str:
         return re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", tidy)
 
     return re.sub(r"\n\s*", "\n", re.sub(r"<[^>]*>", own, element))
-
-
-class _Book:
-    """Tables of a store with an entry of details behind every row."""
-
-    def __init__(self, tables: StudyTables) -> None:
-        store, recipe = tables.store, tables.recipe
-        self.tables, self.selection = tables, tables.selection
-        self.records = store.records(recipe=recipe)
-        self.failures = store.failures(recipe=recipe)
-        self.datasets = store.datasets()
-        self.graphs = measured_graphs(store, recipe)
-        self.cells = {
-            cell.chosen.configuration.id: f"c{place}"
-            for place, cell in enumerate(self.selection.cells)
-        }
-
-    def cell_id(self, row: Row) -> str:
-        """The details of a row of scores."""
-        return self.cells[row["configuration"]]
-
-    def ranked_id(self, row: Row) -> str:
-        """The details of a row of the leaderboard: a cell's, or a source."""
-        if row["kind"] == "ours":
-            return self.cell_id(row)
-        return f"p{self.tables['leaderboard'].rows.index(row)}"
-
-    def graph_id(self, row: Row) -> str | None:
-        """The details of a row of statistics."""
-        graph = find_graph(self.graphs, row)
-        if graph is not None:
-            return f"g{self.graphs.index(graph)}"
-        names = [info.name for info in self.datasets]
-        return f"d{names.index(row['dataset'])}" if row["dataset"] in names else None
-
-    def facts(self) -> list[tuple[str, str]]:
-        """The line under the title."""
-        store, recipe = self.tables.store, self.tables.recipe
-        dates = [record.finished for record in self.records]
-        dates += [failure.finished for failure in self.failures]
-        graphs = {cell.key.dataset for cell in self.selection.cells}
-        facts = [("recipe", recipe or ", ".join(store.recipes()))]
-        facts.append(("finished", f"{len(self.records):,}"))
-        facts.append(("failed", f"{len(self.failures):,}"))
-        if graphs:
-            facts.append(("datasets", str(len(graphs))))
-        facts.append(("last", max(dates)[:10]))
-        made = [record.result.provenance for record in self.records]
-        machines = dict.fromkeys(each.get("device_name") for each in made)
-        if named := ", ".join(filter(None, machines)):
-            facts.append(("on", named))
-        return [*facts, ("ecg-gnn", __version__)]
-
-    def sheets(self) -> list[Sheet]:
-        """All tables that have rows."""
-        details: dict[str, Callable[[Row], str | None]] = {
-            "statistics": self.graph_id,
-            "leaderboard": self.ranked_id,
-        }
-        found = [
-            sheet_of(self.tables[name], heading, details.get(name, self.cell_id))
-            for name, heading in _HEADINGS.items()
-        ]
-        failed = failures_table(self.failures)
-        found.append(sheet_of(failed, "Failures", lambda row: str(row["detail"])))
-        return [sheet for sheet in found if sheet.lines]
-
-    def details(self) -> dict[str, Detail]:
-        """What every click opens, by id."""
-        found: dict[str, Detail] = {}
-        for cell in self.selection.cells:
-            id_ = cell.chosen.configuration.id
-            rows = {
-                name: row
-                for name in ("results", "embeddings")
-                for row in self.tables[name].rows
-                if row["configuration"] == id_
-            }
-            found[self.cells[id_]] = cell_detail(self.selection, cell, rows)
-        for place, graph in enumerate(self.graphs):
-            found[f"g{place}"] = graph_detail(graph)
-        for place, info in enumerate(self.datasets):
-            found[f"d{place}"] = dataset_detail(info)
-        for place, failure in enumerate(self.failures):
-            found[f"f{place}"] = failure_detail(failure)
-        for row in self.tables["leaderboard"].rows:
-            if row["kind"] == "published":
-                found[self.ranked_id(row)] = published_detail(row)
-        return found
-
-
-def _leader(board: Sequence[Row], detail: Callable[[Row], str]) -> Leader:
-    ours = next(row for row in board if row["best_on_validation"])
-    names, row = best_published(board)
-    published = None
-    if row is not None:
-        score = score_text(row, "published")
-        published = Side(name=" and ".join(names), score=score, detail=detail(row))
-    difference = ours["best_published_difference"]
-    return Leader(
-        dataset=ours["dataset"],
-        metric=metric_label(ours["metric"]),
-        ours=Side(name=ours["model"], score=score_text(ours), detail=detail(ours)),
-        published=published,
-        gap=". ".join([_gap(ours, names), *_without_labels(board, ours)]),
-        ahead=difference is not None and difference >= 0,
-    )
-
-
-def _gap(ours: Row, names: Sequence[str]) -> str:
-    splits = f"{ours['splits']} split{'s' * (ours['splits'] != 1)}"
-    difference = ours["best_published_difference"]
-    if difference is not None:
-        return f"{signed_text(difference)} points on {splits}"
-    told = " with these features" if names else ""
-    return f"{splits}, nothing published{told}"
-
-
-def _without_labels(board: Sequence[Row], ours: Row) -> list[str]:
-    """The best that takes no labels as input, where the best of all does."""
-    if LABELS not in (ours["options"] or ""):
-        return []
-    rivals = [
-        row
-        for row in board
-        if row["units"] == ours["units"] and LABELS not in (row["options"] or "")
-    ]
-    if not rivals:
-        return []
-    best = max(rivals, key=lambda row: row["val_mean"])
-    return [f"Without labels as input: {best['model']}, {score_text(best)}"]

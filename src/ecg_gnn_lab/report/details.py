@@ -1,10 +1,12 @@
 """What stands behind a row of a table: records, tests, settings, commands."""
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ecg_gnn.config import RunConfig
+from ecg_gnn.config import RunConfig, known
 from ecg_gnn.config.dotted import DEFAULTS, flatten, given
+from ecg_gnn.config.run_config import declared
 from ecg_gnn.study.selection import Cell, Selection
 from ecg_gnn.study.statistics import Statistics
 from ecg_gnn.study.store import Configuration, DatasetInfo, Failure, UnitRecord
@@ -15,42 +17,47 @@ from ecg_gnn.study.table import (
     model_name,
 )
 from ecg_gnn.system.metric_names import metric_label
-from ecg_gnn_lab.report.commands import run_command
 from ecg_gnn_lab.tables.document import Row, p_text, score_text, signed_text
-from ecg_gnn_lab.tables.evolved_graphs import MeasuredGraph
 from ecg_gnn_lab.tables.scores import RIVALS
+from ecg_gnn_lab.tables.statistics import MeasuredGraph
 
 Detail = dict[str, Any]
 Pairs = list[tuple[str, str]]
 _MAX_TRIED = 40
-_RECORD_TITLES = ["split", "seed", "validation (%)", "test (%)", "best step", "seconds"]
+_MAX_VALUES = 4
+_SCORES = ("validation (%)", "test (%)", "best step", "seconds", "MB")
 
 
 def cell_detail(selection: Selection, cell: Cell, rows: Mapping[str, Row]) -> Detail:
     """Everything about the configuration that stands for a cell.
 
     Args:
-        selection: Where the cell's rivals are.
+        selection: Where the cell is from.
         cell: Which.
         rows: The cell's row in every table that has one, by the table's name.
     """
-    chosen, info = cell.chosen, selection.dataset(cell.key)
-    records = chosen.records
+    info, records = selection.dataset(cell.key), cell.chosen.records
     row = next(iter(rows.values()))
+    facts = [("test", score_text(row)), ("validation", f"{row['val_mean']:.2f}")]
+    if row["published_mean"] is not None:
+        facts.append(("published", score_text(row, "published")))
+        facts.append(("ours − published", signed_text(row["published_difference"])))
+    sources = {"published in": "source", "another protocol": "unlike"}
     metric = metric_label(info.metric)
     return {
         "title": cell.label,
         "subtitle": f"{cell.key.dataset} · {cell.key.model_label} · {metric}",
         "note": info.note,
-        "facts": _facts(row),
-        "source": _source(row),
-        "records": {
-            "titles": [*_RECORD_TITLES, *(["MB"] if _has_memory(records) else [])],
-            "rows": [_record(r, _has_memory(records)) for r in records],
-        },
-        "commands": _commands(records),
-        "tests": _tests(rows),
-        "settings": _settings(chosen.configuration),
+        "facts": [*facts, ("trainings", str(row["units"]))],
+        "source": [
+            (title, row[f"published_{name}"])
+            for title, name in sources.items()
+            if row[f"published_{name}"] is not None
+        ],
+        "records": _score_records(records),
+        "command": _command(cell.chosen.configuration),
+        "tests": [_test(rows, o) for o in RIVALS if row[f"minus_{o}"] is not None],
+        "settings": _settings(cell.chosen.configuration),
         "tried": _tried(cell),
         "provenance": _provenance(r.result.provenance for r in records),
     }
@@ -60,56 +67,48 @@ def failure_detail(failure: Failure) -> Detail:
     """A unit that could not be finished, with its whole error."""
     at = failure.configuration
     name = model_name(at.backbone, at.model)
-    where = f"split {failure.split}, seed {failure.seed}"
     return {
         "title": f"{configuration_name(at)}: {failure.kind}",
-        "subtitle": f"{at.dataset} · {name} · {where}",
+        "subtitle": f"{at.dataset} · {name}",
         "error": failure.error,
-        "commands": _packed([run_command(at, failure.split, failure.seed)]),
+        "records": {
+            "titles": ["split", "seed"],
+            "rows": [[str(failure.split), str(failure.seed)]],
+        },
+        "command": _command(at),
         "settings": _settings(at),
         "provenance": _provenance([failure.provenance]),
     }
 
 
-def find_graph(graphs: Sequence[MeasuredGraph], row: Row) -> MeasuredGraph | None:
-    """The graph that a row of the statistics table shows; None for the input graph."""
-    for graph in graphs:
-        found = graph.evolved
-        named = (found.dataset.name, found.label) == (row["dataset"], row["graph"])
-        if named and all(row[key] == found.statistics[key] for key in STATISTICS):
-            return graph
-    return None
-
-
 def graph_detail(graph: MeasuredGraph) -> Detail:
     """An evolved graph: what was measured on every split, and by what."""
-    evolved, records = graph.evolved, graph.records
+    records = [record for record, _ in graph.records.values()]
     return {
-        "title": evolved.label,
-        "subtitle": f"{evolved.dataset.name} · evolved graph",
-        "note": evolved.dataset.note,
+        "title": graph.label,
+        "subtitle": f"{graph.dataset.name} · evolved graph",
+        "note": graph.dataset.note,
         "records": {
             "titles": ["split", "seed", *STATISTICS.values()],
             "rows": [
-                [str(record.split), str(record.seed), *_statistics(found)]
-                for record, found in records
+                [str(record.split), str(record.seed), *_statistics(measured)]
+                for record, measured in graph.records.values()
             ],
         },
-        "commands": _commands([record for record, _ in records]),
-        "settings": _settings(records[0][0].configuration),
-        "provenance": _provenance(r.result.provenance for r, _ in records),
+        "command": _command(records[0].configuration),
+        "settings": _settings(records[0].configuration),
+        "provenance": _provenance(record.result.provenance for record in records),
     }
 
 
 def dataset_detail(info: DatasetInfo) -> Detail:
     """A graph as it came."""
     counts = ("num_nodes", "num_edges", "num_features", "num_classes")
-    names = [(name.removeprefix("num_"), f"{getattr(info, name):,}") for name in counts]
     return {
         "title": info.name,
         "subtitle": "input graph",
         "note": info.note,
-        "facts": names,
+        "facts": [(n.removeprefix("num_"), f"{getattr(info, n):,}") for n in counts],
         "records": {
             "titles": list(STATISTICS.values()),
             "rows": [_statistics(info.statistics)],
@@ -123,46 +122,55 @@ def published_detail(row: Row) -> Detail:
     subtitle = f"{row['dataset']} · published by others"
     detail: Detail = {"title": row["model"], "subtitle": subtitle}
     if row["published_mean"] is None:
-        told = "Published numbers are of other features and are not comparable."
-        return detail | {"note": told}
+        note = "Published numbers are of other features and are not comparable."
+        return detail | {"note": note}
     facts = [("published", score_text(row, "published"))]
     return detail | {"facts": facts, "source": [("source", row["published_source"])]}
 
 
-def _statistics(found: Statistics) -> list[str]:
-    return [format_statistic(key, found[key]) for key in STATISTICS]
+def run_command(configuration: Configuration, split: int, seed: int = 0) -> str:
+    """``ecg-gnn run`` with every setting of a unit.
+
+    It also trains what the variant is compared with. Settings that have no option of
+    their own follow after a #: they go into a file for ``--config``.
+    """
+    options, comment = _command(configuration)
+    return f"{options} --splits {split} --seed {seed}{comment}"
 
 
-def _commands(records: Sequence[UnitRecord]) -> Detail:
-    """The command that computes each record again."""
-    return _packed([run_command(r.configuration, r.split, r.seed) for r in records])
+def _command(configuration: Configuration) -> tuple[str, str]:
+    """The command of a configuration's units: what stands before the split and after.
+
+    The page fills in the split and the seed of a record.
+    """
+    settings = given(RunConfig.from_dict(configuration.config))
+    settings |= {"model.name": configuration.model}
+    settings |= {"dataset": configuration.config["dataset"]}
+    settings |= {"embed.names": configuration.embedding or "none"}
+    declarations, words, rest = declared(), ["ecg-gnn", "run"], []
+    for name, value in settings.items():
+        one = declarations[name]
+        flag = (one.flag or f"--{one.option}").partition("/")[0].replace("_", "-")
+        if name == "model.options":
+            words += [w for key in value for w in ("--set", f"{key}={value[key]}")]
+        elif not one.option:
+            rest.append(f"{name}={value}")
+        else:
+            words += [flag] if value is True else [flag, _shown(value, ",")]
+    return shlex.join(words), f"  # {', '.join(rest)}" if rest else ""
 
 
-def _packed(texts: Sequence[str]) -> Detail:
-    """Texts that are nearly equal: how all begin and end, and what is between."""
-    head = _common_start(texts)
-    rest = [text[len(head) :] for text in texts]
-    tail = _common_start([text[::-1] for text in rest])[::-1]
-    middle = [text[: len(text) - len(tail)] for text in rest]
-    return {"head": head, "middle": middle, "tail": tail}
-
-
-def _common_start(texts: Sequence[str]) -> str:
-    first, last = min(texts), max(texts)  # all others lie between them
-    apart = (
-        i for i, pair in enumerate(zip(first, last, strict=False)) if len({*pair}) > 1
-    )
-    return first[: next(apart, min(len(first), len(last)))]
+def _statistics(measured: Statistics) -> list[str]:
+    return [format_statistic(key, measured[key]) for key in STATISTICS]
 
 
 def _settings(configuration: Configuration) -> Pairs:
     """The settings that decide a configuration's numbers."""
-    found = given(RunConfig.from_dict(configuration.config))
-    found |= {"dataset": configuration.config["dataset"]}
+    settings = given(RunConfig.from_dict(configuration.config))
+    settings |= {"dataset": configuration.config["dataset"]}
     if configuration.task == "train":
-        found |= {"model.name": configuration.model}
-    order = [*DEFAULTS, *found]
-    named = [(name, _shown(found[name])) for name in sorted(found, key=order.index)]
+        settings |= {"model.name": configuration.model}
+    named = [(name, _shown(settings[name])) for name in DEFAULTS if name in settings]
     return [*named, ("configuration", configuration.id)]
 
 
@@ -172,82 +180,55 @@ def _provenance(rows: Iterable[Mapping[str, Any]]) -> Pairs:
     for row in rows:
         for key, value in row.items():
             values.setdefault(key, []).append(_shown(value))
-    return [(key, _joined(key, found)) for key, found in values.items()]
+    pairs = []
+    for key, each in values.items():
+        distinct = list(dict.fromkeys(each))
+        text = " · ".join(distinct[:_MAX_VALUES])
+        if key == "date":
+            text = " to ".join(dict.fromkeys((min(distinct), max(distinct))))
+        elif len(distinct) > _MAX_VALUES:
+            text += f" and {len(distinct) - _MAX_VALUES} more"
+        pairs.append((key, text))
+    return pairs
 
 
-def _shown(value: Any) -> str:
+def _shown(value: Any, separator: str = ", ") -> str:
     """A setting as people read it."""
     if isinstance(value, list | tuple):
-        return ", ".join(map(_shown, value))
+        return separator.join(map(_shown, value))
     return str(value)
 
 
-def _joined(key: str, found: Sequence[str]) -> str:
-    distinct = list(dict.fromkeys(found))
-    if key == "date":
-        first, last = min(distinct), max(distinct)
-        return first if first == last else f"{first} to {last}"
-    text = " · ".join(distinct[:4])
-    rest = len(distinct) - 4
-    return f"{text} and {rest} more" if rest > 0 else text
-
-
-def _source(row: Row) -> Pairs:
-    """Where the published number is from, and how it was got, if not as ours."""
-    named = [("source", row["published_source"]), ("unlike", row["published_unlike"])]
-    titles = {"source": "published in", "unlike": "another protocol"}
-    return [(titles[name], found) for name, found in named if found is not None]
-
-
-def _facts(row: Row) -> Pairs:
-    facts = [("test", score_text(row)), ("validation", f"{row['val_mean']:.2f}")]
-    if row["published_mean"] is not None:
-        facts.append(("published", score_text(row, "published")))
-        facts.append(("ours − published", signed_text(row["published_difference"])))
-    return [*facts, ("trainings", str(row["units"]))]
-
-
-def _has_memory(records: Sequence[UnitRecord]) -> bool:
-    return any(record.result.peak_memory_mb is not None for record in records)
-
-
-def _record(record: UnitRecord, with_memory: bool) -> list[str]:
-    result = record.result
-    assert result.val is not None
-    assert result.test is not None
-    cells = [str(record.split), str(record.seed)]
-    cells += [f"{100 * result.val:.2f}", f"{100 * result.test:.2f}"]
-    cells += [str(result.best_step), f"{result.seconds:.1f}"]
-    if with_memory:
+def _score_records(records: Sequence[UnitRecord]) -> Detail:
+    rows = []
+    for record in records:
+        result = record.result
+        row = [str(record.split), str(record.seed)]
+        row += [f"{100 * known(score):.2f}" for score in (result.val, result.test)]
+        row += [str(result.best_step), f"{result.seconds:.1f}"]
         memory = result.peak_memory_mb
-        cells.append("—" if memory is None else f"{memory:,.0f}")
-    return cells
+        rows.append([*row, "—" if memory is None else f"{memory:,.0f}"])
+    return {"titles": ["split", "seed", *_SCORES], "rows": rows}
 
 
-def _tests(rows: Mapping[str, Row]) -> list[dict[str, Any]]:
-    """Paired comparisons; a p corrected over two tables is named for each."""
-    row = next(iter(rows.values()))
-    found = []
-    for other in RIVALS:
-        key = f"minus_{other}"
-        if row[key] is None:
-            continue
-        low, high = row[f"{key}_ci_low"], row[f"{key}_ci_high"]
-        named: Pairs = [("mean difference", f"{signed_text(row[key])} points")]
-        if low is not None:
-            interval = f"{signed_text(low)} to {signed_text(high)}"
-            named.append(("95% interval", interval))
-            named.append(("paired t-test, p", p_text(row[f"{key}_p"])))
-            named.append(("Wilcoxon, p", p_text(row[f"{key}_p_wilcoxon"])))
-        for table, each in rows.items():
-            if each[f"{key}_p_holm"] is not None:
-                name = f"p, Holm over {table}"
-                named.append((name, p_text(each[f"{key}_p_holm"])))
-        found.append({"against": other, "values": named})
-    return found
+def _test(rows: Mapping[str, Row], other: str) -> Detail:
+    """A paired comparison; a p corrected over two tables is named for each."""
+    row, key = next(iter(rows.values())), f"minus_{other}"
+    values: Pairs = [("mean difference", f"{signed_text(row[key])} points")]
+    low, high = row[f"{key}_ci_low"], row[f"{key}_ci_high"]
+    if low is not None:
+        values.append(("95% interval", f"{signed_text(low)} to {signed_text(high)}"))
+        values.append(("paired t-test, p", p_text(row[f"{key}_p"])))
+        values.append(("Wilcoxon, p", p_text(row[f"{key}_p_wilcoxon"])))
+    values += [
+        (f"p, Holm over {table}", p_text(each[f"{key}_p_holm"]))
+        for table, each in rows.items()
+        if each[f"{key}_p_holm"] is not None
+    ]
+    return {"against": other, "values": values}
 
 
-def _tried(cell: Cell) -> dict[str, Any] | None:
+def _tried(cell: Cell) -> Detail | None:
     """The grid of a cell by validation; None where there was nothing to choose."""
     if len(cell.candidates) < 2:
         return None
@@ -265,10 +246,7 @@ def _tried(cell: Cell) -> dict[str, Any] | None:
 
 def varied_settings(cell: Cell) -> tuple[list[str], list[list[str]]]:
     """Names of the settings that a cell's candidates differ in, and their values."""
-    settings = [
-        flatten(RunConfig.from_dict(candidate.configuration.config))
-        for candidate in cell.candidates
-    ]
-    names = dict.fromkeys(name for each in settings for name in each)
-    varied = [n for n in names if len({_shown(each.get(n)) for each in settings}) > 1]
-    return varied, [[_shown(each.get(name)) for name in varied] for each in settings]
+    configs = [candidate.configuration.config for candidate in cell.candidates]
+    settings = [flatten(RunConfig.from_dict(config)) for config in configs]
+    varied = [n for n in DEFAULTS if len({_shown(each[n]) for each in settings}) > 1]
+    return varied, [[_shown(each[name]) for name in varied] for each in settings]

@@ -139,10 +139,11 @@ function openDetail(id, part) {
 }
 
 function detailParts(detail) {
-  const packed = detail.commands;
-  const commands = packed ? packed.middle.map((text) => packed.head + text + packed.tail) : [];
+  const [options, comment] = detail.command || [];
+  const again = ([split, seed]) => `${options} --splits ${split} --seed ${seed}${comment}`;
+  const commands = options ? detail.records.rows.map(again) : [];
   const made = (detail.provenance || []).filter(([name]) => name === "command");
-  const again = commands.length > 1 ? "Compute the first record again" : "Compute it again";
+  const title = commands.length > 1 ? "Compute the first record again" : "Compute it again";
   const { records, tests, tried } = detail;
   const rest = tried?.left_out ? `, ${tried.left_out} more below these` : "";
   const from = `Chosen on validation from${rest ? " the best of" : ""} ${tried?.rows.length}${rest}`;
@@ -154,7 +155,7 @@ function detailParts(detail) {
     part("records", "Records", records && smallTable(records, commands)),
     part("tests", "Paired comparisons", tests?.length && el("div", { class: "tests" }, tests.map(
       (test) => el("div", {}, el("h4", {}, `Minus ${test.against}`), pairs(test.values))))),
-    part("commands", again, commands.length && command(commands[0])),
+    part("commands", title, commands.length && command(commands[0])),
     part("made", "Made by", made.length && made.map(([, text]) => command(text))),
     part("tried", from, tried && smallTable(tried, [])),
     part("settings", "Settings", detail.settings && pairs(detail.settings)),

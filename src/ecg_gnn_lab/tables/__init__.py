@@ -19,7 +19,7 @@ __all__ = ["FORMATS", "TABLES", "StudyTables", "TableDocument", "make_table", "r
 
 
 class StudyTables(Source):
-    """The tables of a store, or of one recipe, each made when it is first asked for."""
+    """The tables of a store, or of one recipe, each made when it is first needed."""
 
     def __init__(self, store: Store, recipe: str | None = None) -> None:
         super().__init__(store, recipe)

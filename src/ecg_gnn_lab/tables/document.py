@@ -5,7 +5,8 @@ import io
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 from ecg_gnn.config.tags import explain
@@ -15,24 +16,20 @@ from ecg_gnn.study.table import markdown
 from ecg_gnn.system.canvas import minus
 
 Row = Mapping[str, Any]
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": "$<$",
-    "±": r"$\pm$",
-    "−": "$-$",
-    "→": r"$\rightarrow$",
-    "×": r"$\times$",
-    "—": "---",
-}
+_LATEX = str.maketrans(
+    {character: f"\\{character}" for character in "&%$#_{}"}
+    | {
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "<": "$<$",
+        "±": r"$\pm$",
+        "−": "$-$",
+        "→": r"$\rightarrow$",
+        "×": r"$\times$",
+        "—": "---",
+    }
+)
 
 
 class Source:
@@ -47,6 +44,11 @@ class Source:
         return Selection.of(self.store, recipe=self.recipe)
 
 
+def plain_text(row: Row, key: str) -> str:
+    """A value as it is, and None as nothing."""
+    return "" if row[key] is None else str(row[key])
+
+
 @dataclass(frozen=True)
 class Column:
     """How people read something of a row."""
@@ -54,16 +56,14 @@ class Column:
     title: str
     key: str
     """Of the value that is shown, and that a report sorts by"""
-    show: Callable[[Row], str] | None = None
-    """How it is shown; by default as it is, and None as nothing"""
+    show: Callable[[Row, str], str] = plain_text
+    """Makes text of a row and this key"""
     part: str = "records"
     """The part of a report's details that it belongs to"""
 
     def text(self, row: Row) -> str:
         """What people read."""
-        if self.show is not None:
-            return self.show(row)
-        return "" if row[self.key] is None else str(row[self.key])
+        return self.show(row, self.key)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,10 +90,7 @@ class TableDocument:
     def rules(self) -> list[bool]:
         """Whether a line is drawn above each row."""
         groups = [[row.get(key) for key in self.rule_between] for row in self.rows]
-        return [
-            place > 0 and group != groups[place - 1]
-            for place, group in enumerate(groups)
-        ]
+        return [above != group for above, group in pairwise([*groups[:1], *groups])]
 
 
 def render(document: TableDocument, form: str) -> str:
@@ -109,12 +106,12 @@ def _markdown(document: TableDocument) -> str:
 
 
 def _latex(document: TableDocument) -> str:
-    notes = " ".join(map(_escape, document.notes))
+    caption = f"{document.title}. {' '.join(document.notes)}"
     lines = [
         "% needs \\usepackage{booktabs}",
         r"\begin{table}",
         r"\centering",
-        rf"\caption{{{_escape(document.title)}. {notes}}}",
+        rf"\caption{{{caption.translate(_LATEX)}}}",
         rf"\begin{{tabular}}{{l{'r' * (len(document.columns) - 1)}}}",
         r"\toprule",
         _latex_line(document.titles()),
@@ -126,11 +123,7 @@ def _latex(document: TableDocument) -> str:
 
 
 def _latex_line(cells: Sequence[str]) -> str:
-    return " & ".join(map(_escape, cells)) + r" \\"
-
-
-def _escape(text: str) -> str:
-    return "".join(_LATEX.get(character, character) for character in text)
+    return " & ".join(cell.translate(_LATEX) for cell in cells) + r" \\"
 
 
 def _csv(document: TableDocument) -> str:
@@ -183,23 +176,21 @@ def signed_text(value: float | None, none: str = "") -> str:
     return none if value is None else minus(f"{value:+.2f}")
 
 
-PUBLISHED_COLUMNS = (
-    Column("ours (%)", "test_mean", score_text),
-    Column("published (%)", "published_mean", partial(score_text, kind="published")),
-    Column(
-        "ours − published",
-        "published_difference",
-        lambda row: signed_text(row["published_difference"]),
-    ),
-)
-"""Ours beside what is published on the same model."""
+def signed_value(row: Row, key: str) -> str:
+    """A difference of a row in points; nothing where there is none."""
+    return signed_text(row[key])
 
 
-def difference_text(row: Row, other: str) -> str:
+def starred(row: Row, key: str) -> str:
+    """A name, with a star where validation chose it."""
+    return f"{row[key]} *" if row["best_on_validation"] else str(row[key])
+
+
+def difference_text(row: Row, key: str) -> str:
     """A paired difference with its interval; nothing where there is none."""
-    low, high = row[f"minus_{other}_ci_low"], row[f"minus_{other}_ci_high"]
+    low, high = row[f"{key}_ci_low"], row[f"{key}_ci_high"]
     interval = "" if low is None else f" [{signed_text(low)}, {signed_text(high)}]"
-    return signed_text(row[f"minus_{other}"]) + interval
+    return signed_text(row[key]) + interval
 
 
 def p_text(p: float) -> str:
@@ -207,9 +198,18 @@ def p_text(p: float) -> str:
     return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def common_notes(selection: Selection, groups: Sequence[Sequence[Cell]]) -> list[str]:
+PUBLISHED_COLUMNS = (
+    Column("ours (%)", "test_mean", lambda row, _: score_text(row)),
+    Column(
+        "published (%)", "published_mean", lambda row, _: score_text(row, "published")
+    ),
+    Column("ours − published", "published_difference", signed_value),
+)
+"""Ours beside what is published on the same model."""
+
+
+def common_notes(selection: Selection, cells: Sequence[Cell]) -> list[str]:
     """Notes on the graphs shown, and on what was left out."""
-    cells = [cell for group in groups for cell in group]
     notes = dataset_notes([selection.dataset(cell.key) for cell in cells])
     notes += explain(tag for cell in cells for tag in cell.key.tags)
     unfinished = sum(len(cell.incomplete) for cell in cells)
@@ -228,5 +228,5 @@ def common_notes(selection: Selection, groups: Sequence[Sequence[Cell]]) -> list
 
 def dataset_notes(datasets: Sequence[DatasetInfo]) -> list[str]:
     """What must be said wherever a number on these graphs is shown."""
-    noted = {info.name: info.note for info in datasets if info.note}
-    return [f"{name}: {note}" for name, note in noted.items()]
+    notes = {info.name: info.note for info in datasets if info.note}
+    return [f"{name}: {note}" for name, note in notes.items()]

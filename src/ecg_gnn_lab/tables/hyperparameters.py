@@ -1,12 +1,11 @@
 """The best hyper-parameters, chosen on validation, beside the paper's."""
 
-from functools import partial
 from typing import Any
 
 from ecg_gnn.config.tags import tagged
 from ecg_gnn.study.selection import Cell, best_ecg
-from ecg_gnn_lab.paper import numbers
-from ecg_gnn_lab.paper.published import official
+from ecg_gnn_lab import paper_numbers
+from ecg_gnn_lab.published import in_paper
 from ecg_gnn_lab.tables.document import (
     Column,
     Row,
@@ -22,7 +21,7 @@ _SETTINGS = {
     "drop_edge": "model.drop_edge",
     "self_loops": "evolve.self_loops",
 }
-_TITLES = {
+_BESIDE_PAPER = {
     "layers": "layers",
     "hidden": "width",
     "embedding": "embedding",
@@ -33,44 +32,54 @@ _TITLES = {
 
 def hyperparameters_table(source: Source) -> TableDocument:
     """What validation chose for every model: plain, with ECG, with identity."""
-    selection = source.selection
-    groups = []
-    for cells in selection.models():
-        best = best_ecg(cells)
-        shown = [c for c in cells if c.key.variant in ("baseline", "identity")]
-        groups.append([*shown, best] if best is not None else shown)
-        groups[-1].sort(key=cells.index)
-    rows = [_row(cell) for cells in groups for cell in cells]
+    cells: list[Cell] = []
+    for group in source.selection.models():
+        best, controls = best_ecg(group), ("baseline", "identity")
+        cells += [c for c in group if c is best or c.key.variant in controls]
+    columns = [
+        Column("dataset", "dataset"),
+        Column("model", "model"),
+        Column("variant", "shown"),
+        *(
+            Column(title, key, _beside_paper, "settings")
+            for key, title in _BESIDE_PAPER.items()
+        ),
+        Column("self-loops", "self_loops", part="settings"),
+        Column("validation (%)", "val_mean", lambda row, key: f"{row[key]:.2f}"),
+        Column("tried", "tried", part="tried"),
+    ]
     return TableDocument(
         name="hyperparameters",
         title="Best hyper-parameters by mean validation (the paper's in brackets)",
-        columns=_columns(),
-        rows=rows,
+        columns=columns,
+        rows=[_row(cell) for cell in cells],
         notes=[
             "Tried: configurations of the row, also those that were not trained as "
             "often as the others and so could not be chosen. A row with one was not "
             "searched: its settings were given.",
             "The paper lists one setting per model, that of its ECG variant.",
-            *common_notes(selection, groups),
+            *common_notes(source.selection, cells),
         ],
     )
 
 
 def _row(cell: Cell) -> Row:
-    chosen = cell.chosen
+    key, chosen = cell.key, cell.chosen
     row: dict[str, Any] = {
-        "dataset": cell.key.dataset,
-        "model": cell.key.model_label,
-        "variant": cell.key.variant,
-        "shown": tagged(cell.key.variant, cell.key.tags),
+        "dataset": key.dataset,
+        "model": key.model_label,
+        "variant": key.variant,
+        "shown": tagged(key.variant, key.tags),
         "label": cell.label,
-        "embedding": cell.key.embedding,
+        "embedding": key.embedding,
     }
     row |= {name: chosen.setting(dotted) for name, dotted in _SETTINGS.items()}
-    if cell.key.variant != "ecg":
+    if key.variant != "ecg":
         row["self_loops"] = row["embedding"] = None
-    paper = _paper(cell)
-    row |= {f"paper_{name}": paper.get(name) for name in _TITLES}
+    paper: dict[str, Any] = {}
+    if in_paper(cell) and (key.variant == "ecg" or key.model == "resnet"):
+        paper = paper_numbers.best_hyperparameters(key.dataset, key.model)
+    row |= {f"paper_{name}": paper.get(name) for name in _BESIDE_PAPER}
     return row | {
         "val_mean": 100 * chosen.val_mean,
         "tried": len(cell.candidates) + len(cell.incomplete),
@@ -78,31 +87,7 @@ def _row(cell: Cell) -> Row:
     }
 
 
-def _paper(cell: Cell) -> dict[str, Any]:
-    """The paper's settings where it has some for this very graph and model."""
-    key = cell.key
-    lists = key.variant == "ecg" or key.model == "resnet"
-    if not (official(cell) and lists):
-        return {}
-    return numbers.best_hyperparameters(key.dataset, key.model)
-
-
-def _columns() -> list[Column]:
-    return [
-        Column("dataset", "dataset"),
-        Column("model", "model"),
-        Column("variant", "shown"),
-        *(
-            Column(title, key, partial(_beside_paper, key=key), "settings")
-            for key, title in _TITLES.items()
-        ),
-        Column("self-loops", "self_loops", part="settings"),
-        Column("validation (%)", "val_mean", lambda row: f"{row['val_mean']:.2f}"),
-        Column("tried", "tried", part="tried"),
-    ]
-
-
 def _beside_paper(row: Row, key: str) -> str:
     ours, paper = row[key], row[f"paper_{key}"]
-    shown = "—" if ours is None else str(ours)
-    return shown if paper is None else f"{shown} ({paper})"
+    text = "—" if ours is None else str(ours)
+    return text if paper is None else f"{text} ({paper})"

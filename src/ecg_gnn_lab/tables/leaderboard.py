@@ -9,13 +9,8 @@ from ecg_gnn.config.tags import LABELS, tagged
 from ecg_gnn.data import CATALOGUE
 from ecg_gnn.study.selection import Cell, Selection, best_ecg
 from ecg_gnn.study.table import model_name
-from ecg_gnn_lab.paper import numbers, published
-from ecg_gnn_lab.paper.published import (
-    Published,
-    on_official_graph,
-    published_score,
-    published_values,
-)
+from ecg_gnn_lab import paper_numbers, published
+from ecg_gnn_lab.published import Published, published_score, published_values
 from ecg_gnn_lab.tables.document import (
     PUBLISHED_COLUMNS,
     Column,
@@ -24,7 +19,8 @@ from ecg_gnn_lab.tables.document import (
     TableDocument,
     common_notes,
     score_values,
-    signed_text,
+    signed_value,
+    starred,
 )
 
 _EXPLAINED = (
@@ -47,18 +43,29 @@ _QUOTED = (
 def leaderboard_table(source: Source) -> TableDocument:
     """Every model with its published number, best first, the best published among."""
     selection = source.selection
-    shown = _boards(selection)
-    rows = [row for cells in shown for row in _board_rows(selection, cells)]
+    groups = _cells_of_boards(selection)
+    rows = [row for group in groups for row in _board_rows(selection, group)]
+    cells = [cell for group in groups for cell in group]
+    specialised = [c for c in cells if c.key.model in paper_numbers.SPECIALISED]
+    quoted = any(published_score(cell) is not None for cell in specialised)
+    columns = [
+        Column("dataset", "dataset"),
+        Column("model", "model", starred),
+        *PUBLISHED_COLUMNS,
+        Column("ours − best", "best_published_difference", signed_value),
+        Column("splits", "splits", splits_text),
+        Column("source", "published_source", part="source"),
+    ]
     return TableDocument(
         name="leaderboard",
         title="Leaderboard: ours beside the published results",
-        columns=_columns(),
+        columns=columns,
         rows=rows,
         notes=[
             *_EXPLAINED,
-            *([_QUOTED] if _quotes(shown) else []),
+            *([_QUOTED] if quoted else []),
             *_protocol_notes(rows),
-            *common_notes(selection, shown),
+            *common_notes(selection, cells),
         ],
         rule_between=("dataset",),
     )
@@ -66,7 +73,11 @@ def leaderboard_table(source: Source) -> TableDocument:
 
 def boards(rows: Iterable[Row]) -> list[list[Row]]:
     """The rows of the table, apart for every graph and kind of splits."""
-    return [list(board) for _, board in groupby(rows, key=_board)]
+
+    def board(row: Row) -> tuple[Any, ...]:
+        return row["dataset"], row["dataset_sha256"], row["random_splits"]
+
+    return [list(group) for _, group in groupby(rows, key=board)]
 
 
 def best_published(board: Iterable[Row]) -> tuple[list[str], Row | None]:
@@ -76,38 +87,45 @@ def best_published(board: Iterable[Row]) -> tuple[list[str], Row | None]:
     return names, next((r for r in rows if r["published_mean"] is not None), None)
 
 
-def _board(row: Row) -> tuple[Any, ...]:
-    return row["dataset"], row["dataset_sha256"], row["random_splits"]
+def splits_text(row: Row, key: str = "splits") -> str:
+    """How many splits a row has, and of how many where that is not all."""
+    splits, official = row[key], published.num_splits()
+    if splits is None:
+        return ""
+    return str(splits) if splits >= official else f"{splits} of {official}"
 
 
-def _boards(selection: Selection) -> list[list[Cell]]:
-    """The cells that are shown, by the graph and the splits that they are on."""
-    found: dict[tuple[Any, ...], list[Cell]] = {}
+def _cells_of_boards(selection: Selection) -> list[list[Cell]]:
+    """The cells that are shown, by the graph and the splits that they are on.
+
+    Every model plain, with the best ECG as in the paper, and with the best past it.
+    """
+    groups: dict[tuple[Any, ...], list[Cell]] = {}
     for cells in selection.models():
+        past_paper = [cell for cell in cells if {*cell.key.tags} - {LABELS}]
+        as_in_paper = [cell for cell in cells if cell not in past_paper]
+        best = best_ecg(as_in_paper), best_ecg(past_paper)
+        shown = [cell for cell in cells if cell.key.variant == "baseline"]
+        shown += [cell for cell in best if cell is not None]
         key = cells[0].key
-        board = (key.dataset, key.dataset_sha256, key.random_splits)
-        found.setdefault(board, []).extend(_shown(cells))
-    return [cells for cells in found.values() if cells]
-
-
-def _shown(cells: Sequence[Cell]) -> list[Cell]:
-    """One model plain, with the best ECG as in the paper, and with the best past it."""
-    plain = [cell for cell in cells if cell.key.variant == "baseline"]
-    as_in_paper = best_ecg(cell for cell in cells if not _options(cell))
-    past_it = best_ecg(cell for cell in cells if _options(cell))
-    return [*plain, *(cell for cell in (as_in_paper, past_it) if cell is not None)]
-
-
-def _options(cell: Cell) -> list[str]:
-    """Options past the paper, but labels as input, which make another model."""
-    return [tag for tag in cell.key.tags if tag != LABELS]
+        board = key.dataset, key.dataset_sha256, key.random_splits
+        groups.setdefault(board, []).extend(shown)
+    return [cells for cells in groups.values() if cells]
 
 
 def _board_rows(selection: Selection, cells: Sequence[Cell]) -> list[Row]:
-    best = published.best(cells[0].key.dataset) if on_official_graph(cells[0]) else []
-    chosen = _best_on_validation(cells)
+    dataset = cells[0].key.dataset
+    best = published.best(dataset) if published.on_official_graph(cells[0]) else []
+    most = max(len(cell.chosen.records) for cell in cells)
+    rivals = [cell for cell in cells if len(cell.chosen.records) == most]
+    chosen = max(rivals, key=lambda cell: cell.chosen.val_mean)
     rows = [_row(selection, cell, cell is chosen, best) for cell in cells]
-    return sorted([*rows, *_published_rows(rows[0], best)], key=_place)
+    others: dict[str, Published | None] = {each.method: each for each in best}
+    entry = CATALOGUE.get(dataset)
+    if not best and entry is not None and entry.kind == "substitute":
+        others = {"none with these features": None}
+    rows += [_published_row(rows[0], name, each) for name, each in others.items()]
+    return sorted(rows, key=_place)
 
 
 def _place(row: Row) -> float:
@@ -116,23 +134,20 @@ def _place(row: Row) -> float:
     return -next((mean for mean in means if mean is not None), math.inf)
 
 
-def _best_on_validation(cells: Sequence[Cell]) -> Cell:
-    most = max(len(cell.chosen.records) for cell in cells)
-    rivals = [cell for cell in cells if len(cell.chosen.records) == most]
-    return max(rivals, key=lambda cell: cell.chosen.val_mean)
-
-
 def _row(
     selection: Selection, cell: Cell, is_best: bool, best: Sequence[Published]
 ) -> Row:
     key, chosen = cell.key, cell.chosen
     ours = 100 * chosen.test_mean
-    row: dict[str, Any] = {
+    name = model_name(key.backbone, key.model)
+    if key.variant == "ecg":
+        name += f", ECG ({key.embedding})"
+    return {
         "dataset": key.dataset,
         "dataset_sha256": key.dataset_sha256,
         "random_splits": key.random_splits,
         "kind": "ours",
-        "model": _name(cell),
+        "model": tagged(name, key.tags),
         "variant": key.variant,
         "embedding": key.embedding,
         "options": ", ".join(key.tags) or None,
@@ -143,61 +158,32 @@ def _row(
         **score_values(chosen),
         **published_values(published_score(cell), ours),
         "best_published_difference": ours - best[0].mean if best else None,
+        "configuration": chosen.configuration.id,
     }
-    return row | {"configuration": chosen.configuration.id}
 
 
-def _name(cell: Cell) -> str:
-    """``tuned gcn, ECG (mlp), cross-fitted, gated + labels``."""
-    key = cell.key
-    name = model_name(key.backbone, key.model)
-    if key.variant == "ecg":
-        name += f", ECG ({key.embedding})"
-    return tagged(name, key.tags)
-
-
-def _published_rows(like: Row, best: Sequence[Published]) -> list[Row]:
-    """A row for each best published result; one that says there is none, for others."""
-    entry = CATALOGUE.get(like["dataset"])
-    if not best and entry is not None and entry.kind == "substitute":
-        told = "best published: none with these features"
-        return [_published_row(like, told, None)]
-    return [
-        _published_row(like, f"best published: {each.method}", each) for each in best
-    ]
-
-
-def _published_row(like: Row, name: str, found: Published | None) -> Row:
-    """With the keys of a row of ours, in their order."""
-    kept = ("dataset", "dataset_sha256", "random_splits")
+def _published_row(like: Row, name: str, result: Published | None) -> Row:
+    """A best published result, with the keys of a row of ours in their order."""
+    board = ("dataset", "dataset_sha256", "random_splits")
     return {
-        **dict.fromkeys(like),
-        **{key: like[key] for key in kept},
+        **{key: value if key in board else None for key, value in like.items()},
         "kind": "published",
-        "model": name,
+        "model": f"best published: {name}",
         "best_on_validation": False,
-        **published_values(found, None),
+        **published_values(result, None),
     }
-
-
-def _quotes(shown: Sequence[Sequence[Cell]]) -> bool:
-    return any(
-        cell.key.model in numbers.SPECIALISED and published_score(cell) is not None
-        for cells in shown
-        for cell in cells
-    )
 
 
 def _protocol_notes(rows: Sequence[Row]) -> list[str]:
-    """Published numbers that were not got as ours were, and higher ones elsewhere."""
-    unlike = [row for row in rows if row["published_unlike"]]
+    """Published numbers from another protocol than ours, and higher ones elsewhere."""
     notes = [
         f"{row['model']} on {row['dataset']}: the published number is of another "
         f"protocol ({row['published_unlike']})."
-        for row in unlike
+        for row in rows
+        if row["published_unlike"]
     ]
-    ranked = [row for row in rows if row["kind"] == "published"]
-    for dataset in dict.fromkeys(r["dataset"] for r in ranked if r["published_mean"]):
+    ranked = [r for r in rows if r["kind"] == "published" and r["published_mean"]]
+    for dataset in dict.fromkeys(row["dataset"] for row in ranked):
         higher = [
             f"{each.method} {each.mean:.2f} ({each.unlike})"
             for each in published.higher_elsewhere(dataset)
@@ -205,29 +191,3 @@ def _protocol_notes(rows: Sequence[Row]) -> list[str]:
         if higher:
             notes.append(f"{dataset}, higher but not alike: {', '.join(higher)}.")
     return notes
-
-
-def _columns() -> list[Column]:
-    def difference(row: Row) -> str:
-        return signed_text(row["best_published_difference"])
-
-    return [
-        Column("dataset", "dataset"),
-        Column("model", "model", _shown_name),
-        *PUBLISHED_COLUMNS,
-        Column("ours − best", "best_published_difference", difference),
-        Column("splits", "splits", splits_text),
-        Column("source", "published_source", part="source"),
-    ]
-
-
-def _shown_name(row: Row) -> str:
-    return f"{row['model']} *" if row["best_on_validation"] else str(row["model"])
-
-
-def splits_text(row: Row) -> str:
-    """How many splits a row has, and of how many where that is not all."""
-    found, all_of_them = row["splits"], published.num_splits()
-    if found is None:
-        return ""
-    return str(found) if found >= all_of_them else f"{found} of {all_of_them}"

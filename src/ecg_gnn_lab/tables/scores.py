@@ -1,14 +1,13 @@
 """The results table and the detailed one: scores, the paper's, paired differences."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 from ecg_gnn.config.variants import identity_control
 from ecg_gnn.study.compare import PairedTest, corrected
-from ecg_gnn.study.selection import Cell, Selection, best_ecg
-from ecg_gnn_lab.paper import numbers
-from ecg_gnn_lab.paper.published import (
+from ecg_gnn.study.selection import Cell, CellKey, Selection, best_ecg
+from ecg_gnn_lab import paper_numbers
+from ecg_gnn_lab.published import (
     DETAILED,
     Published,
     detailed_score,
@@ -25,7 +24,9 @@ from ecg_gnn_lab.tables.document import (
     common_notes,
     difference_text,
     p_text,
+    plain_text,
     score_values,
+    starred,
 )
 
 RIVALS = ("baseline", "identity")
@@ -44,18 +45,16 @@ _EXPLAINED = (
 
 def results_table(source: Source) -> TableDocument:
     """Every model plain, with its best evolved graph, and with the controls."""
-    selection = source.selection
-    groups = [_headline_cells(cells) for cells in selection.models()]
+    groups = [_headline_cells(cells) for cells in source.selection.models()]
     title = "Results: the embedding of every ECG row was chosen on validation"
-    return _document("results", title, selection, groups, headline_score)
+    return _document("results", title, source.selection, groups, headline_score)
 
 
 def embeddings_table(source: Source) -> TableDocument:
     """Every model with every embedding that it was run with."""
-    selection = source.selection
+    groups = source.selection.models()
     title = "Every embedding; * marks the one that validation chooses"
-    groups = selection.models()
-    return _document("embeddings", title, selection, groups, detailed_score)
+    return _document("embeddings", title, source.selection, groups, detailed_score)
 
 
 def _headline_cells(cells: Sequence[Cell]) -> list[Cell]:
@@ -63,17 +62,20 @@ def _headline_cells(cells: Sequence[Cell]) -> list[Cell]:
     ecg = best_ecg(cells)
     like = (ecg or cells[0]).key
     size = 1 if ecg is None else 1 + (like.embedding or "").count(",")
-    control = like.of_variant("identity", identity_control(size).embedding)
+    control = identity_control(size).embedding
     return [
         cell
         for cell in cells
         if cell is ecg
-        or cell.key == control
-        or (
-            cell.key.variant in ("baseline", "random")
-            and cell.key == like.of_variant(cell.key.variant, cell.key.embedding)
-        )
+        or cell.key == like.of_variant("identity", control)
+        or any(_is_variant(cell, like, name) for name in ("baseline", "random"))
     ]
+
+
+def _is_variant(cell: Cell, like: CellKey, variant: str) -> bool:
+    """Whether a cell is of this variant, with those options of another that apply."""
+    key = cell.key
+    return key.variant == variant and key == like.of_variant(variant, key.embedding)
 
 
 def _document(
@@ -81,47 +83,35 @@ def _document(
     title: str,
     selection: Selection,
     groups: Sequence[Sequence[Cell]],
-    paper: Callable[[Cell], numbers.Score | None],
+    paper: Callable[[Cell], paper_numbers.Score | None],
 ) -> TableDocument:
     best = [best_ecg(group) for group in groups]
+    cells = [cell for group in groups for cell in group]
+    tests = _tests(selection, cells)
     return TableDocument(
         name=name,
         title=title,
         columns=_columns(mark_best=name == "embeddings"),
         rows=[
-            _row(selection, cell, cell in best, tests, paper(cell))
-            for cell, tests in _tested(selection, groups)
+            _row(selection, cell, cell in best, each, paper(cell))
+            for cell, each in zip(cells, tests, strict=True)
         ],
         notes=[
             *_head_to_head(groups),
             *_EXPLAINED,
-            *common_notes(selection, groups),
+            *common_notes(selection, cells),
         ],
     )
 
 
-def _tested(
-    selection: Selection, groups: Sequence[Sequence[Cell]]
-) -> list[tuple[Cell, Tests]]:
-    """Cells with their tests; those of ECG rows are corrected over the whole table."""
-    cells = [cell for group in groups for cell in group]
-    ecg = [cell for cell in cells if cell.key.variant == "ecg"]
-    asked = [(cell, other) for cell in ecg for other in RIVALS]
-    found = corrected(selection.against(cell, other) for cell, other in asked)
-    tests = {
-        (cell.key, other): test
-        for (cell, other), test in zip(asked, found, strict=True)
-    }
-    return [
-        (
-            cell,
-            {
-                other: tests.get((cell.key, other)) or selection.against(cell, other)
-                for other in RIVALS
-            },
-        )
-        for cell in cells
-    ]
+def _tests(selection: Selection, cells: Sequence[Cell]) -> list[Tests]:
+    """Every cell's tests; those of ECG rows are corrected over the whole table."""
+    tests = [[selection.against(cell, other) for other in RIVALS] for cell in cells]
+    ecg = [i for i, cell in enumerate(cells) if cell.key.variant == "ecg"]
+    adjusted = iter(corrected(test for i in ecg for test in tests[i]))
+    for i in ecg:
+        tests[i] = [next(adjusted) for _ in RIVALS]
+    return [dict(zip(RIVALS, each, strict=True)) for each in tests]
 
 
 def _row(
@@ -129,7 +119,7 @@ def _row(
     cell: Cell,
     is_best: bool,
     tests: Tests,
-    paper: numbers.Score | None,
+    paper: paper_numbers.Score | None,
 ) -> Row:
     chosen, mean = cell.chosen, 100 * cell.chosen.test_mean
     row: dict[str, Any] = {
@@ -152,23 +142,23 @@ def _row(
     return row | {"configuration": chosen.configuration.id}
 
 
-def _published(cell: Cell, paper: numbers.Score | None) -> Published | None:
+def _published(cell: Cell, paper: paper_numbers.Score | None) -> Published | None:
     """What is published on a cell: in the paper's table that is shown, if it is."""
     if paper is None or paper == headline_score(cell):
         return published_score(cell)
-    return Published(cell.key.model, paper.mean, paper.std, DETAILED)
+    return Published(cell.key.model, *paper, DETAILED)
 
 
 def columns_of_test(prefix: str, test: PairedTest | None) -> dict[str, Any]:
     """A test as columns of a row, differences in points."""
-    percent = {"": "mean", "_ci_low": "ci_low", "_ci_high": "ci_high"}
-    found: dict[str, Any] = {}
-    for suffix, name in percent.items():
-        value = None if test is None else getattr(test, name)
-        found[prefix + suffix] = None if value is None else 100 * value
+    row: dict[str, Any] = {}
+    shares = {"": "mean", "_ci_low": "ci_low", "_ci_high": "ci_high"}
+    for suffix, name in shares.items():
+        share = getattr(test, name, None)
+        row[prefix + suffix] = None if share is None else 100 * share
     for name in ("p", "p_wilcoxon", "p_holm"):
-        found[f"{prefix}_{name}"] = None if test is None else getattr(test, name)
-    return found
+        row[f"{prefix}_{name}"] = getattr(test, name, None)
+    return row
 
 
 def _head_to_head(groups: Sequence[Sequence[Cell]]) -> list[str]:
@@ -178,57 +168,41 @@ def _head_to_head(groups: Sequence[Sequence[Cell]]) -> list[str]:
         pairs = []
         for cells in groups:
             ecg = best_ecg(cells)
-            rivals = [c for c in cells if ecg and _is_rival(c, ecg, other)]
+            rivals = [c for c in cells if ecg and _is_variant(c, ecg.key, other)]
             if ecg is not None and rivals:
                 means = ecg.chosen.test_mean, rivals[0].chosen.test_mean
                 pairs.append((100 * means[0], 100 * means[1]))
+        wins, ties, losses = paper_numbers.count(pairs)
+        paper = "the paper has no such control"
+        if other == "baseline":
+            theirs = paper_numbers.head_to_head()
+            paper = "the paper: {}, {}, {} of {}".format(*theirs, sum(theirs))
         if pairs:
-            notes.append(_counted(other, pairs))
+            notes.append(
+                f"ECG against {other}, by means at two decimals: {wins} wins, "
+                f"{ties} ties, {losses} losses of {len(pairs)} ({paper})."
+            )
     return notes
-
-
-def _is_rival(cell: Cell, ecg: Cell, other: str) -> bool:
-    """Whether a cell is of another variant with the options that the ECG cell has."""
-    key = cell.key
-    return key.variant == other and key == ecg.key.of_variant(other, key.embedding)
-
-
-def _counted(other: str, pairs: list[tuple[float, float]]) -> str:
-    ours, paper = numbers.count(pairs), numbers.head_to_head()
-    said = (
-        f"ECG against {other}, by means at two decimals: {ours.wins} wins, "
-        f"{ours.ties} ties, {ours.losses} losses of {len(pairs)}"
-    )
-    if other != "baseline":
-        return f"{said} (the paper has no such control)."
-    theirs = f"{paper.wins}, {paper.ties}, {paper.losses} of {sum(paper)}"
-    return f"{said} (the paper: {theirs})."
 
 
 def _columns(mark_best: bool) -> list[Column]:
     """Scores, published ones, and paired differences with what chance allows."""
-
-    def label(row: Row) -> str:
-        best = mark_best and row["best_on_validation"]
-        return f"{row['label']} *" if best else str(row["label"])
-
     columns = [
         Column("dataset", "dataset"),
         Column("model", "model"),
-        Column("variant", "label", label),
+        Column("variant", "label", starred if mark_best else plain_text),
         Column("n", "units"),
         *PUBLISHED_COLUMNS,
     ]
-    for other in RIVALS:
-        show, key = partial(difference_text, other=other), f"minus_{other}"
-        p_values = partial(_p_values, other=other)
+    for key in (f"minus_{other}" for other in RIVALS):
+        title = f"{key.replace('minus_', '− ')} [95% CI]"
         columns += [
-            Column(f"− {other} [95% CI]", key, show, "tests"),
-            Column("p Holm (Wilcoxon)", f"{key}_p_holm", p_values, "tests"),
+            Column(title, key, difference_text, "tests"),
+            Column("p Holm (Wilcoxon)", f"{key}_p_holm", _p_values, "tests"),
         ]
     return columns
 
 
-def _p_values(row: Row, other: str) -> str:
-    holm, wilcoxon = row[f"minus_{other}_p_holm"], row[f"minus_{other}_p_wilcoxon"]
+def _p_values(row: Row, key: str) -> str:
+    holm, wilcoxon = row[key], row[key.replace("_holm", "_wilcoxon")]
     return "" if holm is None else f"{p_text(holm)} ({p_text(wilcoxon)})"

@@ -1,13 +1,22 @@
 """Homophily of every graph before and after, beside the paper's statistics."""
 
-from functools import partial
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
-from ecg_gnn.study.statistics import Statistics
-from ecg_gnn.study.store import DatasetInfo
-from ecg_gnn.study.table import STATISTICS
+from ecg_gnn.config import RunConfig
+from ecg_gnn.config.dotted import flatten, given
+from ecg_gnn.config.identity import canonical
+from ecg_gnn.config.tags import Tags, run_tags, tagged
+from ecg_gnn.config.variants import variant_of
+from ecg_gnn.study.statistics import Statistics, mean
+from ecg_gnn.study.store import Configuration, DatasetInfo, Store, UnitRecord
+from ecg_gnn.study.table import STATISTICS, format_statistic, model_name
 from ecg_gnn.system.canvas import minus
-from ecg_gnn_lab.paper import numbers
+from ecg_gnn_lab import paper_numbers
+from ecg_gnn_lab.published import is_official
 from ecg_gnn_lab.tables.document import (
     Column,
     Row,
@@ -15,98 +24,191 @@ from ecg_gnn_lab.tables.document import (
     TableDocument,
     dataset_notes,
 )
-from ecg_gnn_lab.tables.evolved_graphs import (
-    EvolvedStatistics,
-    evolved_statistics,
-    is_official,
-)
+
+
+@dataclass(eq=False)
+class MeasuredGraph:
+    """An evolved graph with the records that it was measured in."""
+
+    dataset: DatasetInfo
+    configuration: Configuration
+    """Of its first record"""
+    embedding: str
+    records: dict[tuple[int, int], tuple[UnitRecord, Statistics]] = field(
+        default_factory=dict
+    )
+    """By split and seed; one where the graph is the same in all"""
+    apart: Sequence[str] = ()
+    """Settings that tell it from graphs that would have the same name"""
+
+    @cached_property
+    def settings(self) -> RunConfig:
+        """The settings that decide its edges, and no others."""
+        config = RunConfig.from_dict(self.configuration.config)
+        return canonical(config, variant_of(self.embedding), "statistics")
+
+    @cached_property
+    def tags(self) -> Tags:
+        """Options past the paper that made it another graph."""
+        return run_tags(self.settings, self.embedding, "statistics")
+
+    @property
+    def model(self) -> str | None:
+        """The model whose embedding it is, where that is a trained one."""
+        if self.embedding != "mlp-gnn":
+            return None
+        model = self.configuration.config["model"]
+        name = model_name(model["backbone"], model["name"])
+        return f"{name}, {model['layers']} × {model['hidden']}"
+
+    @property
+    def label(self) -> str:
+        """The graph's name in tables and figures."""
+        evolve = self.settings.evolve
+        source = f"{self.embedding}: {self.model}" if self.model else self.embedding
+        name = f"{source}, k = {evolve.k}, self-loops {evolve.self_loops}"
+        return f"G_ECG ({', '.join([tagged(name, self.tags), *self.apart])})"
+
+
+def measured_graphs(store: Store, recipe: str | None = None) -> list[MeasuredGraph]:
+    """Every evolved graph that was measured, alone or on the way to a training.
+
+    Trainings of many models share a graph; it is counted once. The identity control
+    is left out: self-loops alone say nothing.
+    """
+    records = store.records(recipe=recipe)
+    newest = max((r.configuration.numerics for r in records), default=0)
+    datasets = {(info.name, info.sha256): info for info in store.datasets()}
+    keys: dict[tuple[str, str], str] = {}
+    graphs: dict[str, MeasuredGraph] = {}
+    for record in records:
+        at = record.configuration
+        if at.numerics < newest or at.embedding is None:
+            continue
+        measured = record.result.evolved_statistics
+        for part, statistics in zip(at.embedding.split(","), measured, strict=True):
+            if part == "identity":
+                continue
+            if (at.id, part) not in keys:
+                where = at.dataset, at.dataset_sha256
+                graph = MeasuredGraph(datasets[where], at, part)
+                key = json.dumps([where, sorted(given(graph.settings).items())])
+                keys[at.id, part] = key
+                graphs.setdefault(key, graph)
+            graphs[keys[at.id, part]].records[record.pair] = record, statistics
+    namesakes: dict[tuple[str, ...], list[MeasuredGraph]] = {}
+    for graph in graphs.values():
+        name = graph.dataset.name, graph.dataset.sha256, graph.label
+        namesakes.setdefault(name, []).append(graph)
+    for group in namesakes.values():
+        _tell_apart(group)
+    return list(graphs.values())
+
+
+def _tell_apart(graphs: Sequence[MeasuredGraph]) -> None:
+    """Name the settings in which not all graphs of one name agree."""
+    settings = [flatten(graph.settings) for graph in graphs]
+    differing = [
+        name
+        for name in settings[0]
+        if any(each[name] != settings[0][name] for each in settings)
+    ]
+    for graph, each in zip(graphs, settings, strict=True):
+        graph.apart = [f"{name}={each[name]}" for name in differing]
+
+
+def graph_rows(source: Source) -> list[tuple[Row, DatasetInfo | MeasuredGraph]]:
+    """The rows of the table, each with the input graph or evolved graph it shows."""
+    evolved = measured_graphs(source.store, source.recipe)
+    measured = [graph.dataset for graph in evolved]
+    rows: list[tuple[Row, DatasetInfo | MeasuredGraph]] = []
+    for info in source.store.datasets():
+        if source.recipe is None or info in measured:
+            own = [graph for graph in evolved if graph.dataset == info]
+            rows.append((_input_row(info), info))
+            rows += [(_evolved_row(graph), graph) for graph in sorted(own, key=_place)]
+    return rows
 
 
 def statistics_table(source: Source) -> TableDocument:
-    """G's statistics and those of its evolved graphs."""
-    store, recipe = source.store, source.recipe
-    evolved = evolved_statistics(store, recipe)
-    measured = [found.dataset for found in evolved]
-    datasets = [d for d in store.datasets() if recipe is None or d in measured]
-    rows: list[Row] = []
-    for dataset in datasets:
-        own = is_official(dataset.name, dataset.sha256)
-        rows.append(_row(dataset, None, "G", 1, dataset.statistics, own))
-        same = [found for found in evolved if found.dataset == dataset]
-        rows += [_evolved_row(found) for found in sorted(same, key=_place)]
+    """The statistics of every input graph and of its evolved graphs."""
+    rows = graph_rows(source)
     return TableDocument(
         name="statistics",
         title="Homophily before and after (in brackets the paper's, and ours minus it)",
-        columns=_columns(),
-        rows=rows,
+        columns=[
+            Column("dataset", "dataset"),
+            Column("graph", "graph"),
+            Column("n", "graphs"),
+            *(Column(title, key, _beside_paper) for key, title in STATISTICS.items()),
+        ],
+        rows=[row for row, _ in rows],
         notes=[
             "Means over n splits; an embedding without labels has one graph for all.",
-            f"The paper lists graphs with k = {numbers.STATISTICS_K} and does not say "
-            "whether a node counts among its own neighbours.",
-            *dataset_notes(datasets),
+            f"The paper lists graphs with k = {paper_numbers.STATISTICS_K} and does "
+            "not say whether a node counts among its own neighbours.",
+            *dataset_notes([info for _, info in rows if isinstance(info, DatasetInfo)]),
         ],
         rule_between=("dataset",),
     )
 
 
-def _place(found: EvolvedStatistics) -> tuple[Any, ...]:
-    order = [*numbers.EMBEDDINGS, found.embedding]
-    source = found.embedding, found.model or ""
-    settings = found.k, found.self_loops, found.tags
-    return order.index(found.embedding), *source, *settings
+def _place(graph: MeasuredGraph) -> tuple[Any, ...]:
+    order = [*paper_numbers.EMBEDDINGS, graph.embedding]
+    evolve = graph.settings.evolve
+    source = order.index(graph.embedding), graph.embedding, graph.model or ""
+    return *source, evolve.k, evolve.self_loops, graph.tags
 
 
-def _evolved_row(found: EvolvedStatistics) -> Row:
-    listed = found.official and found.k == numbers.STATISTICS_K
-    row = _row(
-        found.dataset,
-        found.embedding,
-        found.label,
-        found.num_graphs,
-        found.statistics,
-        listed,
+def _input_row(info: DatasetInfo) -> Row:
+    in_paper = is_official(info.name, info.sha256)
+    return {
+        "dataset": info.name,
+        "graph": "G",
+        "embedding": None,
+        "k": None,
+        "self_loops": None,
+        "graphs": 1,
+        **_compared(info.name, None, info.statistics, in_paper),
+    }
+
+
+def _evolved_row(graph: MeasuredGraph) -> Row:
+    info, evolve = graph.dataset, graph.settings.evolve
+    in_paper = (
+        is_official(info.name, info.sha256)
+        and not (graph.configuration.random_splits or graph.tags)
+        and evolve.k == paper_numbers.STATISTICS_K
     )
-    return {**row, "k": found.k, "self_loops": found.self_loops}
+    statistics = mean([statistics for _, statistics in graph.records.values()])
+    return {
+        "dataset": info.name,
+        "graph": graph.label,
+        "embedding": graph.embedding,
+        "k": evolve.k,
+        "self_loops": evolve.self_loops,
+        "graphs": len(graph.records),
+        **_compared(info.name, graph.embedding, statistics, in_paper),
+    }
 
 
-def _row(
-    dataset: DatasetInfo,
-    embedding: str | None,
-    label: str,
-    num_graphs: int,
-    statistics: Statistics,
-    listed: bool,
-) -> dict[str, Any]:
-    row: dict[str, Any] = {"dataset": dataset.name, "graph": label}
-    row |= {"embedding": embedding, "k": None, "self_loops": None, "graphs": num_graphs}
+def _compared(
+    dataset: str, embedding: str | None, statistics: Statistics, in_paper: bool
+) -> Row:
+    """Statistics as columns, with the paper's and how far ours are from them."""
+    row: dict[str, Any] = {}
     for key in STATISTICS:
         ours = statistics[key]
-        paper = numbers.statistic(dataset.name, embedding, key) if listed else None
+        paper = paper_numbers.statistic(dataset, embedding, key) if in_paper else None
         difference = None if ours is None or paper is None else ours - paper
         row |= {key: ours, f"paper_{key}": paper, f"{key}_difference": difference}
     return row
 
 
-def _columns() -> list[Column]:
-    return [
-        Column("dataset", "dataset"),
-        Column("graph", "graph"),
-        Column("n", "graphs"),
-        *(
-            Column(title, key, partial(_beside_paper, key=key))
-            for key, title in STATISTICS.items()
-        ),
-    ]
-
-
 def _beside_paper(row: Row, key: str) -> str:
     ours, paper = row[key], row[f"paper_{key}"]
-    counted = key == "num_edges"
-    if ours is None:
-        return "undefined"
-    shown = f"{ours:,.0f}" if counted else minus(f"{ours:.3f}")
-    if paper is None:
-        return shown
-    beside = f"{paper:,.0f}" if counted else f"{paper:.2f}"
-    apart = f"{ours - paper:+,.0f}" if counted else f"{ours - paper:+.3f}"
-    return f"{shown} ({minus(beside)}, {minus(apart)})"
+    text = format_statistic(key, ours)
+    if ours is not None and paper is not None:
+        form = "{:,.0f}, {:+,.0f}" if key == "num_edges" else "{:.2f}, {:+.3f}"
+        text += f" ({form.format(paper, ours - paper)})"
+    return minus(text)

@@ -5,6 +5,7 @@ make sure that the graph is the official one.
 """
 
 import json
+from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
@@ -34,18 +35,10 @@ class Score(NamedTuple):
     std: float
 
 
-class HeadToHead(NamedTuple):
-    """How often one model's mean is above, equal to and below another's."""
-
-    wins: int
-    ties: int
-    losses: int
-
-
 @cache
 def read(name: str) -> dict[str, Any]:
-    """One of the JSON files beside this module."""
-    text = files("ecg_gnn_lab.paper").joinpath(name).read_text(encoding="utf-8")
+    """One of the JSON files in the folder ``paper``."""
+    text = files("ecg_gnn_lab").joinpath("paper", name).read_text(encoding="utf-8")
     parsed: dict[str, Any] = json.loads(text)
     return parsed
 
@@ -74,8 +67,8 @@ def detailed(dataset: str, model: str, embedding: str | None) -> Score | None:
 
 
 def _score(table: str, row: str | None, dataset: str) -> Score | None:
-    found = tables()[table].get(row, {}).get(dataset)
-    return None if found is None else Score(found["mean"], found["std"])
+    score = tables()[table].get(row, {}).get(dataset)
+    return None if score is None else Score(score["mean"], score["std"])
 
 
 def statistic(dataset: str, embedding: str | None, key: str) -> float | None:
@@ -87,38 +80,32 @@ def statistic(dataset: str, embedding: str | None, key: str) -> float | None:
         name = f"ECG($k={STATISTICS_K}$) edges"
     elif embedding is not None:
         name = f"{EMBEDDINGS[embedding]}-ECG {name}"
-    found: float | None = tables()["table_statistics"][name].get(dataset)
-    return found
+    value: float | None = tables()["table_statistics"][name].get(dataset)
+    return value
 
 
 def best_hyperparameters(dataset: str, model: str) -> dict[str, Any]:
     """The paper's best settings of a model, embedding included; what it lists."""
     table: dict[str, Any] = tables()["table_best_hparams"].get(MODELS.get(model), {})
     names = {"num_layers": "layers", "hidden_dim": "hidden"}
-    found = {names.get(key, key): row.get(dataset) for key, row in table.items()}
-    if "embedding" in found:
+    best = {names.get(key, key): row.get(dataset) for key, row in table.items()}
+    if "embedding" in best:
         ours = {theirs: name for name, theirs in EMBEDDINGS.items()}
-        found["embedding"] = ours.get(found["embedding"], "none")
-    return found
+        best["embedding"] = ours.get(best["embedding"], "none")
+    return best
 
 
-def count(pairs: list[tuple[float, float]]) -> HeadToHead:
-    """Count means as the paper does: whichever is larger at its two decimals wins."""
-    rounded = [(round(a, 2), round(b, 2)) for a, b in pairs]
-    return HeadToHead(
-        wins=sum(a > b for a, b in rounded),
-        ties=sum(a == b for a, b in rounded),
-        losses=sum(a < b for a, b in rounded),
-    )
+def count(pairs: Iterable[tuple[float, float]]) -> tuple[int, int, int]:
+    """Wins, ties and losses as the paper counts them: means at their two decimals."""
+    gaps = [round(ours, 2) - round(theirs, 2) for ours, theirs in pairs]
+    return sum(g > 0 for g in gaps), gaps.count(0), sum(g < 0 for g in gaps)
 
 
-def head_to_head() -> HeadToHead:
+def head_to_head() -> tuple[int, int, int]:
     """The paper's own count of ECG models against their plain models."""
-    pairs = []
-    for dataset in DATASETS:
-        for model in MODELS:
-            ecg = headline(dataset, model, ecg=True)
-            plain = headline(dataset, model, ecg=False)
-            if ecg is not None and plain is not None:
-                pairs.append((ecg.mean, plain.mean))
-    return count(pairs)
+    scores = [
+        (headline(dataset, model, ecg=True), headline(dataset, model, ecg=False))
+        for dataset in DATASETS
+        for model in MODELS
+    ]
+    return count((ecg.mean, plain.mean) for ecg, plain in scores if ecg and plain)

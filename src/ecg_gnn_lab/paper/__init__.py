@@ -1,1 +1,0 @@
-"""Numbers of the paper and of others, as data, to compare ours with."""
