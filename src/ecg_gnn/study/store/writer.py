@@ -12,13 +12,8 @@ from typing import Any, Self
 
 from ecg_gnn.study.store.owner import BEAT_SECONDS, Owner
 from ecg_gnn.study.store.reader import Store, state_of
-from ecg_gnn.study.store.rows import DatasetInfo, Result, StoredUnit
-from ecg_gnn.study.store.schema import (
-    insert_result,
-    insert_row,
-    open_or_create,
-    transaction,
-)
+from ecg_gnn.study.store.rows import DatasetInfo, Result, StoredUnit, names_of
+from ecg_gnn.study.store.schema import insert, open_or_create, transaction
 from ecg_gnn.system.checks import InputError
 
 
@@ -45,9 +40,8 @@ class StoreWriter(Store):
             for configuration in configurations.values():
                 self._insert("configurations", asdict(configuration))
             for unit in units:
-                row = {"split": unit.split, "seed": unit.seed, "state": "missing"}
-                names = {"id": unit.id, "configuration": unit.configuration.id}
-                self._insert("units", names | row)
+                row = vars(unit) | {"configuration": unit.configuration.id}
+                self._insert("units", row | {"state": "missing"})
                 self._insert("members", {"recipe": recipe, "unit": unit.id})
 
     def claim(self, units: Sequence[str], *, retry_failed: bool = False) -> list[str]:
@@ -78,7 +72,8 @@ class StoreWriter(Store):
     def finish(self, unit: str, result: Result) -> None:
         """Keep a result; the first one stays if another process was faster."""
         with transaction(self._connection):
-            insert_result(self._connection, unit, result, _now(), unless_there=True)
+            row = {name: getattr(result, name) for name in names_of(Result)}
+            self._insert("records", row | {"unit": unit, "finished": _now()})
             self._end(unit, "done")
 
     def fail(
@@ -86,11 +81,10 @@ class StoreWriter(Store):
     ) -> None:
         """Keep what went wrong, unless another process has finished the unit."""
         row = {"unit": unit, "kind": kind, "error": error, "finished": _now()}
-        made_with = {"provenance": dict(provenance)}
         with transaction(self._connection):
             if self._state(unit) != "done":
                 self._end(unit, "failed")
-                self._insert("failures", {**row, **made_with})
+                self._insert("failures", row | {"provenance": provenance})
 
     def release(self) -> None:
         """Give back every unit that this process has claimed and not ended."""
@@ -136,7 +130,7 @@ class StoreWriter(Store):
 
     def _insert(self, table: str, row: Mapping[str, Any]) -> None:
         """Insert a row unless one with the same key is there."""
-        insert_row(self._connection, table, row, unless_there=True)
+        insert(self._connection, table, row, unless_there=True)
 
 
 def _now() -> str:
