@@ -14,11 +14,12 @@ from ecg_gnn.cli import study_options as opt_study
 from ecg_gnn.cli.show import ProgressDisplay, print_json
 from ecg_gnn.cli.study_progress import StudyLines, settings_text
 from ecg_gnn.study.execute import Listeners, StudyReport, run_study
-from ecg_gnn.study.executors import Executor, LocalExecutor, RayExecutor
+from ecg_gnn.study.executors import Executor, LocalExecutor
 from ecg_gnn.study.grid import Only
+from ecg_gnn.study.ray_executor import RayExecutor
 from ecg_gnn.study.recipe import Recipe
 from ecg_gnn.study.recipe_file import load_recipe, shipped_recipes
-from ecg_gnn.study.search import Search
+from ecg_gnn.study.tpe import Search
 from ecg_gnn.system.checks import InputError, check_choice
 
 RecipeName = Annotated[

@@ -1,4 +1,4 @@
-"""What a result was made with: versions, machine, commit, and the trial of a search."""
+"""What a result was made with: versions, machine and commit."""
 
 import os
 import platform
@@ -58,28 +58,10 @@ def _commit() -> str | None:
 def _git(*arguments: str) -> str | None:
     command = ["git", "-C", str(Path(__file__).parent), *arguments]
     try:
-        found = subprocess.run(command, capture_output=True, text=True, timeout=5)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=5)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return found.stdout.strip() or None
-
-
-# --- The trial of a search ------------------------------------------------------------
-
-_SEARCH = "search"
-
-
-def with_trial(sampler: str, number: int) -> dict[str, Any]:
-    """What records of a trial say; the first trial is number 1."""
-    return {_SEARCH: {"sampler": sampler, "trial": number}}
-
-
-def with_pruning(
-    provenance: Mapping[str, Any], after: int, out_of: int
-) -> dict[str, Any]:
-    """The provenance of the last record before a trial was pruned."""
-    pruned = {"pruned": {"after": after, "of": out_of}}
-    return {**provenance, _SEARCH: {**provenance[_SEARCH], **pruned}}
+    return done.stdout.strip() or None
 
 
 def is_pruned(provenance: Mapping[str, Any], finished: int) -> bool:
@@ -89,5 +71,5 @@ def is_pruned(provenance: Mapping[str, Any], finished: int) -> bool:
         provenance: Of one of its records.
         finished: How many records it has.
     """
-    pruned = provenance.get(_SEARCH, {}).get("pruned")
+    pruned = provenance.get("search", {}).get("pruned")
     return pruned is not None and finished < int(pruned["of"])

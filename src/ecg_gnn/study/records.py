@@ -40,12 +40,10 @@ class RunFolder:
     """The output folder of one run; a finished training is never lost or redone."""
 
     path: Path
-    writable: bool = True
-    """Not in joined processes: only the first of them writes"""
 
     def claim(self, run_id: str, config: Mapping[str, Any], **extra: Any) -> None:
         """Mark the folder as this run's; refuse one that holds another run."""
-        if not self.writable:
+        if not world().is_first:  # of joined processes only the first one writes
             return
         if self.path.exists() and not self.path.is_dir():
             raise InputError(
@@ -91,7 +89,7 @@ class RunFolder:
 
     def store(self, name: str, record: Record) -> None:
         """Keep a finished training."""
-        if self.writable:
+        if world().is_first:
             write_json(self.path / f"records/{name}.json", dataclasses.asdict(record))
 
     def checkpoint(self, name: str) -> Path:
@@ -109,11 +107,6 @@ class RunFolder:
         if not isinstance(values, dict):
             raise InputError(f"{path} is damaged (it holds no mapping): remove it")
         return values
-
-
-def run_folder(path: str | Path | None) -> RunFolder | None:
-    """The output folder, if there is one, as this process may use it."""
-    return None if path is None else RunFolder(Path(path), writable=world().is_first)
 
 
 def check_joined(config: RunConfig, jobs: int) -> None:

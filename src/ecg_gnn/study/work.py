@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ecg_gnn.config.dotted import Settings
+from ecg_gnn.study.executors import Outcome
 from ecg_gnn.study.groups import Group
-from ecg_gnn.study.outcomes import Outcome
 from ecg_gnn.study.store import DatasetInfo, StoreWriter
 
 
@@ -114,7 +114,6 @@ class GridWork(Work):
         recipe: str,
         datasets: Sequence[DatasetInfo],
         groups: Sequence[Group],
-        *,
         retry_failed: bool,
     ) -> None:
         self._writer, self._retry = writer, retry_failed

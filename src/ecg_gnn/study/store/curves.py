@@ -24,28 +24,19 @@ _TEXT_SCALES = {"loss": 1e3, "val": 1e4, "test": 1e4}
 class Curves:
     """Values per step, first to last; NaN where a training had diverged."""
 
-    values: Curve
-    """Three rows: loss, validation score and test score"""
+    losses: Curve
+    val_scores: Curve
+    test_scores: Curve
 
     @classmethod
     def of(cls, *series: Sequence[float | None]) -> "Curves":
         """From lists in which what is not finite is None."""
-        return cls(np.array(series, dtype=np.float32))
+        return cls(*(np.array(values, dtype=np.float32) for values in series))
 
     @property
-    def losses(self) -> Curve:
-        """Training loss."""
-        return self.values[0]
-
-    @property
-    def val_scores(self) -> Curve:
-        """Validation score."""
-        return self.values[1]
-
-    @property
-    def test_scores(self) -> Curve:
-        """Test score."""
-        return self.values[2]
+    def values(self) -> Curve:
+        """All of them, row by row."""
+        return np.stack([self.losses, self.val_scores, self.test_scores])
 
     def to_bytes(self) -> bytes:
         """About 2.5 bytes per number."""
@@ -62,7 +53,7 @@ class Curves:
             raise ValueError("curves are cut, or longer than any training")
         planes = np.frombuffer(unpacked, np.uint8).reshape(4, -1)
         values = np.ascontiguousarray(planes.T).view("<f4").astype(np.float32)
-        return cls(values.reshape(3, -1))
+        return cls(*values.reshape(3, -1))
 
     def to_text(self, places: Places) -> dict[str, list[int | None]]:
         """Whole numbers at some places, each as the change from the one before."""
@@ -95,7 +86,7 @@ class Curves:
             row[places] = np.where(gaps, np.nan, np.array(totals, np.float64) / scale)
             if len(changes) != len(places):
                 raise InputError("every step of a curve must have its value")
-        return cls(values)
+        return cls(*values)
 
 
 def known_steps(curves: Sequence[Curves]) -> Places:

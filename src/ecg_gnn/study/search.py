@@ -1,23 +1,51 @@
 """The search in each cell (a dataset, model and variant): propose, claim, judge."""
 
 import itertools
-from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Self
 
 from ecg_gnn.config import known
 from ecg_gnn.config.dotted import Settings
+from ecg_gnn.study.executors import Outcome
 from ecg_gnn.study.groups import Group, describe
-from ecg_gnn.study.outcomes import Outcome
-from ecg_gnn.study.provenance import with_pruning, with_trial
-from ecg_gnn.study.search.space import SearchSpace
-from ecg_gnn.study.search.tpe import Search, is_hopeless, propose
-from ecg_gnn.study.search.trial import StoredScores, Trial
-from ecg_gnn.study.store import Configuration, Failed, StoreWriter
+from ecg_gnn.study.provenance import is_pruned
+from ecg_gnn.study.search_space import SearchSpace
+from ecg_gnn.study.store import Failed, Store, StoreWriter
+from ecg_gnn.study.tpe import Search, Trial, is_hopeless, propose
 from ecg_gnn.study.work import CellSummary, Counts, TrialEnded, Work
 from ecg_gnn.system.seeds import derive_seed
 
 _MAX_PROPOSALS = 10
 """After as many proposals of tried points, the first untried one is taken."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredScores:
+    """All that a search knows; it keeps nothing but the store."""
+
+    scores: dict[str, float]
+    """Validation score of every finished unit"""
+    failed: set[str]
+    """Units that failed"""
+    pruned: set[str]
+    """Configurations that were pruned"""
+
+    @classmethod
+    def read(cls, store: Store) -> Self:
+        """Everything that has been trained, for any recipe."""
+        records = store.records(task="train")
+        finished = Counter(record.configuration.id for record in records)
+        return cls(
+            scores={r.id: r.result.val for r in records if r.result.val is not None},
+            failed={failure.id for failure in store.failures()},
+            pruned={
+                r.configuration.id
+                for r in records
+                if is_pruned(r.result.provenance, finished[r.configuration.id])
+            },
+        )
 
 
 class CellSearch:
@@ -37,37 +65,36 @@ class CellSearch:
         search: Search,
         recipe: str,
         writer: StoreWriter,
-        *,
         retry_failed: bool,
     ) -> None:
         self._space, self._search, self._recipe = space, search, recipe
         self._writer, self._retry = writer, retry_failed
-        self._trials: list[Trial] = []
-        self._places: dict[str, int] = {}  # of configurations in the store
         self._info = describe(space.graph)
         self._closed = False  # exhausted, or left to another process
+        self._trials: list[Trial] = []
+        self._take_up_trials()
 
-    def resume(
-        self,
-        stored: StoredScores,
-        configurations: Mapping[str, Configuration],
-        recipes: Mapping[str, list[str]],
-    ) -> None:
-        """Take up the trials of earlier calls, in the order of the store.
-
-        Args:
-            stored: What the store knows.
-            configurations: Those of the store, in its order.
-            recipes: The recipes of every unit.
-        """
+    def _take_up_trials(self) -> None:
+        """Take up the trials of earlier calls, in the order of the store."""
+        configurations = self._writer.configurations()
+        recipes = self._writer.recipes_of_units()
+        stored = StoredScores.read(self._writer)
         self._places = {name: place for place, name in enumerate(configurations)}
         for configuration in configurations.values():
             if (point := self._space.point_of(configuration)) is None:
                 continue
             trial = self._trial(point)
             if any(self._recipe in recipes.get(unit, ()) for unit in trial.units):
-                stored.update(trial, retry_failed=self._retry)
+                self._update(trial, stored)
                 self._trials.append(trial)
+
+    def _update(self, trial: Trial, stored: StoredScores) -> None:
+        """Tell a trial what is known about it, except failures to be retried."""
+        units = set(trial.units) - trial.in_flight
+        trial.scores |= {u: stored.scores[u] for u in units & stored.scores.keys()}
+        if not self._retry:
+            trial.failed |= units & stored.failed
+        trial.pruned = trial.configuration in stored.pruned
 
     def next(self) -> Group | None:
         """Claimed units of a trial; None if there are none now."""
@@ -81,8 +108,8 @@ class CellSearch:
                 return None
 
     def _under_way(self) -> list[Trial]:
-        found = [t for t in self._trials if t.state == "open" and not t.elsewhere]
-        return found[: self._search.at_once]
+        ours = [t for t in self._trials if t.state == "open" and not t.elsewhere]
+        return ours[: self._search.at_once]
 
     def _claim(self, trial: Trial) -> Group | None:
         """What comes next of a trial, unless it is done, waiting, or run elsewhere."""
@@ -96,13 +123,13 @@ class CellSearch:
                 self._catch_up(trial, set(wanted) - set(claimed))
             if claimed:
                 trial.in_flight.update(claimed)
-                mark = with_trial(self._search.sampler, trial.number + 1)
-                return replace(group.only(claimed), made_with=mark)
+                mark = {"sampler": self._search.sampler, "trial": trial.number + 1}
+                return replace(group.only(claimed), made_with={"search": mark})
         return None
 
     def _catch_up(self, trial: Trial, refused: set[str]) -> None:
         """Read what other processes did; leave them what they are still doing."""
-        StoredScores.read(self._writer).update(trial, retry_failed=self._retry)
+        self._update(trial, StoredScores.read(self._writer))
         trial.elsewhere |= refused - trial.scores.keys() - trial.failed
         self._closed = self._closed or bool(trial.elsewhere)
 
@@ -153,8 +180,9 @@ class CellSearch:
             trial.scores[unit] = known(outcome.val)
             if self._search.prune and self._is_hopeless(trial):
                 trial.pruned = True
-                after, out_of = len(trial.scores), len(trial.units)
-                made_with = with_pruning(outcome.provenance, after, out_of)
+                pruned = {"after": len(trial.scores), "of": len(trial.units)}
+                mark = {**outcome.provenance["search"], "pruned": pruned}
+                made_with = {**outcome.provenance, "search": mark}
                 outcome = replace(outcome, provenance=made_with)
         over = trial.state != "open" and not trial.in_flight
         return outcome, self._trial_ended(trial) if over else None
@@ -225,23 +253,18 @@ class SearchWork(Work):
         spaces: Sequence[SearchSpace],
         search: Search,
         recipe: str,
-        *,
         retry_failed: bool,
     ) -> None:
-        self._cells: list[CellSearch] = []
         self._running: dict[str, CellSearch] = {}  # by unit
-        name, stored = search.recipe_name(recipe), StoredScores.read(writer)
-        configurations, recipes = writer.configurations(), writer.recipes_of_units()
-        for space in spaces:
-            cell = CellSearch(space, search, name, writer, retry_failed=retry_failed)
-            cell.resume(stored, configurations, recipes)
-            self._cells.append(cell)
+        name = search.recipe_name(recipe)
+        self._cells = [
+            CellSearch(space, search, name, writer, retry_failed) for space in spaces
+        ]
 
     def counts(self) -> Counts:
         """Units of all trials, including those still to be proposed."""
-        found = [cell.counts() for cell in self._cells]
-        names = [field.name for field in fields(Counts)]
-        return Counts(**{n: sum(getattr(each, n) for each in found) for n in names})
+        counts = [vars(cell.counts()) for cell in self._cells]
+        return Counts(**{name: sum(c[name] for c in counts) for name in counts[0]})
 
     def next(self) -> Group | None:
         """Claimed units of the first trial that has any."""
