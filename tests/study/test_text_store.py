@@ -121,7 +121,7 @@ def test_tables_and_report_are_the_same(filled):
             assert ours == theirs
         ours, theirs = (gather(StudyTables(each)) for each in (before, after))
         assert ours.lede == theirs.lede
-        assert ours.data["curves"] == theirs.data["curves"]
+        assert ours.pictures == theirs.pictures
 
 
 def test_the_order_of_runs_does_not_show(tmp_path):

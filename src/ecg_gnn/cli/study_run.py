@@ -146,7 +146,7 @@ def run(
                 progress=lines.progress,
                 ended=lines.ended,
                 skipped=lines.skipped,
-                found=lines.found,
+                counted=lines.counted,
             ),
         )
     if as_json:
@@ -189,20 +189,20 @@ def _search(
 
 def _names(values: Sequence[str] | None) -> list[str] | None:
     """Names given one by one or with commas; a generator may contain commas."""
-    found: list[str] = []
+    names: list[str] = []
     for value in values or ():
-        found += [value] if ":" in value or "/" in value else value.split(",")
-    return [name.strip() for name in found] or None
+        names += [value] if ":" in value or "/" in value else value.split(",")
+    return [name.strip() for name in names] or None
 
 
 def _variants(values: Sequence[str] | None, recipe: Recipe) -> list[str] | None:
     """Like :func:`_names`, but a variant of two graphs also contains a comma."""
     known = {name for part in recipe.parts for name in part.variants}
-    found: list[str] = []
+    names: list[str] = []
     for value in values or ():
         whole = value.replace(" ", "")
-        found += [whole] if whole in known else _names([value]) or []
-    return found or None
+        names += [whole] if whole in known else _names([value]) or []
+    return names or None
 
 
 def _print_report(report: StudyReport, store: Path) -> None:

@@ -59,7 +59,7 @@ class Listeners:
     progress: OnProgress | None = None
     ended: Callable[[Ended], None] | None = None
     skipped: OnSkipped | None = None
-    found: Callable[[Counts], None] | None = None
+    counted: Callable[[Counts], None] | None = None
     """Called once, before anything runs"""
 
 
@@ -120,8 +120,8 @@ def run_study(
             else:
                 infos = [describe(dataset) for dataset in loaded.values()]
                 work = GridWork(writer, recipe.name, infos, groups, retry_failed)
-            if listeners.found is not None:
-                listeners.found(work.counts())
+            if listeners.counted is not None:
+                listeners.counted(work.counts())
             driver = _Driver(
                 writer=writer,
                 work=work,

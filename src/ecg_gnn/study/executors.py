@@ -11,8 +11,7 @@ import torch
 from ecg_gnn.config.identity import Purpose
 from ecg_gnn.pipeline.resolve import pick_device
 from ecg_gnn.study.groups import Group
-from ecg_gnn.study.provenance import provenance
-from ecg_gnn.study.records import Record
+from ecg_gnn.study.records import Record, provenance
 from ecg_gnn.study.statistics import of_evolved
 from ecg_gnn.study.store import Curves, Failed, Result
 from ecg_gnn.study.store.rows import names_of

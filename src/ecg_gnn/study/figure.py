@@ -84,9 +84,9 @@ def _draw_homophily(axes: Any, report: Report) -> None:
     keys = {"edge_homophily": "h_edge", "adjusted_homophily": "h_adj"}
     keys |= {"label_informativeness": "LI"}
     width = 0.8 / len(graphs)
-    for place, (name, found) in enumerate(graphs.items()):
+    for place, (name, row) in enumerate(graphs.items()):
         colour = _GRAPH_COLOURS[place % len(_GRAPH_COLOURS)]
-        values = [found[key] if found[key] is not None else 0 for key in keys]
+        values = [row[key] or 0 for key in keys]
         left = [i + (place - (len(graphs) - 1) / 2) * width for i in range(len(keys))]
         label = "G" if name == "G" else in_lines(graph_name(report.config, name))
         bars = axes.bar(left, values, width=width * 0.92, color=colour, label=label)

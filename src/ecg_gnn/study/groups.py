@@ -119,14 +119,14 @@ def bind_all(
     plans: Sequence[Plan], loaded: Mapping[str, GraphDataset], device: str
 ) -> list[Group]:
     """The groups of all plans whose graphs are loaded, without repetitions."""
-    found: dict[tuple[str, int], Group] = {}
+    groups: dict[tuple[str, int], Group] = {}
     for plan in plans:
         for group in bind(plan, loaded, device):
             key = group.configuration.id, group.config.seed
-            if key in found:
-                group = replace(group, units={**found[key].units, **group.units})
-            found[key] = group
-    return list(found.values())
+            if key in groups:
+                group = replace(group, units={**groups[key].units, **group.units})
+            groups[key] = group
+    return list(groups.values())
 
 
 def bind(

@@ -70,9 +70,9 @@ class Range:
             for key, value in values.items()
             if key != "log"
         }
-        found = cls(**numbers, log=values.get("log", False))
-        found._check(place)
-        return found
+        numbers_range = cls(**numbers, log=values.get("log", False))
+        numbers_range._check(place)
+        return numbers_range
 
     def _check(self, place: str) -> None:
         if not isinstance(self.log, bool):
@@ -125,7 +125,8 @@ class Part:
             check_choice("models", model, [*MODULES, *SPECIALISED])
         for variant in self.variants:
             _check_variant(variant)
-        check_choice("preset", self.preset, get_args(config.Preset))
+        presets = [name for name in get_args(config.Preset) if name != "auto"]
+        check_choice("preset", self.preset, presets)  # "auto" is not for comparisons
         check_settings("settings", self.settings)
         check_settings("grid", self.grid)
         for name, values in self.grid.items():

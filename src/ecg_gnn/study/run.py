@@ -17,8 +17,7 @@ from ecg_gnn.pipeline.preflight import check_embeddings
 from ecg_gnn.pipeline.resolve import resolve
 from ecg_gnn.scale import wait_for_all, world
 from ecg_gnn.study.compare import Comparison, Summary, compare, summarize
-from ecg_gnn.study.provenance import provenance
-from ecg_gnn.study.records import Record, RunFolder, check_joined
+from ecg_gnn.study.records import Record, RunFolder, check_joined, provenance
 from ecg_gnn.study.statistics import Statistics, mean, of_input
 from ecg_gnn.study.units import OnProgress, Unit, UnitRunner, run_units
 from ecg_gnn.system.checks import check_in_range

@@ -10,7 +10,7 @@ from ecg_gnn.config import known
 from ecg_gnn.config.dotted import Settings
 from ecg_gnn.study.executors import Outcome
 from ecg_gnn.study.groups import Group, describe
-from ecg_gnn.study.provenance import is_pruned
+from ecg_gnn.study.records import is_pruned
 from ecg_gnn.study.search_space import SearchSpace
 from ecg_gnn.study.store import Failed, Store, StoreWriter
 from ecg_gnn.study.tpe import Search, Trial, is_hopeless, propose
