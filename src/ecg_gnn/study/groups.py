@@ -66,16 +66,9 @@ def load_graphs(
     fetch: bool = False,
     on_skipped: OnSkipped | None = None,
 ) -> tuple[dict[str, GraphDataset], dict[str, str]]:
-    """Load every graph that is here, once.
+    """Load every graph that is here, once, and say why others were skipped.
 
-    Args:
-        names: Graphs as a recipe names them.
-        data_root: Folder with the official files.
-        fetch: Whether an absent graph is downloaded or refused instead of skipped.
-        on_skipped: Called with the name of every skipped graph and the reason.
-
-    Returns:
-        The graphs by name, and the names that were skipped with the reasons.
+    With ``fetch`` an absent graph is downloaded or refused instead of skipped.
 
     Raises:
         InputError: If none is here.

@@ -59,10 +59,15 @@ class RunFolder:
             )
         try:
             existing = self._read("run.json")
-            self._check_owner(existing, run_id)
             if existing is None:
+                self._check_empty()
                 write_json(
                     self.path / "run.json", {"id": run_id, "config": config, **extra}
+                )
+            elif (other := existing.get("id")) != run_id:
+                raise InputError(
+                    f"'out' {str(self.path)!r} holds another run ({other}, this one is "
+                    f"{run_id}): choose another folder"
                 )
             write_json(self.path / "config.json", config)
         except OSError as error:
@@ -70,17 +75,10 @@ class RunFolder:
                 f"'out' {str(self.path)!r} cannot be written ({error.strerror})"
             ) from None
 
-    def _check_owner(self, existing: Mapping[str, Any] | None, run_id: str) -> None:
-        if existing is not None and existing.get("id") != run_id:
-            raise InputError(
-                f"'out' {str(self.path)!r} holds another run ({existing.get('id')}, "
-                f"this one is {run_id}): choose another folder"
-            )
-        if (
-            existing is None
-            and self.path.is_dir()
-            and any(map(_is_foreign, self.path.iterdir()))
-        ):
+    def _check_empty(self) -> None:
+        """Refuse a folder with more than a killed first write left behind."""
+        names = [path.name for path in self.path.glob("*")]
+        if not all(name.startswith(".run.json.") for name in names):
             raise InputError(
                 f"'out' {str(self.path)!r} is not empty and holds no run: "
                 "choose another folder"
@@ -99,10 +97,6 @@ class RunFolder:
         """Keep a finished training."""
         if world().is_first:
             write_json(self.path / f"records/{name}.json", dataclasses.asdict(record))
-
-    def checkpoint(self, name: str) -> Path:
-        """Where an unfinished training keeps its state."""
-        return self.path / f"checkpoints/{name}.safetensors"
 
     def _read(self, name: str) -> dict[str, Any] | None:
         path = self.path / name
@@ -138,11 +132,6 @@ def check_joined(config: RunConfig, jobs: int) -> None:
             f"'device' must be one of ['auto', 'cpu', 'cuda'] in {size} processes, "
             f"each of which has a GPU of its own (got {config.device!r})"
         )
-
-
-def _is_foreign(path: Path) -> bool:
-    """Whether this is not just what a killed first write left behind."""
-    return not path.name.startswith(".run.json.")
 
 
 # --- What a record was made with ------------------------------------------------------

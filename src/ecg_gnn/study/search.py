@@ -12,7 +12,7 @@ from ecg_gnn.study.executors import Outcome
 from ecg_gnn.study.groups import Group, describe
 from ecg_gnn.study.records import is_pruned
 from ecg_gnn.study.search_space import SearchSpace
-from ecg_gnn.study.store import Failed, Store, StoreWriter
+from ecg_gnn.study.store import Configuration, Failed, Store, StoreWriter
 from ecg_gnn.study.tpe import Search, Trial, is_hopeless, propose
 from ecg_gnn.study.work import CellSummary, Counts, TrialEnded, Work
 from ecg_gnn.system.seeds import derive_seed
@@ -31,6 +31,10 @@ class StoredScores:
     """Units that failed"""
     pruned: set[str]
     """Configurations that were pruned"""
+    configurations: dict[str, Configuration]
+    """All, in the order of the store"""
+    recipes: dict[str, list[str]]
+    """The recipes of every unit"""
 
     @classmethod
     def read(cls, store: Store) -> Self:
@@ -45,19 +49,13 @@ class StoredScores:
                 for r in records
                 if is_pruned(r.result.provenance, finished[r.configuration.id])
             },
+            configurations=store.configurations(),
+            recipes=store.recipes_of_units(),
         )
 
 
 class CellSearch:
-    """One trial after the other, or a few in parallel, until there are enough.
-
-    Args:
-        space: Where to search.
-        search: How to search.
-        recipe: The name of the search in the store.
-        writer: The store.
-        retry_failed: Whether to repeat what failed.
-    """
+    """One trial after the other, or a few in parallel, until there are enough."""
 
     def __init__(
         self,
@@ -65,6 +63,7 @@ class CellSearch:
         search: Search,
         recipe: str,
         writer: StoreWriter,
+        stored: StoredScores,
         retry_failed: bool,
     ) -> None:
         self._space, self._search, self._recipe = space, search, recipe
@@ -72,19 +71,12 @@ class CellSearch:
         self._info = describe(space.graph)
         self._closed = False  # exhausted, or left to another process
         self._trials: list[Trial] = []
-        self._take_up_trials()
-
-    def _take_up_trials(self) -> None:
-        """Take up the trials of earlier calls, in the order of the store."""
-        configurations = self._writer.configurations()
-        recipes = self._writer.recipes_of_units()
-        stored = StoredScores.read(self._writer)
-        self._places = {name: place for place, name in enumerate(configurations)}
-        for configuration in configurations.values():
-            if (point := self._space.point_of(configuration)) is None:
+        self._places = {name: place for place, name in enumerate(stored.configurations)}
+        for configuration in stored.configurations.values():  # in the store's order
+            if (point := space.point_of(configuration)) is None:
                 continue
             trial = self._trial(point)
-            if any(self._recipe in recipes.get(unit, ()) for unit in trial.units):
+            if any(recipe in stored.recipes.get(unit, ()) for unit in trial.units):
                 self._update(trial, stored)
                 self._trials.append(trial)
 
@@ -99,13 +91,17 @@ class CellSearch:
     def next(self) -> Group | None:
         """Claimed units of a trial; None if there are none now."""
         while True:
-            for trial in self._under_way():
-                if (group := self._claim(trial)) is not None:
+            for open_trial in self._under_way():
+                if (group := self._claim(open_trial)) is not None:
                     return group
             # Trials may have turned out to be done: then there is room for another.
             full = len(self._under_way()) >= self._search.at_once
-            if full or self._closed or not self._begin():
+            if full or self._closed or len(self._trials) >= self._search.trials:
                 return None
+            if (trial := self._propose()) is None:
+                self._closed = True
+                return None
+            self._trials.append(trial)
 
     def _under_way(self) -> list[Trial]:
         ours = [t for t in self._trials if t.state == "open" and not t.elsewhere]
@@ -133,32 +129,20 @@ class CellSearch:
         trial.elsewhere |= refused - trial.scores.keys() - trial.failed
         self._closed = self._closed or bool(trial.elsewhere)
 
-    def _begin(self) -> bool:
-        """Open another trial, if one more is wanted and there is anything to try."""
-        if len(self._trials) >= self._search.trials:
-            return False
-        if (new := self._propose()) is None:
-            self._closed = True
-            return False
-        self._trials.append(new)
-        return True
-
     def _propose(self) -> Trial | None:
         """A trial at a point that has not been tried; None if all have been."""
         # In the order in which a later call will find them in the store.
         trials = sorted(self._trials, key=self._place)
         tried = {trial.configuration for trial in trials}
-        proposed = (
-            propose(self._space.cell.grid, trials, self._seed(attempt))
+        purpose = ("search", *self._space.names, len(trials))
+        seeds = (
+            derive_seed(self._search.seed, *purpose, attempt)
             for attempt in range(_MAX_PROPOSALS)
         )
+        proposed = (propose(self._space.cell.grid, trials, seed) for seed in seeds)
         points = itertools.chain(proposed, self._space.all_points())
         new = map(self._trial, points)
         return next((t for t in new if t.configuration not in tried), None)
-
-    def _seed(self, attempt: int) -> int:
-        purpose = ("search", *self._space.names, len(self._trials), attempt)
-        return derive_seed(self._search.seed, *purpose)
 
     def _trial(self, point: Settings) -> Trial:
         groups = self._space.groups(point)
@@ -178,7 +162,8 @@ class CellSearch:
             trial.failed.add(unit)
         else:
             trial.scores[unit] = known(outcome.val)
-            if self._search.prune and self._is_hopeless(trial):
+            grid, trials = self._space.cell.grid, self._trials
+            if self._search.prune and is_hopeless(grid, trials, trial):
                 trial.pruned = True
                 pruned = {"after": len(trial.scores), "of": len(trial.units)}
                 mark = {**outcome.provenance["search"], "pruned": pruned}
@@ -186,10 +171,6 @@ class CellSearch:
                 outcome = replace(outcome, provenance=made_with)
         over = trial.state != "open" and not trial.in_flight
         return outcome, self._trial_ended(trial) if over else None
-
-    def _is_hopeless(self, trial: Trial) -> bool:
-        grid = self._space.cell.grid
-        return trial.state == "open" and is_hopeless(grid, self._trials, trial)
 
     def _best(self) -> Trial | None:
         done = [trial for trial in self._trials if trial.state == "done"]
@@ -237,15 +218,7 @@ class CellSearch:
 
 
 class SearchWork(Work):
-    """Cell after cell; while one waits for scores, the next ones continue.
-
-    Args:
-        writer: The store.
-        spaces: Where to search.
-        search: How to search.
-        recipe: The recipe's name.
-        retry_failed: Whether to repeat what failed.
-    """
+    """Cell after cell; while one waits for scores, the next ones continue."""
 
     def __init__(
         self,
@@ -256,9 +229,10 @@ class SearchWork(Work):
         retry_failed: bool,
     ) -> None:
         self._running: dict[str, CellSearch] = {}  # by unit
-        name = search.recipe_name(recipe)
+        name, stored = search.recipe_name(recipe), StoredScores.read(writer)
         self._cells = [
-            CellSearch(space, search, name, writer, retry_failed) for space in spaces
+            CellSearch(space, search, name, writer, stored, retry_failed)
+            for space in spaces
         ]
 
     def counts(self) -> Counts:

@@ -61,7 +61,8 @@ class SearchSpace:
                 _setting(self.groups(point)[0].configuration, name) for point in points
             ]
             is_range = isinstance(values, Range)
-            grid[name] = values if is_range else tuple(dict.fromkeys(stored))
+            once = {repr(value): value for value in stored}
+            grid[name] = values if is_range else tuple(once.values())
         self.groups(first)  # also where the grid is empty
         return replace(self, cell=replace(self.cell, grid=grid))
 

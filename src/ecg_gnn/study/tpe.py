@@ -138,6 +138,8 @@ def is_hopeless(grid: Grid, trials: Sequence[Trial], trial: Trial) -> bool:
     Wilcoxon's paired test does not mistake hard splits for bad settings; no trial whose
     mean is above the best one's is hopeless.
     """
+    if trial.state != "open":
+        return False
     import optuna
 
     with _quiet():

@@ -2,17 +2,10 @@
 
 import gc
 import math
-from collections.abc import (
-    Callable,
-    Generator,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
-from itertools import groupby, islice
+from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -35,6 +28,8 @@ from ecg_gnn.train import Progress, TrainResult
 OnProgress = Callable[[str, str], Progress | None]
 Unit = tuple[Variant, int]
 """One training: a variant on a split."""
+EndedUnits = Generator[tuple[Unit, Record | Exception], None, None]
+"""Units as they end, each with its record or with what it failed with."""
 _Item = TypeVar("_Item")
 
 
@@ -170,11 +165,10 @@ def most_together(config: RunConfig) -> int:
     return 1 if alone else 10
 
 
-def batched(items: Iterable[_Item], most: int) -> Iterator[tuple[_Item, ...]]:
+def batched(items: Iterable[_Item], most: int) -> list[tuple[_Item, ...]]:
     """Tuples of at most ``most`` items, in order (in ``itertools`` from 3.12 on)."""
-    rest = iter(items)
-    while batch := tuple(islice(rest, most)):
-        yield batch
+    whole = tuple(items)
+    return [whole[start : start + most] for start in range(0, len(whole), most)]
 
 
 def run_units(
@@ -182,7 +176,7 @@ def run_units(
     units: Sequence[Unit],
     jobs: int,
     pool: WorkerPool | None = None,
-) -> Generator[tuple[Unit, Record | Exception], None, None]:
+) -> EndedUnits:
     """Train units and yield each one's record, or what it failed with.
 
     What fails together (memory may be enough for each unit but not for all), or is lost
@@ -212,9 +206,7 @@ def run_units(
                     yield unit, error
 
 
-def _train_here(
-    runner: UnitRunner, units: Sequence[Unit]
-) -> Iterator[tuple[Unit, Record | Exception]]:
+def _train_here(runner: UnitRunner, units: Sequence[Unit]) -> EndedUnits:
     """All at once; one by one if that fails, so that only the failing ones are lost."""
     if len(units) > 1:
         with suppress(Exception):
