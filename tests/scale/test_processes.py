@@ -146,9 +146,8 @@ def test_refuses_what_cannot_be_shared(settings, jobs, message):
 
 @pytest.mark.usefixtures("second_of_two")
 def test_only_the_first_process_writes(tmp_path):
-    folder = run_records.run_folder(tmp_path / "out")
+    folder = run_records.RunFolder(tmp_path / "out")
     folder.claim("id", {})
     folder.store("name", None)
     assert not (tmp_path / "out").exists()
     assert folder.load("name") is None
-    assert run_records.run_folder(None) is None

@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from ecg_gnn.embed import EmbeddingCache
-from ecg_gnn.study import Only, Selection, Store, graphs, run, run_study, units
+from ecg_gnn.pipeline import method
+from ecg_gnn.study import Only, Selection, Store, run, run_study, units
 from ecg_gnn.study.execute import Listeners
 from ecg_gnn.system.checks import InputError
 from small_runs import BOARD, small_config, threads
@@ -90,13 +91,13 @@ def test_a_study_is_many_runs(path):
 
 def test_graphs_are_evolved_once(path, tmp_path, monkeypatch):
     evolved = []
-    evolve = graphs.evolve_graph
+    evolve = method._evolve
 
     def counted(name, dataset, split, *rest):
         evolved.append((name, split.index))
         return evolve(name, dataset, split, *rest)
 
-    monkeypatch.setattr(graphs, "evolve_graph", counted)
+    monkeypatch.setattr(method, "_evolve", counted)
     cache = EmbeddingCache(tmp_path / "cache")
     recipe = small_recipe(settings={"evolve.k": 3}, grid={"model.dropout": [0, 0.5]})
     # Dropout is the weak classifier's, too: its graphs are others.
@@ -105,7 +106,7 @@ def test_graphs_are_evolved_once(path, tmp_path, monkeypatch):
 
 
 def test_statistics_train_nothing(path, monkeypatch):
-    monkeypatch.setattr(units, "classify_together", None)
+    monkeypatch.setattr(units, "classify", None)
     recipe = small_recipe(task="statistics", variants=["mlp", "bgrl"], models=["gcn"])
     report = run_study(recipe, path)
     assert counts(report) == (3, 3, 0)  # the graph without labels once
@@ -137,7 +138,7 @@ def test_absent_datasets_are_skipped_unless_asked_for(path, tmp_path):
 
 def failing(error, split):
     """Classification that fails on one split."""
-    classify = units.classify_together
+    classify = units.classify
 
     def classify_or_fail(dataset, jobs, *rest):
         if any(job.split.index == split for job in jobs):
@@ -159,7 +160,7 @@ def failing(error, split):
 def test_failures_do_not_stop_a_study(path, monkeypatch, error, kind, text):
     recipe = small_recipe(models=["gcn"], variants=["baseline", "identity"])
     with monkeypatch.context() as patched:
-        patched.setattr(units, "classify_together", failing(error, 0))
+        patched.setattr(units, "classify", failing(error, 0))
         assert counts(run_study(recipe, path)) == (4, 2, 2)
         assert run_study(recipe, path).ran == 0
     with Store.open(path) as store:
@@ -171,14 +172,14 @@ def test_failures_do_not_stop_a_study(path, monkeypatch, error, kind, text):
 
 def test_splits_that_fail_together_are_tried_alone(path, monkeypatch):
     """A GPU may have room for every split but not for all at once."""
-    classify = units.classify_together
+    classify = units.classify
 
     def only_alone(dataset, jobs, *rest):
         if len(jobs) > 1:
             raise RuntimeError("not together")
         return classify(dataset, jobs, *rest)
 
-    monkeypatch.setattr(units, "classify_together", only_alone)
+    monkeypatch.setattr(units, "classify", only_alone)
     monkeypatch.setattr(units, "most_together", lambda device: 10)
     recipe = small_recipe(models=["gcn"], variants=["baseline"])
     assert counts(run_study(recipe, path)) == (2, 2, 0)

@@ -19,7 +19,7 @@ from ecg_gnn.data import make_dataset
 from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.pipeline import classify
 from ecg_gnn.study import run, units
-from ecg_gnn.study.provenance import provenance
+from ecg_gnn.study.records import provenance
 from ecg_gnn.system.checks import InputError
 from small_runs import BOARD, STATISTICS, small_board, small_config, threads
 
@@ -94,11 +94,11 @@ def diverging(*arguments, **options):
 
 def test_diverged_steps_are_null(tmp_path, monkeypatch):
     """JSON has no word for what is not a number."""
-    monkeypatch.setattr(units, "classify_together", diverging)
+    monkeypatch.setattr(units, "classify", diverging)
     report = run(small_config("none"), out=tmp_path / "run")
     for record in report.records:
         assert record.losses[2:] == record.test_scores[2:] == [None, None]
-    monkeypatch.setattr(units, "classify_together", no_training)
+    monkeypatch.setattr(units, "classify", no_training)
     assert numbers(run(small_config("none"), out=tmp_path / "run")) == numbers(report)
 
 
@@ -107,7 +107,7 @@ def test_a_test_score_that_is_not_a_number_is_refused(monkeypatch):
         [(network, result)] = classify(*arguments, **options)
         return [(network, replace(result, test=math.nan))]
 
-    monkeypatch.setattr(units, "classify_together", lost)
+    monkeypatch.setattr(units, "classify", lost)
     with pytest.raises(InputError, match="'lr' must be small enough"):
         run(small_config("none"))
 
@@ -173,7 +173,7 @@ def test_folder_named_after_the_run(tmp_path):
 
 def test_rerun_reuses_every_record(tmp_path, monkeypatch):
     first = run(small_config("mlp"), out=tmp_path / "run")
-    monkeypatch.setattr(units, "classify_together", no_training)
+    monkeypatch.setattr(units, "classify", no_training)
     monkeypatch.setattr(units, "evolve", no_training)
     told = []
     again = run(

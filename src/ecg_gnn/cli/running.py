@@ -1,5 +1,6 @@
 """A run on the command line: what is shown while it goes, and what at its end."""
 
+from functools import partial
 from pathlib import Path
 
 from ecg_gnn.cli.options import default_cache, warn, warn_of_cross_fit
@@ -49,19 +50,28 @@ def run_and_show(
     as_json: bool,
 ) -> None:
     """Run, write tables and print them; of joined processes the first one does."""
+    train = partial(
+        run_all,
+        settings,
+        data_root=data_root,
+        out=out,
+        out_root=_ROOT,
+        cache=default_cache(),
+        jobs=jobs,
+        loader_workers=workers,
+    )
     with joined() as own:
         if not own.is_first:
-            run_all(
-                settings,
-                data_root=data_root,
-                out=out,
-                out_root=_ROOT,
-                cache=default_cache(),
-                jobs=jobs,
-                loader_workers=workers,
-            )
+            train()
             return
-        report = _run_with_progress(settings, data_root, out, jobs, workers)
+        with ProgressDisplay() as display:
+            report = train(
+                on_progress=display.start,
+                on_record=partial(_say_record, display, settings),
+                on_reused=lambda count, total: display.say(
+                    f"{count} of {total} trainings are in the output folder already"
+                ),
+            )
     assert report.folder is not None
     _write_tables(report, report.folder)
     if as_json:
@@ -70,37 +80,14 @@ def run_and_show(
         _print(report, report.folder)
 
 
-def _run_with_progress(
-    settings: RunConfig,
-    data_root: Path | None,
-    out: Path | None,
-    jobs: int,
-    workers: int,
-) -> Report:
-    with ProgressDisplay() as display:
-
-        def on_record(record: Record, done: int, total: int) -> None:
-            name = run_name(settings, record)
-            display.say(
-                f"[{done}/{total}] split {record.split} {name}: "
-                f"test {100 * record.test:.2f} at step {record.best_step} "
-                f"({record.seconds:.1f} s)"
-            )
-
-        return run_all(
-            settings,
-            data_root=data_root,
-            out=out,
-            out_root=_ROOT,
-            cache=default_cache(),
-            jobs=jobs,
-            loader_workers=workers,
-            on_progress=display.start,
-            on_record=on_record,
-            on_reused=lambda count, total: display.say(
-                f"{count} of {total} trainings are in the output folder already"
-            ),
-        )
+def _say_record(
+    display: ProgressDisplay, settings: RunConfig, record: Record, done: int, total: int
+) -> None:
+    display.say(
+        f"[{done}/{total}] split {record.split} {run_name(settings, record)}: "
+        f"test {100 * record.test:.2f} at step {record.best_step} "
+        f"({record.seconds:.1f} s)"
+    )
 
 
 def _write_tables(report: Report, folder: Path) -> None:

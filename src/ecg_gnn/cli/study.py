@@ -71,16 +71,16 @@ def _total(rows: Sequence[Progress]) -> dict[str, int]:
 
 def _status_table(rows: Sequence[Progress]) -> Table:
     header = ["dataset", "model", "variant", *_STATES, "mean seconds"]
-    found = []
+    lines = []
     for row in rows:
         measured = row.task == "statistics"
         model = "(statistics)" if measured else model_name(row.backbone, row.model)
         counts = [getattr(row, state) for state in _STATES]
         seconds = f"{row.seconds / row.done:.1f}" if row.done else ""
         names = [row.dataset, model, row_name(row.variant, row.embedding, row.tags)]
-        found.append([*names, *(str(count or "") for count in counts), seconds])
+        lines.append([*names, *(str(count or "") for count in counts), seconds])
     total = [str(count) for count in _total(rows).values()]
-    return header, [*found, ["all", "", "", *total, ""]]
+    return header, [*lines, ["all", "", "", *total, ""]]
 
 
 @app.command()
@@ -101,16 +101,16 @@ def merge(
     one file that can be copied while nobody writes to it. Texts of study export can be
     merged, too.
     """
-    found = merge_stores(sources, store, curves=curves)
+    merged = merge_stores(sources, store, curves=curves)
     if as_json:
-        print_json(asdict(found))
+        print_json(asdict(merged))
         return
-    again = f", {found.twice} came twice" if found.twice else ""
-    if found.different:
-        again += f" and {found.different} of them with another test score"
+    again = f", {merged.twice} came twice" if merged.twice else ""
+    if merged.different:
+        again += f" and {merged.different} of them with another test score"
     print(
-        f"{store}: {found.records} records ({found.added} new{again}), "
-        f"{found.failures} failures"
+        f"{store}: {merged.records} records ({merged.added} new{again}), "
+        f"{merged.failures} failures"
     )
 
 
@@ -137,10 +137,10 @@ def export(
 @app.command()
 def recipes(as_json: opt.AsJson = False) -> None:
     """List the recipes that come with the package."""
-    found = [load_recipe(name) for name in shipped_recipes()]
+    shipped = [load_recipe(name) for name in shipped_recipes()]
     if as_json:
-        print_json([{"name": r.name, "description": r.description} for r in found])
+        print_json([{"name": r.name, "description": r.description} for r in shipped])
         return
-    for recipe in found:
+    for recipe in shipped:
         print(recipe.name)
         print(textwrap.indent(textwrap.fill(recipe.description, 84), "    "))

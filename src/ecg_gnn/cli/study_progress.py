@@ -18,7 +18,7 @@ class StudyLines:
         self.display = display
         self.started = time.monotonic()
 
-    def found(self, counts: Counts) -> None:
+    def counted(self, counts: Counts) -> None:
         """How many units there are before anything runs."""
         self.started = time.monotonic()
         text = f"{counts.total} units: {counts.done} done"

@@ -14,11 +14,12 @@ from ecg_gnn.cli import study_options as opt_study
 from ecg_gnn.cli.show import ProgressDisplay, print_json
 from ecg_gnn.cli.study_progress import StudyLines, settings_text
 from ecg_gnn.study.execute import Listeners, StudyReport, run_study
-from ecg_gnn.study.executors import Executor, LocalExecutor, RayExecutor
+from ecg_gnn.study.executors import Executor, LocalExecutor
 from ecg_gnn.study.grid import Only
+from ecg_gnn.study.ray_executor import RayExecutor
 from ecg_gnn.study.recipe import Recipe
 from ecg_gnn.study.recipe_file import load_recipe, shipped_recipes
-from ecg_gnn.study.search import Search
+from ecg_gnn.study.tpe import Search
 from ecg_gnn.system.checks import InputError, check_choice
 
 RecipeName = Annotated[
@@ -145,7 +146,7 @@ def run(
                 progress=lines.progress,
                 ended=lines.ended,
                 skipped=lines.skipped,
-                found=lines.found,
+                counted=lines.counted,
             ),
         )
     if as_json:
@@ -188,20 +189,20 @@ def _search(
 
 def _names(values: Sequence[str] | None) -> list[str] | None:
     """Names given one by one or with commas; a generator may contain commas."""
-    found: list[str] = []
+    names: list[str] = []
     for value in values or ():
-        found += [value] if ":" in value or "/" in value else value.split(",")
-    return [name.strip() for name in found] or None
+        names += [value] if ":" in value or "/" in value else value.split(",")
+    return [name.strip() for name in names] or None
 
 
 def _variants(values: Sequence[str] | None, recipe: Recipe) -> list[str] | None:
     """Like :func:`_names`, but a variant of two graphs also contains a comma."""
     known = {name for part in recipe.parts for name in part.variants}
-    found: list[str] = []
+    names: list[str] = []
     for value in values or ():
         whole = value.replace(" ", "")
-        found += [whole] if whole in known else _names([value]) or []
-    return found or None
+        names += [whole] if whole in known else _names([value]) or []
+    return names or None
 
 
 def _print_report(report: StudyReport, store: Path) -> None:

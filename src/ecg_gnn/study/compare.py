@@ -164,12 +164,11 @@ def _wilcoxon(differences: tuple[float, ...]) -> float | None:
 
 def corrected(tests: Iterable[PairedTest | None]) -> list[PairedTest | None]:
     """The same tests with Holm's correction over all that have a p value."""
-    found = list(tests)
-    raw = [test.p if test is not None else None for test in found]
-    adjusted = holm(raw)
+    rows = list(tests)
+    adjusted = holm([None if test is None else test.p for test in rows])
     return [
         test if test is None else replace(test, p_holm=p)
-        for test, p in zip(found, adjusted, strict=True)
+        for test, p in zip(rows, adjusted, strict=True)
     ]
 
 

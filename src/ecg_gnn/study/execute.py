@@ -8,15 +8,16 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from ecg_gnn.embed import EmbeddingCache
-from ecg_gnn.study.executors import Executor, LocalExecutor
+from ecg_gnn.study.executors import Executor, LocalExecutor, Outcome
 from ecg_gnn.study.grid import Only, recipe_cells
 from ecg_gnn.study.groups import Group, OnSkipped, bind_all, describe, load_graphs
-from ecg_gnn.study.outcomes import Checkpoints, FailingRunner, Outcome
 from ecg_gnn.study.recipe import Recipe
 from ecg_gnn.study.recipe_file import load_recipe
-from ecg_gnn.study.search import Search, SearchWork, search_spaces
+from ecg_gnn.study.search import SearchWork
+from ecg_gnn.study.search_space import search_spaces
 from ecg_gnn.study.store import Failed, StoreWriter
-from ecg_gnn.study.units import OnProgress
+from ecg_gnn.study.tpe import Search
+from ecg_gnn.study.units import OnProgress, UnitRunner
 from ecg_gnn.study.work import CellSummary, Counts, GridWork, TrialEnded, Work
 
 
@@ -58,7 +59,7 @@ class Listeners:
     progress: OnProgress | None = None
     ended: Callable[[Ended], None] | None = None
     skipped: OnSkipped | None = None
-    found: Callable[[Counts], None] | None = None
+    counted: Callable[[Counts], None] | None = None
     """Called once, before anything runs"""
 
 
@@ -114,12 +115,13 @@ def run_study(
         spaces = search_spaces(cells, loaded, device) if search else []
         with StoreWriter.open(store) as writer:
             work: Work
-            retry = {"retry_failed": retry_failed}
             if search:
-                work = SearchWork(writer, spaces, search, recipe.name, **retry)
+                work = SearchWork(writer, spaces, search, recipe.name, retry_failed)
             else:
                 infos = [describe(dataset) for dataset in loaded.values()]
-                work = GridWork(writer, recipe.name, infos, groups, **retry)
+                work = GridWork(writer, recipe.name, infos, groups, retry_failed)
+            if listeners.counted is not None:
+                listeners.counted(work.counts())
             driver = _Driver(
                 writer=writer,
                 work=work,
@@ -128,8 +130,6 @@ def run_study(
                 cache=cache or EmbeddingCache(Path(temporary)),
                 listeners=listeners,
             )
-            if listeners.found is not None:
-                listeners.found(work.counts())
             with writer.heartbeat():
                 ran = driver.run()
             return StudyReport(
@@ -154,23 +154,37 @@ class _Driver:
 
     def run(self) -> int:
         """Run until nothing is left that this process could do."""
-        ran = 0
+        executor, ran = self.executor, 0
+        checkpoints = Path(f"{self.writer.path}.checkpoints")
         try:
-            while self._start_groups():
-                for group, split, outcome in self.executor.ended():
+            while True:
+                while executor.has_room() and (group := self.work.next()) is not None:
+                    executor.start(group, self._runner(group, checkpoints))
+                if not executor.is_busy():
+                    return ran
+                for group, split, outcome in executor.ended():
                     ran += 1
                     self._keep(group, split, outcome, ran)
         finally:
             self.writer.release()
             with suppress(OSError):  # it is not there, or other processes still use it
-                self._checkpoint_folder.rmdir()
-        return ran
+                checkpoints.rmdir()
 
-    def _start_groups(self) -> bool:
-        """Start as much as there is room for; whether anything is under way then."""
-        while self.executor.has_room() and (group := self.work.next()) is not None:
-            self.executor.start(group, self._runner(group))
-        return self.executor.is_busy()
+    def _runner(self, group: Group, checkpoints: Path) -> UnitRunner:
+        name = group.configuration.id
+        return UnitRunner(
+            dataset=group.dataset,
+            config=group.config,
+            run_id=name,
+            made_with=self._made_with(group),
+            checkpoints=f"{checkpoints}/{name}-{group.config.seed}-",
+            cache=self.cache,
+            on_progress=self.listeners.progress,
+        )
+
+    def _made_with(self, group: Group) -> dict[str, Any]:
+        precision = group.config.train.precision
+        return {**self.made_with, "precision": precision, **group.made_with}
 
     def _keep(self, group: Group, split: int, outcome: Outcome, ran: int) -> None:
         """Write one unit into the store, and report it."""
@@ -193,24 +207,3 @@ class _Driver:
                     trial=trial,
                 )
             )
-
-    def _runner(self, group: Group) -> FailingRunner:
-        name = f"{group.configuration.id}-{group.config.seed}"
-        return FailingRunner(
-            dataset=group.dataset,
-            config=group.config,
-            run_id=group.configuration.id,
-            made_with=self._made_with(group),
-            folder=Checkpoints(self._checkpoint_folder, prefix=name),
-            cache=self.cache,
-            on_progress=self.listeners.progress,
-        )
-
-    def _made_with(self, group: Group) -> dict[str, Any]:
-        precision = group.config.train.precision
-        return {**self.made_with, "precision": precision, **group.made_with}
-
-    @property
-    def _checkpoint_folder(self) -> Path:
-        store = self.writer.path
-        return store.with_name(f"{store.name}.checkpoints")

@@ -92,10 +92,10 @@ def expand(recipe: Recipe, only: Only | None = None) -> list[Plan]:
 def recipe_cells(recipe: Recipe, only: Only | None = None) -> list[RecipeCell]:
     """Every dataset, model and variant of a recipe with the grid tried there."""
     only = only or Only()
-    found = [cell for part in recipe.parts for cell in _part_cells(recipe, part, only)]
+    cells = [cell for part in recipe.parts for cell in _part_cells(recipe, part, only)]
     for key in ("datasets", "models", "variants"):
         _check_wanted(key, getattr(only, key), recipe)
-    return found
+    return cells
 
 
 def _part_cells(recipe: Recipe, part: Part, only: Only) -> Iterator[RecipeCell]:
@@ -135,8 +135,10 @@ def _cell(
     recipe: Recipe, part: Part, dataset: str, model: str, variant: Variant, only: Only
 ) -> RecipeCell:
     names = (dataset, model, variant.embedding or variant.name)
-    exceptions = [o.settings for o in recipe.overrides if o.applies(*names)]
-    forced = {key: value for found in exceptions for key, value in found.items()}
+    forced: dict[str, Any] = {}
+    for override in recipe.overrides:
+        if override.applies(*names):
+            forced |= override.settings
     ignored = ignored_settings(variant, recipe.task) | set(forced)
     grid = {key: values for key, values in part.grid.items() if key not in ignored}
     fixed = _fixed(part, dataset, model) | forced

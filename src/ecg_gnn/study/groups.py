@@ -66,16 +66,9 @@ def load_graphs(
     fetch: bool = False,
     on_skipped: OnSkipped | None = None,
 ) -> tuple[dict[str, GraphDataset], dict[str, str]]:
-    """Load every graph that is here, once.
+    """Load every graph that is here, once, and say why others were skipped.
 
-    Args:
-        names: Graphs as a recipe names them.
-        data_root: Folder with the official files.
-        fetch: Whether an absent graph is downloaded or refused instead of skipped.
-        on_skipped: Called with the name of every skipped graph and the reason.
-
-    Returns:
-        The graphs by name, and the names that were skipped with the reasons.
+    With ``fetch`` an absent graph is downloaded or refused instead of skipped.
 
     Raises:
         InputError: If none is here.
@@ -119,14 +112,14 @@ def bind_all(
     plans: Sequence[Plan], loaded: Mapping[str, GraphDataset], device: str
 ) -> list[Group]:
     """The groups of all plans whose graphs are loaded, without repetitions."""
-    found: dict[tuple[str, int], Group] = {}
+    groups: dict[tuple[str, int], Group] = {}
     for plan in plans:
         for group in bind(plan, loaded, device):
             key = group.configuration.id, group.config.seed
-            if key in found:
-                group = replace(group, units={**found[key].units, **group.units})
-            found[key] = group
-    return list(found.values())
+            if key in groups:
+                group = replace(group, units={**groups[key].units, **group.units})
+            groups[key] = group
+    return list(groups.values())
 
 
 def bind(

@@ -58,21 +58,22 @@ class Range:
             InputError: For a setting that takes no numbers, or an empty range.
         """
         place = f"grid.{setting}"
-        allowed = [field.name for field in fields(cls)]
-        for key in values:
-            check_choice(f"a key of {place}", key, allowed)
+        check_mapping(place, values, [field.name for field in fields(cls)])
         for key in ("low", "high"):
             if key not in values:
                 raise InputError(f"{place!r} must have 'low' and 'high' (got no {key})")
-        kind = _kind(setting, values)
+        kind = number_type(setting)
+        if kind is None:  # a model's option is taken as it is written
+            ends = values["low"], values["high"]
+            kind = int if all(isinstance(end, int) for end in ends) else float
         numbers = {
             key: _number(f"{place}.{key}", value, kind)
             for key, value in values.items()
             if key != "log"
         }
-        found = cls(**numbers, log=values.get("log", False))
-        found._check(place)
-        return found
+        numbers_range = cls(**numbers, log=values.get("log", False))
+        numbers_range._check(place)
+        return numbers_range
 
     def _check(self, place: str) -> None:
         if not isinstance(self.log, bool):
@@ -125,7 +126,8 @@ class Part:
             check_choice("models", model, [*MODULES, *SPECIALISED])
         for variant in self.variants:
             _check_variant(variant)
-        check_choice("preset", self.preset, get_args(config.Preset))
+        presets = [name for name in get_args(config.Preset) if name != "auto"]
+        check_choice("preset", self.preset, presets)  # "auto" is not for comparisons
         check_settings("settings", self.settings)
         check_settings("grid", self.grid)
         for name, values in self.grid.items():
@@ -232,14 +234,6 @@ def _check_dataset(dataset: Any) -> None:
         raise InputError(f"'datasets' must be a list of names (got {dataset!r})")
     if not is_file(dataset):
         find_entry(dataset.partition(":")[0])
-
-
-def _kind(setting: str, values: Mapping[str, Any]) -> type[int] | type[float]:
-    """The setting's own type; a model's option is taken as it is written."""
-    if (kind := number_type(setting)) is not None:
-        return kind
-    ends = values["low"], values["high"]
-    return int if all(isinstance(end, int) for end in ends) else float
 
 
 def _number(name: str, value: Any, kind: type[int] | type[float]) -> float:

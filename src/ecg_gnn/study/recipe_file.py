@@ -99,10 +99,10 @@ def _read_part(values: Mapping[str, Any]) -> Part:
 def _read_grid(values: Any) -> Grid:
     check_settings("grid", values)
     return {
-        key: Range.read(key, found)
-        if isinstance(found, Mapping)
-        else _tuple(f"grid.{key}", found)
-        for key, found in values.items()
+        key: Range.read(key, tried)
+        if isinstance(tried, Mapping)
+        else _tuple(f"grid.{key}", tried)
+        for key, tried in values.items()
     }
 
 
@@ -110,8 +110,8 @@ def _read_override(values: Any) -> Override:
     allowed = [f.name for f in fields(Override)]
     check_mapping("overrides", values, allowed)
     read: dict[str, Any] = {
-        key: found if key == "settings" else _tuple(key, found)
-        for key, found in values.items()
+        key: value if key == "settings" else _tuple(key, value)
+        for key, value in values.items()
     }
     return Override(**read)
 

@@ -1,12 +1,20 @@
-"""The records of one run, and the folder they are kept in."""
+"""The records of one run, what they were made with, and the folder they are kept in."""
 
 import dataclasses
 import json
+import os
+import platform
+import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import torch
+
+from ecg_gnn._version import __version__
 from ecg_gnn.config import RunConfig
 from ecg_gnn.scale import world
 from ecg_gnn.system.checks import InputError
@@ -40,12 +48,10 @@ class RunFolder:
     """The output folder of one run; a finished training is never lost or redone."""
 
     path: Path
-    writable: bool = True
-    """Not in joined processes: only the first of them writes"""
 
     def claim(self, run_id: str, config: Mapping[str, Any], **extra: Any) -> None:
         """Mark the folder as this run's; refuse one that holds another run."""
-        if not self.writable:
+        if not world().is_first:  # of joined processes only the first one writes
             return
         if self.path.exists() and not self.path.is_dir():
             raise InputError(
@@ -53,10 +59,15 @@ class RunFolder:
             )
         try:
             existing = self._read("run.json")
-            self._check_owner(existing, run_id)
             if existing is None:
+                self._check_empty()
                 write_json(
                     self.path / "run.json", {"id": run_id, "config": config, **extra}
+                )
+            elif (other := existing.get("id")) != run_id:
+                raise InputError(
+                    f"'out' {str(self.path)!r} holds another run ({other}, this one is "
+                    f"{run_id}): choose another folder"
                 )
             write_json(self.path / "config.json", config)
         except OSError as error:
@@ -64,17 +75,10 @@ class RunFolder:
                 f"'out' {str(self.path)!r} cannot be written ({error.strerror})"
             ) from None
 
-    def _check_owner(self, existing: Mapping[str, Any] | None, run_id: str) -> None:
-        if existing is not None and existing.get("id") != run_id:
-            raise InputError(
-                f"'out' {str(self.path)!r} holds another run ({existing.get('id')}, "
-                f"this one is {run_id}): choose another folder"
-            )
-        if (
-            existing is None
-            and self.path.is_dir()
-            and any(map(_is_foreign, self.path.iterdir()))
-        ):
+    def _check_empty(self) -> None:
+        """Refuse a folder with more than a killed first write left behind."""
+        names = [path.name for path in self.path.glob("*")]
+        if not all(name.startswith(".run.json.") for name in names):
             raise InputError(
                 f"'out' {str(self.path)!r} is not empty and holds no run: "
                 "choose another folder"
@@ -91,12 +95,8 @@ class RunFolder:
 
     def store(self, name: str, record: Record) -> None:
         """Keep a finished training."""
-        if self.writable:
+        if world().is_first:
             write_json(self.path / f"records/{name}.json", dataclasses.asdict(record))
-
-    def checkpoint(self, name: str) -> Path:
-        """Where an unfinished training keeps its state."""
-        return self.path / f"checkpoints/{name}.safetensors"
 
     def _read(self, name: str) -> dict[str, Any] | None:
         path = self.path / name
@@ -109,11 +109,6 @@ class RunFolder:
         if not isinstance(values, dict):
             raise InputError(f"{path} is damaged (it holds no mapping): remove it")
         return values
-
-
-def run_folder(path: str | Path | None) -> RunFolder | None:
-    """The output folder, if there is one, as this process may use it."""
-    return None if path is None else RunFolder(Path(path), writable=world().is_first)
 
 
 def check_joined(config: RunConfig, jobs: int) -> None:
@@ -139,6 +134,65 @@ def check_joined(config: RunConfig, jobs: int) -> None:
         )
 
 
-def _is_foreign(path: Path) -> bool:
-    """Whether this is not just what a killed first write left behind."""
-    return not path.name.startswith(".run.json.")
+# --- What a record was made with ------------------------------------------------------
+
+
+def provenance(device: str) -> dict[str, Any]:
+    """Versions and machine, for the record; nothing here changes a result."""
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "ecg_gnn": __version__,
+        "commit": _commit(),
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "torch_geometric": _version("torch-geometric"),
+        "numpy": _version("numpy"),
+        "device": device,
+        "device_name": _device_name(device),
+        "threads": torch.get_num_threads(),
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _device_name(device: str) -> str:
+    if device.startswith("cuda"):
+        return torch.cuda.get_device_name(device)
+    return platform.processor() or platform.machine()
+
+
+def _commit() -> str | None:
+    """The commit of a source checkout, marked where files differ; None elsewhere.
+
+    A tree that was copied without its history is named by ``ECG_COMMIT``.
+    """
+    if named := os.environ.get("ECG_COMMIT"):
+        return named
+    if not _git("ls-files", Path(__file__).name):
+        return None  # installed inside another repository, or git is missing
+    return _git("describe", "--always", "--dirty", "--abbrev=12")
+
+
+def _git(*arguments: str) -> str | None:
+    command = ["git", "-C", str(Path(__file__).parent), *arguments]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=5)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() or None
+
+
+def is_pruned(provenance: Mapping[str, Any], finished: int) -> bool:
+    """Whether a search pruned a configuration that has not been finished since.
+
+    Args:
+        provenance: Of one of its records.
+        finished: How many records it has.
+    """
+    pruned = provenance.get("search", {}).get("pruned")
+    return pruned is not None and finished < int(pruned["of"])

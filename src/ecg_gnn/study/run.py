@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,10 +17,9 @@ from ecg_gnn.pipeline.preflight import check_embeddings
 from ecg_gnn.pipeline.resolve import resolve
 from ecg_gnn.scale import wait_for_all, world
 from ecg_gnn.study.compare import Comparison, Summary, compare, summarize
-from ecg_gnn.study.provenance import provenance
-from ecg_gnn.study.records import Record, check_joined, run_folder
+from ecg_gnn.study.records import Record, RunFolder, check_joined, provenance
 from ecg_gnn.study.statistics import Statistics, mean, of_input
-from ecg_gnn.study.units import OnProgress, UnitRunner, run_units
+from ecg_gnn.study.units import OnProgress, Unit, UnitRunner, run_units
 from ecg_gnn.system.checks import check_in_range
 from ecg_gnn.system.files import write_json
 
@@ -113,7 +113,7 @@ def run(
     if out is None and out_root is not None:
         name = Path(dataset.name).stem.split(":")[0]
         out = Path(out_root) / f"{name}-{config.model.name}-{run_id}"
-    folder = run_folder(out)
+    folder = None if out is None else RunFolder(Path(out))
     made_with = provenance(config.device)
     if folder is not None:
         folder.claim(
@@ -130,13 +130,14 @@ def run(
             config=config,
             run_id=run_id,
             made_with=made_with,
-            folder=folder,
+            checkpoints=None if folder is None else f"{folder.path}/checkpoints/",
             cache=cache or EmbeddingCache(Path(temporary)),
             embedders=embedders or {},
             loader_workers=loader_workers,
             on_progress=on_progress,
         )
-        report = _report(runner, _gather(runner, variants, jobs, on_record, on_reused))
+        records = _gather(runner, folder, variants, jobs, on_record, on_reused)
+    report = _report(runner, records, None if folder is None else folder.path)
     if folder is not None and world().is_first:
         write_json(folder.path / "results.json", report.to_dict())
     return report
@@ -157,29 +158,41 @@ def prepare(
 
 def _gather(
     runner: UnitRunner,
+    folder: RunFolder | None,
     variants: Sequence[Variant],
     jobs: int,
     on_record: OnRecord | None,
     on_reused: OnReused | None,
 ) -> dict[Variant, list[Record]]:
     # Split by split, so that a run stopped half-way still compares like with like.
-    units = [(v, index) for index in known(runner.config.splits) for v in variants]
-    earlier = {unit: runner.stored(unit) for unit in units}
-    found = {unit: record for unit, record in earlier.items() if record is not None}
-    if found and on_reused is not None:
-        on_reused(len(found), len(units))
-    missing = [unit for unit in units if unit not in found]
-    for unit, record in run_units(runner, missing, jobs) if missing else ():
-        found[unit] = record
-        if on_record is not None:
-            on_record(record, len(found), len(units))
     splits = known(runner.config.splits)
-    return {v: [found[v, index] for index in splits] for v in variants}
+    units = [(variant, index) for index in splits for variant in variants]
+    records: dict[Unit, Record] = {}
+    for variant, index in units:
+        name = variant.file_name(index)
+        if folder is not None and (record := folder.load(name)) is not None:
+            records[variant, index] = record
+    if records and on_reused is not None:
+        on_reused(len(records), len(units))
+    missing = [unit for unit in units if unit not in records]
+    # Closed also after an error: other processes must not go on training.
+    with closing(run_units(runner, missing, jobs)) as trained:
+        for (variant, index), ended in trained if missing else ():
+            if isinstance(ended, Exception):
+                raise ended
+            records[variant, index] = ended
+            if folder is not None:
+                folder.store(variant.file_name(index), ended)
+            if on_record is not None:
+                on_record(ended, len(records), len(units))
+    return {v: [records[v, index] for index in splits] for v in variants}
 
 
-def _report(runner: UnitRunner, records: dict[Variant, list[Record]]) -> Report:
+def _report(
+    runner: UnitRunner, records: dict[Variant, list[Record]], folder: Path | None
+) -> Report:
     dataset = runner.dataset
-    summaries = {variant: summarize(found) for variant, found in records.items()}
+    summaries = {variant: summarize(rows) for variant, rows in records.items()}
     return Report(
         dataset=dataset.name,
         metric=dataset.metric,
@@ -189,28 +202,28 @@ def _report(runner: UnitRunner, records: dict[Variant, list[Record]]) -> Report:
         comparisons=_compare_all(summaries),
         graph=of_input(dataset),
         evolved=_evolved_statistics(records),
-        records=[record for found in records.values() for record in found],
-        folder=None if runner.folder is None else runner.folder.path,
+        records=[record for rows in records.values() for record in rows],
+        folder=folder,
     )
 
 
 def _compare_all(summaries: dict[Variant, Summary]) -> list[Comparison]:
     """Everything against the baseline, and against the identity of equal size."""
-    found = []
+    comparisons = []
     for variant, summary in summaries.items():
         control = identity_control(len(variant.embeddings))
         if variant != BASELINE:
-            found.append(compare(summary, summaries[BASELINE]))
+            comparisons.append(compare(summary, summaries[BASELINE]))
         if variant not in (BASELINE, control):
-            found.append(compare(summary, summaries[control]))
-    return found
+            comparisons.append(compare(summary, summaries[control]))
+    return comparisons
 
 
 def _evolved_statistics(records: dict[Variant, list[Record]]) -> dict[str, Statistics]:
     """Each evolved graph's statistics, as means over the splits."""
     gathered: dict[str, list[Statistics]] = {}
-    for variant, found in records.items():
+    for variant, rows in records.items():
         for position, part in enumerate(variant.embeddings):
-            gathered[part] = [record.evolved_statistics[position] for record in found]
+            gathered[part] = [record.evolved_statistics[position] for record in rows]
     gathered.pop("identity", None)  # self-loops alone say nothing
-    return {part: mean(rows) for part, rows in gathered.items()}
+    return {part: mean(graphs) for part, graphs in gathered.items()}

@@ -22,7 +22,7 @@ from ecg_gnn.config.tags import LABELS, Tags, tagged, tags_read_by
 from ecg_gnn.config.variants import identity_control
 from ecg_gnn.nn import SPECIALISED
 from ecg_gnn.study.compare import PairedTest, paired_test
-from ecg_gnn.study.provenance import is_pruned
+from ecg_gnn.study.records import is_pruned
 from ecg_gnn.study.store import Configuration, DatasetInfo, Store, UnitRecord
 from ecg_gnn.study.store.rows import names_of
 from ecg_gnn.study.table import model_name, row_name
@@ -124,10 +124,10 @@ class Candidate:
 
     def setting(self, name: str) -> Any:
         """A setting by its dotted name, such as ``evolve.k``; None if not read."""
-        found: Any = self.configuration.config
+        value: Any = self.configuration.config
         for part in name.split("."):
-            found = found[part]
-        return found
+            value = value[part]
+        return value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -232,9 +232,9 @@ def _cells(records: Sequence[UnitRecord]) -> list[Cell]:
     for record in records:
         gathered.setdefault(record.configuration.id, []).append(record)
     groups: dict[CellKey, list[Candidate]] = {}
-    for found in gathered.values():
-        at = found[0].configuration
-        ordered = tuple(sorted(found, key=lambda record: record.pair))
+    for units in gathered.values():
+        at = units[0].configuration
+        ordered = tuple(sorted(units, key=lambda record: record.pair))
         candidate = Candidate(configuration=at, records=ordered)
         groups.setdefault(CellKey.of(at), []).append(candidate)
     datasets = list(dict.fromkeys(key.dataset for key in groups))

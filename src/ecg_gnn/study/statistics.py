@@ -36,17 +36,19 @@ def of_input(dataset: GraphDataset) -> Statistics:
 def of_evolved(graph: EvolvedGraph, dataset: GraphDataset) -> Statistics:
     """Everything that is measured of an evolved graph."""
     labelled = dataset.labelled_part(graph.edge_index)
-    found = plain(graph_statistics(*labelled, directed=True))
-    return found if graph.recall is None else found | {RECALL: graph.recall}
+    statistics = plain(graph_statistics(*labelled, directed=True))
+    if graph.recall is not None:
+        statistics[RECALL] = graph.recall
+    return statistics
 
 
 def mean(rows: Sequence[Statistics]) -> Statistics:
     """Mean of every statistic; undefined if it is so in any row."""
-    found: Statistics = {}
+    means: Statistics = {}
     exact: Statistics = {RECALL: 1.0}  # an exact graph has all neighbours
     for key in dict.fromkeys(key for row in rows for key in row):
         values = [(exact | row)[key] for row in rows]
         defined = [value for value in values if value is not None]
         whole = len(defined) == len(values)
-        found[key] = sum(defined) / len(defined) if whole else None
-    return found
+        means[key] = sum(defined) / len(defined) if whole else None
+    return means

@@ -63,27 +63,19 @@ def result_table(report: Report) -> Table:
 
 def statistics_table(report: Report) -> Table:
     """The paper's statistics row of G and of every evolved graph."""
-    graphs = {"G": report.graph} | {
-        graph_name(report.config, name): found for name, found in report.evolved.items()
-    }
-    return graph_table(graphs)
+    evolved = {graph_name(report.config, n): row for n, row in report.evolved.items()}
+    return graph_table({"G": report.graph, **evolved})
 
 
 def graph_table(graphs: Mapping[str, Statistics]) -> Table:
     """Statistics of graphs by name, with the recall if one is approximate."""
     recall = {RECALL: "kNN recall"} if any(RECALL in g for g in graphs.values()) else {}
     header = ["graph", *STATISTICS.values(), *recall.values()]
-    rows = [
-        [
-            name,
-            *(format_statistic(key, found[key]) for key in STATISTICS),
-            *(
-                format_statistic(key, found[key]) if key in found else ""
-                for key in recall
-            ),
-        ]
-        for name, found in graphs.items()
-    ]
+    rows = []
+    for name, row in graphs.items():
+        keys = [*STATISTICS, *recall]
+        cells = [format_statistic(key, row[key]) if key in row else "" for key in keys]
+        rows.append([name, *cells])
     return header, rows
 
 
@@ -126,9 +118,9 @@ def run_notes(report: Report) -> list[str]:
     notes = explain(tag for tags in rows for tag in tags)
     notes += [
         f"{graph_name(report.config, name)} is approximate: its search found "
-        f"{found[RECALL]:.1%} of the true neighbours of a sample of nodes."
-        for name, found in report.evolved.items()
-        if found.get(RECALL) is not None
+        f"{row[RECALL]:.1%} of the true neighbours of a sample of nodes."
+        for name, row in report.evolved.items()
+        if row.get(RECALL) is not None
     ]
     return [report.note, *notes] if report.note else notes
 
@@ -139,13 +131,11 @@ def _score(row: Summary) -> str:
 
 
 def _difference(report: Report, row: Summary, other: str) -> str:
-    found = [
-        comparison
-        for comparison in report.comparisons
-        if (comparison.variant, comparison.embedding) == (row.variant, row.embedding)
-        and comparison.against == other
-    ]
-    return format_difference(found[0]) if found else ""
+    wanted = row.variant, row.embedding, other
+    for each in report.comparisons:
+        if (each.variant, each.embedding, each.against) == wanted:
+            return format_difference(each)
+    return ""
 
 
 def format_difference(comparison: Comparison) -> str:

@@ -2,10 +2,11 @@
 
 import gc
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
-from itertools import groupby, islice
+from itertools import groupby
+from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
@@ -15,23 +16,20 @@ from ecg_gnn.config.variants import Variant
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.embed import Embedder, EmbeddingCache
 from ecg_gnn.evolve import EvolvedGraph
-from ecg_gnn.pipeline import (
-    Classification,
-    classify,
-    embed_together,
-    evolve,
-)
+from ecg_gnn.pipeline import Classification, classify, embed_together, evolve
 from ecg_gnn.pipeline.workspace import Workspace
 from ecg_gnn.scale import SAMPLER_NAME, world
-from ecg_gnn.study.records import Record, RunFolder
+from ecg_gnn.study.records import Record
 from ecg_gnn.study.statistics import of_evolved
-from ecg_gnn.study.workers import WorkerPool
+from ecg_gnn.study.workers import LostWorkerError, WorkerPool
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.train import Progress, TrainResult
 
 OnProgress = Callable[[str, str], Progress | None]
 Unit = tuple[Variant, int]
 """One training: a variant on a split."""
+EndedUnits = Generator[tuple[Unit, Record | Exception], None, None]
+"""Units as they end, each with its record or with what it failed with."""
 _Item = TypeVar("_Item")
 
 
@@ -43,28 +41,21 @@ class UnitRunner:
     config: RunConfig
     run_id: str
     made_with: dict[str, Any]
-    folder: RunFolder | None = None
+    checkpoints: str | None = None
+    """What stands before the name of an unfinished training's file, folder included"""
     cache: EmbeddingCache | None = None
     embedders: Mapping[str, Embedder] = field(default_factory=dict)
     loader_workers: int = 0
     on_progress: OnProgress | None = field(default=None, repr=False)
 
-    def stored(self, unit: Unit) -> Record | None:
-        """The record of a unit that was trained earlier."""
-        variant, index = unit
-        if self.folder is None:
-            return None
-        return self.folder.load(variant.file_name(index))
-
     def __call__(self, unit: Unit) -> Record:
-        """Train one unit and keep its record."""
+        """Train one unit."""
         return self.together([unit])[0]
 
     def together(self, units: Sequence[Unit]) -> list[Record]:
-        """Train several splits of one variant at the same time; keep their records."""
+        """Train several splits of one variant at the same time."""
         variant = units[0][0]
         splits = [index for _, index in units]
-        names = [variant.file_name(index) for index in splits]
         on_gpu = self.config.device.startswith("cuda")
         if on_gpu:
             torch.cuda.reset_peak_memory_stats(self.config.device)
@@ -73,22 +64,18 @@ class UnitRunner:
         for part in variant.embeddings if len(splits) > 1 else ():
             chosen = [self.dataset.split(index) for index in splits]
             embed_together(part, self.dataset, chosen, self.config, workspace)
-        trainings = [
-            self._training(variant, index, name, workspace)
-            for index, name in zip(splits, names, strict=True)
-        ]
+        trainings = [self._training(variant, index, workspace) for index in splits]
         trained = classify(self.dataset, trainings, self.config, workspace)
-        peak = torch.cuda.max_memory_reserved(self.config.device) if on_gpu else None
-        records = [
-            self._record(variant, index, training, result, peak, len(units))
-            for index, training, (_, result) in zip(
-                splits, trainings, trained, strict=True
+        peak = None
+        if on_gpu:
+            peak = torch.cuda.max_memory_reserved(self.config.device) / 2**20
+        made_with = {"trained_together": len(units)}
+        return [
+            self._record(unit, training.evolved, result, peak, made_with)
+            for unit, training, (_, result) in zip(
+                units, trainings, trained, strict=True
             )
         ]
-        if self.folder is not None:
-            for name, record in zip(names, records, strict=True):
-                self.folder.store(name, record)
-        return records
 
     def graphs(
         self, variant: Variant, index: int, workspace: Workspace
@@ -101,25 +88,25 @@ class UnitRunner:
         ]
 
     def _training(
-        self, variant: Variant, index: int, name: str, workspace: Workspace
+        self, variant: Variant, index: int, workspace: Workspace
     ) -> Classification:
         evolved = self.graphs(variant, index, workspace)
-        checkpoint = self.folder.checkpoint(name) if self.folder is not None else None
+        checkpoint = None
+        if self.checkpoints is not None:
+            name = variant.file_name(index)
+            checkpoint = Path(f"{self.checkpoints}{name}.safetensors")
         return Classification(self.dataset.split(index), evolved, checkpoint)
 
     def _record(
         self,
-        variant: Variant,
-        index: int,
-        training: Classification,
+        unit: Unit,
+        evolved: Sequence[Any],
         result: TrainResult,
-        peak: int | None,
-        together: int,
+        peak: float | None,
+        made_here: dict[str, Any],
     ) -> Record:
-        made_here: dict[str, Any] = {
-            "threads": torch.get_num_threads(),
-            "trained_together": together,
-        }
+        variant, index = unit
+        made_here = {"threads": torch.get_num_threads(), **made_here}
         if self.config.train.batch_size:
             made_here |= {"processes": world().size, "sampler": SAMPLER_NAME}
         return Record(
@@ -133,10 +120,9 @@ class UnitRunner:
             val=result.val,
             test=_checked_score(result.test),
             seconds=result.seconds,
-            peak_memory_mb=None if peak is None else peak / 2**20,
+            peak_memory_mb=peak,
             evolved_statistics=[
-                of_evolved(EvolvedGraph.of(graph), self.dataset)
-                for graph in training.evolved
+                of_evolved(EvolvedGraph.of(graph), self.dataset) for graph in evolved
             ],
             losses=_finite(result.losses),
             val_scores=_finite(result.val_scores),
@@ -170,30 +156,6 @@ def _checked_score(score: float | None) -> float:
     return score
 
 
-def _train_together(
-    runner: UnitRunner, units: Sequence[Unit]
-) -> Iterator[tuple[Unit, Record]]:
-    """All at once; one by one if that fails, so that only the failing ones are lost."""
-    try:
-        yield from zip(units, runner.together(units), strict=True)
-        return
-    except (InputError, torch.OutOfMemoryError):
-        if len(units) == 1:
-            raise
-    # Not inside the block above: there the error would keep the units' memory alive.
-    gc.collect()
-    if torch.cuda.is_available():
-        torch.cuda.empty_cache()
-    failed: InputError | torch.OutOfMemoryError | None = None
-    for unit in units:
-        try:
-            yield unit, runner(unit)
-        except (InputError, torch.OutOfMemoryError) as error:
-            failed = failed or error
-    if failed is not None:
-        raise failed
-
-
 def most_together(config: RunConfig) -> int:
     """How many splits to train at once: one keeps a CPU busy, but not a GPU.
 
@@ -203,11 +165,10 @@ def most_together(config: RunConfig) -> int:
     return 1 if alone else 10
 
 
-def batched(items: Iterable[_Item], most: int) -> Iterator[tuple[_Item, ...]]:
+def batched(items: Iterable[_Item], most: int) -> list[tuple[_Item, ...]]:
     """Tuples of at most ``most`` items, in order (in ``itertools`` from 3.12 on)."""
-    rest = iter(items)
-    while batch := tuple(islice(rest, most)):
-        yield batch
+    whole = tuple(items)
+    return [whole[start : start + most] for start in range(0, len(whole), most)]
 
 
 def run_units(
@@ -215,20 +176,52 @@ def run_units(
     units: Sequence[Unit],
     jobs: int,
     pool: WorkerPool | None = None,
-) -> Iterator[tuple[Unit, Record]]:
-    """Train units and yield each one's record as it is finished.
+) -> EndedUnits:
+    """Train units and yield each one's record, or what it failed with.
 
-    Each of several jobs is a process with its share of the threads (their number may
-    change how sums are rounded, so records say it). A given pool is left running.
+    What fails together (memory may be enough for each unit but not for all), or is lost
+    with its process, is tried again alone. Each of several jobs is a process with its
+    share of the threads (their number may change how sums are rounded, so records say
+    it). A given pool is left running.
     """
     if jobs == 1:
         for _, same in groupby(units, key=lambda unit: unit[0]):
             for batch in batched(same, most_together(runner.config)):
-                yield from _train_together(runner, batch)
+                yield from _train_here(runner, batch)
         return
-    _embed_shared(runner, units)
+    left = list(units)
+    silent = replace(runner, on_progress=None)
     with WorkerPool(jobs) if pool is None else nullcontext(pool) as workers:
-        yield from workers.each(replace(runner, on_progress=None), units)
+        try:
+            with suppress(Exception):  # it will be each unit's own error
+                _embed_shared(runner, units)
+            for unit, ended in workers.each(silent, units):
+                left.remove(unit)
+                yield unit, ended
+        except LostWorkerError:
+            for unit in left:
+                try:
+                    yield from workers.each(silent, [unit])
+                except LostWorkerError as error:
+                    yield unit, error
+
+
+def _train_here(runner: UnitRunner, units: Sequence[Unit]) -> EndedUnits:
+    """All at once; one by one if that fails, so that only the failing ones are lost."""
+    if len(units) > 1:
+        with suppress(Exception):
+            yield from list(zip(units, runner.together(units), strict=True))
+            return
+        gc.collect()  # not before the error is gone: it keeps the units' memory alive
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+    for unit in units:
+        ended: Record | Exception
+        try:
+            ended = runner(unit)
+        except Exception as error:
+            ended = error
+        yield unit, ended
 
 
 def _embed_shared(runner: UnitRunner, units: Sequence[Unit]) -> None:

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ecg_gnn.config.dotted import Settings
+from ecg_gnn.study.executors import Outcome
 from ecg_gnn.study.groups import Group
-from ecg_gnn.study.outcomes import Outcome
 from ecg_gnn.study.store import DatasetInfo, StoreWriter
 
 
@@ -59,12 +59,6 @@ class Counts:
     running: int
     """In other processes"""
 
-    @classmethod
-    def of(cls, states: Sequence[str]) -> "Counts":
-        """Count the states of all units."""
-        counted = {key: states.count(key) for key in ("done", "failed", "running")}
-        return cls(total=len(states), **counted)
-
 
 class Work(ABC):
     """Hands out groups of claimed units, and is told how each unit ended."""
@@ -98,15 +92,7 @@ class Work(ABC):
 
 
 class GridWork(Work):
-    """All units of all groups, in order, except those of other processes.
-
-    Args:
-        writer: The store, in which all units are registered.
-        recipe: The recipe's name.
-        datasets: The graphs that are used.
-        groups: What is to be done.
-        retry_failed: Whether to repeat what failed.
-    """
+    """All units of all groups, in order, except those of other processes."""
 
     def __init__(
         self,
@@ -114,7 +100,6 @@ class GridWork(Work):
         recipe: str,
         datasets: Sequence[DatasetInfo],
         groups: Sequence[Group],
-        *,
         retry_failed: bool,
     ) -> None:
         self._writer, self._retry = writer, retry_failed
@@ -128,7 +113,9 @@ class GridWork(Work):
 
     def counts(self) -> Counts:
         """How far all units of the grid are."""
-        return Counts.of(list(self._writer.states(self._units).values()))
+        states = list(self._writer.states(self._units).values())
+        counted = {key: states.count(key) for key in ("done", "failed", "running")}
+        return Counts(total=len(states), **counted)
 
     def total(self) -> int:
         """All units of the grid."""

@@ -44,8 +44,8 @@ class WorkerPool:
 
     def each(
         self, work: Callable[[_Task], _Answer], tasks: Sequence[_Task]
-    ) -> Iterator[tuple[_Task, _Answer]]:
-        """Do all tasks, and yield each with its answer as it is finished.
+    ) -> Iterator[tuple[_Task, _Answer | Exception]]:
+        """Do all tasks, and yield each with its answer, or its error, as it ends.
 
         Raises:
             LostWorkerError: If a process was killed; the next call starts new ones.
@@ -55,7 +55,11 @@ class WorkerPool:
             tasks_of = {executor.submit(work, task): task for task in tasks}
         try:
             for future in as_completed(tasks_of):
-                yield tasks_of[future], future.result()
+                error = future.exception()
+                if isinstance(error, BrokenProcessPool):
+                    raise error
+                answer = error if isinstance(error, Exception) else future.result()
+                yield tasks_of[future], answer
         except BrokenProcessPool:
             self._executor = None
             raise LostWorkerError(

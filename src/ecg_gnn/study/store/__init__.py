@@ -1,7 +1,6 @@
 """One SQLite file with every training of a study: claimed once, never lost."""
 
 from ecg_gnn.study.store.curves import Curves, known_steps, thinned
-from ecg_gnn.study.store.merge import Merged, merge_stores
 from ecg_gnn.study.store.reader import Store
 from ecg_gnn.study.store.rows import (
     Configuration,
@@ -14,7 +13,7 @@ from ecg_gnn.study.store.rows import (
     UnitRecord,
 )
 from ecg_gnn.study.store.text import write_records
-from ecg_gnn.study.store.writer import StoreWriter
+from ecg_gnn.study.store.writer import Merged, StoreWriter, merge_stores
 
 __all__ = [
     "Configuration",

@@ -1,5 +1,7 @@
 """Training curves: small blobs in the database, thinned whole numbers in the text."""
 
+import itertools
+import math
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,17 +16,13 @@ Curve = NDArray[np.float32]
 Places = NDArray[np.int64]
 _MAX_STEPS = 10_000_000
 _MAX_BYTES = 3 * 4 * _MAX_STEPS
-_TEXT_SERIES = {
-    "loss": ("losses", 1e3),
-    "val": ("val_scores", 1e4),
-    "test": ("test_scores", 1e4),
-}
-"""Curves by their names in the text: the field, and what its values are scaled by."""
+_TEXT_SCALES = {"loss": 1e3, "val": 1e4, "test": 1e4}
+"""What the text calls the three curves, and what it multiplies their values by."""
 
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """Per step, first to last; NaN where a training had diverged."""
+    """Values per step, first to last; NaN where a training had diverged."""
 
     losses: Curve
     val_scores: Curve
@@ -35,12 +33,16 @@ class Curves:
         """From lists in which what is not finite is None."""
         return cls(*(np.array(values, dtype=np.float32) for values in series))
 
-    def to_bytes(self, level: int = 9) -> bytes:
-        """About 2.5 bytes per number; a lower level is faster and compresses less."""
-        rows = np.stack([self.losses, self.val_scores, self.test_scores])
+    @property
+    def values(self) -> Curve:
+        """All of them, row by row."""
+        return np.stack([self.losses, self.val_scores, self.test_scores])
+
+    def to_bytes(self) -> bytes:
+        """About 2.5 bytes per number."""
         # Grouped by significance: signs and exponents hardly change between steps.
-        planes = rows.astype("<f4").view(np.uint8).reshape(-1, 4).T
-        return zlib.compress(planes.tobytes(), level)
+        planes = self.values.astype("<f4").view(np.uint8).reshape(-1, 4).T
+        return zlib.compress(planes.tobytes(), 1)
 
     @classmethod
     def from_bytes(cls, blob: bytes) -> "Curves":
@@ -55,28 +57,36 @@ class Curves:
 
     def to_text(self, places: Places) -> dict[str, list[int | None]]:
         """Whole numbers at some places, each as the change from the one before."""
-        return {
-            name: _changes(getattr(self, field)[places], scale)
-            for name, (field, scale) in _TEXT_SERIES.items()
-        }
+        text = {}
+        for (name, scale), row in zip(_TEXT_SCALES.items(), self.values, strict=True):
+            values, changes, before = row[places].tolist(), list[int | None](), 0
+            for value in values:
+                now = round(value * scale) if math.isfinite(value) else None
+                changes.append(None if now is None else now - before)
+                before = before if now is None else now
+            text[name] = changes
+        return text
 
     @classmethod
-    def from_text(cls, steps: Any, changes: Mapping[str, Any]) -> "Curves":
+    def from_text(cls, steps: Any, text: Mapping[str, Any]) -> "Curves":
         """The inverse of :meth:`to_text`, NaN at all other places.
 
         Args:
             steps: The places, counted from 1.
-            changes: What :meth:`to_text` gave.
+            text: What :meth:`to_text` gave.
         """
         places = np.array(steps, dtype=np.int64) - 1
         if not places.size or places.min() < 0 or places.max() >= _MAX_STEPS:
             raise InputError(f"steps must be in [1, {_MAX_STEPS}]")
-        return cls(
-            *(
-                _restored(changes[name], places, scale)
-                for name, (_, scale) in _TEXT_SERIES.items()
-            )
-        )
+        values = np.full((3, places.max() + 1), np.nan, dtype=np.float32)
+        for row, (name, scale) in zip(values, _TEXT_SCALES.items(), strict=True):
+            changes = text[name]
+            totals = list(itertools.accumulate(change or 0 for change in changes))
+            gaps = np.array([change is None for change in changes])
+            row[places] = np.where(gaps, np.nan, np.array(totals, np.float64) / scale)
+            if len(changes) != len(places):
+                raise InputError("every step of a curve must have its value")
+        return cls(*values)
 
 
 def known_steps(curves: Sequence[Curves]) -> Places:
@@ -84,14 +94,9 @@ def known_steps(curves: Sequence[Curves]) -> Places:
 
     Curves that were thinned have numbers at some steps only.
     """
-    rows = [
-        row
-        for each in curves
-        for row in (each.losses, each.val_scores, each.test_scores)
-    ]
-    known = np.zeros(max(row.size for row in rows), dtype=bool)
-    for row in rows:
-        known[: row.size] |= np.isfinite(row)
+    known = np.zeros(max(each.losses.size for each in curves), dtype=bool)
+    for each in curves:
+        known[: each.losses.size] |= np.isfinite(each.values).any(axis=0)
     return np.flatnonzero(known) if known.any() else np.arange(known.size)
 
 
@@ -100,26 +105,3 @@ def thinned(places: Places, points: int | None) -> Places:
     if points is None or places.size <= points:
         return places
     return places[np.linspace(0, places.size - 1, points).round().astype(np.int64)]
-
-
-def _changes(values: Curve, scale: float) -> list[int | None]:
-    changes: list[int | None] = []
-    before = 0
-    for value in values.tolist():
-        if not np.isfinite(value):
-            changes.append(None)
-            continue
-        now = round(value * scale)
-        changes.append(now - before)
-        before = now
-    return changes
-
-
-def _restored(changes: Sequence[int | None], places: Places, scale: float) -> Curve:
-    curve = np.full(places.max() + 1, np.nan, dtype=np.float32)
-    now = 0
-    for place, change in zip(places, changes, strict=True):
-        if change is not None:
-            now += change
-            curve[place] = now / scale
-    return curve

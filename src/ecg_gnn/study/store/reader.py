@@ -1,9 +1,10 @@
 """Reading a store: what selection, tables, figures and reports are made from."""
 
 import sqlite3
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
@@ -20,8 +21,6 @@ from ecg_gnn.study.store.rows import (
     Result,
     UnitRecord,
     checked,
-    checked_dataset,
-    checked_result,
     names_of,
 )
 from ecg_gnn.study.store.schema import JSON_COLUMNS, TEXT_ENDING, open_existing
@@ -33,6 +32,11 @@ _OF_RECIPE = (
 )
 _UNIT_COLUMNS = ("id", "configuration", "split", "seed")
 _RESULT_COLUMNS = [name for name in names_of(Result) if name != "curves"]
+
+
+def open_for_reading(path: Path) -> sqlite3.Connection:
+    """A store as a database; a text is read into one in memory."""
+    return read_records(path) if path.suffix == TEXT_ENDING else open_existing(path)
 
 
 class Store:
@@ -50,7 +54,6 @@ class Store:
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
         self.path = path
         self._connection = connection
-        self._configs: dict[str, dict[str, Any]] = {}
 
     @classmethod
     def open(cls, path: str | Path) -> Self:
@@ -61,9 +64,7 @@ class Store:
         Raises:
             InputError: If there is none, or the file is something else.
         """
-        is_text = Path(path).suffix == TEXT_ENDING
-        opened = (read_records if is_text else open_existing)(Path(path))
-        return cls(opened, Path(path))
+        return cls(open_for_reading(Path(path)), Path(path))
 
     def close(self) -> None:
         """Close the file."""
@@ -78,35 +79,34 @@ class Store:
     def recipes(self) -> list[str]:
         """Names of the recipes that were run into this store."""
         with self._naming_damage():
-            found = self._rows("SELECT DISTINCT recipe FROM members ORDER BY recipe")
-            return [str(row["recipe"]) for row in found]
+            rows = self._rows("SELECT DISTINCT recipe FROM members ORDER BY recipe")
+            return [str(row["recipe"]) for row in rows]
 
     def recipes_of_units(self) -> dict[str, list[str]]:
         """The recipes that every unit belongs to."""
-        found: dict[str, list[str]] = {}
+        recipes: dict[str, list[str]] = {}
         with self._naming_damage():
             for row in self._rows("SELECT unit, recipe FROM members ORDER BY recipe"):
-                found.setdefault(row["unit"], []).append(row["recipe"])
-        return found
+                recipes.setdefault(row["unit"], []).append(row["recipe"])
+        return recipes
 
     def datasets(self) -> list[DatasetInfo]:
         """The graphs, with the statistics of their own edges."""
         with self._naming_damage():
             rows = self._rows("SELECT * FROM datasets ORDER BY rowid")
-            return [
-                checked_dataset(_parsed(row, names_of(DatasetInfo))) for row in rows
-            ]
+            return [checked(DatasetInfo, _parsed(row)) for row in rows]
 
     def configurations(self) -> dict[str, Configuration]:
         """Every configuration by its id, in the order in which they came."""
         graphs = {(graph.name, graph.sha256) for graph in self.datasets()}
+        configurations = {}
         with self._naming_damage():
-            rows = map(dict, self._rows("SELECT * FROM configurations ORDER BY rowid"))
-            found = {row["id"]: self._configuration(row) for row in rows}
-            for at in found.values():
+            for row in self._rows("SELECT * FROM configurations ORDER BY rowid"):
+                values = dict(row) | {"config": _settings(row["config"])}
+                at = configurations[row["id"]] = checked(Configuration, values)
                 if (at.dataset, at.dataset_sha256) not in graphs:
                     raise InputError(f"the graph {at.dataset!r} is not described")
-            return found
+        return configurations
 
     def records(
         self, *, recipe: str | None = None, task: str | None = None
@@ -118,29 +118,27 @@ class Store:
             task: ``train`` or ``statistics``; None is both.
         """
         self.check_recipe(recipe)
-        found = []
         with self._naming_damage():
-            for unit, values in self._ended("records", _RESULT_COLUMNS, recipe):
-                at = unit["configuration"]
-                if task in (None, at.task):
-                    result = checked_result(at, values)
-                    found.append(checked(UnitRecord, unit | {"result": result}))
-        return found
+            return [
+                checked(UnitRecord, unit | {"result": checked(Result, values)})
+                for unit, values in self._ended("records", _RESULT_COLUMNS, recipe)
+                if task in (None, unit["configuration"].task)
+            ]
 
     def failures(self, *, recipe: str | None = None) -> list[Failure]:
         """Units that could not be finished, with their errors."""
         self.check_recipe(recipe)
         columns = [*names_of(Failed), "provenance"]
         with self._naming_damage():
-            found = self._ended("failures", columns, recipe)
-            return [checked(Failure, unit | values) for unit, values in found]
+            ended = self._ended("failures", columns, recipe)
+            return [checked(Failure, unit | values) for unit, values in ended]
 
     def curves(self, unit: str) -> Curves | None:
         """Loss, validation and test score of every step of one unit, if kept."""
         query = "SELECT curves FROM records WHERE unit = :unit AND curves IS NOT NULL"
         with self._naming_damage():
-            found = self._rows(query, unit=unit)
-            return Curves.from_bytes(found[0]["curves"]) if found else None
+            rows = self._rows(query, unit=unit)
+            return Curves.from_bytes(rows[0]["curves"]) if rows else None
 
     def progress(self, *, recipe: str | None = None) -> list[Progress]:
         """How many units of every dataset, model and variant are in which state.
@@ -155,16 +153,20 @@ class Store:
         )
         configurations = self.configurations()
         newest = max((at.numerics for at in configurations.values()), default=0)
-        found: dict[Progress, Progress] = {}
+        names = ("dataset", "backbone", "model", "task", "variant", "embedding", "tags")
+        counts: dict[tuple[Any, ...], dict[str, Any]] = {}
         with self._naming_damage():
             for row in self._rows(query, recipe=recipe):
                 at = configurations[row["configuration"]]
                 if at.numerics == newest:
-                    names = ("dataset", "backbone", "model", "task", "variant")
-                    same = {name: getattr(at, name) for name in names}
-                    key = Progress(**same, embedding=at.embedding, tags=at.tags)
-                    found[key] = _counted(found.get(key, key), row)
-        return list(found.values())
+                    key = tuple(getattr(at, name) for name in names)
+                    count = counts.setdefault(key, defaultdict(int))
+                    count[state_of(row)] += 1
+                    count["seconds"] += row["seconds"] or 0
+            return [
+                Progress(**dict(zip(names, key, strict=True)), **count)
+                for key, count in counts.items()
+            ]
 
     def check_recipe(self, recipe: str | None) -> None:
         """Refuse a recipe that was never run into this store."""
@@ -177,7 +179,7 @@ class Store:
         """Units that a table has a row of, each with these columns of that row."""
         configurations = self.configurations()
         names = [f"units.{name}" for name in _UNIT_COLUMNS]
-        names += [f"{table}.{name}" for name in [*columns, "finished"]]
+        names += [f"{table}.{name}" for name in ["finished", *columns]]
         query = (
             f"SELECT {', '.join(names)} FROM {table} "
             f"JOIN units ON units.id = {table}.unit "
@@ -185,20 +187,13 @@ class Store:
             f"WHERE {_OF_RECIPE} ORDER BY configurations.rowid, split, seed"
         )
         for row in self._rows(query, recipe=recipe):
-            unit = _parsed(row, [*_UNIT_COLUMNS, "finished"])
-            unit["configuration"] = configurations[row["configuration"]]
-            yield unit, _parsed(row, columns)
+            values = _parsed(row)
+            unit = {name: values.pop(name) for name in (*_UNIT_COLUMNS, "finished")}
+            unit["configuration"] = configurations[unit["configuration"]]
+            yield unit, values
 
     def _rows(self, query: str, **values: Any) -> list[sqlite3.Row]:
         return self._connection.execute(query, values).fetchall()
-
-    def _configuration(self, row: dict[str, Any]) -> Configuration:
-        """Settings that this version knows, those not given at their defaults."""
-        text = row["config"]
-        if text not in self._configs:  # the same for all that read the store
-            config = RunConfig.from_dict(read_json("settings", text))
-            self._configs[text] = config.to_dict()
-        return checked(Configuration, row | {"config": self._configs[text]})
 
     @contextmanager
     def _naming_damage(self) -> Iterator[None]:
@@ -218,11 +213,17 @@ class DamagedStoreError(InputError):
     """A store whose tables are there, but not all that must be in them."""
 
 
-def _parsed(row: sqlite3.Row, names: list[str]) -> dict[str, Any]:
-    """Some columns of a row, those that hold JSON parsed."""
+@cache  # a few texts, for all that read the store
+def _settings(text: str) -> dict[str, Any]:
+    """Settings that this version knows, those not given at their defaults."""
+    return RunConfig.from_dict(read_json("settings", text)).to_dict()
+
+
+def _parsed(row: sqlite3.Row) -> dict[str, Any]:
+    """The columns of a row, those that hold JSON parsed."""
     return {
         name: read_json(name, row[name]) if name in JSON_COLUMNS else row[name]
-        for name in names
+        for name in row.keys()  # noqa: SIM118 - iterating a row gives its values
     }
 
 
@@ -233,10 +234,3 @@ def state_of(unit: sqlite3.Row) -> str:
         if not owner.lives(unit["heartbeat"]):
             return "missing"
     return str(unit["state"])
-
-
-def _counted(progress: Progress, unit: sqlite3.Row) -> Progress:
-    state = state_of(unit)
-    changed = {state: getattr(progress, state) + 1}
-    seconds = progress.seconds + (unit["seconds"] or 0)
-    return replace(progress, **changed, seconds=seconds)

@@ -6,9 +6,10 @@ import types
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any, TypeVar
 
+from ecg_gnn.config.setting import field_types
 from ecg_gnn.config.tags import Tags, stored_tags
 from ecg_gnn.study.statistics import STATISTICS, Statistics
 from ecg_gnn.study.store.curves import Curves
@@ -39,6 +40,9 @@ class DatasetInfo:
     num_classes: int
     statistics: Statistics
     """Homophily of the input graph"""
+
+    def __post_init__(self) -> None:
+        _check_statistics(self.statistics)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,8 +131,18 @@ class UnitRecord(StoredUnit):
     """A finished unit."""
 
     result: Result
-    """Without its curves: ``Store.curves(id)`` has them"""
+    """Read without its curves: ``Store.curves(id)`` has them"""
     finished: str
+
+    def __post_init__(self) -> None:
+        at, result = self.configuration, self.result
+        names = at.embedding.split(",") if at.embedding else []
+        if len(result.evolved_statistics) != len(names):
+            raise InputError("every evolved graph of a unit must have its statistics")
+        for statistics in result.evolved_statistics:
+            _check_statistics(statistics)
+        if at.task == "train" and None in (result.val, result.test):
+            raise InputError("a training must have its scores")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,7 +186,7 @@ def checked(kind: type[Row], values: Any) -> Row:
     """
     if not isinstance(values, Mapping):
         raise InputError(f"must be a JSON object (got {values!r})")
-    hints = _hints(kind)  # type: ignore[arg-type]
+    hints = field_types(kind)
     for name, value in values.items():
         check_choice("a field", name, list(hints))
         if not _fits(value, hints[name]):
@@ -185,35 +199,9 @@ def checked(kind: type[Row], values: Any) -> Row:
     return kind(**values)
 
 
-def checked_dataset(values: Any) -> DatasetInfo:
-    """A graph with all the statistics that tables show."""
-    info = checked(DatasetInfo, values)
-    _check_statistics(info.statistics)
-    return info
-
-
-def checked_result(configuration: Configuration, values: Any) -> Result:
-    """A result that has everything which a unit of its configuration must have."""
-    result = checked(Result, values)
-    names = configuration.embedding.split(",") if configuration.embedding else []
-    if len(result.evolved_statistics) != len(names):
-        raise InputError("every evolved graph of a unit must have its statistics")
-    for statistics in result.evolved_statistics:
-        _check_statistics(statistics)
-    if configuration.task == "train" and None in (result.val, result.test):
-        raise InputError("a training must have its scores")
-    return result
-
-
 def _check_statistics(statistics: Statistics) -> None:
     if missing := sorted(STATISTICS.keys() - statistics.keys()):
         raise InputError(f"statistics must have {missing} (they are not there)")
-
-
-@cache
-def _hints(kind: Any) -> dict[str, Any]:
-    """Of a few classes, for thousands of rows."""
-    return typing.get_type_hints(kind)
 
 
 def _fits(value: Any, hint: Any) -> bool:

@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from ecg_gnn.study.store.rows import Result, names_of
+from ecg_gnn.study.store.curves import Curves
 from ecg_gnn.system.checks import InputError
 
 SCHEMA_VERSION = 1
@@ -86,12 +86,16 @@ _STATES_CONTRADICT_RECORDS = (
 
 
 def open_existing(path: Path) -> sqlite3.Connection:
-    """A connection that only reads; the file must be there."""
+    """A connection that only reads; the file must be there.
+
+    The file is opened for writing where possible, so that the last reader to leave
+    removes the side files. In a read-only place no other process writes either.
+    """
     if not path.is_file():
         raise InputError(f"'store' {str(path)!r} does not exist")
-    with _opened(path, uri_of(path)) as connection:
+    writable = os.access(path, os.W_OK) and os.access(path.absolute().parent, os.W_OK)
+    with _opened(path, "rw" if writable else "ro&immutable=1") as connection:
         _check_version(connection, path)
-        _check_tables(connection, path)
         _check_whole(connection, path)
         connection.execute("PRAGMA query_only = ON")
     return connection
@@ -104,8 +108,7 @@ def open_or_create(path: Path) -> sqlite3.Connection:
             f"'store' must be a database to be filled (got the text {str(path)!r}: "
             "study merge makes a database of it)"
         )
-    uri = f"{path.absolute().as_uri()}?mode=rwc"
-    with _opened(path, uri, create_folder=True) as connection:
+    with _opened(path, "rwc") as connection:
         connection.execute("PRAGMA journal_mode = WAL")
         # Every commit reaches the disk: what a killed machine lost would run again.
         connection.execute("PRAGMA synchronous = FULL")
@@ -125,14 +128,13 @@ def open_in_memory() -> sqlite3.Connection:
 
 
 @contextmanager
-def _opened(
-    path: Path, uri: str, *, create_folder: bool = False
-) -> Iterator[sqlite3.Connection]:
+def _opened(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
     """A connection that is closed if the block fails; errors name the file."""
     connection = None
     try:
-        if create_folder:
+        if mode == "rwc":
             path.parent.mkdir(parents=True, exist_ok=True)
+        uri = f"{path.absolute().as_uri()}?mode={mode}"
         connection = sqlite3.connect(
             uri, uri=True, timeout=_BUSY_SECONDS, isolation_level=None
         )
@@ -148,7 +150,7 @@ def _opened(
         raise
 
 
-def insert_row(
+def insert(
     connection: sqlite3.Connection,
     table: str,
     row: Mapping[str, Any],
@@ -156,29 +158,21 @@ def insert_row(
     unless_there: bool = False,
 ) -> None:
     """Insert a row; one with the same key is an error, or stays as it is."""
-    values = {
-        name: json.dumps(value, allow_nan=False) if name in JSON_COLUMNS else value
-        for name, value in row.items()
-    }
-    names, places = ", ".join(row), ", ".join(f":{name}" for name in row)
     verb = "INSERT OR IGNORE" if unless_there else "INSERT"
-    connection.execute(f"{verb} INTO {table} ({names}) VALUES ({places})", values)
+    places = ", ".join("?" * len(row))
+    connection.execute(
+        f"{verb} INTO {table} ({', '.join(row)}) VALUES ({places})",
+        [_column(name, value) for name, value in row.items()],
+    )
 
 
-def insert_result(
-    connection: sqlite3.Connection,
-    unit: str,
-    result: Result,
-    finished: str,
-    *,
-    level: int = 9,
-    unless_there: bool = False,
-) -> None:
-    """Insert the record of a finished unit, its curves compressed at a zlib level."""
-    row = {name: getattr(result, name) for name in names_of(Result)}
-    row |= {"unit": unit, "finished": finished, "provenance": dict(result.provenance)}
-    row["curves"] = result.curves and result.curves.to_bytes(level)
-    insert_row(connection, "records", row, unless_there=unless_there)
+def _column(name: str, value: Any) -> Any:
+    if isinstance(value, Curves):
+        return value.to_bytes()
+    if name in JSON_COLUMNS:
+        value = dict(value) if isinstance(value, Mapping) else value
+        return json.dumps(value, allow_nan=False)
+    return value
 
 
 @contextmanager
@@ -194,26 +188,10 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
             raise
         connection.execute("COMMIT")
     except sqlite3.Error as error:
-        file = _file_of(connection)
+        file = ""
+        with suppress(sqlite3.Error):
+            file = connection.execute("PRAGMA database_list").fetchone()["file"]
         raise InputError(f"'store' {file!r} cannot be written ({error})") from error
-
-
-def uri_of(path: Path) -> str:
-    """How SQLite is to open an existing file for reading.
-
-    Writable where possible, so that the last reader to leave removes the side files.
-    In a read-only place no other process writes either.
-    """
-    writable = os.access(path, os.W_OK) and os.access(path.absolute().parent, os.W_OK)
-    return f"{path.absolute().as_uri()}?mode={'rw' if writable else 'ro&immutable=1'}"
-
-
-def make_portable(connection: sqlite3.Connection) -> None:
-    """One small file without side files, unless others have it open."""
-    connection.execute("PRAGMA busy_timeout = 1000")
-    with suppress(sqlite3.OperationalError):
-        connection.execute("PRAGMA journal_mode = DELETE")
-        connection.execute("VACUUM")
 
 
 def _create(connection: sqlite3.Connection) -> None:
@@ -235,8 +213,12 @@ def _check_version(connection: sqlite3.Connection, path: Path) -> None:
         )
 
 
-def _check_tables(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuse other tables than ours: a view or trigger of a stranger may never end."""
+def _check_whole(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse other tables than ours, and a file that has lost rows.
+
+    A view or trigger of a stranger may never end; tables that lost rows would still
+    look complete.
+    """
     shape = "SELECT type, name, sql FROM sqlite_schema ORDER BY type, name"
     with closing(open_in_memory()) as ours:
         expected = ours.execute(shape).fetchall()
@@ -245,19 +227,10 @@ def _check_tables(connection: sqlite3.Connection, path: Path) -> None:
             f"'store' {str(path)!r} must have the tables of schema {SCHEMA_VERSION} "
             "(got others)"
         )
-
-
-def _check_whole(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuse a file that has lost rows: its tables would still look complete."""
-    found = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
-    orphans = connection.execute("PRAGMA foreign_key_check").fetchall()
-    contradiction = connection.execute(_STATES_CONTRADICT_RECORDS).fetchone()[0]
-    if found != "ok" or orphans or contradiction:
-        reason = found if found != "ok" else "rows are missing"
+    reason = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
+    if reason == "ok":
+        orphans = connection.execute("PRAGMA foreign_key_check").fetchall()
+        contradiction = connection.execute(_STATES_CONTRADICT_RECORDS).fetchone()[0]
+        reason = "rows are missing" if orphans or contradiction else None
+    if reason:
         raise InputError(f"'store' {str(path)!r} is damaged ({reason})")
-
-
-def _file_of(connection: sqlite3.Connection) -> str:
-    with suppress(sqlite3.Error):
-        return str(connection.execute("PRAGMA database_list").fetchone()["file"])
-    return ""

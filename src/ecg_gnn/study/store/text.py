@@ -23,7 +23,7 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,19 +32,18 @@ from ecg_gnn.config import RunConfig
 from ecg_gnn.study.store.curves import Curves, known_steps, thinned
 from ecg_gnn.study.store.rows import (
     Configuration,
+    DatasetInfo,
     Failed,
     Failure,
     Result,
+    StoredUnit,
     UnitRecord,
     checked,
-    checked_dataset,
-    checked_result,
     names_of,
 )
 from ecg_gnn.study.store.schema import (
     TEXT_ENDING,
-    insert_result,
-    insert_row,
+    insert,
     open_in_memory,
     transaction,
 )
@@ -58,7 +57,7 @@ _FORMAT, _VERSION = "ecg_gnn_records", 1
 _COUNT = "units"
 """Beside the format: how many units follow. Older files do not say."""
 _SHARED = ("provenance", "statistics", "steps")
-_LOADED = ("dataset", "configuration", "unit")
+_KINDS = (*_SHARED, "dataset", "configuration", "unit")
 _WRITTEN_OTHERWISE = ("evolved_statistics", "provenance", "curves")
 _NUMBERS = [name for name in names_of(Result) if name not in _WRITTEN_OTHERWISE]
 _DAMAGES = (
@@ -71,7 +70,9 @@ _DAMAGES = (
 
 
 def write_records(store: "Store", path: Path, *, curve_points: int = 25) -> int:
-    """Write what a store has finished and failed, in an order of its own.
+    """Write what a store knows about finished and failed units.
+
+    The same records give the same text, whatever the order in which they were made.
 
     Args:
         store: What to write.
@@ -166,10 +167,11 @@ def read_records(path: Path) -> sqlite3.Connection:
     try:
         with path.open(encoding="utf-8") as lines, transaction(loader.connection):
             for number, line in enumerate(lines, 1):
-                loader.add(line, is_first=number == 1)
-        if number == 0:
-            raise InputError("the file is empty")
-        loader.check_count()
+                row = json.loads(line, parse_constant=_refuse_constant)
+                if not isinstance(row, dict) or not row:
+                    raise InputError(f"must be a JSON object (got {line[:40]!r})")
+                (loader.start if number == 1 else loader.add)(row)
+        loader.check_whole()
     except _DAMAGES as error:
         loader.connection.close()
         said = f"{error} is not there" if isinstance(error, KeyError) else error
@@ -180,16 +182,8 @@ def read_records(path: Path) -> sqlite3.Connection:
     return loader.connection
 
 
-@dataclass(frozen=True, kw_only=True)
-class _UnitLine:
-    """What the lines of finished and failed units have in common."""
-
-    id: str
-    split: int
-    seed: int
-    recipes: list[str]
-    made_with: str
-    finished: str
+def _refuse_constant(constant: str) -> None:
+    raise InputError(f"must have finite numbers (got {constant})")
 
 
 class _Loader:
@@ -198,90 +192,89 @@ class _Loader:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
         self.configuration: Configuration | None = None
-        self.promised: int | None = None
+        self.first_line: dict[str, Any] | None = None
         self.units = 0
-        self.datasets: set[tuple[str, str]] = set()
         self.shared: dict[str, dict[str, Any]] = {kind: {} for kind in _SHARED}
 
-    def add(self, line: str, *, is_first: bool) -> None:
-        row = json.loads(line, parse_constant=_refuse_constant)
-        if not isinstance(row, dict) or not row:
-            raise InputError(f"must be a JSON object (got {line[:40]!r})")
-        kind, value = next(iter(row.items()))
-        if is_first:
-            self._start(kind, value, row.get(_COUNT))
-            return
-        check_choice("a line", kind, [*_SHARED, *_LOADED])
-        if kind in _SHARED:
-            self.shared[kind][row["key"]] = value
-        else:
-            getattr(self, f"_add_{kind}")(value)
-
-    def check_count(self) -> None:
-        """Refuse a file that was cut between two lines."""
-        if self.promised is not None and self.units != self.promised:
-            raise InputError(
-                f"must be {self.promised} units, as the first line says (got "
-                f"{self.units}): the file is not whole"
-            )
-
-    def _start(self, kind: str, version: Any, count: Any) -> None:
-        if kind != _FORMAT:
+    def start(self, row: dict[str, Any]) -> None:
+        if next(iter(row)) != _FORMAT:
             raise InputError("the file has no records of ecg-gnn")
-        if version != _VERSION:
+        if (version := row[_FORMAT]) != _VERSION:
             raise InputError(
                 f"the format must be version {_VERSION} (got {version!r}, from another "
                 "version of ecg-gnn)"
             )
-        if count is not None and (type(count) is not int or count < 0):
+        count = row.get(_COUNT, 0)
+        if type(count) is not int or count < 0:
             raise InputError(f"{_COUNT!r} must be a whole number (got {count!r})")
-        self.promised = count
+        self.first_line = row
 
-    def _add_dataset(self, value: Any) -> None:
-        info = checked_dataset(value)
-        self.datasets.add((info.name, info.sha256))
-        insert_row(self.connection, "datasets", asdict(info))
+    def check_whole(self) -> None:
+        """Refuse a file that was cut between two lines."""
+        if self.first_line is None:
+            raise InputError("the file is empty")
+        promised = self.first_line.get(_COUNT, self.units)
+        if self.units != promised:
+            raise InputError(
+                f"must be {promised} units, as the first line says (got "
+                f"{self.units}): the file is not whole"
+            )
 
-    def _add_configuration(self, value: Any) -> None:
-        at = checked(Configuration, value)
-        if (at.dataset, at.dataset_sha256) not in self.datasets:
+    def add(self, row: dict[str, Any]) -> None:
+        kind, value = next(iter(row.items()))
+        check_choice("a line", kind, _KINDS)
+        if kind in _SHARED:
+            self.shared[kind][row["key"]] = value
+        elif kind == "dataset":
+            info = checked(DatasetInfo, value)
+            insert(self.connection, "datasets", asdict(info))
+        elif kind == "configuration":
+            self._add_configuration(checked(Configuration, value))
+        elif isinstance(value, dict):
+            self._add_unit(value)
+        else:
+            raise InputError(f"a unit must be a JSON object (got {value!r})")
+
+    def _add_configuration(self, at: Configuration) -> None:
+        query = "SELECT 1 FROM datasets WHERE (name, sha256) = (?, ?)"
+        names = at.dataset, at.dataset_sha256
+        if not self.connection.execute(query, names).fetchone():
             raise InputError(f"the dataset {at.dataset!r} is not there")
         # Refuses what this version cannot read, and fills in what an older one lacked.
         config = RunConfig.from_dict(at.config).to_dict()
         self.configuration = replace(at, config=config)
-        insert_row(self.connection, "configurations", asdict(self.configuration))
+        insert(self.connection, "configurations", asdict(self.configuration))
 
-    def _add_unit(self, value: Any) -> None:
+    def _add_unit(self, value: dict[str, Any]) -> None:
         if (at := self.configuration) is None:
             raise InputError("a unit must follow its configuration")
-        if not isinstance(value, dict):
-            raise InputError(f"a unit must be a JSON object (got {value!r})")
-        failure = value.pop("failure", None)
-        unit = checked(
-            _UnitLine, {name: value.pop(name) for name in names_of(_UnitLine)}
-        )
-        row = {"id": unit.id, "configuration": at.id, "split": unit.split}
-        row |= {"seed": unit.seed, "state": "failed" if failure else "done"}
-        insert_row(self.connection, "units", row)
-        self.units += 1
-        for recipe in unit.recipes:
-            insert_row(self.connection, "members", {"recipe": recipe, "unit": unit.id})
-        made_with = self.shared["provenance"][unit.made_with]
+        recipes, failure = value.pop("recipes"), value.pop("failure", None)
+        made_with = self.shared["provenance"][value.pop("made_with")]
+        finished = value.pop("finished")
+        names = {name: value.pop(name) for name in ("id", "split", "seed")}
+        unit = checked(StoredUnit, names | {"configuration": at})
+        ended = {"unit": unit.id, "finished": finished, "provenance": made_with}
+        whole = vars(unit) | {"finished": finished}
         if failure:
-            failed = asdict(checked(Failed, failure)) | {"provenance": made_with}
-            failed |= {"unit": unit.id, "finished": unit.finished}
-            insert_row(self.connection, "failures", failed)
-            return
-        value["provenance"] = made_with
+            failed = checked(Failed, failure)
+            checked(Failure, whole | vars(failed) | {"provenance": made_with})
+            table, columns = "failures", vars(failed)
+        else:
+            result = checked(Result, self._result(value) | {"provenance": made_with})
+            checked(UnitRecord, whole | {"result": result})
+            table, columns = "records", vars(result)
+        row = names | {"configuration": at.id, "state": "failed" if failure else "done"}
+        insert(self.connection, "units", row)
+        insert(self.connection, table, columns | ended)
+        self.units += 1
+        for recipe in recipes:
+            insert(self.connection, "members", {"recipe": recipe, "unit": unit.id})
+
+    def _result(self, value: dict[str, Any]) -> dict[str, Any]:
+        """A result's values, those that are shared in their places."""
         graphs = [self.shared["statistics"][key] for key in value.pop("evolved")]
         value["evolved_statistics"] = graphs
         if curves := value.get("curves"):
             steps = self.shared["steps"][curves["steps"]]
             value["curves"] = Curves.from_text(steps, curves)
-        result = checked_result(at, value)
-        # Fast compression: it is for memory only.
-        insert_result(self.connection, unit.id, result, unit.finished, level=1)
-
-
-def _refuse_constant(constant: str) -> None:
-    raise InputError(f"must have finite numbers (got {constant})")
+        return value

@@ -18,12 +18,12 @@ from ecg_gnn._version import NUMERICS, __version__
 from ecg_gnn.config.identity import Purpose
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.embed import EmbeddingCache
-from ecg_gnn.study.executors.local import Ending
+from ecg_gnn.reading import first_line
+from ecg_gnn.study.executors import Ending, Outcome, run_group
 from ecg_gnn.study.groups import Group
-from ecg_gnn.study.outcomes import FailingRunner, Outcome, run_group
-from ecg_gnn.study.provenance import provenance
+from ecg_gnn.study.records import provenance
 from ecg_gnn.study.store import Failed
-from ecg_gnn.study.units import Unit, batched, most_together
+from ecg_gnn.study.units import Unit, UnitRunner, batched, most_together
 from ecg_gnn.study.workers import WorkerPool
 from ecg_gnn.system.checks import (
     InputError,
@@ -46,14 +46,18 @@ class _Task:
     """Some splits of a group as one Ray task, and how often it was lost."""
 
     group: Group
-    runner: FailingRunner
+    runner: UnitRunner
     splits: tuple[int, ...]
     lost_nodes: int = 0
     lost_workers: int = 0
 
+    def __str__(self) -> str:
+        at, splits = self.group.configuration, ", ".join(map(str, self.splits))
+        return f"{at.dataset} {at.model} {at.embedding or at.variant} split {splits}"
+
 
 class RayExecutor:
-    """See :class:`ecg_gnn.study.executors.Executor`.
+    """Runs units on the nodes of a Ray cluster.
 
     Every node needs the same ecg-gnn; it is sent the graphs and keeps embeddings in its
     own cache. What a lost node or worker was doing is repeated.
@@ -127,7 +131,7 @@ class RayExecutor:
         unit = "GPU" if self._on_gpus else "CPU"
         return int(_ray().cluster_resources().get(unit, 0))
 
-    def start(self, group: Group, runner: FailingRunner) -> None:
+    def start(self, group: Group, runner: UnitRunner) -> None:
         """Make tasks of a group: several splits each on GPUs, one elsewhere."""
         for splits in batched(group.units, most_together(runner.config)):
             self._submit(_Task(group, runner, splits))
@@ -146,7 +150,7 @@ class RayExecutor:
         )
         self._tasks[reference] = task
 
-    def _graph(self, runner: FailingRunner) -> Any:
+    def _graph(self, runner: UnitRunner) -> Any:
         """A graph in Ray's object store, put there once."""
         graph, config = runner.dataset, runner.config
         key = graph.name, graph.sha256, config.seed if config.random_splits else None
@@ -175,53 +179,39 @@ class RayExecutor:
                 "command to resume"
             )
 
-    def _outcomes(self, task: _Task, reference: Any) -> Sequence[tuple[int, Outcome]]:
+    def _outcomes(self, task: _Task, reference: Any) -> list[tuple[int, Outcome]]:
+        """How a task's splits ended; none if they are run again."""
         ray = _ray()
+        killed = ray.exceptions.WorkerCrashedError, ray.exceptions.OutOfMemoryError
         try:
-            found: list[tuple[int, Outcome]] = ray.get(reference)
+            outcomes: list[tuple[int, Outcome]] = ray.get(reference)
+            return outcomes
         except ray.exceptions.RayTaskError as error:
             # A unit's own failure is an outcome: this is a problem of the node.
             raise InputError(
                 "every node of the cluster must have the same ecg-gnn and its "
                 f"dependencies (one answered: {str(error.cause)[:500]})"
             ) from None
-        except (
-            ray.exceptions.WorkerCrashedError,
-            ray.exceptions.OutOfMemoryError,
-        ) as error:
-            # One split at a time, so that only the failing one is given up.
-            lost = task.lost_workers + (len(task.splits) == 1)
-            alone = [replace(task, splits=(s,), lost_workers=lost) for s in task.splits]
-            text = f"its worker was killed {_MAX_LOST_WORKERS} times, most often for "
-            text += f"lack of memory ({_first_line(error)})"
-            failed = Failed("out_of_memory", text)
-            what = "a worker was killed, most often for its memory"
-            return self._again(alone, what, failed)
-        except ray.exceptions.RayError as error:
-            again = replace(task, lost_nodes=task.lost_nodes + 1)
-            text = f"its node was lost {_MAX_LOST_NODES} times ({_first_line(error)})"
-            return self._again([again], "a node was lost", Failed("error", text))
-        return found
-
-    def _again(
-        self, tasks: Sequence[_Task], what: str, failed: Failed
-    ) -> Sequence[tuple[int, Outcome]]:
-        """Run lost tasks again, unless they have been lost too often."""
-        first = tasks[0]
-        if (
-            first.lost_workers >= _MAX_LOST_WORKERS
-            or first.lost_nodes >= _MAX_LOST_NODES
-        ):
-            return [(split, failed) for split in first.splits]
-        for task in tasks:
-            self._submit(task)
-        if self._on_lost is not None:
-            splits = [str(split) for task in tasks for split in task.splits]
-            at = first.group.configuration
-            self._on_lost(
-                f"{what}: {at.dataset} {at.model} {at.embedding or at.variant} split "
-                f"{', '.join(splits)} is run again"
+        except killed as error:
+            lost = replace(
+                task, lost_workers=task.lost_workers + (len(task.splits) == 1)
             )
+            what = "a worker was killed, most often for its memory"
+            text = f"its worker was killed {_MAX_LOST_WORKERS} times, most often for "
+            text += f"lack of memory ({first_line(error)})"
+            failed = Failed("out_of_memory", text)
+            # One split at a time, so that only the failing one is given up.
+            again = [replace(lost, splits=(split,)) for split in task.splits]
+        except ray.exceptions.RayError as error:
+            lost = replace(task, lost_nodes=task.lost_nodes + 1)
+            text = f"its node was lost {_MAX_LOST_NODES} times ({first_line(error)})"
+            what, failed, again = "a node was lost", Failed("error", text), [lost]
+        if lost.lost_workers >= _MAX_LOST_WORKERS or lost.lost_nodes >= _MAX_LOST_NODES:
+            return [(split, failed) for split in task.splits]
+        for each in again:
+            self._submit(each)
+        if self._on_lost is not None:
+            self._on_lost(f"{what}: {task} is run again")
         return []
 
 
@@ -245,7 +235,7 @@ def run_on_node(
     torch.set_num_threads(1)  # a node has as many tasks as cores
     made_with = settings["made_with"] | _made_here(settings["config"].device)
     own = {"cache": EmbeddingCache(cache_folder("embeddings")), "made_with": made_with}
-    runner = FailingRunner(dataset=graph, **(settings | own))
+    runner = UnitRunner(dataset=graph, **(settings | own))
     ending = run_group(task, runner, units, WorkerPool(1))
     return [(split, outcome) for (_, split), outcome in ending]
 
@@ -272,21 +262,12 @@ def _connect(ray: ModuleType, address: str | None, jobs: int) -> None:
         ray.init(address="local", num_cpus=jobs, include_dashboard=False, **quiet)
         return
     try:
-        _check_listening(address)
+        if address != "auto":  # Ray itself would wait for hours where nothing listens
+            host, _, port = address.removeprefix("ray://").rpartition(":")
+            socket.create_connection((host, int(port)), _CONNECT_SECONDS).close()
         ray.init(address=address, **quiet)
     except (OSError, ValueError, RuntimeError, ImportError) as error:
         raise InputError(
             "'address' must be HOST:PORT of a running Ray cluster, or auto "
-            f"(got {address!r}: {_first_line(error)})"
+            f"(got {address!r}: {first_line(error)})"
         ) from None
-
-
-def _check_listening(address: str) -> None:
-    """Fail where nothing listens: Ray itself would try for hours."""
-    if address != "auto":
-        host, _, port = address.removeprefix("ray://").rpartition(":")
-        socket.create_connection((host, int(port)), _CONNECT_SECONDS).close()
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0]

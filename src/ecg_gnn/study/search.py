@@ -1,18 +1,19 @@
 """The search in each cell (a dataset, model and variant): propose, claim, judge."""
 
 import itertools
-from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Self
 
 from ecg_gnn.config import known
 from ecg_gnn.config.dotted import Settings
+from ecg_gnn.study.executors import Outcome
 from ecg_gnn.study.groups import Group, describe
-from ecg_gnn.study.outcomes import Outcome
-from ecg_gnn.study.provenance import with_pruning, with_trial
-from ecg_gnn.study.search.space import SearchSpace
-from ecg_gnn.study.search.tpe import Search, is_hopeless, propose
-from ecg_gnn.study.search.trial import StoredScores, Trial
-from ecg_gnn.study.store import Configuration, Failed, StoreWriter
+from ecg_gnn.study.records import is_pruned
+from ecg_gnn.study.search_space import SearchSpace
+from ecg_gnn.study.store import Configuration, Failed, Store, StoreWriter
+from ecg_gnn.study.tpe import Search, Trial, is_hopeless, propose
 from ecg_gnn.study.work import CellSummary, Counts, TrialEnded, Work
 from ecg_gnn.system.seeds import derive_seed
 
@@ -20,16 +21,41 @@ _MAX_PROPOSALS = 10
 """After as many proposals of tried points, the first untried one is taken."""
 
 
-class CellSearch:
-    """One trial after the other, or a few in parallel, until there are enough.
+@dataclass(frozen=True, kw_only=True)
+class StoredScores:
+    """All that a search knows; it keeps nothing but the store."""
 
-    Args:
-        space: Where to search.
-        search: How to search.
-        recipe: The name of the search in the store.
-        writer: The store.
-        retry_failed: Whether to repeat what failed.
-    """
+    scores: dict[str, float]
+    """Validation score of every finished unit"""
+    failed: set[str]
+    """Units that failed"""
+    pruned: set[str]
+    """Configurations that were pruned"""
+    configurations: dict[str, Configuration]
+    """All, in the order of the store"""
+    recipes: dict[str, list[str]]
+    """The recipes of every unit"""
+
+    @classmethod
+    def read(cls, store: Store) -> Self:
+        """Everything that has been trained, for any recipe."""
+        records = store.records(task="train")
+        finished = Counter(record.configuration.id for record in records)
+        return cls(
+            scores={r.id: r.result.val for r in records if r.result.val is not None},
+            failed={failure.id for failure in store.failures()},
+            pruned={
+                r.configuration.id
+                for r in records
+                if is_pruned(r.result.provenance, finished[r.configuration.id])
+            },
+            configurations=store.configurations(),
+            recipes=store.recipes_of_units(),
+        )
+
+
+class CellSearch:
+    """One trial after the other, or a few in parallel, until there are enough."""
 
     def __init__(
         self,
@@ -37,52 +63,49 @@ class CellSearch:
         search: Search,
         recipe: str,
         writer: StoreWriter,
-        *,
+        stored: StoredScores,
         retry_failed: bool,
     ) -> None:
         self._space, self._search, self._recipe = space, search, recipe
         self._writer, self._retry = writer, retry_failed
-        self._trials: list[Trial] = []
-        self._places: dict[str, int] = {}  # of configurations in the store
         self._info = describe(space.graph)
         self._closed = False  # exhausted, or left to another process
-
-    def resume(
-        self,
-        stored: StoredScores,
-        configurations: Mapping[str, Configuration],
-        recipes: Mapping[str, list[str]],
-    ) -> None:
-        """Take up the trials of earlier calls, in the order of the store.
-
-        Args:
-            stored: What the store knows.
-            configurations: Those of the store, in its order.
-            recipes: The recipes of every unit.
-        """
-        self._places = {name: place for place, name in enumerate(configurations)}
-        for configuration in configurations.values():
-            if (point := self._space.point_of(configuration)) is None:
+        self._trials: list[Trial] = []
+        self._places = {name: place for place, name in enumerate(stored.configurations)}
+        for configuration in stored.configurations.values():  # in the store's order
+            if (point := space.point_of(configuration)) is None:
                 continue
             trial = self._trial(point)
-            if any(self._recipe in recipes.get(unit, ()) for unit in trial.units):
-                stored.update(trial, retry_failed=self._retry)
+            if any(recipe in stored.recipes.get(unit, ()) for unit in trial.units):
+                self._update(trial, stored)
                 self._trials.append(trial)
+
+    def _update(self, trial: Trial, stored: StoredScores) -> None:
+        """Tell a trial what is known about it, except failures to be retried."""
+        units = set(trial.units) - trial.in_flight
+        trial.scores |= {u: stored.scores[u] for u in units & stored.scores.keys()}
+        if not self._retry:
+            trial.failed |= units & stored.failed
+        trial.pruned = trial.configuration in stored.pruned
 
     def next(self) -> Group | None:
         """Claimed units of a trial; None if there are none now."""
         while True:
-            for trial in self._under_way():
-                if (group := self._claim(trial)) is not None:
+            for open_trial in self._under_way():
+                if (group := self._claim(open_trial)) is not None:
                     return group
             # Trials may have turned out to be done: then there is room for another.
             full = len(self._under_way()) >= self._search.at_once
-            if full or self._closed or not self._begin():
+            if full or self._closed or len(self._trials) >= self._search.trials:
                 return None
+            if (trial := self._propose()) is None:
+                self._closed = True
+                return None
+            self._trials.append(trial)
 
     def _under_way(self) -> list[Trial]:
-        found = [t for t in self._trials if t.state == "open" and not t.elsewhere]
-        return found[: self._search.at_once]
+        ours = [t for t in self._trials if t.state == "open" and not t.elsewhere]
+        return ours[: self._search.at_once]
 
     def _claim(self, trial: Trial) -> Group | None:
         """What comes next of a trial, unless it is done, waiting, or run elsewhere."""
@@ -96,42 +119,30 @@ class CellSearch:
                 self._catch_up(trial, set(wanted) - set(claimed))
             if claimed:
                 trial.in_flight.update(claimed)
-                mark = with_trial(self._search.sampler, trial.number + 1)
-                return replace(group.only(claimed), made_with=mark)
+                mark = {"sampler": self._search.sampler, "trial": trial.number + 1}
+                return replace(group.only(claimed), made_with={"search": mark})
         return None
 
     def _catch_up(self, trial: Trial, refused: set[str]) -> None:
         """Read what other processes did; leave them what they are still doing."""
-        StoredScores.read(self._writer).update(trial, retry_failed=self._retry)
+        self._update(trial, StoredScores.read(self._writer))
         trial.elsewhere |= refused - trial.scores.keys() - trial.failed
         self._closed = self._closed or bool(trial.elsewhere)
-
-    def _begin(self) -> bool:
-        """Open another trial, if one more is wanted and there is anything to try."""
-        if len(self._trials) >= self._search.trials:
-            return False
-        if (new := self._propose()) is None:
-            self._closed = True
-            return False
-        self._trials.append(new)
-        return True
 
     def _propose(self) -> Trial | None:
         """A trial at a point that has not been tried; None if all have been."""
         # In the order in which a later call will find them in the store.
         trials = sorted(self._trials, key=self._place)
         tried = {trial.configuration for trial in trials}
-        proposed = (
-            propose(self._space.cell.grid, trials, self._seed(attempt))
+        purpose = ("search", *self._space.names, len(trials))
+        seeds = (
+            derive_seed(self._search.seed, *purpose, attempt)
             for attempt in range(_MAX_PROPOSALS)
         )
+        proposed = (propose(self._space.cell.grid, trials, seed) for seed in seeds)
         points = itertools.chain(proposed, self._space.all_points())
         new = map(self._trial, points)
         return next((t for t in new if t.configuration not in tried), None)
-
-    def _seed(self, attempt: int) -> int:
-        purpose = ("search", *self._space.names, len(self._trials), attempt)
-        return derive_seed(self._search.seed, *purpose)
 
     def _trial(self, point: Settings) -> Trial:
         groups = self._space.groups(point)
@@ -151,17 +162,15 @@ class CellSearch:
             trial.failed.add(unit)
         else:
             trial.scores[unit] = known(outcome.val)
-            if self._search.prune and self._is_hopeless(trial):
+            grid, trials = self._space.cell.grid, self._trials
+            if self._search.prune and is_hopeless(grid, trials, trial):
                 trial.pruned = True
-                after, out_of = len(trial.scores), len(trial.units)
-                made_with = with_pruning(outcome.provenance, after, out_of)
+                pruned = {"after": len(trial.scores), "of": len(trial.units)}
+                mark = {**outcome.provenance["search"], "pruned": pruned}
+                made_with = {**outcome.provenance, "search": mark}
                 outcome = replace(outcome, provenance=made_with)
         over = trial.state != "open" and not trial.in_flight
         return outcome, self._trial_ended(trial) if over else None
-
-    def _is_hopeless(self, trial: Trial) -> bool:
-        grid = self._space.cell.grid
-        return trial.state == "open" and is_hopeless(grid, self._trials, trial)
 
     def _best(self) -> Trial | None:
         done = [trial for trial in self._trials if trial.state == "done"]
@@ -209,15 +218,7 @@ class CellSearch:
 
 
 class SearchWork(Work):
-    """Cell after cell; while one waits for scores, the next ones continue.
-
-    Args:
-        writer: The store.
-        spaces: Where to search.
-        search: How to search.
-        recipe: The recipe's name.
-        retry_failed: Whether to repeat what failed.
-    """
+    """Cell after cell; while one waits for scores, the next ones continue."""
 
     def __init__(
         self,
@@ -225,23 +226,19 @@ class SearchWork(Work):
         spaces: Sequence[SearchSpace],
         search: Search,
         recipe: str,
-        *,
         retry_failed: bool,
     ) -> None:
-        self._cells: list[CellSearch] = []
         self._running: dict[str, CellSearch] = {}  # by unit
         name, stored = search.recipe_name(recipe), StoredScores.read(writer)
-        configurations, recipes = writer.configurations(), writer.recipes_of_units()
-        for space in spaces:
-            cell = CellSearch(space, search, name, writer, retry_failed=retry_failed)
-            cell.resume(stored, configurations, recipes)
-            self._cells.append(cell)
+        self._cells = [
+            CellSearch(space, search, name, writer, stored, retry_failed)
+            for space in spaces
+        ]
 
     def counts(self) -> Counts:
         """Units of all trials, including those still to be proposed."""
-        found = [cell.counts() for cell in self._cells]
-        names = [field.name for field in fields(Counts)]
-        return Counts(**{n: sum(getattr(each, n) for each in found) for n in names})
+        counts = [vars(cell.counts()) for cell in self._cells]
+        return Counts(**{name: sum(c[name] for c in counts) for name in counts[0]})
 
     def next(self) -> Group | None:
         """Claimed units of the first trial that has any."""

@@ -1,27 +1,83 @@
-"""How to search: Optuna proposes what to try next, and prunes hopeless trials.
+"""Trials of a search: Optuna proposes what to try next, and prunes the hopeless.
 
 Optuna keeps nothing: its studies are made anew from the trials in the store.
 """
 
 import importlib.util
 import json
+import statistics
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
 
 from ecg_gnn.config.dotted import Settings
+from ecg_gnn.study.groups import Group
 from ecg_gnn.study.recipe import Grid, Range, Values
-from ecg_gnn.study.search.trial import Trial
 from ecg_gnn.system.checks import MissingExtraError, check_choice, check_in_range
 
 if TYPE_CHECKING:
-    import optuna
     from optuna.distributions import BaseDistribution
     from optuna.trial import FrozenTrial
 
 _NUM_SEEDS = 2**32  # numpy's
+State = Literal["open", "done", "failed", "pruned"]
+
+
+@dataclass
+class Trial:
+    """A point with its units, seed by seed and split by split; units are ids."""
+
+    number: int
+    point: Settings
+    groups: Sequence[Group]
+    scores: dict[str, float] = field(default_factory=dict)
+    """Validation score of every finished unit"""
+    failed: set[str] = field(default_factory=set)
+    in_flight: set[str] = field(default_factory=set)
+    elsewhere: set[str] = field(default_factory=set)
+    """Units that other processes are running"""
+    pruned: bool = False
+
+    @property
+    def configuration(self) -> str:
+        """The id of the point's configuration."""
+        return self.groups[0].configuration.id
+
+    @cached_property
+    def units(self) -> list[str]:
+        """All of them, in the order in which they are run."""
+        return [unit for group in self.groups for unit in group.units.values()]
+
+    @property
+    def state(self) -> State:
+        """How it ended; after a failure it cannot be compared any more."""
+        if self.pruned:
+            return "pruned"
+        if self.failed:
+            return "failed"
+        return "done" if len(self.scores) == len(self.units) else "open"
+
+    @property
+    def val(self) -> float | None:
+        """Mean validation score so far: what the search maximises."""
+        return statistics.fmean(self.scores.values()) if self.scores else None
+
+    def next_group(self, *, one_by_one: bool) -> Group | None:
+        """The next units to run, all of one group, or a single one.
+
+        None if there are none, or if those in flight must end first.
+        """
+        if self.state != "open" or self.elsewhere or (one_by_one and self.in_flight):
+            return None
+        begun = {*self.scores, *self.failed, *self.in_flight}
+        for group in self.groups:
+            missing = [unit for unit in group.units.values() if unit not in begun]
+            if missing:
+                return group.only(missing[:1] if one_by_one else missing)
+        return None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,14 +116,20 @@ def propose(grid: Grid, trials: Sequence[Trial], seed: int) -> Settings:
     """
     import optuna
 
-    spaces = {name: _distribution(values) for name, values in grid.items()}
     with _quiet():
         sampler = optuna.samplers.TPESampler(
             seed=seed % _NUM_SEEDS, multivariate=True, constant_liar=True
         )
-        study = _study(grid, trials, sampler)
-        asked = study.ask(spaces).params
-    return {name: _value(grid[name], asked[name]) for name in grid}
+        study = optuna.create_study(direction="maximize", sampler=sampler)
+        study.add_trials([_frozen(grid, trial) for trial in trials])
+        spaces = {name: _distribution(values) for name, values in grid.items()}
+        params = study.ask(spaces).params
+    return {
+        name: params[name]
+        if isinstance(values, Range)
+        else values[list(map(json.dumps, values)).index(params[name])]
+        for name, values in grid.items()
+    }
 
 
 def is_hopeless(grid: Grid, trials: Sequence[Trial], trial: Trial) -> bool:
@@ -76,27 +138,18 @@ def is_hopeless(grid: Grid, trials: Sequence[Trial], trial: Trial) -> bool:
     Wilcoxon's paired test does not mistake hard splits for bad settings; no trial whose
     mean is above the best one's is hopeless.
     """
+    if trial.state != "open":
+        return False
     import optuna
 
     with _quiet():
-        pruner = optuna.pruners.WilcoxonPruner()
-        done = [one for one in trials if one.state == "done"]
-        return pruner.prune(_study(grid, done), _frozen(grid, trial))
-
-
-def _study(
-    grid: Grid,
-    trials: Sequence[Trial],
-    sampler: "optuna.samplers.BaseSampler | None" = None,
-) -> "optuna.Study":
-    import optuna
-
-    study = optuna.create_study(direction="maximize", sampler=sampler)
-    study.add_trials([_frozen(grid, trial) for trial in trials])
-    return study
+        study = optuna.create_study(direction="maximize")
+        study.add_trials([_frozen(grid, t) for t in trials if t.state == "done"])
+        return optuna.pruners.WilcoxonPruner().prune(study, _frozen(grid, trial))
 
 
 def _frozen(grid: Grid, trial: Trial) -> "FrozenTrial":
+    """A trial as Optuna knows it: a value of a list is a category without order."""
     from optuna.trial import TrialState, create_trial
 
     states = {
@@ -105,13 +158,17 @@ def _frozen(grid: Grid, trial: Trial) -> "FrozenTrial":
         "pruned": TrialState.PRUNED,
         "failed": TrialState.PRUNED,  # without scores: the worst there is
     }
-    state = trial.state
+    state, point = trial.state, trial.point
+    scores = {trial.units.index(unit): val for unit, val in trial.scores.items()}
     return create_trial(
         state=states[state],
         value=trial.val if state == "done" else None,
-        params={name: _param(grid[name], trial.point[name]) for name in grid},
-        distributions={name: _distribution(grid[name]) for name in grid},
-        intermediate_values={} if state == "failed" else trial.scores_by_place(),
+        params={
+            name: point[name] if isinstance(values, Range) else json.dumps(point[name])
+            for name, values in grid.items()
+        },
+        distributions={name: _distribution(values) for name, values in grid.items()},
+        intermediate_values={} if state == "failed" else scores,
     )
 
 
@@ -126,17 +183,6 @@ def _distribution(values: Values) -> "BaseDistribution":
             int(low), int(high), log=values.log, step=int(step or 1)
         )
     return distributions.FloatDistribution(low, high, log=values.log, step=step)
-
-
-def _param(values: Values, value: Any) -> Any:
-    """A value as Optuna knows it: one of a list is a category without order."""
-    return value if isinstance(values, Range) else json.dumps(value)
-
-
-def _value(values: Values, param: Any) -> Any:
-    if isinstance(values, Range):
-        return param
-    return values[list(map(json.dumps, values)).index(param)]
 
 
 @contextmanager

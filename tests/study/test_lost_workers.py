@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from ecg_gnn.study import Store, run_study, units, workers
-from ecg_gnn.study.executors import LocalExecutor, RayExecutor, ray_cluster
-from ecg_gnn.study.executors.ray_cluster import run_on_node
+from ecg_gnn.study import Store, ray_executor, run_study, units, workers
+from ecg_gnn.study.executors import LocalExecutor
+from ecg_gnn.study.ray_executor import RayExecutor, run_on_node
 from ecg_gnn.system.checks import InputError
 from small_studies import small_recipe
 
@@ -99,10 +99,10 @@ class FakeRay:
 @pytest.fixture
 def run_with(monkeypatch, tmp_path):
     """Run the study on a cluster that does not exist."""
-    monkeypatch.setattr(ray_cluster.importlib.util, "find_spec", lambda name: name)
+    monkeypatch.setattr(ray_executor.importlib.util, "find_spec", lambda name: name)
 
     def call(ray, **options):
-        monkeypatch.setattr(ray_cluster, "_ray", lambda: ray)
+        monkeypatch.setattr(ray_executor, "_ray", lambda: ray)
         lost = []
         executor = RayExecutor(on_lost=lost.append)
         path = tmp_path / "s.sqlite"
@@ -139,7 +139,7 @@ def test_a_unit_that_always_kills_its_worker_has_failed(run_with, error):
 
 
 def test_splits_whose_common_worker_was_killed_are_tried_alone(run_with, monkeypatch):
-    monkeypatch.setattr(ray_cluster, "most_together", lambda device: 10)
+    monkeypatch.setattr(ray_executor, "most_together", lambda device: 10)
     ray = FakeRay(lambda splits, tries: OutOfMemoryError() if len(splits) > 1 else None)
     report, _, lost = run_with(ray)
     assert report.counts.done == 4
@@ -159,7 +159,7 @@ def test_lost_nodes_are_no_units_fault_but_not_for_ever(run_with):
 def test_a_cluster_without_nodes_is_not_waited_for_for_ever(run_with, monkeypatch):
     ray = FakeRay(resources={"CPU": 0.0})
     clock = iter(range(0, 10_000, 100))
-    monkeypatch.setattr(ray_cluster.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(ray_executor.time, "monotonic", lambda: next(clock))
     with pytest.raises(ConnectionError, match="no node to train on for 300 s"):
         run_with(ray)
     assert len(ray.cancelled) == 2
@@ -202,7 +202,7 @@ def test_gpus_of_others_can_be_planned_for(run_with, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(units.torch.cuda, "is_available", lambda: False)
-    monkeypatch.setattr(ray_cluster, "run_on_node", stop)
+    monkeypatch.setattr(ray_executor, "run_on_node", stop)
     with pytest.raises(KeyboardInterrupt):
         run_with(FakeRay(resources={"CPU": 2.0, "GPU": 1.0}))
     ((config, splits),) = seen

@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -21,6 +21,7 @@ class SearchSpace:
     """A cell of a recipe on its graph; points are settings of its grid."""
 
     cell: RecipeCell
+    """Its grid has every value as the store writes it"""
     graph: GraphDataset
     device: str
 
@@ -36,31 +37,34 @@ class SearchSpace:
         loaded = {self.cell.dataset: self.graph}
         return bind(self.cell.plan(point), loaded, self.device)
 
-    @cached_property
-    def spellings(self) -> Mapping[str, list[tuple[Any, Any]]]:
-        """Every single value of the grid, after what the store writes for it.
-
-        Raises:
-            InputError: For a value that no run can have.
-        """
-        self.groups(self._first)
-        return {
-            name: [
-                (_setting(self.groups({**self._first, name: value})[0], name), value)
-                for value in _ends(values)
-            ]
-            for name, values in self.cell.grid.items()
-        }
+    @property
+    def _first(self) -> Settings:
+        """The point of all first values."""
+        return {name: _ends(values)[0] for name, values in self.cell.grid.items()}
 
     @cached_property
     def num_units(self) -> int:
         """Trainings of one point: splits times seeds."""
         return sum(len(group.units) for group in self.groups(self._first))
 
-    @property
-    def _first(self) -> Settings:
-        """The point of all first values."""
-        return {name: _ends(values)[0] for name, values in self.cell.grid.items()}
+    def with_stored_values(self) -> "SearchSpace":
+        """The same space, its grid as the store writes it.
+
+        Raises:
+            InputError: For a value that no run can have.
+        """
+        first = self._first
+        grid: dict[str, Values] = {}
+        for name, values in self.cell.grid.items():
+            points = [{**first, name: value} for value in _ends(values)]
+            stored = [
+                _setting(self.groups(point)[0].configuration, name) for point in points
+            ]
+            is_range = isinstance(values, Range)
+            once = {repr(value): value for value in stored}
+            grid[name] = values if is_range else tuple(once.values())
+        self.groups(first)  # also where the grid is empty
+        return replace(self, cell=replace(self.cell, grid=grid))
 
     def point_of(self, configuration: Configuration) -> Settings | None:
         """The point that a stored configuration is at; None if at none."""
@@ -68,16 +72,9 @@ class SearchSpace:
         ours = (self.cell.task, self.graph.sha256, variant.name, variant.embedding)
         if (at.task, at.dataset_sha256, at.variant, at.embedding) != ours:
             return None
-        point = {}
-        for name, values in self.cell.grid.items():
-            stored = _setting(at, name)
-            same = [value for text, value in self.spellings[name] if text == stored]
-            if isinstance(values, Range) and stored in values:
-                point[name] = stored
-            elif same:
-                point[name] = same[0]
-            else:
-                return None
+        point = {name: _setting(at, name) for name in self.cell.grid}
+        if any(point[name] not in values for name, values in self.cell.grid.items()):
+            return None
         is_same = self.groups(point)[0].configuration.id == at.id
         return point if is_same else None
 
@@ -104,9 +101,8 @@ def search_spaces(
                 f"'search' must be of a recipe with the task 'train' (got {cell.task})"
             )
         if (graph := loaded.get(cell.dataset)) is not None:
-            spaces.append(SearchSpace(cell=cell, graph=graph, device=device))
-    for space in spaces:
-        _ = space.spellings  # refuses invalid values before anything is stored
+            space = SearchSpace(cell=cell, graph=graph, device=device)
+            spaces.append(space.with_stored_values())
     return spaces
 
 
@@ -124,8 +120,7 @@ def _listed(values: Values) -> tuple[Any, ...] | None:
     return tuple(range(low, high + 1, 1 if values.log else step))
 
 
-def _setting(of: Configuration | Group, name: str) -> Any:
-    configuration = of.configuration if isinstance(of, Group) else of
+def _setting(configuration: Configuration, name: str) -> Any:
     settings = flatten(RunConfig.from_dict(configuration.config))
     if name.startswith(OPTION):
         return settings["model.options"].get(name.removeprefix(OPTION))
