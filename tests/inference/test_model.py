@@ -11,7 +11,7 @@ import torch
 
 from ecg_gnn.config import RunConfig
 from ecg_gnn.data import csbm
-from ecg_gnn.embed.supervised import loop_settings
+from ecg_gnn.embed.trained import loop_settings
 from ecg_gnn.inference import fitting
 from ecg_gnn.inference.calibration import (
     Calibration,

@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 from ecg_gnn.config import RunConfig, entry_of, known
 from ecg_gnn.data import GraphDataset, Split
 from ecg_gnn.embed import EmbeddingCache
-from ecg_gnn.embed.stored import StoredEmbedder
+from ecg_gnn.embed.protocol import StoredEmbedder
 from ecg_gnn.inference.calibration import Calibration, fit_temperature
 from ecg_gnn.inference.neighbours import edges_to_new
 from ecg_gnn.kernels import Adjacency, using_engine

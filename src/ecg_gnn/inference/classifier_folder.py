@@ -13,7 +13,7 @@ from ecg_gnn.config import KEPT_EMBEDDINGS, RunConfig, entry_of, known
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.data.graph_checks import AnyArray, check_edges
 from ecg_gnn.data.graph_folder import entry, read_folder_arrays, write_arrays
-from ecg_gnn.embed.stored import (
+from ecg_gnn.embed.protocol import (
     StoredEmbedder,
     below,
     load_weights,

@@ -10,7 +10,7 @@ from ecg_gnn.data import GraphDataset, Split
 from ecg_gnn.embed import Fit, FitsTogether, embed_ahead
 from ecg_gnn.embed.cache import embed_and_keep
 from ecg_gnn.embed.combine import ConcatEmbedder, StoredParts, concatenate
-from ecg_gnn.embed.stored import KeepableEmbedder, StoredEmbedder
+from ecg_gnn.embed.protocol import KeepableEmbedder, StoredEmbedder
 from ecg_gnn.kernels import using_engine
 from ecg_gnn.pipeline.cross_fit import leave_out, one_model
 from ecg_gnn.pipeline.embedding_memory import explaining_embedding

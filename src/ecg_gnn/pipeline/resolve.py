@@ -13,7 +13,6 @@ import torch
 from ecg_gnn.config import Precision, RunConfig, declared, known
 from ecg_gnn.config.dotted import flatten, replaced
 from ecg_gnn.data import GraphDataset
-from ecg_gnn.embed.folds import check_folds
 from ecg_gnn.nn import (
     SPECIALISED,
     read_options,
@@ -23,6 +22,7 @@ from ecg_gnn.nn import (
     takes_weights,
 )
 from ecg_gnn.paper_settings import best_settings
+from ecg_gnn.pipeline.cross_fit import check_folds
 from ecg_gnn.pipeline.training import network_of
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.train import computing_in, default_precision

@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 
 from ecg_gnn.config import RunConfig, known
 from ecg_gnn.data import GraphDataset, Split
-from ecg_gnn.embed.supervised import loop_settings
+from ecg_gnn.embed.trained import loop_settings
 from ecg_gnn.evolve import EvolvedGraph
 from ecg_gnn.kernels import Adjacency, WeightedAdjacency
 from ecg_gnn.nn import (

@@ -10,7 +10,7 @@ from torch import Tensor
 from ecg_gnn.config import EMBEDDERS, OWN_PREFIX, PRECOMPUTED, RunConfig
 from ecg_gnn.embed import ConcatEmbedder, Embedder, EmbeddingCache, PrecomputedEmbedder
 from ecg_gnn.embed.combine import StoredParts
-from ecg_gnn.embed.stored import StoredEmbedder, below
+from ecg_gnn.embed.protocol import StoredEmbedder, below
 from ecg_gnn.system.checks import check_choice
 from ecg_gnn.train import Progress
 
