@@ -6,10 +6,9 @@ from dataclasses import dataclass, replace
 from ecg_gnn.config import CONTROLS, EMBEDDINGS, EmbedConfig, RunConfig, known
 from ecg_gnn.config.variants import BASELINE, Variant, identity_control, variant_of
 from ecg_gnn.data import GraphDataset
-from ecg_gnn.inference.fit_settings import model_by_homophily
+from ecg_gnn.inference.fitting import model_by_homophily
 from ecg_gnn.nn import SPECIALISED, selectable, takes_evolved_graphs
-from ecg_gnn.pipeline.preflight import check_embeddings
-from ecg_gnn.pipeline.resolve import resolve
+from ecg_gnn.pipeline.resolve import check_embeddings, resolve
 from ecg_gnn.study.table import row_name
 from ecg_gnn.system.checks import InputError
 

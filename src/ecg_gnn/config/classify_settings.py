@@ -1,17 +1,14 @@
 """The settings of step 3: the network, and how it is trained."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from ecg_gnn.config.setting import Section, setting
-from ecg_gnn.config.typed import read_fanout, read_options
+from ecg_gnn.reading import read_yaml
 from ecg_gnn.system.checks import InputError
 
-Gate = Literal["none", "node"]
-EvolvedLayers = Literal["all", "last"]
-Precision = Literal["auto", "fp32", "tf32", "bf16"]
-
-# A slip of the finger ends here, before memory is taken for it.
+# Typing errors are caught here, before memory is taken for them.
 WIDEST, DEEPEST, LONGEST = 2**20, 10_000, 10_000_000
 SMALL, LARGE = 5_000, 100_000
 """Nodes up to which a graph of one's own gets a narrow network, and more steps."""
@@ -24,6 +21,31 @@ def _steps(nodes: int) -> int:
     if nodes <= SMALL:
         return 300
     return 200 if nodes <= LARGE else 100
+
+
+def read_fanout(text: str) -> tuple[int, ...]:
+    """Read ``10`` or ``15,5``."""
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise InputError(f"'fanout' must be like 10 or 15,5 (got {text!r})") from None
+
+
+def read_assignments(texts: Sequence[str]) -> dict[str, Any]:
+    """Read ``alpha=0.2`` and the like; numbers and yes/no as YAML writes them."""
+    options: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        name = name.strip()
+        if not equals or not name or name in options:
+            raise InputError(
+                f"'set' must be like alpha=0.2, each name once (got {text!r})"
+            )
+        try:
+            options[name] = read_yaml(name, value)
+        except InputError:
+            options[name] = value
+    return options
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +91,7 @@ class ModelConfig(Section):
         needs="evolved graph",
     )
     norm: str = setting("batch", "Of the tuned backbone: batch, layer or none")
-    gate: Gate = setting(
+    gate: Literal["none", "node"] = setting(
         "none",
         "Between the parallel graphs: none (the paper's projection alone), or node "
         "(before it every node learns how much it takes of each graph)",
@@ -80,7 +102,7 @@ class ModelConfig(Section):
         last_only=True,
         added_later=True,
     )
-    evolved_layers: EvolvedLayers = setting(
+    evolved_layers: Literal["all", "last"] = setting(
         "all",
         "The layers that read evolved graphs: all (the paper's), or last (with "
         "--cross-fit no training label then comes back to its node over the evolved "
@@ -98,7 +120,7 @@ class ModelConfig(Section):
         option="option",
         flag="--set",
         added_later=True,
-        read=read_options,
+        read=read_assignments,
     )
 
     prefix: ClassVar[str] = "model."
@@ -166,7 +188,7 @@ class TrainConfig(Section):
     weight_decay: float = setting(
         0.0, "Weight decay of AdamW, the MLP embedding's as well (0)", low=0
     )
-    precision: Precision = setting(
+    precision: Literal["auto", "fp32", "tf32", "bf16"] = setting(
         "auto", "auto (tf32 on a GPU, else fp32), fp32, tf32 (GPU) or bf16"
     )
     label_input: float = setting(

@@ -24,7 +24,7 @@ from ecg_gnn.inference.estimator_inputs import (
     read_graph,
     validated,
 )
-from ecg_gnn.inference.fit_settings import class_weights, fit_settings
+from ecg_gnn.inference.fitting import class_weights, fit_settings
 from ecg_gnn.system.checks import InputError, check_choice, check_in_range
 
 Array = NDArray[Any]

@@ -15,6 +15,7 @@ from ecg_gnn.config import RunConfig, known
 from ecg_gnn.data import Split
 from ecg_gnn.evolve import EvolvedGraph, join_rows, share_rows
 from ecg_gnn.evolve.knn import num_others
+from ecg_gnn.pipeline.workspace import Workspace, make_embedder
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.seeds import derive_seed, generator_for
 
@@ -56,6 +57,14 @@ def check_folds(train_mask: Tensor, num_folds: int) -> None:
         )
 
 
+def is_cross_fitted(name: str, config: RunConfig, workspace: Workspace) -> bool:
+    """Whether one model per fold embeds: what reads no labels needs none."""
+    if not config.embed.cross_fit:
+        return False
+    embedder = make_embedder(name, config, workspace)
+    return embedder.uses_labels and not embedder.leaks
+
+
 def leave_out(split: Split, config: RunConfig) -> tuple[Tensor, list[Split]]:
     """The fold of every node, and for each fold the split without its labels."""
     num_folds, seed = config.embed.cross_fit, derive_seed(config.seed, split.index)
@@ -86,31 +95,32 @@ def searches(config: RunConfig, num_nodes: int) -> list[RunConfig]:
 
 
 def join_models(
-    found: Sequence[Sequence[EvolvedGraph]],
+    graphs_by_model: Sequence[Sequence[EvolvedGraph]],
     folds: Tensor,
     split: Split,
     config: RunConfig,
 ) -> EvolvedGraph:
-    """One graph of what all models found.
+    """One graph from the graphs of all models.
 
     Where K does not divide the k, some models give one neighbour more than others; a
     node's own model is the first of these, so every row has as many edges.
 
     Args:
-        found: For each model the graphs of its ``searches``.
+        graphs_by_model: For each model the graphs of its ``searches``.
         folds: The fold of every node. ``[N]``
         split: Which nodes train.
         config: The settings.
     """
-    own = join_rows([graphs[0] for graphs in found], folds)
+    own = join_rows([graphs[0] for graphs in graphs_by_model], folds)
     sizes = _sizes(config, folds.numel())
     if not sizes:
         return own
     trains_none = ~split.train_mask
-    smaller, rest = divmod(_num_others(config, folds.numel()), len(found))
+    num_models = len(graphs_by_model)
+    smaller, rest = divmod(_num_others(config, folds.numel()), num_models)
     shares = []
-    for place, (_, *graphs) in enumerate(found):
-        turn = (place - folds) % len(found)
+    for place, (_, *graphs) in enumerate(graphs_by_model):
+        turn = (place - folds) % num_models
         for size, graph in zip(sizes, graphs, strict=True):
             wanted = turn < rest if size > smaller else turn >= rest
             shares.append((graph, trains_none & wanted))
