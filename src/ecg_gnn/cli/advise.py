@@ -5,13 +5,7 @@ from typing import Annotated
 
 import typer
 
-from ecg_gnn.advise import (
-    Advice,
-    AdviceOptions,
-    Stopwatch,
-    make_question,
-    parse_budget,
-)
+from ecg_gnn.advise import Advice, AdviceOptions, Stopwatch, make_question, parse_budget
 from ecg_gnn.advise import advise as give_advice
 from ecg_gnn.advise.advice_files import advice_dict, claim_folder, write_advice
 from ecg_gnn.advise.advice_text import answer, graph_table, paragraphs, score_table

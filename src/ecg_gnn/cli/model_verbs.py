@@ -23,12 +23,7 @@ from ecg_gnn.inference.model_folder import CARD
 from ecg_gnn.nn import MODULES
 from ecg_gnn.reading import MAX_CELLS
 from ecg_gnn.system.canvas import FORMATS
-from ecg_gnn.system.checks import (
-    InputError,
-    check_choice,
-    check_in_range,
-    printable,
-)
+from ecg_gnn.system.checks import InputError, check_choice, check_in_range, printable
 from ecg_gnn.tabular import load_named_graph
 from ecg_gnn.tabular.file_types import WRITABLE_SUFFIXES, read_table
 

@@ -55,10 +55,5 @@ def run(
     asked = RunConfig.from_dict(merged(read_config(config), nest_options(settings)))
     warn_of_no_effect(asked, asked_for="embedding" in settings)
     run_and_show(
-        asked,
-        data_root=data_root,
-        out=out,
-        jobs=jobs,
-        workers=workers,
-        as_json=as_json,
+        asked, data_root=data_root, out=out, jobs=jobs, workers=workers, as_json=as_json
     )

@@ -57,22 +57,14 @@ class ModelConfig(Section):
         0.2
     """
 
-    name: str = setting(
-        "gcn",
-        "Message passing, or a whole network",
-        option="model",
-    )
+    name: str = setting("gcn", "Message passing, or a whole network", option="model")
     backbone: str = setting(
         "benchmark",
         "benchmark (residual blocks, as in the paper) or tuned (gcn, sage, gat with a "
         "linear skip)",
     )
     layers: int | None = setting(
-        None,
-        "Number of layers",
-        low=1,
-        high=DEEPEST,
-        presets={"quick": 3, "auto": 2},
+        None, "Number of layers", low=1, high=DEEPEST, presets={"quick": 3, "auto": 2}
     )
     hidden: int | None = setting(
         None,
@@ -173,17 +165,10 @@ class TrainConfig(Section):
         "Full-batch steps, each followed by an evaluation, or batches",
         low=1,
         high=LONGEST,
-        presets={
-            "quick": 200,
-            "paper": 1000,
-            "auto": _steps,
-        },
+        presets={"quick": 200, "paper": 1000, "auto": _steps},
     )
     lr: float | None = setting(
-        None,
-        "Learning rate of AdamW",
-        low=0,
-        presets={"quick": 3e-3, "paper": 3e-5},
+        None, "Learning rate of AdamW", low=0, presets={"quick": 3e-3, "paper": 3e-5}
     )
     weight_decay: float = setting(
         0.0, "Weight decay of AdamW, the MLP embedding's as well (0)", low=0

@@ -130,9 +130,7 @@ class EvolveConfig(Section):
         "cosine", "What nearest means: cosine, dot or euclidean"
     )
     symmetric: bool = setting(
-        False,
-        "Add every evolved edge reversed, too",
-        flag="--symmetric/--directed",
+        False, "Add every evolved edge reversed, too", flag="--symmetric/--directed"
     )
     weights: Literal["uniform", "similarity"] = setting(
         "uniform",

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import torch
@@ -28,6 +28,19 @@ from ecg_gnn.train import Progress
 _T = TypeVar("_T")
 
 
+class Untrained:
+    """An embedder without settings that learns nothing."""
+
+    @classmethod
+    def from_config(cls, config: RunConfig, progress: Progress | None) -> Self:
+        """No setting changes it."""
+        return cls()
+
+    def fit(self, data: Data, split: SplitMasks, *, seed: int) -> Self:
+        """Nothing to learn."""
+        return self
+
+
 @dataclass(frozen=True, eq=False)
 class StoredFeatures:
     """The features themselves: nothing to compute, nothing to keep."""
@@ -49,27 +62,16 @@ class StoredFeatures:
 
 
 @dataclass(frozen=True)
-class FeaturesEmbedder:
+class FeaturesEmbedder(Untrained):
     """The raw node features: what step 1 has to beat."""
 
     stored: ClassVar = StoredFeatures
     uses_labels = False
     leaks = False
 
-    @classmethod
-    def from_config(
-        cls, config: RunConfig, progress: Progress | None
-    ) -> "FeaturesEmbedder":
-        """No setting changes it."""
-        return cls()
-
     def keep(self, x: Tensor) -> StoredFeatures:
         """Nothing to keep."""
         return StoredFeatures()
-
-    def fit(self, data: Data, split: SplitMasks, *, seed: int) -> "FeaturesEmbedder":
-        """Nothing to learn."""
-        return self
 
     def embed(self, data: Data) -> Tensor:
         """The features themselves."""

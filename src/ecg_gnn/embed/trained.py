@@ -11,13 +11,7 @@ from torch_geometric.data import Data
 from ecg_gnn.config import RunConfig, known
 from ecg_gnn.embed.protocol import Fit, SplitMasks
 from ecg_gnn.kernels import Adjacency
-from ecg_gnn.nn import (
-    GraphInput,
-    Network,
-    NetworkSpec,
-    build_network,
-    wants_self_loops,
-)
+from ecg_gnn.nn import GraphInput, Network, NetworkSpec, build_network, wants_self_loops
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.metric_names import default_metric
 from ecg_gnn.system.seeds import seeded

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
-from torch import Tensor
 
 from ecg_gnn.inference.classifier import GraphClassifier
 from ecg_gnn.inference.model_folder import Model
@@ -19,6 +18,7 @@ MOST = 20
 """Neighbours that are examined in each graph by default."""
 
 Graph = Literal["input", "evolved"]
+_FIELDS: dict[Graph, str] = {"input": "edge_index", "evolved": "evolved"}
 # Okabe and Ito's colours, which colour-blind readers can tell apart.
 _COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F"]
 
@@ -114,7 +114,9 @@ def explain_node(model: Model, name: str, most: int = MOST) -> Explanation:
     probability = float(probabilities[node].max())
     neighbours: list[Neighbour] = []
     degrees: dict[str, int] = {}
-    for graph, edges in _graphs(classifier).items():
+    for graph, field in _FIELDS.items():
+        if (edges := getattr(classifier, field)) is None:
+            continue
         times = Counter[int](edges[0, edges[1] == node].tolist())
         degrees[graph] = len(times)
         similarity = {source: _similarity(classifier, node, source) for source in times}
@@ -143,20 +145,13 @@ def explain_node(model: Model, name: str, most: int = MOST) -> Explanation:
     )
 
 
-def _graphs(classifier: GraphClassifier) -> dict[Graph, Tensor]:
-    evolved = classifier.evolved
-    graphs: dict[Graph, Tensor] = {"input": classifier.edge_index}
-    return graphs if evolved is None else {**graphs, "evolved": evolved}
-
-
 def _without_edge(
     classifier: GraphClassifier, graph: Graph, source: int, target: int
 ) -> GraphClassifier:
-    edges = _graphs(classifier)[graph]
+    field = _FIELDS[graph]
+    edges = getattr(classifier, field)
     kept = edges[:, (edges[0] != source) | (edges[1] != target)]
-    if graph == "input":
-        return replace(classifier, edge_index=kept)
-    return replace(classifier, evolved=kept)
+    return replace(classifier, **{field: kept})
 
 
 def _similarity(classifier: GraphClassifier, node: int, source: int) -> float | None:
@@ -235,10 +230,14 @@ def _legend(figure: Any, colours: dict[str, str], explanation: Explanation) -> N
         for name, colour in colours.items()
         if name in present
     ]
-    hollow = Line2D([], [], marker="o", linestyle="", color="0.5", mfc="white")
-    hollow.set_label("class predicted, not known")
+    hollow: dict[str, Any] = {
+        "marker": "o",
+        "linestyle": "",
+        "color": "0.5",
+        "mfc": "white",
+    }
     marks += [
-        hollow,
+        Line2D([], [], label="class predicted, not known", **hollow),
         Line2D([], [], color="0.5", linewidth=3, label="supports it (thicker: more)"),
         Line2D([], [], color="0.5", linestyle="--", label="opposes it"),
     ]

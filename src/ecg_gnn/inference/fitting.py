@@ -3,7 +3,8 @@
 import hashlib
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -91,10 +92,13 @@ def fit_model(
     config = fit_settings(dataset, **options)
     weights = class_weights(dataset, config, balance)
     work = out.parent / f".{out.name}.fit"
-    fitter = _Fitter(dataset, config, weights, work, cache, progress)
-    names = dict.fromkeys([embedding, "none", "identity"])
+    fitted: dict[str, GraphClassifier] = {}
     with writing(out), made_folder(work):
-        fitted = {name: fitter.fit(name) for name in names}
+        for name in dict.fromkeys([embedding, "none", "identity"]):
+            workspace = Workspace(cache=cache)
+            if progress is not None:
+                workspace = replace(workspace, progress=partial(progress, name))
+            fitted[name] = _fit_or_read(name, dataset, config, weights, workspace, work)
         model = Model(
             classifier=fitted[embedding],
             dataset=dataset,
@@ -111,62 +115,44 @@ def fit_model(
     return model
 
 
-@dataclass(frozen=True, eq=False)
-class _Fitter:
-    """Fits variants one by one; one that is finished is read, not fitted again."""
-
-    dataset: GraphDataset
-    config: RunConfig
-    weights: Tensor | None
-    work: Path
-    cache: EmbeddingCache | None
-    progress: Progress | None
-
-    def fit(self, name: str) -> GraphClassifier:
-        stage = self.work / f"{name}-{self._key(name)}"
-        if (finished := self._finished(stage)) is not None:
-            return finished
-        fitted, _ = fit_classifier(
-            self.dataset,
-            self.config,
-            name,
-            class_weights=self.weights,
-            workspace=self._workspace(name),
-            checkpoint=stage.with_suffix(".safetensors"),
-        )
-        with atomic_folder(stage) as folder:
-            described = write_classifier(folder, fitted)
-            header = {"format": _STAGE_FORMAT, "version": _STAGE_VERSION}
-            write_json(folder / _STAGE, {**header, "classifier": described})
-        return fitted
-
-    def _finished(self, stage: Path) -> GraphClassifier | None:
-        if not stage.is_dir():
-            return None
+def _fit_or_read(
+    name: str,
+    dataset: GraphDataset,
+    config: RunConfig,
+    weights: Tensor | None,
+    workspace: Workspace,
+    work: Path,
+) -> GraphClassifier:
+    """Fit a variant, or read it if it was finished before an interruption."""
+    key = [
+        NUMERICS,
+        name,
+        config.to_dict(),
+        None if weights is None else weights.tolist(),
+        dataset.sha256,
+        hashlib.sha256(dataset.train_masks.numpy().tobytes()).hexdigest(),
+    ]
+    stage = work / f"{name}-{digest(key)[:16]}"
+    if stage.is_dir():
         try:
             manifest = read_manifest(stage / _STAGE, _STAGE_FORMAT, _STAGE_VERSION)
-            read = read_classifier(stage, manifest["classifier"], self.dataset)
+            finished = read_classifier(stage, manifest["classifier"], dataset)
+            return replace(finished, config=config)
         except (InputError, KeyError):  # not ours, or half of it: fit anew
             shutil.rmtree(stage, ignore_errors=True)
-            return None
-        return replace(read, config=self.config)
-
-    def _key(self, name: str) -> str:
-        weights = None if self.weights is None else self.weights.tolist()
-        parts = [
-            NUMERICS,
-            name,
-            self.config.to_dict(),
-            weights,
-            self.dataset.sha256,
-            hashlib.sha256(self.dataset.train_masks.numpy().tobytes()).hexdigest(),
-        ]
-        return digest(parts)[:16]
-
-    def _workspace(self, name: str) -> Workspace:
-        if (start := self.progress) is None:
-            return Workspace(cache=self.cache)
-        return Workspace(cache=self.cache, progress=lambda work: start(name, work))
+    fitted, _ = fit_classifier(
+        dataset,
+        config,
+        name,
+        class_weights=weights,
+        workspace=workspace,
+        checkpoint=stage.with_suffix(".safetensors"),
+    )
+    with atomic_folder(stage) as folder:
+        described = write_classifier(folder, fitted)
+        header = {"format": _STAGE_FORMAT, "version": _STAGE_VERSION}
+        write_json(folder / _STAGE, {**header, "classifier": described})
+    return fitted
 
 
 def fit_settings(dataset: GraphDataset, split: int = 0, **options: Any) -> RunConfig:

@@ -7,12 +7,7 @@ from ecg_gnn.pipeline.embed_ahead import (
     embed_together,
 )
 from ecg_gnn.pipeline.method import classify, embed, evolve
-from ecg_gnn.pipeline.resolve import (
-    check_embeddings,
-    choose_variants,
-    evolves,
-    resolve,
-)
+from ecg_gnn.pipeline.resolve import check_embeddings, choose_variants, evolves, resolve
 from ecg_gnn.pipeline.workspace import Workspace, make_embedder
 
 __all__ = [

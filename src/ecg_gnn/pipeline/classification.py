@@ -56,7 +56,7 @@ def make_training(
     seed = derive_seed(config.seed, "classify", split.index)
     # Batches are drawn on the host; full-batch steps want the graphs where they are.
     home = "cpu" if config.train.batch_size else config.device
-    test = split.test_mask.nonzero()[:, 0]
+    test, rate = split.test_mask.nonzero()[:, 0], config.train.label_input
     task = Task(
         x=dataset.x,
         y=dataset.y,
@@ -66,7 +66,7 @@ def make_training(
         test_index=test if test.numel() else None,
         metric=dataset.metric,
         class_weights=job.class_weights,
-        labels=label_input(config, dataset.num_classes),
+        labels=LabelInput(rate=rate, num_classes=dataset.num_classes) if rate else None,
     )
     with seeded(seed, "initialisation"):
         network = network_of(config, dataset, 1 + len(job.evolved)).to(device)
@@ -108,12 +108,6 @@ def explaining_memory(
     step = Step.of_graphs(graphs, known(config.model.layers))
     device = next(network.parameters()).device
     return explaining(Advice(step=step, network=network, graphs=graphs, device=device))
-
-
-def label_input(config: RunConfig, num_classes: int) -> LabelInput | None:
-    """How training labels are input, if they are."""
-    rate = config.train.label_input
-    return LabelInput(rate=rate, num_classes=num_classes) if rate else None
 
 
 def prepare_graphs(
