@@ -209,6 +209,6 @@ class TrainConfig(Section):
             )
 
     def fanouts(self, num_graphs: int) -> tuple[int, ...]:
-        """One for each of so many graphs."""
+        """The fan-out in each graph; graphs without their own take the last."""
         missing = max(0, num_graphs - len(self.fanout))
         return (self.fanout + self.fanout[-1:] * missing)[:num_graphs]

@@ -27,7 +27,7 @@ DEFAULTS = flatten(RunConfig())
 
 
 def with_defaults(config: RunConfig, names: Iterable[str]) -> RunConfig:
-    """The same config with these settings as if nobody had given them."""
+    """The same config with these settings at their defaults."""
     return replaced(config, {name: DEFAULTS[name] for name in names})
 
 

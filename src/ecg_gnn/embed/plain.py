@@ -50,14 +50,14 @@ class StoredFeatures:
         return x.double()
 
     def tensors(self) -> dict[str, Tensor]:
-        """None."""
+        """Nothing is fitted."""
         return {}
 
     @classmethod
     def restore(
         cls, tensors: Mapping[str, Tensor], config: RunConfig, in_channels: int
     ) -> "StoredFeatures":
-        """The same as ever."""
+        """There is nothing to restore."""
         return cls()
 
 
@@ -128,7 +128,7 @@ class PrecomputedEmbedder:
         return self
 
     def embed(self, data: Data) -> Tensor:
-        """The given rows; who writes to mapped ones writes to memory, not to a file."""
+        """The given rows; writing into mapped rows leaves the file unchanged."""
         if self.file is None:
             return self.tensor.float().clone()
         return torch.from_numpy(self.file.array())
@@ -143,7 +143,7 @@ def _mappable(path: Path) -> MappedFile | None:
 
 
 def _checksum(path: Path) -> str:
-    """Of a file that is asked for once per split: it is read once as long as it is."""
+    """A file's checksum, computed again only if the file has changed."""
     status = path.stat()
     return _checksum_of(path, status.st_size, status.st_mtime_ns)
 

@@ -94,19 +94,8 @@ class TrainedModelEmbedder:
     graph already evolved by an MLP this is the paper's MLP→GNN. It deliberately breaks
     the rule that a weak classifier never has features, graph and labels at once.
 
-    Args:
-        model: Message-passing module.
-        backbone: ``benchmark`` or ``tuned``.
-        hidden_channels: Width of the network and of the embeddings.
-        num_layers: Number of layers.
-        dropout: Dropout rate.
-        drop_edge: DropEdge rate on the evolved graph.
-        norm: Normalisation of the tuned backbone.
-        evolved_layers: ``all``, or ``last``: see ``build_network``.
-        options: What only this model has, as pairs.
-        train: Steps, learning rate and precision.
-        device: Where to train.
-        progress: Told how training goes.
+    Args are settings of the classifier, see ``ModelConfig`` and ``TrainConfig``;
+    ``options`` are pairs, and ``progress`` is told how training goes.
     """
 
     model: str = "gcn"

@@ -2,7 +2,7 @@
 
 Nodes are dealt into K folds; K models are trained, each without the labels of its own
 fold. A training node's neighbours come from the model of its fold. Any other node was
-in nobody's training, so its neighbours may come from all models, each a share of the k.
+in no model's training, so its neighbours may come from all of them, each a share of k.
 """
 
 from collections.abc import Sequence
@@ -84,7 +84,7 @@ def one_model(config: RunConfig) -> RunConfig:
 def searches(config: RunConfig, num_nodes: int) -> list[RunConfig]:
     """Settings of the searches in every model's space: whole rows, then shares of rows.
 
-    Shares have no self-loops: a node has one, whoever finds its neighbours.
+    Shares have no self-loops: a node has one, whichever model finds its neighbours.
     """
     alone = one_model(config)
     shares = [
