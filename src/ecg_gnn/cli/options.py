@@ -147,10 +147,11 @@ def merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
     """Settings with others over them, section by section."""
     result = dict(base)
     for name, value in over.items():
-        below = result.get(name)
-        if isinstance(value, dict) and isinstance(below, dict):
-            value = merged(below, value)
-        result[name] = value
+        below = result.get(name, {})
+        if not isinstance(value, dict):
+            result[name] = value
+        elif isinstance(below, dict):  # else it is no section, which is refused later
+            result[name] = merged(below, value)
     return result
 
 
