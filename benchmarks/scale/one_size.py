@@ -21,9 +21,9 @@ from ecg_gnn.config import (
 from ecg_gnn.data import GraphDataset, load_dataset
 from ecg_gnn.evolve import EvolvedGraph
 from ecg_gnn.pipeline import Classification, embed
+from ecg_gnn.pipeline.classification import make_training
 from ecg_gnn.pipeline.method import evolve_embedding
 from ecg_gnn.pipeline.resolve import resolve
-from ecg_gnn.pipeline.training import make_training
 from ecg_gnn.scale import BatchTraining, LayerwiseInference
 from ecg_gnn.scale.neighbourhood import NodeInputs
 from ecg_gnn.train import METRICS, ROWS_AT_ONCE, Training, computing_in

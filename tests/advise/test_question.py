@@ -3,7 +3,7 @@
 import pytest
 
 from advise.fake_trainer import whole_plan
-from ecg_gnn.advise import AdviceOptions, make_question
+from ecg_gnn.advise import make_question
 from ecg_gnn.advise.question import PLAIN, make_candidates
 from ecg_gnn.data import csbm, make_dataset
 from ecg_gnn.system.checks import InputError
@@ -23,7 +23,7 @@ def tiny():
 
 
 def test_defaults_are_those_of_fit():
-    question = make_question(csbm(nodes=200, homophily=0.1), AdviceOptions())
+    question = make_question(csbm(nodes=200, homophily=0.1))
     config, whole = question.config, question.whole
     assert (config.model.name, config.model.layers, whole.steps) == ("sage", 2, 300)
     assert [(c.embedding, c.k) for c in whole.candidates] == [
@@ -32,37 +32,41 @@ def test_defaults_are_those_of_fit():
     ]
     assert whole.splits == tuple(range(10))
     assert config.model.hidden == 64
-    homophilous = make_question(csbm(nodes=200, homophily=0.9), AdviceOptions())
+    homophilous = make_question(csbm(nodes=200, homophily=0.9))
     assert homophilous.config.model.name == "gcn"
 
 
 def test_larger_graphs_get_narrower_networks():
-    question = make_question(csbm(nodes=6000), AdviceOptions(embeddings=("features",)))
+    question = make_question(csbm(nodes=6000), embeddings=("features",))
     assert question.config.model.hidden == 32
 
 
 def test_tiny_graphs_have_few_neighbours_and_may_have_one_split():
-    question = make_question(tiny(), AdviceOptions())
+    question = make_question(tiny())
     assert {c.k for c in question.whole.candidates} == {1}
     assert question.whole.splits == (0,)
 
 
 def test_random_splits_are_drawn_and_recorded():
-    question = make_question(small_board(), AdviceOptions(random_splits=True, seed=3))
+    question = make_question(small_board(), random_splits=True, seed=3)
     assert question.config.random_splits
     assert "10 random splits from seed 3" in question.dataset.note
 
 
 def test_a_whole_network_has_sizes_of_its_own():
-    question = make_question(small_board(), AdviceOptions(model="gpr-gnn"))
+    question = make_question(small_board(), model="gpr-gnn")
     assert (question.config.model.layers, question.config.train.lr) == (10, 0.01)
 
 
 def test_the_users_choices_stand():
-    options = AdviceOptions(
-        model="gat", embeddings=("mlp,bgrl",), ks=(5,), splits=(7, 2), device="cpu"
+    question = make_question(
+        small_board(),
+        model="gat",
+        embeddings=("mlp,bgrl",),
+        ks=(5,),
+        splits=(7, 2),
+        device="cpu",
     )
-    question = make_question(small_board(), options)
     assert question.config.model.name == "gat"
     assert [(c.embedding, c.k) for c in question.whole.candidates] == [("mlp,bgrl", 5)]
     assert question.whole.splits == (7, 2)
@@ -88,7 +92,7 @@ def test_the_users_choices_stand():
 )
 def test_refused(options, message):
     with pytest.raises(InputError, match=message):
-        make_question(small_board(), AdviceOptions(**options))
+        make_question(small_board(), **options)
 
 
 def test_controls_have_as_many_graphs_as_what_they_control():

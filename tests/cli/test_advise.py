@@ -2,13 +2,11 @@
 
 import json
 import shlex
-from dataclasses import replace
 
 import pytest
 
 from csv_graphs import write_stranger
 from ecg_gnn.advise import question
-from ecg_gnn.config import TrainConfig
 from ecg_gnn.study.units import UnitRunner
 from small_runs import BOARD
 
@@ -21,14 +19,9 @@ FILES = {"advice.md", "advice.json", "advice.png"}
 @pytest.fixture
 def _short(monkeypatch):
     """Four steps instead of three hundred, and narrow."""
-    usual = question._settings
-
-    def short(dataset, options):
-        config = usual(dataset, options)
-        model = replace(config.model, hidden=8, layers=1)
-        return replace(config, model=model, train=TrainConfig(steps=4, lr=1e-2))
-
-    monkeypatch.setattr(question, "_settings", short)
+    usual = question._network
+    small = {"hidden": 8, "layers": 1, "steps": 4, "lr": 1e-2}
+    monkeypatch.setattr(question, "_network", lambda *which: usual(*which) | small)
 
 
 def test_help_names_every_option(ecg_gnn):

@@ -38,7 +38,7 @@ from small_runs import BOARD, RUN, ring_arrays
         ("--model gpr-gnn --set eps=1", "'option of gpr-gnn' must be one of"),
         ("--set eps=1", "'option of gcn' must be one of"),
         ("--model linkx --embedding bgrl", "'embedding' must be one of ['none']"),
-        ("--preset best", "'preset' must be one of ['quick', 'paper']"),
+        ("--preset best", "'preset' must be one of ['quick', 'paper', 'auto']"),
         ("--preset paper", "use preset 'quick'"),
         ("--k 64", "'k' must be in [1, 63], below the number of nodes (got 64)"),
         ("--k 0", "'k' must be in [1, inf) (got 0)"),
@@ -219,7 +219,7 @@ def test_a_bug_of_ours_keeps_its_traceback(monkeypatch):
     def load(*arguments, **options):
         raise RuntimeError("ours")
 
-    monkeypatch.setattr("ecg_gnn.cli.homophily.load_dataset", load)
+    monkeypatch.setattr("ecg_gnn.cli.homophily_verb.load_dataset", load)
     monkeypatch.setattr(sys, "argv", ["ecg-gnn", "homophily"])
     with pytest.raises(RuntimeError, match="ours"):
         main()

@@ -13,7 +13,7 @@ from ecg_gnn.config.dotted import DEFAULTS, flatten, replaced
 from ecg_gnn.config.identity import canonical, ignored_settings
 from ecg_gnn.config.variants import BASELINE, variant_of
 from ecg_gnn.embed import Embedder
-from ecg_gnn.embed.stored import KeepableEmbedder
+from ecg_gnn.embed.protocol import KeepableEmbedder
 from ecg_gnn.pipeline import Workspace, make_embedder, resolve
 from ecg_gnn.pipeline.workspace import embedder_class
 

@@ -2,11 +2,10 @@
 
 import pytest
 
-from ecg_gnn.config import RunConfig
+from ecg_gnn.config import RunConfig, identity
 from ecg_gnn.config.dotted import DEFAULTS, flatten, given, replaced, unflatten
 from ecg_gnn.config.identity import canonical, configuration_id
 from ecg_gnn.config.variants import BASELINE, variant_of
-from ecg_gnn.study import identity
 from ecg_gnn.study.grid import expand
 from ecg_gnn.study.groups import bind
 from small_runs import BOARD, small_board
@@ -40,17 +39,17 @@ OTHER = {
     "train.label_input": 0.5,
     "train.batch_size": 64,
 }
+GRAPH = ("board", "its checksum")
 ONLY_WITH = {"embed.cross_fit_models": {"embed.cross_fit": 5}}
 
 
 def moved_by(embedding, task="train"):
     """Settings that change a variant's name."""
     variant = BASELINE if embedding is None else variant_of(embedding)
-    board = small_board()
 
     def name(settings):
         config = canonical(replaced(RunConfig(), settings), variant, task)
-        return configuration_id(config, task, board, [])
+        return configuration_id(config, task, GRAPH, [])
 
     def moves(key, value):
         around = ONLY_WITH.get(key, {})
@@ -132,15 +131,15 @@ def test_what_was_added_later_changes_no_earlier_name():
 
 
 def test_numerics_are_part_of_the_name(monkeypatch):
-    board, config = small_board(), canonical(RunConfig(), BASELINE, "train")
-    before = configuration_id(config, "train", board, [])
+    config = canonical(RunConfig(), BASELINE, "train")
+    before = configuration_id(config, "train", GRAPH, [])
     monkeypatch.setattr(identity, "NUMERICS", 999)
-    assert configuration_id(config, "train", board, []) != before
+    assert configuration_id(config, "train", GRAPH, []) != before
 
 
 def test_what_a_file_holds_is_part_of_the_name():
-    board, config = small_board(), canonical(RunConfig(), BASELINE, "train")
-    names = {configuration_id(config, "train", board, c) for c in ([], ["a"], ["b"])}
+    config = canonical(RunConfig(), BASELINE, "train")
+    names = {configuration_id(config, "train", GRAPH, c) for c in ([], ["a"], ["b"])}
     assert len(names) == 3
 
 

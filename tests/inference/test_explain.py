@@ -8,9 +8,8 @@ import torch
 from matplotlib.figure import Figure
 
 from csv_graphs import write_stranger
-from ecg_gnn.inference import explain_figure
-from ecg_gnn.inference.explain import explain_node
-from ecg_gnn.inference.explain_figure import draw_explanation
+from ecg_gnn.inference import explanation
+from ecg_gnn.inference.explanation import draw_explanation, explain_node
 from ecg_gnn.inference.fitting import fit_model
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.tabular import ImportOptions, import_files
@@ -79,6 +78,6 @@ def test_lines_of_all_graphs_have_one_scale(model):
         replace(weak, graph="evolved", effect=0.001),
     )
     found = replace(found, neighbours=rows, degrees={"input": 1, "evolved": 1})
-    figure = explain_figure._figure(Figure, found, model.classes)
+    figure = explanation._figure(Figure, found, model.classes)
     thick, thin = (axis.lines[0].get_linewidth() for axis in figure.axes)
     assert thick > 8 * thin

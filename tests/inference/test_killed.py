@@ -19,13 +19,13 @@ import pytest
 
 from csv_graphs import write_stranger
 from ecg_gnn.inference.fitting import fit_model
-from ecg_gnn.pipeline import training
+from ecg_gnn.pipeline import classification
 from ecg_gnn.tabular import ImportOptions, import_files
 from killed_studies import fork, wait_until
 
 TESTS = Path(__file__).parents[1]
 OPTIONS = dict(steps=200, hidden=16, layers=1, k=4, device="cpu")
-SAFELY = training.loop_settings
+SAFELY = classification.loop_settings
 
 
 def often(*arguments):
@@ -34,7 +34,7 @@ def often(*arguments):
 
 
 def fit(folder, out):
-    training.loop_settings = often
+    classification.loop_settings = often
     pair = (folder / "nodes.csv", folder / "edges.csv")
     fit_model(import_files(*pair, ImportOptions(label="kind")), out, **OPTIONS)
 

@@ -12,7 +12,7 @@ import torch
 from csv_graphs import NEW, write_stranger
 from ecg_gnn.config import RunConfig
 from ecg_gnn.data import csbm
-from ecg_gnn.embed.supervised import loop_settings
+from ecg_gnn.embed.trained import loop_settings
 from ecg_gnn.inference import fitting
 from ecg_gnn.inference.calibration import (
     Calibration,
@@ -20,12 +20,10 @@ from ecg_gnn.inference.calibration import (
     fit_temperature,
 )
 from ecg_gnn.inference.card import class_by_class, verdict
-from ecg_gnn.inference.classifier import fit_classifier
-from ecg_gnn.inference.fit_settings import class_weights, fit_settings
-from ecg_gnn.inference.fitting import fit_model
+from ecg_gnn.inference.classifier import fit_classifier, nearest_stored
+from ecg_gnn.inference.fitting import class_weights, fit_model, fit_settings
 from ecg_gnn.inference.model_folder import read_model
-from ecg_gnn.inference.neighbours import nearest_stored
-from ecg_gnn.inference.predict import predict_nodes, predict_stored
+from ecg_gnn.inference.predictions import predict_nodes, predict_stored
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.tabular import (
     ImportOptions,
@@ -218,7 +216,7 @@ def test_interrupted_within_a_training(graph, tmp_path, monkeypatch):
     def soon(*arguments):
         return dataclasses.replace(loop_settings(*arguments), checkpoint_seconds=-1)
 
-    monkeypatch.setattr("ecg_gnn.pipeline.training.loop_settings", soon)
+    monkeypatch.setattr("ecg_gnn.pipeline.classification.loop_settings", soon)
     monkeypatch.setattr(loop.Training, "step", step)
     with pytest.raises(KeyboardInterrupt):
         fit_model(graph, tmp_path / "m", **QUICK)

@@ -11,11 +11,10 @@ from ecg_gnn import ECGClassifier, InputError
 from ecg_gnn.data import csbm
 from ecg_gnn.embed import BGRLEmbedder, MLPEmbedder
 from ecg_gnn.inference.classifier import fit_classifier
-from ecg_gnn.inference.explain import explain_node
-from ecg_gnn.inference.fit_settings import fit_settings
-from ecg_gnn.inference.fitting import fit_model
+from ecg_gnn.inference.explanation import explain_node
+from ecg_gnn.inference.fitting import fit_model, fit_settings
 from ecg_gnn.inference.model_folder import read_model
-from ecg_gnn.inference.predict import predict_nodes, predict_stored
+from ecg_gnn.inference.predictions import predict_nodes, predict_stored
 from ecg_gnn.pipeline import method
 from ecg_gnn.tabular import ImportOptions, import_files, read_table
 from small_runs import edges_of

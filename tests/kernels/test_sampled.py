@@ -8,7 +8,6 @@ import torch
 from ecg_gnn.kernels import (
     Adjacency,
     SampledAdjacency,
-    WeightedAdjacency,
     neighbour_mean,
     normalized_sum,
     sampled_adjacency,
@@ -23,7 +22,7 @@ def whole_graph(weighted):
     if not weighted:
         return Adjacency.from_edge_index(edges, NUM_NODES)
     weights = 0.1 + torch.arange(edges.size(1)) % 7 / 4
-    return WeightedAdjacency.from_weighted_edges(edges, weights, NUM_NODES)
+    return Adjacency.from_weighted_edges(edges, weights, NUM_NODES)
 
 
 def part_of(whole, edges, num_targets=NUM_NODES):

@@ -31,7 +31,7 @@ def test_weights_are_kept_with_the_edges(workspace, monkeypatch):
     arguments = ("mlp", board, board.split(0), config, workspace)
     expected = evolve(*arguments)
     same(evolve(*arguments), expected)
-    monkeypatch.setattr(method, "_evolve", None)  # nothing is evolved again
+    monkeypatch.setattr(method, "evolve_embedding", None)  # nothing is evolved again
     same(evolve(*arguments), expected)
     plain = dataclasses.replace(config, evolve=EvolveConfig(k=3))
     found = evolve("mlp", board, board.split(0), plain, workspace)

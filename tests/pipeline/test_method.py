@@ -1,6 +1,7 @@
 """The three steps together: evolved graphs, no leakage, determinism."""
 
 import dataclasses
+import doctest
 from types import SimpleNamespace
 
 import pytest
@@ -10,8 +11,14 @@ from ecg_gnn.config import EvolveConfig
 from ecg_gnn.data import load_dataset
 from ecg_gnn.embed import EmbeddingCache, MLPEmbedder, TrainedModelEmbedder
 from ecg_gnn.evolve import graph_statistics
-from ecg_gnn.pipeline import Classification, Workspace, classify, embed_together
-from ecg_gnn.pipeline.training import prepare_graphs
+from ecg_gnn.pipeline import (
+    Classification,
+    Workspace,
+    classify,
+    embed_together,
+    method,
+)
+from ecg_gnn.pipeline.classification import prepare_graphs
 from ecg_gnn.study import run
 from ecg_gnn.train import loop
 from small_runs import edges_of, resolved, small_board, small_config, train_one
@@ -45,6 +52,10 @@ def predictions(dataset, split, edges, config):
     with torch.no_grad():
         logits = network(dataset.x, prepare_graphs(dataset.data(), edges, config))
     return logits, result
+
+
+def test_the_page_of_the_method_runs():
+    assert doctest.testmod(method).failed == 0
 
 
 # --- Step 2 on every embedding --------------------------------------------------------

@@ -10,7 +10,7 @@ from ecg_gnn.data import load_dataset
 from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.kernels import is_weighted
 from ecg_gnn.pipeline import Classification, Workspace, choose_variants, evolve
-from ecg_gnn.pipeline.training import make_training
+from ecg_gnn.pipeline.classification import make_training
 from small_runs import resolved, train_one
 
 NAMES = ("mlp", "bgrl", "features", "mlp,bgrl")

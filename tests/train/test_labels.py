@@ -6,19 +6,19 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from ecg_gnn.kernels import WeightedAdjacency, using_engine
+from ecg_gnn.kernels import Adjacency, using_engine
 from ecg_gnn.nn import SPECIALISED, GraphInput, wants_self_loops
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.seeds import seeded
 from ecg_gnn.train import LabelInput, LoopSettings, train, training
-from ecg_gnn.train.labels import (
+from ecg_gnn.train.metrics import supervised_loss
+from ecg_gnn.train.training import run_step
+from ecg_gnn.train.training_task import (
     evaluation_input,
     features_alone,
     learned_loss,
     training_input,
 )
-from ecg_gnn.train.metrics import supervised_loss
-from ecg_gnn.train.training import run_step
 from no_waiting import NoWaiting, start
 from toy_graphs import make_network, make_task, random
 
@@ -220,7 +220,7 @@ def test_a_step_with_weights_and_gates_never_waits(case):
     task = label_task()
     edges = task.graphs[1].adjacency.edge_index()
     weights = 0.1 + torch.arange(edges.size(1)) % 7
-    adjacency = WeightedAdjacency.from_weighted_edges(edges, weights, task.x.size(0))
+    adjacency = Adjacency.from_weighted_edges(edges, weights, task.x.size(0))
     task = replace(task, graphs=[task.graphs[0], GraphInput(adjacency, 0.5)])
     network = network_for(task, case, gate="node")
     state = start(network)

@@ -1,17 +1,16 @@
 """Whether an evolved graph helps on one's graph: an answer within a time budget.
 
-question = make_question(load_dataset("minesweeper-gen"), AdviceOptions())
+question = make_question(load_dataset("minesweeper-gen"))
 print(advise(question, Stopwatch(60)).verdict.headline)
 """
 
-from ecg_gnn.advise.question import AdviceOptions, Question, make_question
+from ecg_gnn.advise.question import Question, make_question
 from ecg_gnn.advise.rounds import advise
 from ecg_gnn.advise.time_budget import Stopwatch, parse_budget
 from ecg_gnn.advise.verdict import Advice, Verdict
 
 __all__ = [
     "Advice",
-    "AdviceOptions",
     "Question",
     "Stopwatch",
     "Verdict",

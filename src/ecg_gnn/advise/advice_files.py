@@ -10,14 +10,11 @@ from ecg_gnn.advise.advice_text import advice_markdown, answer, cuts, paragraphs
 from ecg_gnn.advise.next_steps import GraphSource, next_steps
 from ecg_gnn.advise.question import PLAIN
 from ecg_gnn.advise.verdict import WORTH, Advice
-from ecg_gnn.study.statistics import STATISTICS
 from ecg_gnn.system.canvas import COLOURS, draw
 from ecg_gnn.system.checks import InputError, MissingExtraError
 from ecg_gnn.system.files import write_json, write_text
 
 _TEXT, _NUMBERS, _FIGURE = "advice.md", "advice.json", "advice.png"
-_MEASURES = ("edge_homophily", "adjusted_homophily", "label_informativeness")
-_PALE = "0.6"
 
 
 def claim_folder(folder: Path) -> None:
@@ -66,7 +63,7 @@ def _figure_line(advice: Advice, folder: Path) -> str:
     try:
         if advice.chosen is not None:
             draw_advice(advice, folder / _FIGURE)
-            return f"![Choice, scores, differences and homophily]({_FIGURE})"
+            return f"![Scores and differences]({_FIGURE})"
         reason = "no split was finished"
     except MissingExtraError as error:
         reason = str(error)
@@ -75,39 +72,20 @@ def _figure_line(advice: Advice, folder: Path) -> str:
 
 
 def draw_advice(advice: Advice, path: Path) -> None:
-    """Draw the choice, the scores, the differences and homophily.
-
-    There must be a finished split.
-    """
+    """Draw the scores and their differences; there must be a finished split."""
     draw(path, lambda kind: _figure(kind, advice))
 
 
 def _figure(kind: Any, advice: Advice) -> Any:
-    figure = kind(figsize=(14, 4.2), layout="constrained")
-    panels = figure.subplots(1, 4, width_ratios=[1, 1.15, 1.15, 0.95])
-    _draw_choice(panels[0], advice)
-    _draw_scores(panels[1], advice)
-    _draw_differences(panels[2], advice)
-    _draw_homophily(panels[3], advice)
+    figure = kind(figsize=(9, 4.2), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    _draw_scores(left, advice)
+    _draw_differences(right, advice)
     question, count = advice.question, len(advice.splits)
     splits = "1 split" if count == 1 else f"{count} splits"
     what = f"{question.dataset.name} · {question.config.model.name} · {splits}"
     figure.suptitle(f"{advice.verdict.headline}\n{what}", fontsize=11)
     return figure
-
-
-def _draw_choice(axes: Any, advice: Advice) -> None:
-    candidates = advice.ranked[::-1]
-    for place, candidate in enumerate(candidates):
-        colour = COLOURS["ecg"] if candidate == advice.chosen else _PALE
-        points = [100 * record.val for record in advice.records(candidate)]
-        axes.scatter(points, [place] * len(points), s=12, color=colour, alpha=0.4)
-        mean = 100 * advice.summary(candidate).val_mean
-        _draw_mean(axes, mean, place, f"{mean:.2f}", colour)
-    _name_rows(axes, [candidate.setting for candidate in candidates])
-    axes.ticklabel_format(axis="x", useOffset=False)
-    axes.set_xlabel(f"validation {advice.metric} (%)")
-    axes.set_title("Embedding and k, by validation")
 
 
 def _draw_scores(axes: Any, advice: Advice) -> None:
@@ -137,43 +115,17 @@ def _draw_differences(axes: Any, advice: Advice) -> None:
         if test.ci_low is not None and test.ci_high is not None:
             ends = [100 * test.ci_low, 100 * test.ci_high]
             axes.plot(ends, [place, place], color=colour, lw=2)
-        _draw_mean(axes, 100 * test.mean, place, f"{100 * test.mean:+.2f}", colour)
+        mean = 100 * test.mean
+        axes.scatter([mean], [place], s=32, color=colour, zorder=3)
+        _write(axes, f"{mean:+.2f}", (mean, place), (0, 7), colour)
     axes.axvline(0, color="0.5", lw=0.8, ls="--")
     axes.axvline(100 * WORTH, color="0.5", lw=0.8, ls=":")
     shown = [name.replace("_minus_", " − ").replace("ecg", "ECG") for name in names]
-    _name_rows(axes, shown)
-    axes.set_xlabel("test score, points, 95% interval (dotted: worth having)")
-    axes.set_title("What the evolved graph adds")
-
-
-def _draw_homophily(axes: Any, advice: Advice) -> None:
-    assert advice.chosen is not None, "a figure of nothing"
-    graphs = {
-        "G": advice.graph,
-        advice.chosen.graph_label: advice.evolved(advice.chosen),
-    }
-    colours = COLOURS["baseline"], COLOURS["ecg"]
-    for place, (name, statistics) in enumerate(graphs.items()):
-        values = [statistics[key] or 0 for key in _MEASURES]
-        left = [i + 0.4 * (place - 0.5) for i in range(len(values))]
-        bars = axes.bar(left, values, width=0.37, color=colours[place], label=name)
-        axes.bar_label(bars, fmt="%.2f", fontsize=8, padding=2)
-    axes.axhline(0, color="0.5", lw=0.8)
-    axes.set_xticks(range(len(_MEASURES)), [STATISTICS[key] for key in _MEASURES])
-    axes.margins(y=0.12)
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.06), fontsize=8)
-    axes.set_title("Homophily before and after")
-
-
-def _name_rows(axes: Any, names: list[str]) -> None:
-    axes.set_yticks(range(len(names)), names)
+    axes.set_yticks(range(len(names)), shown)
     axes.set_ylim(-0.6, len(names) - 0.35)
     axes.margins(x=0.12)
-
-
-def _draw_mean(axes: Any, mean: float, place: int, text: str, colour: str) -> None:
-    axes.scatter([mean], [place], s=32, color=colour, zorder=3)
-    _write(axes, text, (mean, place), (0, 7), colour)
+    axes.set_xlabel("test score, points, 95% interval (dotted: worth having)")
+    axes.set_title("What the evolved graph adds")
 
 
 def _write(

@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from ecg_gnn.config import CONTROLS, EMBEDDINGS, EmbedConfig, RunConfig, known
+from ecg_gnn.config import CONTROLS, EMBEDDINGS, RunConfig, known
 from ecg_gnn.config.variants import BASELINE, Variant, identity_control, variant_of
 from ecg_gnn.data import GraphDataset
-from ecg_gnn.inference.fit_settings import model_by_homophily
+from ecg_gnn.inference.fitting import model_by_homophily
 from ecg_gnn.nn import SPECIALISED, selectable, takes_evolved_graphs
-from ecg_gnn.pipeline.preflight import check_embeddings
-from ecg_gnn.pipeline.resolve import resolve
+from ecg_gnn.pipeline.resolve import check_embeddings, resolve
 from ecg_gnn.study.table import row_name
 from ecg_gnn.system.checks import InputError
 
@@ -98,29 +98,6 @@ class Plan:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdviceOptions:
-    """What a user may set; None is chosen by the graph.
-
-    Attributes:
-        model: A message-passing module, or a whole network that takes evolved graphs.
-        embeddings: The embeddings to choose from.
-        ks: Neighbours per node to choose from; the last is dropped first.
-        splits: Which of the graph's splits.
-        random_splits: Fresh stratified splits instead of the graph's own.
-        seed: Random seed.
-        device: auto, cpu or cuda.
-    """
-
-    model: str | None = None
-    embeddings: tuple[str, ...] = DEFAULT_EMBEDDINGS
-    ks: tuple[int, ...] | None = None
-    splits: tuple[int, ...] | None = None
-    random_splits: bool = False
-    seed: int = 0
-    device: str = "auto"
-
-
-@dataclass(frozen=True, kw_only=True)
 class Question:
     """A graph with its splits, its settings, and the plan without a time limit."""
 
@@ -129,32 +106,60 @@ class Question:
     whole: Plan
 
 
-def make_question(dataset: GraphDataset, options: AdviceOptions) -> Question:
+def make_question(
+    dataset: GraphDataset,
+    *,
+    model: str | None = None,
+    embeddings: tuple[str, ...] = DEFAULT_EMBEDDINGS,
+    ks: tuple[int, ...] | None = None,
+    splits: tuple[int, ...] | None = None,
+    random_splits: bool = False,
+    seed: int = 0,
+    device: str = "auto",
+) -> Question:
     """Fill in and check everything before anything is trained.
+
+    Args:
+        dataset: The graph, which decides what is None.
+        model: A message-passing module, or a whole network that takes evolved graphs.
+        embeddings: The embeddings to choose from.
+        ks: Neighbours per node to choose from; the last is dropped first.
+        splits: Which of the graph's splits.
+        random_splits: Fresh stratified splits instead of the graph's own.
+        seed: Random seed.
+        device: auto, cpu or cuda.
 
     Raises:
         InputError: For an embedding, model, k or split that does not fit.
     """
-    for name in options.embeddings:
-        _check_candidate(name)
-    if options.random_splits:
-        dataset = dataset.with_random_splits(_NUM_SPLITS, options.seed)
-    splits = options.splits or tuple(range(min(_NUM_SPLITS, dataset.num_splits)))
-    config = replace(
-        _settings(dataset, options),
+    for name in embeddings:
+        if {*CONTROLS, "none"}.intersection(name.split(",")):
+            allowed = [choice for choice in EMBEDDINGS if choice != "none"]
+            raise InputError(
+                f"'embedding' must be one of {allowed} here, controls come by "
+                f"themselves (got {name!r})"
+            )
+    if random_splits:
+        dataset = dataset.with_random_splits(_NUM_SPLITS, seed)
+    splits = splits or tuple(range(min(_NUM_SPLITS, dataset.num_splits)))
+    config = RunConfig.of(
+        preset="auto",
+        **_network(dataset, model),
+        seed=seed,
+        device=device,
         dataset=dataset.name,
         splits=splits,
-        random_splits=options.random_splits,
-        embed=EmbedConfig(names=options.embeddings),
+        random_splits=random_splits,
+        embedding=embeddings,
     )
     largest_k = known(resolve(config, dataset).evolve.k)  # small on small graphs
-    ks = options.ks or tuple(dict.fromkeys(min(k, largest_k) for k in DEFAULT_KS))
+    ks = ks or tuple(dict.fromkeys(min(k, largest_k) for k in DEFAULT_KS))
     for k in ks:
         config = replace(config, evolve=replace(config.evolve, k=k))
         resolved = resolve(config, dataset)  # refuses what does not fit
     whole = Plan(
         steps=known(resolved.train.steps),
-        candidates=make_candidates(options.embeddings, ks),
+        candidates=make_candidates(embeddings, ks),
         splits=splits,
     )
     variants = [contender.variant for contender in whole.contenders]
@@ -162,28 +167,15 @@ def make_question(dataset: GraphDataset, options: AdviceOptions) -> Question:
     return Question(dataset=dataset, config=resolved, whole=whole)
 
 
-def _check_candidate(name: str) -> None:
-    if {*CONTROLS, "none"}.intersection(name.split(",")):
-        allowed = [choice for choice in EMBEDDINGS if choice != "none"]
-        raise InputError(
-            f"'embedding' must be one of {allowed} here, controls come by "
-            f"themselves (got {name!r})"
-        )
-
-
-def _settings(dataset: GraphDataset, options: AdviceOptions) -> RunConfig:
-    """The settings of ``fit``, except for the width."""
-    name = options.model or model_by_homophily(dataset, dataset.split(0))
+def _network(dataset: GraphDataset, model: str | None) -> dict[str, Any]:
+    """The network of ``fit``, but for its width."""
+    name = model or model_by_homophily(dataset, dataset.split(0))
     takes = [m for m in selectable("benchmark") if takes_evolved_graphs("benchmark", m)]
     if name not in takes:
         raise InputError(
             f"'model' must be one of {takes}, which take evolved graphs (got {name!r})"
         )
-    width = _WIDE if dataset.num_nodes <= _SMALL_GRAPH else _NARROW
-    return RunConfig.of(
-        preset="auto",
-        model=name,
-        hidden=None if name in SPECIALISED else width,  # it has a width of its own
-        seed=options.seed,
-        device=options.device,
-    )
+    if name in SPECIALISED:  # it has a width of its own
+        return {"model": name}
+    small = dataset.num_nodes <= _SMALL_GRAPH
+    return {"model": name, "hidden": _WIDE if small else _NARROW}

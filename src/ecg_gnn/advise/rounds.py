@@ -9,11 +9,10 @@ from typing import Literal
 from ecg_gnn.advise.question import PLAIN, Contender, Plan, Question
 from ecg_gnn.advise.time_budget import Cost, OutOfTime, Speed, Stopwatch, choose_plan
 from ecg_gnn.advise.verdict import Advice, Round
-from ecg_gnn.config import RunConfig
+from ecg_gnn.config import RunConfig, reads_labels
 from ecg_gnn.config.dotted import replaced
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.embed import EmbeddingCache
-from ecg_gnn.pipeline.workspace import Workspace, make_embedder
 from ecg_gnn.study.records import Record
 from ecg_gnn.study.units import UnitRunner
 from ecg_gnn.tabular.named_graph import homophily
@@ -71,9 +70,7 @@ class Trainer:
 
     def is_shared(self, contender: Contender) -> bool:
         """Whether all splits share its embedding, because no part reads labels."""
-        parts = contender.variant.embeddings
-        embedders = [make_embedder(part, self.config, Workspace()) for part in parts]
-        return not any(embedder.uses_labels for embedder in embedders)
+        return not reads_labels(contender.embedding)
 
     def _progress(self, title: str, work: str) -> Progress:
         show = None if self.display is None else self.display(title, work)

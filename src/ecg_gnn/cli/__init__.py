@@ -33,7 +33,7 @@ def main() -> None:
             status = _run()
         sys.stdout.flush()
     except OSError as error:
-        # The reader has seen enough (`| head`): no word about it. A full disk: one.
+        # A reader that stopped early (`| head`) is no error; a full disk is.
         if not isinstance(error, BrokenPipeError) and not status:
             _fail(f"the output cannot be written ({error.strerror})", 1)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -68,13 +68,13 @@ def _run() -> int:
 
 def _with_value(message: str) -> str:
     """The message of an invalid value, with the value."""
-    found = re.match(r"Invalid value for '(--[\w-]+)'", message)
-    if found is None:
+    option = re.match(r"Invalid value for '(--[\w-]+)'", message)
+    if option is None:
         return message
     words = sys.argv[1:]
     for place in reversed(range(len(words))):  # of one given twice the last counts
         name, equals, value = words[place].partition("=")
-        if name == found[1] and (equals or words[place + 1 :]):
+        if name == option[1] and (equals or words[place + 1 :]):
             came = value if equals else words[place + 1]
             return f"{message} (got {came!r:.60})"
     return message

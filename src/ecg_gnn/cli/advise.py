@@ -5,13 +5,7 @@ from typing import Annotated
 
 import typer
 
-from ecg_gnn.advise import (
-    Advice,
-    AdviceOptions,
-    Stopwatch,
-    make_question,
-    parse_budget,
-)
+from ecg_gnn.advise import Advice, Stopwatch, make_question, parse_budget
 from ecg_gnn.advise import advise as give_advice
 from ecg_gnn.advise.advice_files import advice_dict, claim_folder, write_advice
 from ecg_gnn.advise.advice_text import answer, graph_table, paragraphs, score_table
@@ -94,7 +88,9 @@ def advise(
     """
     watch = Stopwatch(parse_budget(budget))
     source = GraphSource(dataset, None if data_root is None else str(data_root))
-    options = AdviceOptions(
+    graph = load_dataset(dataset, data_root=data_root)
+    question = make_question(
+        graph,
         model=model,
         embeddings=tuple(embedding or DEFAULT_EMBEDDINGS),
         ks=tuple(k) if k else None,
@@ -103,8 +99,6 @@ def advise(
         seed=seed,
         device=device,
     )
-    graph = load_dataset(dataset, data_root=data_root)
-    question = make_question(graph, options)
     folder = out or Path("runs") / f"advice-{Path(graph.name).stem.split(':')[0]}"
     claim_folder(folder)
     with ProgressDisplay() as display:

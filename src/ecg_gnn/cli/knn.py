@@ -11,7 +11,7 @@ import torch
 import typer
 
 from ecg_gnn.cli import options as opt
-from ecg_gnn.cli.setting_options import with_settings
+from ecg_gnn.cli.options import with_settings
 from ecg_gnn.cli.show import ProgressDisplay, print_json
 from ecg_gnn.config import EvolveConfig, known
 from ecg_gnn.evolve import KnnGraph, knn_search

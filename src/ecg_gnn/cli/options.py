@@ -1,19 +1,26 @@
-"""Options that several verbs share, and how their texts are read."""
+"""Options of the verbs: one for every declared setting, and those that verbs share."""
 
+import inspect
 import sys
-from collections.abc import Iterable
+import typing
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
-from ecg_gnn.cli.setting_options import OUTPUT, STEP_1, STEP_2, STEP_3
-from ecg_gnn.config import reads_labels
-from ecg_gnn.config.typed import read_options, read_splits
+from ecg_gnn.config import Setting, declared, reads_labels
+from ecg_gnn.config.classify_settings import read_assignments
+from ecg_gnn.config.run_config import read_splits
 from ecg_gnn.embed import EmbeddingCache
+from ecg_gnn.reading import read_yaml
 from ecg_gnn.system.checks import InputError, printable
 from ecg_gnn.system.files import cache_folder
 
+STEP_1, STEP_2 = "Step 1: embed", "Step 2: evolve"
+STEP_3, OUTPUT = "Step 3: classify", "Output"
+_PANELS = {"embed": STEP_1, "evolve": STEP_2, "model": STEP_3, "train": STEP_3}
+Wanted = Callable[[str, Setting], bool]
 DataRoot = Annotated[
     Path | None,
     typer.Option(
@@ -38,7 +45,114 @@ Workers = Annotated[
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print JSON only.", rich_help_panel=OUTPUT)
 ]
-__all__ = ["OUTPUT", "STEP_1", "STEP_2", "STEP_3"]
+
+
+def with_settings(
+    wanted: Wanted, *, preset: str = "quick", helps: dict[str, str] | None = None
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a verb an option for every wanted setting.
+
+    The verb's parameter ``settings`` gets those that were typed, by the names of their
+    options; its other parameters are options as they are.
+
+    Args:
+        wanted: Which settings, by dotted name and declaration.
+        preset: Whose values ``--help`` shows.
+        helps: Help texts that are known here only, by dotted name.
+    """
+    by_name = {
+        name: one
+        for name, one in declared().items()
+        if one.option and wanted(name, one)
+    }
+
+    def decorate(verb: Callable[..., None]) -> Callable[..., None]:
+        own = inspect.signature(verb, eval_str=True).parameters.values()
+        options = [
+            _option(name, one, preset, (helps or {}).get(name))
+            for name, one in by_name.items()
+        ]
+
+        def run(**values: Any) -> None:
+            typed = [(one, values.pop(str(one.option))) for one in by_name.values()]
+            settings = {
+                str(one.option): value if one.read is None else one.read(value)
+                for one, value in typed
+                if value is not None and value != []
+            }
+            verb(settings=settings, **values)
+
+        rest = [
+            parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+            for parameter in own
+            if parameter.name != "settings"
+        ]
+        run.__signature__ = inspect.Signature([*options, *rest])  # type: ignore[attr-defined]
+        run.__annotations__ = {p.name: p.annotation for p in [*options, *rest]}
+        run.__doc__, run.__name__ = verb.__doc__, verb.__name__
+        return run
+
+    return decorate
+
+
+def _option(
+    name: str, one: Setting, preset: str, help: str | None
+) -> inspect.Parameter:
+    text = help or one.help
+    value = one.presets.get(preset, one.presets.get("quick"))
+    if callable(value):
+        text += " (by size)"
+    elif value is not None:
+        text += f" ({preset}: {value})"
+    flag = one.flag or f"--{str(one.option).replace('_', '-')}"
+    details = typer.Option(
+        flag,
+        help=text if text.endswith(".") else f"{text}.",
+        metavar=one.metavar,
+        rich_help_panel=one.panel or _PANELS.get(name.partition(".")[0]),
+    )
+    return inspect.Parameter(
+        str(one.option),
+        inspect.Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[_typed_as(one), details],
+    )
+
+
+def _typed_as(one: Setting) -> Any:
+    """The type that a command line reads."""
+    origin = typing.get_origin(one.type)
+    if origin is dict or (origin is tuple and one.read is None):
+        return list[str] | None
+    return (str if origin in (Literal, tuple) else one.type) | None
+
+
+def read_config(path: Path | None) -> dict[str, Any]:
+    """Settings from a YAML or JSON file (JSON is YAML); none without a path."""
+    if path is None:
+        return {}
+    if not path.is_file():
+        raise InputError(f"'config' file {str(path)!r} does not exist")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} is not YAML or JSON: {error}") from None
+    values = read_yaml(str(path), text)
+    if not isinstance(values, dict):
+        raise InputError(f"{path} must hold a mapping of settings (got {values!r})")
+    return values
+
+
+def merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+    """Settings with others over them, section by section."""
+    result = dict(base)
+    for name, value in over.items():
+        below = result.get(name, {})
+        if not isinstance(value, dict):
+            result[name] = value
+        elif isinstance(below, dict):  # else it is no section, which is refused later
+            result[name] = merged(below, value)
+    return result
 
 
 def parse_splits(text: str | None) -> tuple[int, ...] | None:
@@ -48,7 +162,7 @@ def parse_splits(text: str | None) -> tuple[int, ...] | None:
 
 def parse_options(texts: list[str] | None) -> dict[str, Any] | None:
     """Read ``alpha=0.2`` and the like, if anything was given."""
-    return read_options(texts) if texts else None
+    return read_assignments(texts) if texts else None
 
 
 def warn(text: str) -> None:

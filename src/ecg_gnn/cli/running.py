@@ -7,7 +7,7 @@ from ecg_gnn.cli.options import default_cache, warn, warn_of_cross_fit
 from ecg_gnn.cli.show import ProgressDisplay, print_json, print_table
 from ecg_gnn.config import RunConfig
 from ecg_gnn.config.variants import BASELINE
-from ecg_gnn.pipeline.choose_variants import choose_variants
+from ecg_gnn.pipeline.resolve import choose_variants
 from ecg_gnn.scale import joined
 from ecg_gnn.study import Record, Report
 from ecg_gnn.study import run as run_all

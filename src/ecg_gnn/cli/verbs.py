@@ -1,6 +1,6 @@
 """The verbs of ``ecg-gnn``: listed at once, imported when one of them is called.
 
-Torch and PyG take seconds to import; whoever asks what there is should not wait.
+Torch and PyG take seconds to import, which a list of verbs does not need.
 """
 
 import inspect
@@ -21,11 +21,11 @@ class Verb(NamedTuple):
 
 VERBS = {
     "run": Verb(
-        "run:run",
+        "run_verb:run",
         "Train baseline, ECG and the identity control on the same splits, and compare.",
     ),
     "homophily": Verb(
-        "homophily:homophily",
+        "homophily_verb:homophily",
         "Measure homophily of a graph and, with --embedding, of its evolved graph.",
     ),
     "knn": Verb(
@@ -38,15 +38,15 @@ VERBS = {
         "Say whether an evolved graph helps on a graph, which one, and why.",
     ),
     "fit": Verb(
-        "fit:fit",
+        "model_verbs:fit",
         "Fit a model, its baseline and its identity control, and keep the model.",
     ),
     "predict": Verb(
-        "predict:predict",
+        "model_verbs:predict",
         "Write the class and the probabilities of nodes, known or new.",
     ),
     "explain": Verb(
-        "explain:explain",
+        "model_verbs:explain",
         "Show a node's neighbours in both graphs: classes, similarity, effect.",
     ),
     "study": Verb(
@@ -62,13 +62,13 @@ VERBS = {
 def load(name: str) -> Any:
     """Import a verb and build its command, or its group of commands."""
     module, attribute = VERBS[name].place.split(":")
-    found = getattr(import_module(f"ecg_gnn.cli.{module}"), attribute)
+    verb = getattr(import_module(f"ecg_gnn.cli.{module}"), attribute)
     command: Any
-    if isinstance(found, typer.Typer):
-        command = typer.main.get_group(found)
+    if isinstance(verb, typer.Typer):
+        command = typer.main.get_group(verb)
     else:
         alone = typer.Typer(add_completion=False)
-        alone.command(name)(found)
+        alone.command(name)(verb)
         command = typer.main.get_command(alone)
     command.name = name
     for each in (command, *getattr(command, "commands", {}).values()):
@@ -89,7 +89,7 @@ class Verbs(TyperGroup):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        # For lists of verbs, and for what was meant by one that there is not.
+        # For the list of verbs, and for suggestions where one is misspelt.
         self.commands = {
             name: TyperCommand(name, help=verb.summary) for name, verb in VERBS.items()
         }
@@ -99,4 +99,4 @@ class Verbs(TyperGroup):
         name, *rest = args
         if name in VERBS:
             return name, load(name), rest
-        return super().resolve_command(ctx, args)  # which says what may be meant
+        return super().resolve_command(ctx, args)  # which suggests others

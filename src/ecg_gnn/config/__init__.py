@@ -1,4 +1,4 @@
-"""Settings: declared once, from which every door to the package follows.
+"""Settings: declared once; options, recipes and parameters follow from that.
 
 ``evolve_settings``, ``classify_settings`` and ``run_config`` hold the declarations,
 ``embedders`` the table of step 1; ``identity`` names what settings decide, ``tags``
@@ -6,13 +6,7 @@ puts options past the paper into words, ``variants`` says which models a run com
 Nothing here needs torch.
 """
 
-from ecg_gnn.config.classify_settings import (
-    EvolvedLayers,
-    Gate,
-    ModelConfig,
-    Precision,
-    TrainConfig,
-)
+from ecg_gnn.config.classify_settings import ModelConfig, TrainConfig
 from ecg_gnn.config.embedders import (
     CONTROLS,
     EMBEDDERS,
@@ -20,28 +14,12 @@ from ecg_gnn.config.embedders import (
     KEPT_EMBEDDINGS,
     OWN_PREFIX,
     PRECOMPUTED,
-    EmbedderEntry,
     entry_of,
     is_control,
     reads_labels,
 )
-from ecg_gnn.config.evolve_settings import (
-    CrossFitModels,
-    EdgeWeights,
-    EmbedConfig,
-    EvolveConfig,
-    Knn,
-    SelfLoops,
-    Similarity,
-)
-from ecg_gnn.config.run_config import (
-    SECTIONS,
-    Engine,
-    Preset,
-    RunConfig,
-    declared,
-    known,
-)
+from ecg_gnn.config.evolve_settings import EmbedConfig, EvolveConfig
+from ecg_gnn.config.run_config import SECTIONS, Preset, RunConfig, declared, known
 from ecg_gnn.config.setting import Setting
 
 FitConfig = TrainConfig  # its name until 0.1
@@ -54,23 +32,13 @@ __all__ = [
     "OWN_PREFIX",
     "PRECOMPUTED",
     "SECTIONS",
-    "CrossFitModels",
-    "EdgeWeights",
     "EmbedConfig",
-    "EmbedderEntry",
-    "Engine",
     "EvolveConfig",
-    "EvolvedLayers",
     "FitConfig",
-    "Gate",
-    "Knn",
     "ModelConfig",
-    "Precision",
     "Preset",
     "RunConfig",
-    "SelfLoops",
     "Setting",
-    "Similarity",
     "TrainConfig",
     "declared",
     "entry_of",

@@ -1,17 +1,14 @@
 """The settings of step 3: the network, and how it is trained."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from ecg_gnn.config.setting import Section, setting
-from ecg_gnn.config.typed import read_fanout, read_options
+from ecg_gnn.reading import read_yaml
 from ecg_gnn.system.checks import InputError
 
-Gate = Literal["none", "node"]
-EvolvedLayers = Literal["all", "last"]
-Precision = Literal["auto", "fp32", "tf32", "bf16"]
-
-# A slip of the finger ends here, before memory is taken for it.
+# Typing errors are caught here, before memory is taken for them.
 WIDEST, DEEPEST, LONGEST = 2**20, 10_000, 10_000_000
 SMALL, LARGE = 5_000, 100_000
 """Nodes up to which a graph of one's own gets a narrow network, and more steps."""
@@ -26,6 +23,31 @@ def _steps(nodes: int) -> int:
     return 200 if nodes <= LARGE else 100
 
 
+def read_fanout(text: str) -> tuple[int, ...]:
+    """Read ``10`` or ``15,5``."""
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise InputError(f"'fanout' must be like 10 or 15,5 (got {text!r})") from None
+
+
+def read_assignments(texts: Sequence[str]) -> dict[str, Any]:
+    """Read ``alpha=0.2`` and the like; numbers and yes/no as YAML writes them."""
+    options: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        name = name.strip()
+        if not equals or not name or name in options:
+            raise InputError(
+                f"'set' must be like alpha=0.2, each name once (got {text!r})"
+            )
+        try:
+            options[name] = read_yaml(name, value)
+        except InputError:
+            options[name] = value
+    return options
+
+
 @dataclass(frozen=True, kw_only=True)
 class ModelConfig(Section):
     """Step 3: the network.
@@ -35,22 +57,14 @@ class ModelConfig(Section):
         0.2
     """
 
-    name: str = setting(
-        "gcn",
-        "Message passing, or a whole network",
-        option="model",
-    )
+    name: str = setting("gcn", "Message passing, or a whole network", option="model")
     backbone: str = setting(
         "benchmark",
         "benchmark (residual blocks, as in the paper) or tuned (gcn, sage, gat with a "
         "linear skip)",
     )
     layers: int | None = setting(
-        None,
-        "Number of layers",
-        low=1,
-        high=DEEPEST,
-        presets={"quick": 3, "auto": 2},
+        None, "Number of layers", low=1, high=DEEPEST, presets={"quick": 3, "auto": 2}
     )
     hidden: int | None = setting(
         None,
@@ -69,7 +83,7 @@ class ModelConfig(Section):
         needs="evolved graph",
     )
     norm: str = setting("batch", "Of the tuned backbone: batch, layer or none")
-    gate: Gate = setting(
+    gate: Literal["none", "node"] = setting(
         "none",
         "Between the parallel graphs: none (the paper's projection alone), or node "
         "(before it every node learns how much it takes of each graph)",
@@ -80,7 +94,7 @@ class ModelConfig(Section):
         last_only=True,
         added_later=True,
     )
-    evolved_layers: EvolvedLayers = setting(
+    evolved_layers: Literal["all", "last"] = setting(
         "all",
         "The layers that read evolved graphs: all (the paper's), or last (with "
         "--cross-fit no training label then comes back to its node over the evolved "
@@ -98,7 +112,7 @@ class ModelConfig(Section):
         option="option",
         flag="--set",
         added_later=True,
-        read=read_options,
+        read=read_assignments,
     )
 
     prefix: ClassVar[str] = "model."
@@ -151,22 +165,15 @@ class TrainConfig(Section):
         "Full-batch steps, each followed by an evaluation, or batches",
         low=1,
         high=LONGEST,
-        presets={
-            "quick": 200,
-            "paper": 1000,
-            "auto": _steps,
-        },
+        presets={"quick": 200, "paper": 1000, "auto": _steps},
     )
     lr: float | None = setting(
-        None,
-        "Learning rate of AdamW",
-        low=0,
-        presets={"quick": 3e-3, "paper": 3e-5},
+        None, "Learning rate of AdamW", low=0, presets={"quick": 3e-3, "paper": 3e-5}
     )
     weight_decay: float = setting(
         0.0, "Weight decay of AdamW, the MLP embedding's as well (0)", low=0
     )
-    precision: Precision = setting(
+    precision: Literal["auto", "fp32", "tf32", "bf16"] = setting(
         "auto", "auto (tf32 on a GPU, else fp32), fp32, tf32 (GPU) or bf16"
     )
     label_input: float = setting(
@@ -202,6 +209,6 @@ class TrainConfig(Section):
             )
 
     def fanouts(self, num_graphs: int) -> tuple[int, ...]:
-        """One for each of so many graphs."""
+        """The fan-out in each graph; graphs without their own take the last."""
         missing = max(0, num_graphs - len(self.fanout))
         return (self.fanout + self.fanout[-1:] * missing)[:num_graphs]

@@ -4,13 +4,12 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ecg_gnn.config.run_config import ALL_SECTIONS, RunConfig
-from ecg_gnn.config.setting import field_types, plain_type
+from ecg_gnn.config.run_config import OPTION as OPTION
+from ecg_gnn.config.run_config import RunConfig, declared
+from ecg_gnn.config.run_config import unflatten as unflatten
 from ecg_gnn.system.checks import InputError
 
 Settings = Mapping[str, Any]
-OPTION = "model.options."
-"""How the dotted name of an option that only one model has begins."""
 
 
 def flatten(config: RunConfig) -> dict[str, Any]:
@@ -18,33 +17,17 @@ def flatten(config: RunConfig) -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for name, value in dataclasses.asdict(config).items():
         if isinstance(value, dict):
-            flat |= {f"{name}.{inner}": found for inner, found in value.items()}
+            flat |= {f"{name}.{inner}": one for inner, one in value.items()}
         else:
             flat[name] = value
     return flat
-
-
-def unflatten(settings: Settings) -> dict[str, Any]:
-    """Nested values as ``RunConfig.from_dict`` reads them."""
-    nested: dict[str, Any] = {}
-    for name, value in settings.items():
-        section, dot, inner = name.partition(".")
-        if name.startswith(OPTION):  # one of the options, over all of them
-            model = nested.setdefault(section, {})
-            option = name.removeprefix(OPTION)
-            model["options"] = {**model.get("options", {}), option: value}
-        elif dot:
-            nested.setdefault(section, {})[inner] = value
-        else:
-            nested[name] = value
-    return nested
 
 
 DEFAULTS = flatten(RunConfig())
 
 
 def with_defaults(config: RunConfig, names: Iterable[str]) -> RunConfig:
-    """The same config with these settings as if nobody had given them."""
+    """The same config with these settings at their defaults."""
     return replaced(config, {name: DEFAULTS[name] for name in names})
 
 
@@ -79,9 +62,7 @@ def number_type(name: str) -> type[int] | type[float] | None:
     """
     if name.startswith(OPTION):
         return None
-    for kind in ALL_SECTIONS:
-        for inner, hint in field_types(kind).items():
-            if f"{kind.prefix}{inner}" == name and plain_type(hint) in (int, float):
-                number: type[int] | type[float] = plain_type(hint)
-                return number
+    if name in declared() and declared()[name].type in (int, float):
+        number: type[int] | type[float] = declared()[name].type
+        return number
     raise InputError(f"'grid.{name}' must be a list of values (got a range)")

@@ -101,9 +101,7 @@ EMBEDDERS = {
         evolved_from="mlp",
     ),
     "features": EmbedderEntry(
-        help="the features themselves",
-        place="plain:FeaturesEmbedder",
-        can_be_kept=True,
+        help="the features themselves", place="plain:FeaturesEmbedder", can_be_kept=True
     ),
     "identity": EmbedderEntry(
         help="self-loops only",

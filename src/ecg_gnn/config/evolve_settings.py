@@ -6,14 +6,8 @@ from typing import ClassVar, Literal
 from ecg_gnn.config.classify_settings import DEEPEST, LONGEST, WIDEST
 from ecg_gnn.config.embedders import EMBEDDING_HELP, check_embedding
 from ecg_gnn.config.setting import Section, setting
-from ecg_gnn.config.typed import read_self_loops
 from ecg_gnn.system.checks import InputError
 
-SelfLoops = Literal["exclude", "within_k", "add", "only"]
-Similarity = Literal["cosine", "dot", "euclidean"]
-EdgeWeights = Literal["uniform", "similarity"]
-Knn = Literal["auto", "exact", "ivf", "hnsw"]
-CrossFitModels = Literal["own", "all"]
 _NODES_PER_NEIGHBOUR = 10
 
 
@@ -77,7 +71,7 @@ class EmbedConfig(Section):
         "model that was not trained on its class.",
         added_later=True,
     )
-    cross_fit_models: CrossFitModels = setting(
+    cross_fit_models: Literal["own", "all"] = setting(
         "own",
         "With --cross-fit, which models find the neighbours of nodes that train none: "
         "own (the model of their fold alone, as for training nodes), or all (every "
@@ -126,21 +120,19 @@ class EvolveConfig(Section):
             ),
         },
     )
-    self_loops: SelfLoops = setting(
+    self_loops: Literal["exclude", "within_k", "add", "only"] = setting(
         "exclude",
         "Is a node its own neighbour? exclude: never; within_k: always, as one of the "
         "k (the paper's MLP graphs); add: on top of the k; only: nobody else",
-        read=read_self_loops,
+        read=lambda text: text.replace("-", "_"),  # within-k
     )
-    similarity: Similarity = setting(
+    similarity: Literal["cosine", "dot", "euclidean"] = setting(
         "cosine", "What nearest means: cosine, dot or euclidean"
     )
     symmetric: bool = setting(
-        False,
-        "Add every evolved edge reversed, too",
-        flag="--symmetric/--directed",
+        False, "Add every evolved edge reversed, too", flag="--symmetric/--directed"
     )
-    weights: EdgeWeights = setting(
+    weights: Literal["uniform", "similarity"] = setting(
         "uniform",
         "What an evolved edge weighs in sums, means and attention: uniform, or "
         "similarity (the cosine of its two ends, at least 0.01)",
@@ -151,7 +143,7 @@ class EvolveConfig(Section):
         added_later=True,
         kept=False,
     )
-    knn: Knn = setting(
+    knn: Literal["auto", "exact", "ivf", "hnsw"] = setting(
         "auto",
         "How neighbours are found: exact; ivf or hnsw (approximate, by an index; the "
         "recall is measured and recorded); auto (exact up to 100,000 nodes, and beyond "

@@ -66,10 +66,7 @@ def canonical(config: RunConfig, variant: Variant, purpose: Purpose) -> RunConfi
 
 
 def configuration_id(
-    config: RunConfig,
-    purpose: Purpose,
-    graph: tuple[str, str],
-    contents: list[str],
+    config: RunConfig, purpose: Purpose, graph: tuple[str, str], contents: list[str]
 ) -> str:
     """The name of a canonical config on one graph.
 

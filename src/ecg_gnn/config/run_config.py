@@ -16,13 +16,33 @@ from ecg_gnn._version import NUMERICS
 from ecg_gnn.config.classify_settings import ModelConfig, TrainConfig
 from ecg_gnn.config.evolve_settings import EmbedConfig, EvolveConfig
 from ecg_gnn.config.setting import Section, Setting, setting, settings_of
-from ecg_gnn.config.typed import read_splits
 from ecg_gnn.system.checks import InputError
 
 _T = TypeVar("_T")
 
 Preset = Literal["quick", "paper", "auto"]
-Engine = Literal["fast", "reference"]
+OPTION = "model.options."
+"""How the dotted name of an option that only one model has begins."""
+_MAX_SPLITS = 100_000  # more than any dataset has: typing errors are caught here
+
+
+def read_splits(text: str) -> tuple[int, ...]:
+    """Read ``0-9``, ``0,3,5`` or ``0-2,7``."""
+    splits: list[int] = []
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        try:
+            low, high = int(first), int(last if dash else first)
+        except ValueError:
+            raise InputError(
+                f"'splits' must be like 0-9 or 0,3,5 (got {text!r})"
+            ) from None
+        splits += range(low, min(high, low + _MAX_SPLITS) + 1)
+    if not splits or len(set(splits)) != len(splits):
+        raise InputError(
+            f"'splits' must name at least one split, each once (got {text!r})"
+        )
+    return tuple(splits)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +87,7 @@ class RunConfig(Section):
     )
     seed: int = setting(0, "Random seed", low=0, high=2**62, identity=False)
     device: str = setting("auto", "auto, cpu, cuda or cuda:N", identity=False)
-    engine: Engine = setting(
+    engine: Literal["fast", "reference"] = setting(
         "fast", "fast, or reference: plain torch, the same numbers up to rounding"
     )
     embed: EmbedConfig = field(default_factory=EmbedConfig)
@@ -118,20 +138,14 @@ class RunConfig(Section):
         return hashlib.sha256(content.encode()).hexdigest()[:12]
 
 
-SECTIONS: tuple[type[Section], ...] = (
-    EmbedConfig,
-    EvolveConfig,
-    ModelConfig,
-    TrainConfig,
-)
-ALL_SECTIONS: tuple[type[Section], ...] = (RunConfig, *SECTIONS)
+SECTIONS: tuple[Any, ...] = (EmbedConfig, EvolveConfig, ModelConfig, TrainConfig)
 
 
 def declared() -> dict[str, Setting]:
     """Every setting by its dotted name, with its declaration."""
     return {
         f"{kind.prefix}{name}": one
-        for kind in ALL_SECTIONS
+        for kind in (RunConfig, *SECTIONS)
         for name, one in settings_of(kind).items()
     }
 
@@ -139,19 +153,28 @@ def declared() -> dict[str, Setting]:
 def nest_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """Settings by the names of their options, as ``RunConfig.from_dict`` reads them."""
     names = {one.option: name for name, one in declared().items() if one.option}
-    nested: dict[str, Any] = {}
-    for option, value in options.items():
+    for option in options:
         if option not in names:
             raise InputError(f"a setting must be one of {[*names]} (got {option!r})")
-        if value is None:
-            continue
-        section, dot, inner = names[option].partition(".")
-        if option == "embedding" and isinstance(value, str):
-            value = (value,)
-        if dot:
+    given = {names[key]: value for key, value in options.items() if value is not None}
+    if isinstance(given.get("embed.names"), str):
+        given["embed.names"] = (given["embed.names"],)
+    return unflatten(given)
+
+
+def unflatten(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings by dotted names, as ``RunConfig.from_dict`` reads them."""
+    nested: dict[str, Any] = {}
+    for name, value in settings.items():
+        section, dot, inner = name.partition(".")
+        if name.startswith(OPTION):  # one of the options, over all of them
+            model = nested.setdefault(section, {})
+            option = name.removeprefix(OPTION)
+            model["options"] = {**model.get("options", {}), option: value}
+        elif dot:
             nested.setdefault(section, {})[inner] = value
         else:
-            nested[section] = value
+            nested[name] = value
     return nested
 
 

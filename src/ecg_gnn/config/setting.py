@@ -47,6 +47,7 @@ class Setting:
         kept: Whether a model that is kept for new nodes can have it.
         panel: The group of ``--help``, where that is not the section's.
         read: Makes a value of what was typed.
+        type: The declared type, without None; filled in by ``settings_of``.
     """
 
     help: str
@@ -67,7 +68,8 @@ class Setting:
     added_later: bool = False
     kept: bool = True
     panel: str | None = None
-    read: Callable[[str], Any] | None = None
+    read: Callable[[Any], Any] | None = None
+    type: Any = None
 
     def check(self, value: Any, name: str) -> None:
         """Refuse a number outside the range; None and texts pass."""
@@ -85,20 +87,18 @@ def setting(default: Any, help: str, **details: Any) -> Any:
     return field(default=default, metadata=metadata)
 
 
-def settings_of(cls: type) -> dict[str, Setting]:
+@cache
+def settings_of(section: Any) -> dict[str, Setting]:
     """The declarations of a section by field; fields that hold a section have none."""
-    found: Any = cls
     return {
-        one.name: _named(one.name, one.metadata[_KEY])
-        for one in dataclasses.fields(found)
+        one.name: dataclasses.replace(
+            declared := one.metadata[_KEY],
+            option=one.name if declared.option == "" else declared.option,
+            type=_plain_type(_field_types(section)[one.name]),
+        )
+        for one in dataclasses.fields(section)
         if _KEY in one.metadata
     }
-
-
-def _named(name: str, declared: Setting) -> Setting:
-    if declared.option != "":
-        return declared
-    return dataclasses.replace(declared, option=name)
 
 
 class Section:
@@ -120,7 +120,7 @@ class Section:
     def __post_init__(self) -> None:
         kind: Any = type(self)
         declared = settings_of(kind)
-        for name, hint in field_types(kind).items():
+        for name, hint in _field_types(kind).items():
             one = declared.get(name)
             shown = (one and one.option) or f"{self.prefix}{name}"
             value = _parse(hint, getattr(self, name), f"{self.prefix}{name}", shown)
@@ -139,7 +139,8 @@ class Section:
         """Read plain values; unknown keys and wrong types are refused."""
         if not isinstance(values, Mapping):
             raise InputError(f"{name!r} must be a mapping of settings (got {values!r})")
-        allowed = list(field_types(cls))
+        kind: Any = cls
+        allowed = list(_field_types(kind))
         for key in values:
             if key not in allowed:
                 raise InputError(
@@ -148,19 +149,14 @@ class Section:
         return cls(**values)
 
 
-def field_types(cls: type) -> dict[str, Any]:
-    """The declared type of every field."""
-    kind: Any = cls
-    return _field_types(kind)
-
-
 @cache
 def _field_types(cls: Any) -> dict[str, Any]:
+    """The declared type of every field."""
     hints = typing.get_type_hints(cls)
     return {one.name: hints[one.name] for one in dataclasses.fields(cls)}
 
 
-def plain_type(hint: Any) -> Any:
+def _plain_type(hint: Any) -> Any:
     """A field's type without None."""
     options = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
     return next(option for option in options if option is not type(None))
@@ -172,7 +168,7 @@ def _parse(hint: Any, value: Any, name: str, shown: str) -> Any:
         return value if type(value) is hint else hint.from_mapping(value, name)
     if value is None and type(None) in typing.get_args(hint):
         return None
-    wanted = plain_type(hint)
+    wanted = _plain_type(hint)
     if typing.get_origin(wanted) is Literal:
         check_choice(shown, value, typing.get_args(wanted))
         return value

@@ -9,7 +9,13 @@ from ecg_gnn.config.run_config import RunConfig, declared
 from ecg_gnn.config.variants import BASELINE, Variant, variant_of
 
 Tags = tuple[str, ...]
-_TAGGED = {name: one for name, one in declared().items() if one.tag is not None}
+# Tables name tags in the order of the declarations, but for these.
+_LAST = {"model.gate": 1, "train.label_input": 2}
+_TAGGED = {
+    name: one
+    for name, one in sorted(declared().items(), key=lambda item: _LAST.get(item[0], 0))
+    if one.tag is not None
+}
 LABELS = str(_TAGGED["train.label_input"].tag)
 """Training labels were input: predictions are transductive."""
 
@@ -17,17 +23,17 @@ LABELS = str(_TAGGED["train.label_input"].tag)
 def run_tags(
     config: RunConfig, embedding: str | None, purpose: Purpose = "train"
 ) -> Tags:
-    """Those options of a run that one of its variants reads."""
+    """The tags of one variant: those of the options that it reads."""
     return _tags(canonical(config, _variant(embedding), purpose))
 
 
 def stored_tags(config: Mapping[str, Any]) -> Tags:
-    """Those of a stored configuration, which has nothing but what is read."""
+    """The tags of a stored configuration, which holds only what is read."""
     return _tags(RunConfig.from_dict(config))
 
 
 def tags_read_by(embedding: str | None, tags: Sequence[str]) -> Tags:
-    """Of these tags the ones that another variant could have, too."""
+    """Those of these tags that another variant could have as well."""
     ignored = ignored_settings(_variant(embedding), "train")
     can = {one.tag for name, one in _TAGGED.items() if name not in ignored}
     return tuple(tag for tag in tags if tag in can)
@@ -51,13 +57,12 @@ def explain(tags: Iterable[str]) -> list[str]:
 
 def card_sentences(config: RunConfig, embedding: str) -> list[str]:
     """What a model card says of the options past the paper that its model has."""
-    variant = BASELINE if embedding == "none" else variant_of(embedding)
-    settings = _settings(canonical(config, variant, "train"))
+    settings = _settings(canonical(config, _variant(embedding), "train"))
     return [one.card for name, one in _TAGGED.items() if name in settings and one.card]
 
 
 def _variant(embedding: str | None) -> Variant:
-    return BASELINE if embedding is None else variant_of(embedding)
+    return BASELINE if embedding in (None, "none") else variant_of(str(embedding))
 
 
 def _settings(config: RunConfig) -> dict[str, Any]:

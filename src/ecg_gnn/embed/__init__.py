@@ -12,13 +12,7 @@ from ecg_gnn.embed.contract import check_embedder
 from ecg_gnn.embed.controls import IdentityControl, OracleControl, RandomControl
 from ecg_gnn.embed.mlp import MLPEmbedder
 from ecg_gnn.embed.plain import FeaturesEmbedder, PrecomputedEmbedder
-from ecg_gnn.embed.protocol import (
-    Embedder,
-    Fit,
-    FitsTogether,
-    SplitMasks,
-    hide_labels,
-)
+from ecg_gnn.embed.protocol import Embedder, Fit, FitsTogether, SplitMasks, hide_labels
 from ecg_gnn.embed.trained import TrainedModelEmbedder
 
 __all__ = [

@@ -23,8 +23,7 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from ecg_gnn.config import RunConfig, known
-from ecg_gnn.embed.protocol import SplitMasks
-from ecg_gnn.embed.stored import below, load_weights
+from ecg_gnn.embed.protocol import SplitMasks, below, load_weights
 from ecg_gnn.kernels import Adjacency, keep_mask, normalized_sum
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.seeds import derive_seed, seeded
@@ -43,12 +42,8 @@ class StoredBGRL:
     def embed(self, x: Tensor, edge_index: Tensor) -> Tensor:
         """Each row from its features and its neighbours'."""
         span = (self.high - self.low).clamp_min(torch.finfo(torch.float32).tiny)
-        adjacency = Adjacency.from_edge_index(
-            edge_index, x.size(0), add_self_loops=True
-        )
-        states: Tensor = self.encoder(
-            (x.double() - self.low.double()) / span.double(), adjacency
-        )
+        scaled = (x.double() - self.low.double()) / span.double()
+        states: Tensor = self.encoder(scaled, _with_loops(edge_index, x.size(0)))
         return states
 
     def tensors(self) -> dict[str, Tensor]:
@@ -157,9 +152,7 @@ class BGRLEmbedder:
         return StoredBGRL(encoder, x.amin(dim=0), x.amax(dim=0))
 
     def _inputs(self, data: Data) -> tuple[Tensor, Adjacency]:
-        adjacency = Adjacency.from_edge_index(
-            data.edge_index, data.num_nodes, add_self_loops=True
-        )
+        adjacency = _with_loops(data.edge_index, data.num_nodes)
         return scale_columns(data.x).to(self.device), adjacency.to(self.device)
 
 
@@ -185,6 +178,10 @@ class Encoder(nn.Module):
 def _widths(config: RunConfig) -> tuple[int, int]:
     hidden = known(config.embed.hidden)
     return hidden, hidden // 2
+
+
+def _with_loops(edge_index: Tensor, num_nodes: int) -> Adjacency:
+    return Adjacency.from_edge_index(edge_index, num_nodes, add_self_loops=True)
 
 
 class _Trainer:
@@ -223,13 +220,18 @@ class _Trainer:
             group["lr"].copy_(self.rates[self.now][0])
         views = [self._view(i) for i in (0, 1)]
         with torch.no_grad():
-            said = [self.target(*view) for view in views]
-        guessed = [self.predictor(self.online(*view)) for view in views]
-        loss = 2 - _mean_cosine(guessed[0], said[1]) - _mean_cosine(guessed[1], said[0])
+            targets = [self.target(*view) for view in views]
+        guesses = [self.predictor(self.online(*view)) for view in views]
+        loss = 2 - _mean_cosine(guesses[0], targets[1])
+        loss = loss - _mean_cosine(guesses[1], targets[0])
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
         self.optimizer.step()
-        self._move_target()
+        with torch.no_grad():
+            weight = self.weights[self.now][0]
+            pairs = zip(self.target.parameters(), self.online.parameters(), strict=True)
+            for follower, leader in pairs:
+                follower.lerp_(leader, weight)
         self.loss.copy_(loss.detach())
         self.now += 1
 
@@ -237,13 +239,6 @@ class _Trainer:
         rate = self.config.drop_features[index]
         kept = keep_mask(self.x.size(1), rate, self.x.device)
         return self.x * kept, self.adjacency.drop_edges(self.config.drop_edges[index])
-
-    @torch.no_grad()
-    def _move_target(self) -> None:
-        weight = self.weights[self.now][0]
-        pairs = zip(self.target.parameters(), self.online.parameters(), strict=True)
-        for follower, leader in pairs:
-            follower.lerp_(leader, weight)
 
 
 def _schedules(config: BGRLEmbedder) -> tuple[list[float], list[float]]:

@@ -20,11 +20,12 @@ from ecg_gnn.embed.protocol import (
     Embedder,
     Fit,
     FitsTogether,
+    KeepableEmbedder,
     SplitMasks,
+    as_trained,
+    below,
     show_to,
-    unchanged,
 )
-from ecg_gnn.embed.stored import KeepableEmbedder, below, single
 from ecg_gnn.kernels import current_engine
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.files import atomic_path
@@ -42,7 +43,7 @@ class EmbeddingCache:
 
     def load(self, key: str, needed: str) -> dict[str, Tensor] | None:
         """The stored tensors, or None; a file without the needed one is damaged."""
-        path = self._path(key)
+        path = self.folder / f"{key}.safetensors"
         if not path.exists():
             return None
         try:
@@ -59,16 +60,13 @@ class EmbeddingCache:
         """Keep tensors, whole or not at all; a run does not depend on it."""
         whole = {name: tensor.contiguous() for name, tensor in tensors.items()}
         try:
-            with atomic_path(self._path(key)) as temporary:
+            with atomic_path(self.folder / f"{key}.safetensors") as temporary:
                 save_file(whole, temporary)
         except (OSError, SafetensorError) as error:
             warnings.warn(
                 f"{self.folder} cannot be written ({error}): nothing is kept there",
                 stacklevel=2,
             )
-
-    def _path(self, key: str) -> Path:
-        return self.folder / f"{key}.safetensors"
 
 
 def embed_nodes(
@@ -120,19 +118,24 @@ def _fit_or_load(
 ) -> dict[str, Tensor]:
     shown = show_to(embedder, data, split)
     key = None if cache is None else cache_key(embedder, shown, split, seed)
-    stored = (
-        cache.load(key, _EMBEDDING) if cache is not None and key is not None else None
-    )
-    if stored is not None and (not keep or _KEPT in stored):
-        return stored
-    with unchanged(shown, embedder):
-        fitted = embedder.fit(shown, split, seed=seed)
-        tensors = {_EMBEDDING: _embedding(fitted, shown)}
+    if cache is not None and key is not None:
+        stored = cache.load(key, _EMBEDDING)
+        if stored is not None and (not keep or _KEPT in stored):
+            return stored
+    shared = (shown.x, shown.edge_index)  # with every other embedder
+    versions = [tensor._version for tensor in shared]
+    fitted = embedder.fit(shown, split, seed=seed)
+    tensors = {_EMBEDDING: _embedding(fitted, shown)}
+    if [tensor._version for tensor in shared] != versions:
+        raise InputError(
+            f"'embedder' must leave data.x and data.edge_index as they are (got "
+            f"{type(embedder).__name__}, which writes into them)"
+        )
     if keep:
         assert isinstance(fitted, KeepableEmbedder)
         tensors[_KEPT] = torch.ones(1)
         for name, tensor in fitted.keep(data.x).tensors().items():
-            tensors[f"{_KEPT}.{name}"] = single(tensor)
+            tensors[f"{_KEPT}.{name}"] = as_trained(tensor)
     if cache is not None and key is not None:
         cache.store(key, tensors)
     return tensors
@@ -157,8 +160,21 @@ def embed_ahead(
 
 def _embedding(fitted: Embedder, shown: Data) -> Tensor:
     # Detached: the paper freezes step 1, so no gradient may reach the embedder.
-    embedding = fitted.embed(shown).detach()
-    _check_embedding(embedding, fitted, shown)
+    embedding, name = fitted.embed(shown).detach(), type(fitted).__name__
+    if embedding.dim() != 2 or embedding.size(0) != shown.num_nodes:
+        raise InputError(
+            f"{name}.embed must return [{shown.num_nodes}, D], one row per node "
+            f"(got {list(embedding.shape)})"
+        )
+    rows = max(1, _CHECKED_ELEMENTS // max(1, embedding.size(1)))
+    # In pieces: embeddings may lie in a file that is larger than memory.
+    bad = torch.cat([(~part.isfinite()).any(dim=1) for part in embedding.split(rows)])
+    if bad.any():
+        first = int(bad.nonzero()[0])
+        raise InputError(
+            f"{name}.embed must return finite numbers "
+            f"(got NaN or infinity in {int(bad.sum())} rows, first in row {first})"
+        )
     return embedding
 
 
@@ -182,42 +198,19 @@ def cache_key(
     return hashlib.sha256(whole.encode()).hexdigest()
 
 
-def describe_embedder(embedder: Embedder) -> str | None:
-    """A text that is equal exactly when two embedders' settings are, if it can be."""
-    return _describe(embedder)
-
-
-def _describe(value: Any) -> str | None:
-    """A text that is equal exactly when two settings are; None if there is none."""
+def describe_embedder(value: Any) -> str | None:
+    """A text that is equal exactly when two embedders' settings are; None: unknown."""
     if isinstance(value, Tensor):
         return content_hash([value])
     if isinstance(value, tuple):
-        parts = [_describe(part) for part in value]
+        parts = [describe_embedder(part) for part in value]
         return None if None in parts else str(parts)
     if not dataclasses.is_dataclass(value):
         return repr(value) if isinstance(value, (str, int, float)) else None
     # compare=False marks what does not change the embedding (progress, fitted state).
     fields = [f for f in dataclasses.fields(value) if f.compare]
-    parts = [_describe(getattr(value, f.name)) for f in fields]
+    parts = [describe_embedder(getattr(value, f.name)) for f in fields]
     if None in parts:
         return None
     kind = f"{type(value).__module__}.{type(value).__qualname__}"
     return f"{kind}{[(f.name, p) for f, p in zip(fields, parts, strict=True)]}"
-
-
-def _check_embedding(embedding: Tensor, embedder: Embedder, data: Data) -> None:
-    name = type(embedder).__name__
-    if embedding.dim() != 2 or embedding.size(0) != data.num_nodes:
-        raise InputError(
-            f"{name}.embed must return [{data.num_nodes}, D], one row per node "
-            f"(got {list(embedding.shape)})"
-        )
-    rows = max(1, _CHECKED_ELEMENTS // max(1, embedding.size(1)))
-    # In pieces: embeddings may lie in a file that is larger than memory.
-    bad = torch.cat([(~part.isfinite()).any(dim=1) for part in embedding.split(rows)])
-    if bad.any():
-        first = int(bad.nonzero()[0])
-        raise InputError(
-            f"{name}.embed must return finite numbers "
-            f"(got NaN or infinity in {int(bad.sum())} rows, first in row {first})"
-        )

@@ -8,8 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.data import Data
 
-from ecg_gnn.embed.protocol import Embedder, SplitMasks
-from ecg_gnn.embed.stored import StoredEmbedder
+from ecg_gnn.embed.protocol import Embedder, SplitMasks, StoredEmbedder
 
 
 @dataclass(frozen=True)

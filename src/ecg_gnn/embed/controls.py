@@ -5,33 +5,17 @@ give random neighbours, and rows that say the class give random nodes of that cl
 """
 
 from dataclasses import dataclass
-from typing import Self
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.data import Data
 
-from ecg_gnn.config import RunConfig
-from ecg_gnn.embed.protocol import SplitMasks
-from ecg_gnn.train import Progress
-
-
-class _Control:
-    """An embedder without settings that learns nothing."""
-
-    @classmethod
-    def from_config(cls, config: RunConfig, progress: Progress | None) -> Self:
-        """No setting changes it."""
-        return cls()
-
-    def fit(self, data: Data, split: SplitMasks, *, seed: int) -> Self:
-        """Nothing to learn."""
-        return self
+from ecg_gnn.embed.plain import Untrained
 
 
 @dataclass(frozen=True)
-class RandomControl(_Control):
+class RandomControl(Untrained):
     """k random nodes: degree and parameters, no similarity."""
 
     uses_labels = False
@@ -51,7 +35,7 @@ class IdentityControl(RandomControl):
 
 
 @dataclass(frozen=True)
-class OracleControl(_Control):
+class OracleControl(Untrained):
     """k random nodes of the same class, all labels used: an upper bound that leaks."""
 
     uses_labels = True

@@ -9,9 +9,8 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from ecg_gnn.config import RunConfig, known
-from ecg_gnn.embed.protocol import Fit, SplitMasks
-from ecg_gnn.embed.stored import load_weights
-from ecg_gnn.embed.supervised import loop_settings, network_training, represent
+from ecg_gnn.embed.protocol import Fit, SplitMasks, load_weights
+from ecg_gnn.embed.trained import loop_settings, network_training, represent
 from ecg_gnn.kernels.distinct_rows import distinct_rows, first_of_group
 from ecg_gnn.nn import Network, NetworkSpec, build_network
 from ecg_gnn.train import (
@@ -48,13 +47,11 @@ class StoredMLP:
         """The network with these weights."""
         network = build_network(
             NetworkSpec(
-                backbone="benchmark",
                 model="resnet",
                 in_channels=in_channels,
                 hidden=known(config.embed.hidden),
                 num_classes=max(2, tensors["output.weight"].size(0)),
                 layers=known(config.embed.layers),
-                num_graphs=1,
                 dropout=config.model.dropout,
             )
         )
@@ -145,14 +142,13 @@ class MLPEmbedder:
             split,
             [graph],
             self.train,
-            backbone="benchmark",
-            model="resnet",
-            hidden_channels=self.hidden_channels,
-            num_layers=self.num_layers,
-            dropout=self.dropout,
             seed=seed,
             device=self.device,
             kind=kind,
+            model="resnet",
+            hidden=self.hidden_channels,
+            layers=self.num_layers,
+            dropout=self.dropout,
         )
 
     def embed(self, data: Data) -> Tensor:
@@ -164,19 +160,13 @@ class MLPEmbedder:
             rows, inverse = torch.unique(data.x, dim=0, return_inverse=True)
             return represent(self.network, rows, [no_graph(rows.size(0))])[inverse]
         groups = distinct_rows(data.x)
-        num_distinct = int(groups.max()) + 1
-        if num_distinct == data.num_nodes:
-            return self._in_blocks(data.x, torch.arange(data.num_nodes))
-        return self._in_blocks(data.x, first_of_group(groups))[groups]
-
-    def _in_blocks(self, x: Tensor, rows: Tensor) -> Tensor:
-        assert self.network is not None
-        states = torch.empty(rows.numel(), self.hidden_channels)
-        begin = 0
-        for block in represent_rows(self.network, x, rows):
+        all_differ = int(groups.max()) + 1 == data.num_nodes
+        rows = torch.arange(data.num_nodes) if all_differ else first_of_group(groups)
+        states, begin = torch.empty(rows.numel(), self.hidden_channels), 0
+        for block in represent_rows(self.network, data.x, rows):
             states[begin : begin + block.size(0)] = block
             begin += block.size(0)
-        return states
+        return states if all_differ else states[groups]
 
     def keep(self, x: Tensor) -> StoredMLP:
         """The network."""

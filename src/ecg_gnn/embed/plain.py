@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import torch
@@ -28,6 +28,19 @@ from ecg_gnn.train import Progress
 _T = TypeVar("_T")
 
 
+class Untrained:
+    """An embedder without settings that learns nothing."""
+
+    @classmethod
+    def from_config(cls, config: RunConfig, progress: Progress | None) -> Self:
+        """No setting changes it."""
+        return cls()
+
+    def fit(self, data: Data, split: SplitMasks, *, seed: int) -> Self:
+        """Nothing to learn."""
+        return self
+
+
 @dataclass(frozen=True, eq=False)
 class StoredFeatures:
     """The features themselves: nothing to compute, nothing to keep."""
@@ -37,39 +50,28 @@ class StoredFeatures:
         return x.double()
 
     def tensors(self) -> dict[str, Tensor]:
-        """None."""
+        """Nothing is fitted."""
         return {}
 
     @classmethod
     def restore(
         cls, tensors: Mapping[str, Tensor], config: RunConfig, in_channels: int
     ) -> "StoredFeatures":
-        """The same as ever."""
+        """There is nothing to restore."""
         return cls()
 
 
 @dataclass(frozen=True)
-class FeaturesEmbedder:
+class FeaturesEmbedder(Untrained):
     """The raw node features: what step 1 has to beat."""
 
     stored: ClassVar = StoredFeatures
     uses_labels = False
     leaks = False
 
-    @classmethod
-    def from_config(
-        cls, config: RunConfig, progress: Progress | None
-    ) -> "FeaturesEmbedder":
-        """No setting changes it."""
-        return cls()
-
     def keep(self, x: Tensor) -> StoredFeatures:
         """Nothing to keep."""
         return StoredFeatures()
-
-    def fit(self, data: Data, split: SplitMasks, *, seed: int) -> "FeaturesEmbedder":
-        """Nothing to learn."""
-        return self
 
     def embed(self, data: Data) -> Tensor:
         """The features themselves."""
@@ -126,7 +128,7 @@ class PrecomputedEmbedder:
         return self
 
     def embed(self, data: Data) -> Tensor:
-        """The given rows; who writes to mapped ones writes to memory, not to a file."""
+        """The given rows; writing into mapped rows leaves the file unchanged."""
         if self.file is None:
             return self.tensor.float().clone()
         return torch.from_numpy(self.file.array())
@@ -141,7 +143,7 @@ def _mappable(path: Path) -> MappedFile | None:
 
 
 def _checksum(path: Path) -> str:
-    """Of a file that is asked for once per split: it is read once as long as it is."""
+    """A file's checksum, computed again only if the file has changed."""
     status = path.stat()
     return _checksum_of(path, status.st_size, status.st_mtime_ns)
 

@@ -1,12 +1,11 @@
-"""What an embedder is, and what it may see."""
+"""What an embedder is, what it may see, and how a fitted one is kept."""
 
 import copy
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import NamedTuple, Protocol, runtime_checkable
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from ecg_gnn.system.checks import InputError
@@ -85,6 +84,31 @@ class FitsTogether(Embedder, Protocol):
         """What ``fit`` gives for each of them."""
 
 
+class StoredEmbedder(Protocol):
+    """What is kept of a fitted embedder, to embed nodes that come later.
+
+    Computed in float64 and independently for each row, so that a node gets the same
+    embedding whichever nodes come with it.
+    """
+
+    def embed(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        """One row per node, float64."""
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Everything fitted, by name."""
+
+
+@runtime_checkable
+class KeepableEmbedder(Embedder, Protocol):
+    """An embedder that can be kept, and embeds nodes that come later."""
+
+    stored: ClassVar[Any]
+    """The class of what is kept; its ``restore`` builds one from tensors."""
+
+    def keep(self, x: Tensor) -> StoredEmbedder:
+        """What is kept once it is fitted, given the features it was fitted to."""
+
+
 def hide_labels(data: Data, split: SplitMasks) -> Data:
     """A copy whose labels outside the training and validation nodes are hidden.
 
@@ -96,18 +120,6 @@ def hide_labels(data: Data, split: SplitMasks) -> Data:
     return visible
 
 
-@contextmanager
-def unchanged(data: Data, embedder: Embedder) -> Iterator[None]:
-    """Refuse an embedder that writes into the features or edges, which all share."""
-    before = [tensor._version for tensor in (data.x, data.edge_index)]
-    yield
-    if [tensor._version for tensor in (data.x, data.edge_index)] != before:
-        raise InputError(
-            f"'embedder' must leave data.x and data.edge_index as they are (got "
-            f"{type(embedder).__name__}, which writes into them)"
-        )
-
-
 def show_to(embedder: Embedder, data: Data, split: SplitMasks) -> Data:
     """What this embedder may see of ``data``: no labels if it says it uses none."""
     shown = data if embedder.leaks else hide_labels(data, split)
@@ -115,3 +127,31 @@ def show_to(embedder: Embedder, data: Data, split: SplitMasks) -> Data:
         shown = copy.copy(shown)
         shown.y = torch.full_like(data.y, HIDDEN)
     return shown
+
+
+def load_weights(module: nn.Module, tensors: Mapping[str, Tensor]) -> None:
+    """Give a module its weights; names and shapes must be its own."""
+    try:
+        # assign: a module that was built without memory takes the tensors themselves.
+        module.load_state_dict(dict(tensors), assign=True)
+    except RuntimeError as error:
+        reason = (str(error).splitlines() or [""])[-1].strip()
+        raise InputError(
+            f"the weights do not fit the settings ({reason:.200})"
+        ) from None
+
+
+def below(tensors: Mapping[str, Tensor], name: str) -> dict[str, Tensor]:
+    """The tensors whose names begin with ``name.``, without that prefix."""
+    start = f"{name}."
+    return {
+        key.removeprefix(start): tensor
+        for key, tensor in tensors.items()
+        if key.startswith(start)
+    }
+
+
+def as_trained(tensor: Tensor) -> Tensor:
+    """A copy in the precision of training: float64 only serves predictions."""
+    plain = tensor.detach().cpu().contiguous().clone()
+    return plain.float() if plain.is_floating_point() else plain

@@ -1,18 +1,89 @@
-"""Embeddings of a trained model (the paper's MLP→GNN)."""
+"""Networks trained on the labels that are shown, and the paper's MLP→GNN."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
 from ecg_gnn.config import RunConfig, known
 from ecg_gnn.embed.protocol import Fit, SplitMasks
-from ecg_gnn.embed.supervised import loop_settings, network_training, represent
 from ecg_gnn.kernels import Adjacency
-from ecg_gnn.nn import GraphInput, Network, wants_self_loops
-from ecg_gnn.train import LoopSettings, Progress, Training, train_together
+from ecg_gnn.nn import GraphInput, Network, NetworkSpec, build_network, wants_self_loops
+from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.metric_names import default_metric
+from ecg_gnn.system.seeds import seeded
+from ecg_gnn.train import LoopSettings, Progress, Task, Training, train_together
+
+
+def loop_settings(
+    config: RunConfig, steps: int | None, lr: float | None
+) -> LoopSettings:
+    """A run's settings for one of its trainings."""
+    return LoopSettings(
+        steps=known(steps),
+        lr=known(lr),
+        weight_decay=config.train.weight_decay,
+        precision=config.train.precision,
+    )
+
+
+def network_training(
+    data: Data,
+    split: SplitMasks,
+    graphs: Sequence[GraphInput],
+    train: LoopSettings,
+    *,
+    seed: int,
+    device: str,
+    kind: type[Training] = Training,
+    **network: Any,
+) -> Training:
+    """A network to train on training labels, and to stop on validation labels.
+
+    Args:
+        data: Features, and the labels that are shown.
+        split: Which nodes train, and which choose the best step.
+        graphs: The graphs that the network reads.
+        train: Steps, learning rate and precision.
+        seed: Random seed.
+        device: Where to train.
+        kind: How training goes: full-batch, or by batches of rows.
+        network: Fields of ``NetworkSpec`` that the data does not decide.
+    """
+    if not split.train_mask.any() or not split.val_mask.any():
+        raise InputError("the split must have training and validation nodes (got none)")
+    num_classes = int(data.y[split.train_mask | split.val_mask].max()) + 1
+    spec = NetworkSpec(
+        in_channels=data.x.size(1),
+        num_classes=num_classes,
+        num_graphs=len(graphs),
+        num_nodes=data.num_nodes,
+        **network,
+    )
+    with seeded(seed, "initialisation"):
+        built = build_network(spec)
+    task = Task(
+        x=data.x,
+        y=data.y,
+        graphs=graphs,
+        train_index=split.train_mask.nonzero()[:, 0],
+        val_index=split.val_mask.nonzero()[:, 0],
+        test_index=None,
+        metric=default_metric(num_classes),
+    )
+    place = torch.device(device)
+    return kind(built.to(place), task.to(place), train, seed=seed)
+
+
+@torch.no_grad()
+def represent(network: Network, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
+    """The network's last hidden representation, on the CPU."""
+    device = next(network.parameters()).device
+    states = network.represent(x.to(device), [graph.to(device) for graph in graphs])
+    return states.float().cpu()
 
 
 @dataclass(frozen=True)
@@ -23,19 +94,8 @@ class TrainedModelEmbedder:
     graph already evolved by an MLP this is the paper's MLP→GNN. It deliberately breaks
     the rule that a weak classifier never has features, graph and labels at once.
 
-    Args:
-        model: Message-passing module.
-        backbone: ``benchmark`` or ``tuned``.
-        hidden_channels: Width of the network and of the embeddings.
-        num_layers: Number of layers.
-        dropout: Dropout rate.
-        drop_edge: DropEdge rate on the evolved graph.
-        norm: Normalisation of the tuned backbone.
-        evolved_layers: ``all``, or ``last``: see ``build_network``.
-        options: What only this model has, as pairs.
-        train: Steps, learning rate and precision.
-        device: Where to train.
-        progress: Told how training goes.
+    Args are settings of the classifier, see ``ModelConfig`` and ``TrainConfig``;
+    ``options`` are pairs, and ``progress`` is told how training goes.
     """
 
     model: str = "gcn"
@@ -94,13 +154,13 @@ class TrainedModelEmbedder:
             split,
             self._graphs(data),
             self.train,
-            backbone=self.backbone,
-            model=self.model,
-            hidden_channels=self.hidden_channels,
-            num_layers=self.num_layers,
-            dropout=self.dropout,
             seed=seed,
             device=self.device,
+            backbone=self.backbone,
+            model=self.model,
+            hidden=self.hidden_channels,
+            layers=self.num_layers,
+            dropout=self.dropout,
             norm=self.norm,
             evolved_layers=self.evolved_layers,
             options=dict(self.options),

@@ -1,9 +1,9 @@
 """Models that are kept: fit one, store it, predict, explain, and the estimator."""
 
-from ecg_gnn.inference.explain import Explanation, explain_node
+from ecg_gnn.inference.explanation import Explanation, explain_node
 from ecg_gnn.inference.fitting import fit_model
 from ecg_gnn.inference.model_folder import Model, read_model
-from ecg_gnn.inference.predict import Predictions, predict_nodes, predict_stored
+from ecg_gnn.inference.predictions import Predictions, predict_nodes, predict_stored
 
 __all__ = [
     "Explanation",

@@ -40,7 +40,7 @@ def verdict(model: Model) -> str:
     chosen = model.classifier.embedding
     if chosen in NAMES:
         return "The model has no evolved graph."
-    scores = {name: found["val"]["score"] for name, found in model.metrics.items()}
+    scores = {name: one["val"]["score"] for name, one in model.metrics.items()}
     rivals = {name: scores[name] for name in NAMES}
     best = max(rivals, key=lambda name: rivals[name])
     gain = 100 * (scores[chosen] - rivals[best])
@@ -65,7 +65,7 @@ def class_by_class(model: Model) -> str:
     counts = zip(
         model.classes, test["found_by_class"], test["nodes_by_class"], strict=True
     )
-    parts = [f"{name} {found} of {count}" for name, found, count in counts if count]
+    parts = [f"{name} {right} of {count}" for name, right, count in counts if count]
     shown, rest = parts[:_MOST_CLASSES], len(parts) - _MOST_CLASSES
     more = f" and {rest} more classes" if rest > 0 else ""
     return f"Test nodes found, class by class: {', '.join(shown)}{more}."
@@ -97,20 +97,16 @@ def score_rows(model: Model) -> tuple[list[str], list[list[str]]]:
         del shown["accuracy"]
     rows = [
         [
-            _row_name(model, name),
-            *(f"{found['test'][key]:.4f}" for key in shown),
-            f"{found['val']['score']:.4f}",
+            tagged(
+                NAMES.get(name, f"ECG ({name})"),
+                run_tags(model.classifier.config, name),
+            ),
+            *(f"{metrics['test'][key]:.4f}" for key in shown),
+            f"{metrics['val']['score']:.4f}",
         ]
-        for name, found in model.metrics.items()
+        for name, metrics in model.metrics.items()
     ]
     return ["variant", *shown.values(), f"validation {metric}"], rows
-
-
-def _row_name(model: Model, variant: str) -> str:
-    """A variant with those options past the paper that it reads."""
-    name = NAMES.get(variant, f"ECG ({variant})")
-    embedding = None if variant == "none" else variant
-    return tagged(name, run_tags(model.classifier.config, embedding))
 
 
 def _scores(model: Model) -> str:
@@ -140,15 +136,12 @@ def _settings(model: Model, split: int) -> str:
     config = model.classifier.config
     weights = model.classifier.calibration.weights
     weighed = "no" if weights is None else "yes, and taken back afterwards"
-    past_the_paper = card_sentences(config, model.classifier.embedding)
-    return " ".join(
-        [
-            f"Split {split}, seed {config.seed}, {config.train.steps} steps at "
-            f"{config.train.lr}, the best by validation score kept; classes weighed in "
-            f"training: {weighed}.",
-            *past_the_paper,
-        ]
+    text = (
+        f"Split {split}, seed {config.seed}, {config.train.steps} steps at "
+        f"{config.train.lr}, the best by validation score kept; classes weighed in "
+        f"training: {weighed}."
     )
+    return " ".join([text, *card_sentences(config, model.classifier.embedding)])
 
 
 def _plain(value: Any) -> str:

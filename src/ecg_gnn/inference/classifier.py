@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
-from ecg_gnn.config import RunConfig, entry_of, known
+from ecg_gnn.config import EvolveConfig, RunConfig, entry_of, known
 from ecg_gnn.data import GraphDataset, Split
 from ecg_gnn.embed import EmbeddingCache
-from ecg_gnn.embed.stored import StoredEmbedder
+from ecg_gnn.embed.protocol import StoredEmbedder
 from ecg_gnn.inference.calibration import Calibration, fit_temperature
-from ecg_gnn.inference.neighbours import edges_to_new
 from ecg_gnn.kernels import Adjacency, using_engine
 from ecg_gnn.nn import Network
 from ecg_gnn.pipeline import (
@@ -26,8 +25,13 @@ from ecg_gnn.pipeline import (
     embed_for_new_nodes,
     evolve,
 )
-from ecg_gnn.pipeline.training import prepare_graphs
+from ecg_gnn.pipeline.classification import prepare_graphs
 from ecg_gnn.train import TrainResult
+
+# Scores are compared after rounding to this grid: what differs by less is a tie, which
+# the lower number wins. Float64 sums are far finer than it.
+_GRID = 2.0**30
+_ROWS = 256
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -82,8 +86,8 @@ class GraphClassifier:
         if self.evolved is not None:
             _keep_out_degrees(graphs[1].adjacency, self.evolved, self.x.size(0))
         with using_engine(self.config.engine):
-            found: Tensor = self.network(self._with_labels(x), graphs)
-        return found
+            logits: Tensor = self.network(self._with_labels(x), graphs)
+        return logits
 
     def _with_labels(self, x: Tensor) -> Tensor:
         """Features, and labels of training nodes where these are input, too."""
@@ -117,6 +121,44 @@ def _keep_out_degrees(adjacency: Adjacency, evolved: Tensor, num_stored: int) ->
     degree = adjacency.by_source.counts(None).clone()
     degree[:num_stored] = evolved[0].bincount(minlength=num_stored)
     vars(adjacency)["out_degree"] = degree  # a cached property: read, not counted
+
+
+@torch.no_grad()
+def nearest_stored(new: Tensor, index: Tensor, k: int, similarity: str) -> Tensor:
+    """The ``k`` most similar rows of ``index`` for each new row, ``[M, k]``."""
+    new, index = new.double(), index.double()
+    if similarity == "cosine":
+        new, index = F.normalize(new, dim=-1), F.normalize(index, dim=-1)
+        largest = 1.0
+    else:
+        largest = float(max(new.norm(dim=1).amax(), index.norm(dim=1).amax()) ** 2)
+    squares = index.square().sum(1) / 2 if similarity == "euclidean" else 0.0
+    count, order = index.size(0), torch.arange(index.size(0))
+    nearest = []
+    for rows in new.split(_ROWS):
+        score = (rows @ index.t() - squares) / max(largest, 1e-300)  # [rows, N]
+        key = (score * _GRID).round().long() * count + (count - 1 - order)
+        nearest.append(key.topk(k, dim=1).indices)
+    return torch.cat(nearest) if nearest else torch.empty(0, k, dtype=torch.long)
+
+
+def edges_to_new(new: Tensor, index: Tensor, config: EvolveConfig) -> Tensor:
+    """Evolved edges into new nodes, numbered after the stored ones; none the other way.
+
+    The evolved graph of the stored nodes stays as it was trained on.
+    """
+    num_stored, num_new = index.size(0), new.size(0)
+    numbers = torch.arange(num_stored, num_stored + num_new)
+    itself = torch.stack([numbers, numbers])
+    k = known(config.k) - (config.self_loops == "within_k")
+    parts = []
+    if config.self_loops != "exclude":
+        parts.append(itself)
+    if config.self_loops != "only" and k > 0:
+        nearest = nearest_stored(new, index, min(k, num_stored), config.similarity)
+        targets = numbers.repeat_interleave(nearest.size(1))
+        parts.append(torch.stack([nearest.flatten(), targets]))
+    return torch.cat(parts, dim=1)
 
 
 def fit_classifier(
@@ -163,20 +205,10 @@ def fit_classifier(
         labels=label_columns(config, dataset, split),
         network=network.cpu().double().eval(),
     )
-    return calibrate(fitted, dataset, split, class_weights), result
-
-
-def calibrate(
-    fitted: GraphClassifier,
-    dataset: GraphDataset,
-    split: Split,
-    class_weights: Tensor | None,
-) -> GraphClassifier:
-    """Fit the temperature on the validation nodes."""
     weights = None if class_weights is None else tuple(class_weights.tolist())
     val = split.val_mask
-    found = fit_temperature(fitted.logits()[val], dataset.y[val], weights)
-    return replace(fitted, calibration=found)
+    calibration = fit_temperature(fitted.logits()[val], dataset.y[val], weights)
+    return replace(fitted, calibration=calibration), result
 
 
 def label_columns(

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor
 from torch_geometric.data import Data
 
 from ecg_gnn.config import SECTIONS, declared
@@ -24,7 +23,7 @@ from ecg_gnn.inference.estimator_inputs import (
     read_graph,
     validated,
 )
-from ecg_gnn.inference.fit_settings import class_weights, fit_settings
+from ecg_gnn.inference.fitting import class_weights, fit_settings
 from ecg_gnn.system.checks import InputError, check_choice, check_in_range
 
 Array = NDArray[Any]
@@ -110,12 +109,7 @@ class ECGClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no
         ]
     )
 
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        edge_index: Any = None,
-    ) -> Self:
+    def fit(self, X: Any, y: Any = None, edge_index: Any = None) -> Self:
         """Embed, evolve and train.
 
         Args:
@@ -140,11 +134,7 @@ class ECGClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no
         self.best_step_, self.validation_score_ = result.best_step, result.val
         return self
 
-    def predict_proba(
-        self,
-        X: Any,
-        edge_index: Any = None,
-    ) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any, edge_index: Any = None) -> NDArray[np.float64]:
         """Calibrated probabilities of every class, in the order of ``classes_``.
 
         Args:
@@ -153,22 +143,24 @@ class ECGClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no
         """
         check_is_fitted(self, "classifier_")
         fitted: GraphClassifier = self.classifier_
+        num_stored, num_features = fitted.x.shape
         if isinstance(X, Data):
-            if self._is_the_graph(X, fitted):
-                return fitted.probabilities()
-            x, edges = read_data(X, fitted.x.size(1))
-            return self._of_new(fitted, x, edges)
-        if self.graph is not None:
-            return fitted.probabilities()[check_numbers(X, fitted.x.size(0))]
-        rows = validated(self, X, reset=False)
-        edges = check_edge_index(edge_index, len(rows), self.directed)
-        return self._of_new(fitted, torch.from_numpy(rows).float(), edges)
+            x, edges = read_data(X, num_features)
+            if torch.equal(x, fitted.x) and torch.equal(edges, fitted.edge_index):
+                return fitted.probabilities()  # the very graph that was trained on
+        elif self.graph is not None:
+            return fitted.probabilities()[check_numbers(X, num_stored)]
+        else:
+            rows = validated(self, X, reset=False)
+            x = torch.from_numpy(rows).float()
+            edges = check_edge_index(edge_index, len(rows), self.directed)
+        return fitted.probabilities(x, edges + num_stored)[num_stored:]
 
     def predict(self, X: Any, edge_index: Any = None) -> Array:
         """The most probable class of every row."""
         best = self.predict_proba(X, edge_index).argmax(axis=1)
-        found: Array = self.classes_[best]
-        return found
+        classes: Array = self.classes_[best]
+        return classes
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Accuracy; of a ``Data`` on its test mask, else on all nodes with a class."""
@@ -196,16 +188,3 @@ class ECGClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no
         check_classification_targets(y)
         edges = check_edge_index(edge_index, len(rows), self.directed)
         return read_arrays(rows, np.asarray(y), edges)
-
-    @staticmethod
-    def _is_the_graph(data: Data, fitted: GraphClassifier) -> bool:
-        """Whether these are the very nodes and edges that were trained on."""
-        x, edges = read_data(data, fitted.x.size(1))
-        return torch.equal(x, fitted.x) and torch.equal(edges, fitted.edge_index)
-
-    @staticmethod
-    def _of_new(
-        fitted: GraphClassifier, x: Tensor, edges: Tensor
-    ) -> NDArray[np.float64]:
-        num_stored = fitted.x.size(0)
-        return fitted.probabilities(x, edges + num_stored)[num_stored:]

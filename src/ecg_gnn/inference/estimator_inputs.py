@@ -11,11 +11,7 @@ from torch_geometric.data import Data
 
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.data.dataset import canonical_edge_index
-from ecg_gnn.data.graph_checks import (
-    UNLABELLED,
-    check_edges,
-    check_features,
-)
+from ecg_gnn.data.graph_checks import UNLABELLED, check_edges, check_features
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.metric_names import METRIC_NAMES, default_metric
 from ecg_gnn.system.seeds import derive_seed
@@ -88,13 +84,8 @@ def validated(estimator: Any, X: Any, y: Any = None, *, reset: bool) -> Any:
 def read_arrays(rows: Array, y: Array, edge_index: Tensor) -> Labelled:
     """A feature matrix whose rows all have a class."""
     classes, codes = np.unique(y, return_inverse=True)
-    x = check_features("X", rows)
-    return Labelled(
-        x=torch.from_numpy(x),
-        edge_index=edge_index,
-        classes=classes,
-        codes=codes.astype(np.int64),
-    )
+    x, codes = torch.from_numpy(check_features("X", rows)), codes.astype(np.int64)
+    return Labelled(x=x, edge_index=edge_index, classes=classes, codes=codes)
 
 
 def as_data(graph: Any) -> Data:
@@ -135,7 +126,7 @@ def _check_labelled(data: Data, numbers: Array, y: Array) -> None:
     own = data.get("y")
     if not isinstance(own, Tensor) or own.numel() != data.num_nodes:
         return
-    if y.dtype.kind != "i" or len(np.unique(y)) < 3 or UNLABELLED not in y:
+    if y.dtype.kind != "i" or len(np.unique(y)) < 3:
         return
     unlabelled = own.reshape(-1).cpu().numpy()[numbers] == UNLABELLED
     if (unlabelled & (y == UNLABELLED)).any():

@@ -1,10 +1,10 @@
 """Fit a model on one's own graph, with its controls, and keep it in a folder."""
 
 import hashlib
-import json
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +13,23 @@ from sklearn.metrics import log_loss
 from torch import Tensor
 
 from ecg_gnn._version import NUMERICS
-from ecg_gnn.config import KEPT_EMBEDDINGS, RunConfig
-from ecg_gnn.data import GraphDataset
+from ecg_gnn.config import KEPT_EMBEDDINGS, RunConfig, known
+from ecg_gnn.config.identity import digest
+from ecg_gnn.data import GraphDataset, Split
 from ecg_gnn.data.graph_storage import read_manifest
 from ecg_gnn.embed import EmbeddingCache
+from ecg_gnn.evolve import graph_statistics
 from ecg_gnn.inference.calibration import calibration_error
 from ecg_gnn.inference.card import model_card
 from ecg_gnn.inference.classifier import GraphClassifier, fit_classifier
-from ecg_gnn.inference.classifier_folder import read_classifier, write_classifier
-from ecg_gnn.inference.fit_settings import class_weights, fit_settings
-from ecg_gnn.inference.model_folder import Model, write_model
-from ecg_gnn.pipeline.workspace import Workspace
+from ecg_gnn.inference.model_folder import (
+    Model,
+    read_classifier,
+    write_classifier,
+    write_model,
+)
+from ecg_gnn.nn import model_names
+from ecg_gnn.pipeline import Workspace, resolve
 from ecg_gnn.system.checks import InputError, check_choice
 from ecg_gnn.system.files import (
     atomic_folder,
@@ -38,6 +44,11 @@ from ecg_gnn.train import score_probabilities
 Progress = Callable[[str, str], Callable[[int, int, float], None]]
 """Starts a display of one piece of work, by a title and a name."""
 
+# Below it neighbours say little about a node or the opposite: SAGE keeps a node's own
+# state apart from theirs, GCN mixes both.
+_HETEROPHILOUS = 0.3
+IMBALANCED = 2.0
+"""Classes are weighed from this ratio of the largest to the smallest on."""
 _STAGE, _STAGE_FORMAT, _STAGE_VERSION = "stage.json", "ecg-gnn stage", 1
 
 
@@ -53,8 +64,8 @@ def fit_model(
 ) -> Model:
     """Fit the model and its controls, and write the model folder.
 
-    What is finished is kept beside the folder until it is written: the same call goes
-    on after an interruption.
+    What is finished is kept beside the folder until it is written: after an
+    interruption, the same call resumes.
 
     Args:
         graph: What to learn.
@@ -81,10 +92,13 @@ def fit_model(
     config = fit_settings(dataset, **options)
     weights = class_weights(dataset, config, balance)
     work = out.parent / f".{out.name}.fit"
-    fitter = _Fitter(dataset, config, weights, work, cache, progress)
-    names = dict.fromkeys([embedding, "none", "identity"])
+    fitted: dict[str, GraphClassifier] = {}
     with writing(out), made_folder(work):
-        fitted = {name: fitter.fit(name) for name in names}
+        for name in dict.fromkeys([embedding, "none", "identity"]):
+            workspace = Workspace(cache=cache)
+            if progress is not None:
+                workspace = replace(workspace, progress=partial(progress, name))
+            fitted[name] = _fit_or_read(name, dataset, config, weights, workspace, work)
         model = Model(
             classifier=fitted[embedding],
             dataset=dataset,
@@ -101,68 +115,102 @@ def fit_model(
     return model
 
 
-@dataclass(frozen=True, eq=False)
-class _Fitter:
-    """Fits variants one by one; a finished one is read again and not fitted twice."""
-
-    dataset: GraphDataset
-    config: RunConfig
-    weights: Tensor | None
-    work: Path
-    cache: EmbeddingCache | None
-    progress: Progress | None
-
-    def fit(self, name: str) -> GraphClassifier:
-        stage = self.work / f"{name}-{self._key(name)}"
-        if (found := self._finished(stage)) is not None:
-            return found
-        fitted, _ = fit_classifier(
-            self.dataset,
-            self.config,
-            name,
-            class_weights=self.weights,
-            workspace=self._workspace(name),
-            checkpoint=stage.with_suffix(".safetensors"),
-        )
-        with atomic_folder(stage) as folder:
-            described = write_classifier(folder, fitted)
-            header = {"format": _STAGE_FORMAT, "version": _STAGE_VERSION}
-            write_json(folder / _STAGE, {**header, "classifier": described})
-        return fitted
-
-    def _finished(self, stage: Path) -> GraphClassifier | None:
-        if not stage.is_dir():
-            return None
+def _fit_or_read(
+    name: str,
+    dataset: GraphDataset,
+    config: RunConfig,
+    weights: Tensor | None,
+    workspace: Workspace,
+    work: Path,
+) -> GraphClassifier:
+    """Fit a variant, or read it if it was finished before an interruption."""
+    key = [
+        NUMERICS,
+        name,
+        config.to_dict(),
+        None if weights is None else weights.tolist(),
+        dataset.sha256,
+        hashlib.sha256(dataset.train_masks.numpy().tobytes()).hexdigest(),
+    ]
+    stage = work / f"{name}-{digest(key)[:16]}"
+    if stage.is_dir():
         try:
-            found = read_manifest(stage / _STAGE, _STAGE_FORMAT, _STAGE_VERSION)
-            read = read_classifier(stage, found["classifier"], self.dataset)
+            manifest = read_manifest(stage / _STAGE, _STAGE_FORMAT, _STAGE_VERSION)
+            finished = read_classifier(stage, manifest["classifier"], dataset)
+            return replace(finished, config=config)
         except (InputError, KeyError):  # not ours, or half of it: fit anew
             shutil.rmtree(stage, ignore_errors=True)
-            return None
-        return replace(read, config=self.config)
+    fitted, _ = fit_classifier(
+        dataset,
+        config,
+        name,
+        class_weights=weights,
+        workspace=workspace,
+        checkpoint=stage.with_suffix(".safetensors"),
+    )
+    with atomic_folder(stage) as folder:
+        described = write_classifier(folder, fitted)
+        header = {"format": _STAGE_FORMAT, "version": _STAGE_VERSION}
+        write_json(folder / _STAGE, {**header, "classifier": described})
+    return fitted
 
-    def _key(self, name: str) -> str:
-        weights = None if self.weights is None else self.weights.tolist()
-        parts = [
-            NUMERICS,
-            name,
-            self.config.to_dict(),
-            weights,
-            self.dataset.sha256,
-            hashlib.sha256(self.dataset.train_masks.numpy().tobytes()).hexdigest(),
-        ]
-        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
-    def _workspace(self, name: str) -> Workspace:
-        if (start := self.progress) is None:
-            return Workspace(cache=self.cache)
-        return Workspace(cache=self.cache, progress=lambda work: start(name, work))
+def fit_settings(dataset: GraphDataset, split: int = 0, **options: Any) -> RunConfig:
+    """Settings by the names of their options, the others by the graph; resolved.
+
+    Args:
+        dataset: The graph.
+        split: Which of its splits.
+        options: As in ``RunConfig.of``; ``model`` is chosen by homophily if not given.
+
+    Examples:
+        >>> from ecg_gnn import load_dataset
+        >>> graph = load_dataset("csbm:nodes=60")
+        >>> fit_settings(graph, steps=100).evolve.k  # a tenth of the nodes
+        6
+    """
+    if options.get("model") is None:
+        options["model"] = model_by_homophily(dataset, dataset.split(split))
+    asked = RunConfig.of(preset="auto", splits=(split,), **options)
+    check_choice("embedding", asked.embed.names[0], [*KEPT_EMBEDDINGS, "identity"])
+    # Others (linkx, say) have a weight per node, and none for a new one.
+    check_choice("model", asked.model.name, model_names(asked.model.backbone))
+    return resolve(asked, dataset)
+
+
+def model_by_homophily(dataset: GraphDataset, split: Split) -> str:
+    """``gcn`` where neighbours agree, else ``sage``; test classes are not looked at."""
+    shown = split.train_mask | split.val_mask
+    edges, y = dataset.labelled_part(dataset.edge_index, shown)
+    measured = graph_statistics(edges, y, directed=dataset.directed)
+    agree = measured["adjusted_homophily"] >= _HETEROPHILOUS  # NaN does not
+    return "gcn" if agree else "sage"
+
+
+def class_weights(
+    dataset: GraphDataset, config: RunConfig, balance: bool | None
+) -> Tensor | None:
+    """Weights under which every class that occurs counts the same in total, ``[C]``.
+
+    Args:
+        dataset: The graph.
+        config: Resolved settings of one split.
+        balance: Whether to weigh; None is where classes differ much in size.
+    """
+    y = dataset.y[dataset.split(known(config.splits)[0]).train_mask]
+    counts = y.bincount(minlength=dataset.num_classes)
+    if balance is None:
+        balance = bool(counts.max() >= IMBALANCED * counts[counts > 0].min())
+    if not balance:
+        return None
+    weights: Tensor = y.numel() / (dataset.num_classes * counts.clamp_min(1))
+    return weights.to(torch.float32)
 
 
 def evaluate(fitted: GraphClassifier, dataset: GraphDataset) -> dict[str, Any]:
     """Scores on the validation and test nodes, probabilities included."""
     proba = fitted.probabilities()
-    found: dict[str, Any] = {"metric": dataset.metric}
+    scores: dict[str, Any] = {"metric": dataset.metric}
     for part, masks in (("val", dataset.val_masks), ("test", dataset.test_masks)):
         rows, y = proba[masks[0].numpy()], dataset.y[masks[0]]
         right = torch.from_numpy(rows.argmax(axis=1)) == y
@@ -170,7 +218,7 @@ def evaluate(fitted: GraphClassifier, dataset: GraphDataset) -> dict[str, Any]:
         score = accuracy
         if dataset.metric != "accuracy":
             score = score_probabilities(dataset.metric, torch.from_numpy(rows), y)
-        found[part] = {
+        scores[part] = {
             "score": score,
             "accuracy": accuracy,
             "log_loss": float(log_loss(y, rows, labels=range(dataset.num_classes))),
@@ -179,7 +227,7 @@ def evaluate(fitted: GraphClassifier, dataset: GraphDataset) -> dict[str, Any]:
             "nodes_by_class": y.bincount(minlength=dataset.num_classes).tolist(),
             "found_by_class": y[right].bincount(minlength=dataset.num_classes).tolist(),
         }
-    return found
+    return scores
 
 
 def _one_split(dataset: GraphDataset, index: int) -> GraphDataset:

@@ -27,14 +27,13 @@ from ecg_gnn.kernels.neighbour_sums import (
 )
 from ecg_gnn.kernels.randomness import StepSeeds, keep_mask
 from ecg_gnn.kernels.sampled import SampledAdjacency, sampled_adjacency
-from ecg_gnn.kernels.weighted import WeightedAdjacency, is_weighted
+from ecg_gnn.kernels.weighted import Adjacency, is_weighted
 
 __all__ = [
     "Adjacency",
     "Engine",
     "SampledAdjacency",
     "StepSeeds",
-    "WeightedAdjacency",
     "add_norm",
     "additive_attention",
     "current_engine",

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ecg_gnn.kernels.adjacency import Adjacency
-from ecg_gnn.kernels.weighted import WeightedAdjacency
+from ecg_gnn.kernels.weighted import Adjacency
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,13 +81,13 @@ class SampledAdjacency(Adjacency):
 
 
 @dataclass(frozen=True, eq=False)
-class SampledWeightedAdjacency(SampledAdjacency, WeightedAdjacency):
+class SampledAdjacency(SampledAdjacency, Adjacency):
     """The same of a graph with weights, whose degrees are sums of weights."""
 
-    def to(self, device: torch.device | str) -> "SampledWeightedAdjacency":
+    def to(self, device: torch.device | str) -> "SampledAdjacency":
         """The same edges on another device."""
         moved = super().to(device)
-        assert isinstance(moved, SampledWeightedAdjacency)
+        assert isinstance(moved, SampledAdjacency)
         return moved
 
 
@@ -116,8 +116,8 @@ def sampled_adjacency(
     if edge_weight is None:
         plain = Adjacency.from_edge_index(edge_index, num_nodes)
         return SampledAdjacency(**_fields(plain), **extra)
-    weighted = WeightedAdjacency.from_weighted_edges(edge_index, edge_weight, num_nodes)
-    return SampledWeightedAdjacency(**_fields(weighted), **extra)
+    weighted = Adjacency.from_weighted_edges(edge_index, edge_weight, num_nodes)
+    return SampledAdjacency(**_fields(weighted), **extra)
 
 
 def _fields(adjacency: Adjacency) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from ecg_gnn.system.checks import InputError
 
 
 @dataclass(frozen=True, eq=False)
-class WeightedAdjacency(Adjacency):
+class Adjacency(Adjacency):
     """Edges with a weight above zero each; all at one are a plain graph.
 
     Degrees are sums of weights, so a mean is a weighted mean and GCN's weight is
@@ -32,7 +32,7 @@ class WeightedAdjacency(Adjacency):
     @classmethod
     def from_weighted_edges(
         cls, edge_index: Tensor, edge_weight: Tensor, num_nodes: int
-    ) -> "WeightedAdjacency":
+    ) -> "Adjacency":
         """Sort weighted edges both ways.
 
         Args:
@@ -85,16 +85,16 @@ class WeightedAdjacency(Adjacency):
     def _weight(self, weight: Tensor) -> EdgeWeight:
         return super()._weight(weight * self.edge_weight)
 
-    def to(self, device: torch.device | str) -> "WeightedAdjacency":
+    def to(self, device: torch.device | str) -> "Adjacency":
         """The same graph on another device."""
         moved = super().to(device)
-        assert isinstance(moved, WeightedAdjacency)
+        assert isinstance(moved, Adjacency)
         return replace(moved, edge_weight=self.edge_weight.to(device))
 
 
-def is_weighted(adjacency: Adjacency) -> TypeGuard[WeightedAdjacency]:
+def is_weighted(adjacency: Adjacency) -> TypeGuard[Adjacency]:
     """Whether edges weigh differently."""
-    return isinstance(adjacency, WeightedAdjacency)
+    return isinstance(adjacency, Adjacency)
 
 
 def with_log_weight(adjacency: Adjacency, scores: Tensor) -> Tensor:

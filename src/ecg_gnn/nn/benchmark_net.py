@@ -7,8 +7,7 @@ from torch import Tensor, nn
 from ecg_gnn.kernels import add_norm
 from ecg_gnn.nn.dropout import Dropout
 from ecg_gnn.nn.modules import MODULES, FeedForward
-from ecg_gnn.nn.network import LayeredNetwork
-from ecg_gnn.nn.network_spec import NetworkSpec
+from ecg_gnn.nn.network import LayeredNetwork, NetworkSpec
 from ecg_gnn.nn.parallel import GraphInput, ParallelModules, first_evolved_layer
 
 

@@ -14,8 +14,7 @@ from ecg_gnn.kernels import (
     normalized_sum,
 )
 from ecg_gnn.nn.dropout import Dropout
-from ecg_gnn.nn.network import LayeredNetwork
-from ecg_gnn.nn.network_spec import NetworkSpec, Option
+from ecg_gnn.nn.network import LayeredNetwork, NetworkSpec, Option
 from ecg_gnn.nn.parallel import GraphInput, first_evolved_layer, make_gate
 
 

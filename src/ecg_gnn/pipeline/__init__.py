@@ -1,15 +1,13 @@
 """The three steps of the paper, written once: see ``pipeline.method``."""
 
-from ecg_gnn.pipeline.choose_variants import choose_variants, evolves
+from ecg_gnn.pipeline.classification import Classification
 from ecg_gnn.pipeline.embed_ahead import (
     KeptEmbedding,
     embed_for_new_nodes,
     embed_together,
 )
-from ecg_gnn.pipeline.method import classify, embed, evolve, is_cross_fitted
-from ecg_gnn.pipeline.preflight import check_embeddings
-from ecg_gnn.pipeline.resolve import resolve
-from ecg_gnn.pipeline.training import Classification
+from ecg_gnn.pipeline.method import classify, embed, evolve
+from ecg_gnn.pipeline.resolve import check_embeddings, choose_variants, evolves, resolve
 from ecg_gnn.pipeline.workspace import Workspace, make_embedder
 
 __all__ = [
@@ -24,7 +22,6 @@ __all__ = [
     "embed_together",
     "evolve",
     "evolves",
-    "is_cross_fitted",
     "make_embedder",
     "resolve",
 ]

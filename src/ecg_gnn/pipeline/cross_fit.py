@@ -2,20 +2,67 @@
 
 Nodes are dealt into K folds; K models are trained, each without the labels of its own
 fold. A training node's neighbours come from the model of its fold. Any other node was
-in nobody's training, so its neighbours may come from all models, each a share of the k.
+in no model's training, so its neighbours may come from all of them, each a share of k.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
 
+import torch
 from torch import Tensor
 
 from ecg_gnn.config import RunConfig, known
 from ecg_gnn.data import Split
-from ecg_gnn.embed.folds import assign_folds
 from ecg_gnn.evolve import EvolvedGraph, join_rows, share_rows
 from ecg_gnn.evolve.knn import num_others
-from ecg_gnn.system.seeds import derive_seed
+from ecg_gnn.pipeline.workspace import Workspace, make_embedder
+from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.seeds import derive_seed, generator_for
+
+
+def assign_folds(train_mask: Tensor, num_folds: int, seed: int) -> Tensor:
+    """The fold of every node, ``[N]``: training nodes dealt evenly, and the others.
+
+    One model is fitted for each fold, on the training nodes outside it; a node's
+    neighbours are found in the space of its own fold's model. Nodes that do not train
+    are dealt alike, so that all are searched for by models of the same kind: fitted on
+    the same share of the training nodes, and not on themselves. That is what makes the
+    neighbourhoods of training and test nodes alike.
+
+    No label is read, so folds are not stratified: were they, the fold of a node, and
+    with it its neighbours, would depend on its own label.
+
+    Args:
+        train_mask: Nodes that train. ``[N]``
+        num_folds: How many folds.
+        seed: Of the deal.
+    """
+    check_folds(train_mask, num_folds)
+    generator = generator_for(seed, "folds")
+    folds = torch.empty(train_mask.numel(), dtype=torch.long)
+    for part in (train_mask, ~train_mask):
+        nodes = part.cpu().nonzero()[:, 0]
+        shuffled = nodes[torch.randperm(nodes.numel(), generator=generator)]
+        folds[shuffled] = torch.arange(nodes.numel()) % num_folds
+    return folds
+
+
+def check_folds(train_mask: Tensor, num_folds: int) -> None:
+    """Refuse more folds than there are training nodes."""
+    num_train = int(train_mask.sum())
+    if num_train < num_folds:
+        raise InputError(
+            f"'cross_fit' must be in [2, {num_train}], the number of training nodes "
+            f"(got {num_folds})"
+        )
+
+
+def is_cross_fitted(name: str, config: RunConfig, workspace: Workspace) -> bool:
+    """Whether one model per fold embeds: what reads no labels needs none."""
+    if not config.embed.cross_fit:
+        return False
+    embedder = make_embedder(name, config, workspace)
+    return embedder.uses_labels and not embedder.leaks
 
 
 def leave_out(split: Split, config: RunConfig) -> tuple[Tensor, list[Split]]:
@@ -37,7 +84,7 @@ def one_model(config: RunConfig) -> RunConfig:
 def searches(config: RunConfig, num_nodes: int) -> list[RunConfig]:
     """Settings of the searches in every model's space: whole rows, then shares of rows.
 
-    Shares have no self-loops: a node has one, whoever finds its neighbours.
+    Shares have no self-loops: a node has one, whichever model finds its neighbours.
     """
     alone = one_model(config)
     shares = [
@@ -48,31 +95,32 @@ def searches(config: RunConfig, num_nodes: int) -> list[RunConfig]:
 
 
 def join_models(
-    found: Sequence[Sequence[EvolvedGraph]],
+    graphs_by_model: Sequence[Sequence[EvolvedGraph]],
     folds: Tensor,
     split: Split,
     config: RunConfig,
 ) -> EvolvedGraph:
-    """One graph of what all models found.
+    """One graph from the graphs of all models.
 
     Where K does not divide the k, some models give one neighbour more than others; a
     node's own model is the first of these, so every row has as many edges.
 
     Args:
-        found: For each model the graphs of its ``searches``.
+        graphs_by_model: For each model the graphs of its ``searches``.
         folds: The fold of every node. ``[N]``
         split: Which nodes train.
         config: The settings.
     """
-    own = join_rows([graphs[0] for graphs in found], folds)
+    own = join_rows([graphs[0] for graphs in graphs_by_model], folds)
     sizes = _sizes(config, folds.numel())
     if not sizes:
         return own
     trains_none = ~split.train_mask
-    smaller, rest = divmod(_num_others(config, folds.numel()), len(found))
+    num_models = len(graphs_by_model)
+    smaller, rest = divmod(_num_others(config, folds.numel()), num_models)
     shares = []
-    for place, (_, *graphs) in enumerate(found):
-        turn = (place - folds) % len(found)
+    for place, (_, *graphs) in enumerate(graphs_by_model):
+        turn = (place - folds) % num_models
         for size, graph in zip(sizes, graphs, strict=True):
             wanted = turn < rest if size > smaller else turn >= rest
             shares.append((graph, trains_none & wanted))

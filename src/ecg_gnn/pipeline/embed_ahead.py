@@ -10,24 +10,26 @@ from ecg_gnn.data import GraphDataset, Split
 from ecg_gnn.embed import Fit, FitsTogether, embed_ahead
 from ecg_gnn.embed.cache import embed_and_keep
 from ecg_gnn.embed.combine import ConcatEmbedder, StoredParts, concatenate
-from ecg_gnn.embed.stored import KeepableEmbedder, StoredEmbedder
+from ecg_gnn.embed.protocol import KeepableEmbedder, StoredEmbedder
 from ecg_gnn.kernels import using_engine
-from ecg_gnn.pipeline.cross_fit import leave_out, one_model
+from ecg_gnn.pipeline.cross_fit import is_cross_fitted, leave_out, one_model
 from ecg_gnn.pipeline.embedding_memory import explaining_embedding
-from ecg_gnn.pipeline.method import embedding_seed, evolve, is_cross_fitted
-from ecg_gnn.pipeline.workspace import Workspace, make_embedder, restore_embedder
+from ecg_gnn.pipeline.method import evolve
+from ecg_gnn.pipeline.workspace import (
+    Workspace,
+    make_embedder,
+    restore_embedder,
+    step_seed,
+)
 
 
 class KeptEmbedding(NamedTuple):
-    """An embedding that new nodes can be given, too.
-
-    Attributes:
-        z: The rows of all nodes, among which new ones find neighbours. ``[N, D]``
-        embedder: Embeds new nodes.
-    """
+    """An embedding that new nodes can be given, too."""
 
     z: Tensor
+    """The rows of all nodes, among which new ones find neighbours. ``[N, D]``"""
     embedder: StoredEmbedder
+    """Embeds new nodes."""
 
 
 def embed_for_new_nodes(
@@ -57,7 +59,7 @@ def embed_for_new_nodes(
             embedder,
             data,
             split,
-            seed=embedding_seed(embedder, split, config),
+            seed=step_seed("embed", embedder, split, config),
             cache=workspace.cache,
         )
     restored = restore_embedder(name, tensors, config, dataset.num_features)
@@ -93,7 +95,8 @@ def embed_together(
     for part in parts:
         if isinstance(part, FitsTogether):
             fits = [
-                Fit(data[s.index], s, embedding_seed(part, s, config)) for s in splits
+                Fit(data[s.index], s, step_seed("embed", part, s, config))
+                for s in splits
             ]
             with using_engine(config.engine), explaining_embedding(part, fits[0].data):
                 embed_ahead(part, fits, workspace.cache)

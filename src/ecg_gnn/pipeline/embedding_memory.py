@@ -1,7 +1,6 @@
 """What to say where a weak classifier does not fit into memory."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -24,25 +23,17 @@ from ecg_gnn.train import ROWS_AT_ONCE
 _STATES_PER_LAYER = 5  # product, sum over neighbours, two of the norm, activation
 
 
-@contextmanager
-def explaining_embedding(embedder: Embedder, data: Data) -> Iterator[None]:
+def explaining_embedding(
+    embedder: Embedder, data: Data
+) -> AbstractContextManager[None]:
     """Say what to lower where memory runs out while ``data`` is embedded."""
-    if not isinstance(embedder, MLPEmbedder | BGRLEmbedder | TrainedModelEmbedder):
-        yield
-        return
-    with explaining(EmbeddingAdvice(embedder, data)):
-        yield
+    if isinstance(embedder, MLPEmbedder | BGRLEmbedder | TrainedModelEmbedder):
+        return explaining(EmbeddingAdvice(embedder, data))
+    return nullcontext()
 
 
 class Need(NamedTuple):
-    """What an embedding takes.
-
-    Attributes:
-        name: What it is called.
-        size: About how many bytes.
-        width: Of its states.
-        option: What says how wide they are.
-    """
+    """About how many bytes an embedding takes, its width, and the option for that."""
 
     name: str
     size: int
@@ -52,12 +43,7 @@ class Need(NamedTuple):
 
 @dataclass(frozen=True)
 class EmbeddingAdvice:
-    """What to say when a weak classifier does not fit.
-
-    Attributes:
-        embedder: Which one.
-        data: What it embeds.
-    """
+    """What to say when a weak classifier does not fit."""
 
     embedder: MLPEmbedder | BGRLEmbedder | TrainedModelEmbedder
     data: Data
@@ -80,32 +66,23 @@ class EmbeddingAdvice:
         edges = self.data.edge_index.size(1) + num_nodes
         embedder = self.embedder
         if isinstance(embedder, BGRLEmbedder):
-            return Need(
-                "BGRL",
-                _bgrl_bytes(embedder, num_nodes, features, edges),
-                embedder.widths[0],
-                "--embed-hidden",
-            )
+            # Two views, each seen by two encoders, of which one learns; a predictor.
+            hidden, out = embedder.widths
+            online = _STATES_PER_LAYER * (hidden + out)
+            predictor = 2 * embedder.predictor_channels + 2 * out
+            columns = features + 2 * (features + online + out + predictor)
+            size = FLOAT * num_nodes * columns + 2 * PER_EDGE * edges
+            return Need("BGRL", size, hidden, "--embed-hidden")
         width, num_layers = embedder.hidden_channels, embedder.num_layers
         if isinstance(embedder, MLPEmbedder):
             rows = min(num_nodes, ROWS_AT_ONCE)
             step = Step(nodes=[rows] * (num_layers + 1), edges=0, num_graphs=1)
             size = step.bytes_at(width, features) + FLOAT * num_nodes * width
             return Need("MLP", size, width, "--embed-hidden")
-        num_graphs = 2 if "ecg_edge_index" in self.data else 1
-        if num_graphs == 2:
-            edges += self.data.ecg_edge_index.size(1)
-        nodes = [num_nodes] * (num_layers + 1)
-        step = Step(nodes=nodes, edges=edges, num_graphs=num_graphs)
+        evolved = self.data.get("ecg_edge_index")
+        step = Step(
+            nodes=[num_nodes] * (num_layers + 1),
+            edges=edges + (0 if evolved is None else evolved.size(1)),
+            num_graphs=1 if evolved is None else 2,
+        )
         return Need("MLP→GNN", step.bytes_at(width, features), width, "--hidden")
-
-
-def _bgrl_bytes(
-    embedder: BGRLEmbedder, num_nodes: int, features: int, edges: int
-) -> int:
-    """Two views, each seen by two encoders, of which one learns; and a predictor."""
-    out = embedder.widths[1]
-    online = _STATES_PER_LAYER * sum(embedder.widths)
-    predictor = 2 * embedder.predictor_channels + 2 * out
-    per_view = features + online + out + predictor
-    return FLOAT * num_nodes * (features + 2 * per_view) + 2 * PER_EDGE * edges

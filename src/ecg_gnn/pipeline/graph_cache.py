@@ -40,7 +40,7 @@ def kept_graph(
         recall = stored.get(_RECALL)
         return EvolvedGraph(
             stored[_EDGES].long(),
-            stored.get(_WEIGHTS),
+            stored.get(_WEIGHTS) if weighted else None,
             None if recall is None else float(recall),
         )
     graph = make()
@@ -60,13 +60,12 @@ def _key(
     config: RunConfig,
     workspace: Workspace,
 ) -> str:
-    """Everything that the graph is made from: settings, and the data that is seen.
+    """A hash of all that the graph is made from: settings, and the data that is seen.
 
-    Of the split the nodes that are seen, too: the models of cross-fitting differ in
-    them alone.
+    That includes the nodes of the split whose labels are seen: the models of
+    cross-fitting differ in nothing else.
     """
     settings = canonical(config, variant_of(name), "statistics").to_dict()
-    settings["evolve"]["weights"] = config.evolve.weights
     made_by = [NUMERICS, config.device, config.train.precision, config.seed]
     tensors = [dataset.x, dataset.edge_index]
     if make_embedder(name, config, workspace).uses_labels:

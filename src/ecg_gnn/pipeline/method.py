@@ -1,7 +1,34 @@
-"""The paper on one page: embed the nodes, evolve the graph, classify on both.
+"""The paper on one page: embed the nodes, evolve the graph, classify on both graphs.
 
-For one split of one dataset. ``run``, ``fit``, the estimator, studies and ``advise``
-all call these three functions; settings say which embedding, graph and network.
+Algorithm 1 of Deac and Tang, "Evolving Computation Graphs", for one split of a dataset:
+
+1. ``embed``: a weak classifier γ gives every node a vector, ``H = γ(X, A)``, and is
+   then frozen. It may read features and labels (``mlp``) or features and edges
+   (``bgrl``).
+2. ``evolve``: every node u gets as neighbours the k nodes v of the highest cosine
+   ``h_u · h_v / (‖h_u‖ ‖h_v‖)``. These edges are the evolved graph.
+3. ``classify``: each layer of a GNN passes messages on the input graph and on the
+   evolved graph in parallel and adds what comes out, ``W h_input + U h_evolved``;
+   evolved edges are dropped at random (``ecg_gnn.nn``).
+
+``run``, ``fit``, the estimator, studies and ``advise`` all call these three functions;
+settings say which embedding, graph and network.
+
+Examples:
+    >>> from ecg_gnn import RunConfig, load_dataset
+    >>> from ecg_gnn.pipeline import resolve
+    >>> dataset = load_dataset("csbm:nodes=60")
+    >>> split = dataset.split(0)
+    >>> config = resolve(RunConfig.of(k=3, steps=2), dataset)
+    >>> embed("mlp", dataset, split, config).shape
+    torch.Size([60, 64])
+    >>> graph = evolve("mlp", dataset, split, config)  # embeds, too
+    >>> graph.edge_index.shape
+    torch.Size([2, 180])
+    >>> job = Classification(split, [graph])
+    >>> [(network, scores)] = classify(dataset, [job], config)
+    >>> 0 <= scores.test <= 1
+    True
 """
 
 import math
@@ -12,24 +39,29 @@ from torch import Tensor
 
 from ecg_gnn.config import RunConfig, entry_of, is_control, known
 from ecg_gnn.data import GraphDataset, Split
-from ecg_gnn.embed import (
-    Embedder,
-    PrecomputedEmbedder,
-    embed_nodes,
-)
+from ecg_gnn.embed import PrecomputedEmbedder, embed_nodes
 from ecg_gnn.embed.combine import ConcatEmbedder, concatenate
 from ecg_gnn.evolve import EvolvedGraph, similarity_weights
 from ecg_gnn.evolve.backends import EXACT_NODES
 from ecg_gnn.evolve.joint_search import knn_search_jointly
 from ecg_gnn.kernels import using_engine
 from ecg_gnn.nn import Network
-from ecg_gnn.pipeline.cross_fit import join_models, leave_out, one_model, searches
+from ecg_gnn.pipeline.classification import (
+    Classification,
+    explaining_memory,
+    make_training,
+)
+from ecg_gnn.pipeline.cross_fit import (
+    is_cross_fitted,
+    join_models,
+    leave_out,
+    one_model,
+    searches,
+)
 from ecg_gnn.pipeline.embedding_memory import explaining_embedding
 from ecg_gnn.pipeline.graph_cache import kept_graph
-from ecg_gnn.pipeline.training import Classification, explaining_memory, make_training
-from ecg_gnn.pipeline.workspace import Workspace, make_embedder
+from ecg_gnn.pipeline.workspace import Workspace, make_embedder, step_seed
 from ecg_gnn.scale import first_goes_first
-from ecg_gnn.system.seeds import derive_seed
 from ecg_gnn.train import TrainResult, train_together
 
 # --- Step 1: embed --------------------------------------------------------------------
@@ -42,7 +74,7 @@ def embed(
     config: RunConfig,
     workspace: Workspace | None = None,
 ) -> Tensor:
-    """One vector per node, as one model of the embedding gives it, ``[N, D]``.
+    """One vector per node, ``[N, D]``, from one model, whose weights stay as they are.
 
     Args:
         name: Which embedding or control.
@@ -52,7 +84,7 @@ def embed(
         workspace: Cache, progress and embedders of the caller's own.
     """
     workspace, data = workspace or Workspace(), dataset.data()
-    if (source := entry_of(name).evolved_from) is not None:
+    if (source := entry_of(name).evolved_from) is not None:  # the paper's MLP→GNN
         graph = evolve(source, dataset, split, config, workspace)
         data.ecg_edge_index = graph.edge_index
     embedder = make_embedder(name, config, workspace)
@@ -61,30 +93,12 @@ def embed(
     # Of several processes the first embeds; the others find it in the cache.
     with using_engine(config.engine), first_goes_first():
         for part in parts:
-            seed = embedding_seed(part, split, config)
+            seed = step_seed("embed", part, split, config)
             with explaining_embedding(part, data):
                 rows.append(
                     embed_nodes(part, data, split, seed=seed, cache=workspace.cache)
                 )
     return concatenate(rows) if isinstance(embedder, ConcatEmbedder) else rows[0]
-
-
-def is_cross_fitted(name: str, config: RunConfig, workspace: Workspace) -> bool:
-    """Whether one model per fold embeds: what reads no labels needs none."""
-    if not config.embed.cross_fit:
-        return False
-    embedder = make_embedder(name, config, workspace)
-    return embedder.uses_labels and not embedder.leaks
-
-
-def embedding_seed(embedder: Embedder, split: Split, config: RunConfig) -> int:
-    """The seed of step 1."""
-    return derive_seed(config.seed, "embed", *_own_split(embedder, split))
-
-
-def _own_split(embedder: Embedder, split: Split) -> tuple[int, ...]:
-    """The split as part of a seed; without labels one graph serves all splits."""
-    return (split.index,) if embedder.uses_labels else ()
 
 
 # --- Step 2: evolve -------------------------------------------------------------------
@@ -97,55 +111,20 @@ def evolve(
     config: RunConfig,
     workspace: Workspace | None = None,
 ) -> EvolvedGraph:
-    """The evolved graph of one embedding on one split, from the cache if it is there.
-
-    Cross-fitted, every fold of nodes finds its neighbours among all nodes in the space
-    of a model (for ``mlp-gnn``: of a chain of models) that was trained on no label of
-    the fold. Spaces of different models are not comparable, and nothing is compared
-    across them: a row is found in one space, or, of nodes that train no model and with
-    ``cross_fit_models="all"``, each share of it in one.
+    """Steps 1 and 2: the graph of nearest neighbours, from the cache if it is there.
 
     Where torch.distributed runs, all processes must call this: one embeds first, and
-    they search together.
-
-    Args:
-        name: Which embedding or control.
-        dataset: The graph.
-        split: Whose labels may be seen.
-        config: Resolved settings.
-        workspace: Cache, progress and embedders of the caller's own.
+    they search together. Arguments are those of ``embed``.
     """
     workspace = workspace or Workspace()
-    return kept_graph(
-        name,
-        dataset,
-        split,
-        config,
-        workspace,
-        make=lambda: _evolve(name, dataset, split, config, workspace),
-    )
 
-
-def _evolve(
-    name: str,
-    dataset: GraphDataset,
-    split: Split,
-    config: RunConfig,
-    workspace: Workspace,
-) -> EvolvedGraph:
-    if not is_cross_fitted(name, config, workspace):
+    def make() -> EvolvedGraph:
+        if is_cross_fitted(name, config, workspace):
+            return _evolve_by_folds(name, dataset, split, config, workspace)
         z = embed(name, dataset, split, config, workspace)
         return evolve_embedding(z, name, dataset, split, config, workspace)
-    folds, left_out = leave_out(split, config)
-    graphs_by_model = []
-    for part in left_out:
-        z = embed(name, dataset, part, one_model(config), workspace)
-        graphs = [
-            evolve_embedding(z, name, dataset, part, settings, workspace)
-            for settings in searches(config, dataset.num_nodes)
-        ]
-        graphs_by_model.append(graphs)
-    return join_models(graphs_by_model, folds, split, config)
+
+    return kept_graph(name, dataset, split, config, workspace, make=make)
 
 
 def evolve_embedding(
@@ -156,7 +135,7 @@ def evolve_embedding(
     config: RunConfig,
     workspace: Workspace | None = None,
 ) -> EvolvedGraph:
-    """The evolved graph of what ``embed`` gave; for arguments see there."""
+    """Step 2 alone: connect every row of ``z`` with the k rows nearest to it."""
     workspace = workspace or Workspace()
     embedder = make_embedder(name, config, workspace)
     # Rows that stay in their file are searched there.
@@ -168,7 +147,7 @@ def evolve_embedding(
         metric=config.evolve.similarity,
         self_loops=config.evolve.self_loops if has_neighbours else "only",
         symmetric=config.evolve.symmetric,
-        seed=derive_seed(config.seed, "ties", name, *_own_split(embedder, split)),
+        seed=step_seed("ties", embedder, split, config, name),
         knn=config.evolve.knn,
         device=config.device,
         progress=_search_progress(workspace, dataset.num_nodes),
@@ -180,6 +159,30 @@ def evolve_embedding(
     device = torch.device("cpu" if file is not None else config.device)
     weights = similarity_weights(z.to(device), edges.to(device))
     return EvolvedGraph(edges.cpu(), weights.cpu(), graph.recall)
+
+
+def _evolve_by_folds(
+    name: str,
+    dataset: GraphDataset,
+    split: Split,
+    config: RunConfig,
+    workspace: Workspace,
+) -> EvolvedGraph:
+    """Past the paper: a node's neighbours come from a model that never saw its label.
+
+    Nodes are dealt into folds, and one model (for ``mlp-gnn``: a chain of models) is
+    trained without the labels of each. Vectors of different models are never compared.
+    """
+    folds, left_out = leave_out(split, config)
+    graphs_by_model = []
+    for part in left_out:
+        z = embed(name, dataset, part, one_model(config), workspace)
+        graphs = [
+            evolve_embedding(z, name, dataset, part, settings, workspace)
+            for settings in searches(config, dataset.num_nodes)
+        ]
+        graphs_by_model.append(graphs)
+    return join_models(graphs_by_model, folds, split, config)
 
 
 def _search_progress(
@@ -212,7 +215,7 @@ def classify(
         workspace: Progress, of all together.
 
     Returns:
-        Each network with the weights of the best validation step, and its numbers.
+        Each network with the weights of the best validation step, and its scores.
     """
     workspace = workspace or Workspace()
     with using_engine(config.engine):

@@ -1,19 +1,28 @@
-"""Fill in what was not given, and refuse what does not fit the graph.
+"""Before anything is trained: fill in settings, choose variants, refuse what is wrong.
 
-A value comes, in this order, from the caller, from what a whole network is usually
+A setting comes, in this order, from the caller, from what a whole network is usually
 used with, from the paper's table, from the preset's column of the declarations, and
 from that of ``quick``.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import torch
 
-from ecg_gnn.config import Precision, RunConfig, declared, known
+from ecg_gnn.config import (
+    OWN_PREFIX,
+    PRECOMPUTED,
+    EmbedConfig,
+    ModelConfig,
+    RunConfig,
+    declared,
+    known,
+)
 from ecg_gnn.config.dotted import flatten, replaced
+from ecg_gnn.config.variants import BASELINE, Variant, identity_control, variant_of
 from ecg_gnn.data import GraphDataset
-from ecg_gnn.embed.folds import check_folds
+from ecg_gnn.embed import Embedder, PrecomputedEmbedder, describe_embedder, embed_nodes
 from ecg_gnn.nn import (
     SPECIALISED,
     read_options,
@@ -23,7 +32,9 @@ from ecg_gnn.nn import (
     takes_weights,
 )
 from ecg_gnn.paper_settings import best_settings
-from ecg_gnn.pipeline.training import network_of
+from ecg_gnn.pipeline.classification import network_of
+from ecg_gnn.pipeline.cross_fit import check_folds
+from ecg_gnn.pipeline.workspace import Workspace, make_embedder
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.train import computing_in, default_precision
 
@@ -44,27 +55,29 @@ def resolve(config: RunConfig, dataset: GraphDataset) -> RunConfig:
             f"(got {model.name!r})"
         )
     device = pick_device(config.device)
-    filled: dict[str, Any] = {
+    settings = flatten(config) | {
         "device": str(device),
         "splits": _pick_splits(config, dataset),
-        "train.precision": _pick_precision(config, device),
         "model.options": dict(read_options(model.name, model.options, model.backbone)),
     }
-    asked = flatten(config) | filled
-    # Settings that take another's value come last.
+    if config.train.precision == "auto":
+        settings["train.precision"] = default_precision(device)
     columns = list(_columns(config, dataset))
-    waiting = {name: one for name, one in declared().items() if asked[name] is None}
-    for name, one in sorted(waiting.items(), key=lambda item: item[1].like is not None):
+    missing = {name: one for name, one in declared().items() if settings[name] is None}
+    # Settings that take another's value come last.
+    for name, one in sorted(missing.items(), key=lambda item: item[1].like is not None):
         values = [column[name] for column in columns if name in column]
         if values:
             value = values[0]
-            filled[name] = value(dataset.num_nodes) if callable(value) else value
+            settings[name] = value(dataset.num_nodes) if callable(value) else value
         elif one.like is not None:
-            filled[name] = filled.get(one.like, asked[one.like])
-    resolved = replaced(config, filled)
-    _check_k(resolved, dataset)
-    _check_extras(resolved, dataset)
-    _check_model(resolved, dataset)
+            settings[name] = settings[one.like]
+    resolved = replaced(config, settings)
+    _check_fit(resolved, dataset)
+    # Build the network once without memory: what it refuses, it refuses now.
+    num_graphs = 2 if evolves(resolved.model) else 1
+    with torch.device("meta"), computing_in(resolved.train.precision, device):
+        network_of(replaced(resolved, {"model.layers": 1}), dataset, num_graphs)
     return resolved
 
 
@@ -119,12 +132,6 @@ def pick_device(name: str) -> torch.device:
     return torch.device(name)
 
 
-def _pick_precision(config: RunConfig, device: torch.device) -> Precision:
-    if config.train.precision != "auto":
-        return config.train.precision
-    return default_precision(device)
-
-
 def _pick_splits(config: RunConfig, dataset: GraphDataset) -> tuple[int, ...]:
     if config.splits is None:
         return tuple(range(min(NUM_SPLITS[config.preset], dataset.num_splits)))
@@ -133,17 +140,13 @@ def _pick_splits(config: RunConfig, dataset: GraphDataset) -> tuple[int, ...]:
     return config.splits
 
 
-def _check_k(config: RunConfig, dataset: GraphDataset) -> None:
-    k, highest = config.evolve.k, dataset.num_nodes - 1
+def _check_fit(config: RunConfig, dataset: GraphDataset) -> None:
+    """Refuse settings that do not fit the graph or the model."""
+    model, k, highest = config.model, config.evolve.k, dataset.num_nodes - 1
     if k is not None and k > highest:
         raise InputError(
             f"'k' must be in [1, {highest}], below the number of nodes (got {k})"
         )
-
-
-def _check_extras(config: RunConfig, dataset: GraphDataset) -> None:
-    """Refuse options that do not fit, rather than leave them unread."""
-    model = config.model
     for index in known(config.splits) if config.embed.cross_fit else ():
         check_folds(dataset.split(index).train_mask, config.embed.cross_fit)
     if config.evolve.weights != "uniform" and not takes_weights(
@@ -166,12 +169,52 @@ def _check_extras(config: RunConfig, dataset: GraphDataset) -> None:
         )
 
 
-def _check_model(config: RunConfig, dataset: GraphDataset) -> None:
-    """Build the network once without memory: what it refuses, it refuses now."""
-    model = config.model
-    num_graphs = 2 if takes_evolved_graphs(model.backbone, model.name) else 1
-    with (
-        torch.device("meta"),
-        computing_in(config.train.precision, torch.device(config.device)),
-    ):
-        network_of(replaced(config, {"model.layers": 1}), dataset, num_graphs)
+def evolves(model: ModelConfig) -> bool:
+    """Whether a model has room for evolved graphs; one that has not is a baseline."""
+    return takes_evolved_graphs(model.backbone, model.name)
+
+
+def choose_variants(config: RunConfig) -> list[Variant]:
+    """Baseline, one variant per embedding, and identity controls of equal size.
+
+    A model that reads no graph, or the input graph only, is a baseline alone, and so
+    is everything with the embedding ``none``.
+
+    Raises:
+        InputError: For evolved graphs asked of a model that reads the input graph only.
+    """
+    names, model, chosen = config.embed.names, config.model, list[Variant]()
+    if evolves(model):
+        chosen = [variant_of(name) for name in dict.fromkeys(names) if name != "none"]
+    elif model.name in SPECIALISED and names not in (("none",), EmbedConfig().names):
+        raise InputError(
+            f"'embedding' must be one of ['none'] for the model {model.name!r}, which "
+            f"reads the input graph only (got {list(names)})"
+        )
+    sizes = dict.fromkeys(len(variant.embeddings) for variant in chosen)
+    controls = [identity_control(size) for size in sizes]
+    return [BASELINE, *(v for v in chosen if v not in controls), *controls]
+
+
+def check_embeddings(
+    variants: Iterable[Variant],
+    dataset: GraphDataset,
+    config: RunConfig,
+    embedders: Mapping[str, Embedder],
+) -> list[str]:
+    """Build every embedder and look into every file.
+
+    Returns:
+        What the config cannot know: the contents of files and of the caller's own
+        embedders, as texts for the run's id.
+    """
+    workspace = Workspace(embedders=embedders)
+    contents = []
+    for part in dict.fromkeys(p for variant in variants for p in variant.embeddings):
+        embedder = make_embedder(part, config, workspace)
+        if isinstance(embedder, PrecomputedEmbedder):
+            split = dataset.split(known(config.splits)[0])
+            embed_nodes(embedder, dataset.data(), split, seed=0)
+        if part.startswith((PRECOMPUTED, OWN_PREFIX)):
+            contents.append(f"{part}={describe_embedder(embedder) or repr(embedder)}")
+    return contents

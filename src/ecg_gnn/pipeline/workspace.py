@@ -1,4 +1,4 @@
-"""What a run brings along, and which embedder a name means."""
+"""What a run brings along, and the embedder that a name stands for."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -8,10 +8,12 @@ from typing import Any
 from torch import Tensor
 
 from ecg_gnn.config import EMBEDDERS, OWN_PREFIX, PRECOMPUTED, RunConfig
+from ecg_gnn.data import Split
 from ecg_gnn.embed import ConcatEmbedder, Embedder, EmbeddingCache, PrecomputedEmbedder
 from ecg_gnn.embed.combine import StoredParts
-from ecg_gnn.embed.stored import StoredEmbedder, below
+from ecg_gnn.embed.protocol import StoredEmbedder, below
 from ecg_gnn.system.checks import check_choice
+from ecg_gnn.system.seeds import derive_seed
 from ecg_gnn.train import Progress
 
 ProgressFor = Callable[[str], Progress | None]
@@ -64,7 +66,8 @@ def make_embedder(name: str, config: RunConfig, workspace: Workspace) -> Embedde
         return ConcatEmbedder(
             tuple(make_embedder(part, config, workspace) for part in parts)
         )
-    progress = workspace.once_it_moves(f"{_shown(name)} embedding")
+    shown = {"mlp-gnn": "MLP→GNN"}.get(name, name.upper())
+    progress = workspace.once_it_moves(f"{shown} embedding")
     embedder: Embedder = embedder_class(name).from_config(config, progress)
     return embedder
 
@@ -91,5 +94,9 @@ def embedder_class(name: str) -> Any:
     return getattr(import_module(f"ecg_gnn.embed.{module}"), attribute)
 
 
-def _shown(name: str) -> str:
-    return {"mlp-gnn": "MLP→GNN"}.get(name, name.upper())
+def step_seed(
+    step: str, embedder: Embedder, split: Split, config: RunConfig, *more: str
+) -> int:
+    """The seed of one step; what reads no labels has one for all splits."""
+    own_split = (split.index,) if embedder.uses_labels else ()
+    return derive_seed(config.seed, step, *more, *own_split)

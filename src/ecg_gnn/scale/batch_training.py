@@ -18,11 +18,11 @@ from ecg_gnn.scale.sampler import GraphSampler
 from ecg_gnn.system.checks import check_in_range
 from ecg_gnn.system.seeds import derive_seed
 from ecg_gnn.train import METRICS, LoopSettings, Task, Training, TrainResult
-from ecg_gnn.train.labels import learned_loss
 from ecg_gnn.train.metrics import supervised_loss
 from ecg_gnn.train.program import PlainProgram, Program
 from ecg_gnn.train.schedule import BatchPlan, EvalSchedule
 from ecg_gnn.train.state import Scores
+from ecg_gnn.train.training_task import learned_loss
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -168,7 +168,7 @@ class Neighbourhood:
 class NodeInputs:
     """Rows of the features, read when they are needed; a file may hold them.
 
-    Where training labels are input (see ``ecg_gnn.train.labels``), they come in further
+    Where training labels are input (see ``ecg_gnn.train.training_task``), they come in further
     columns: those of training nodes, and only of those that give theirs.
 
     Args:

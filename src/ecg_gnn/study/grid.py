@@ -11,7 +11,7 @@ from ecg_gnn.config.dotted import Settings, unflatten
 from ecg_gnn.config.identity import Purpose, ignored_settings
 from ecg_gnn.config.variants import BASELINE, Variant, identity_control, variant_of
 from ecg_gnn.paper_settings import winning_embedding
-from ecg_gnn.pipeline.choose_variants import evolves
+from ecg_gnn.pipeline.resolve import evolves
 from ecg_gnn.study.recipe import WINNER, Grid, Part, Range, Recipe
 from ecg_gnn.system.checks import InputError
 

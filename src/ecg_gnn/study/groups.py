@@ -14,7 +14,7 @@ from ecg_gnn.config.identity import Purpose, canonical, configuration_id, unit_i
 from ecg_gnn.config.variants import Variant
 from ecg_gnn.data import GraphDataset, load_dataset
 from ecg_gnn.data.catalogue import find_entry, is_present, resolve_data_root
-from ecg_gnn.pipeline.preflight import check_embeddings
+from ecg_gnn.pipeline.resolve import check_embeddings
 from ecg_gnn.pipeline.workspace import Workspace, make_embedder
 from ecg_gnn.reading import expanded
 from ecg_gnn.study.grid import Plan

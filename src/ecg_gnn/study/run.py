@@ -12,9 +12,7 @@ from ecg_gnn.config import RunConfig, known
 from ecg_gnn.config.variants import BASELINE, Variant, identity_control
 from ecg_gnn.data import GraphDataset, load_dataset
 from ecg_gnn.embed import Embedder, EmbeddingCache
-from ecg_gnn.pipeline.choose_variants import choose_variants
-from ecg_gnn.pipeline.preflight import check_embeddings
-from ecg_gnn.pipeline.resolve import resolve
+from ecg_gnn.pipeline.resolve import check_embeddings, choose_variants, resolve
 from ecg_gnn.scale import wait_for_all, world
 from ecg_gnn.study.compare import Comparison, Summary, compare, summarize
 from ecg_gnn.study.records import Record, RunFolder, check_joined, provenance

@@ -17,7 +17,7 @@ import torch
 from ecg_gnn.nn.network import Network
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.seeds import seeded
-from ecg_gnn.train.matmul_precision import computing_in
+from ecg_gnn.train.loop import computing_in
 from ecg_gnn.train.training import Training
 from ecg_gnn.train.training_task import LoopSettings, Task, TrainResult
 

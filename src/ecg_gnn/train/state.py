@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from ecg_gnn.train.weights import Weights
+from ecg_gnn.train.state import Weights
 
 Scores = tuple[Tensor, Tensor | None]
 """The validation score and, if there is one, the test score, both on the device."""

@@ -33,7 +33,7 @@ class LoopSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class LabelInput:
-    """Training labels beside the features; see ``ecg_gnn.train.labels``.
+    """Training labels beside the features; see ``ecg_gnn.train.training_task``.
 
     Attributes:
         rate: Share of training nodes whose label is input in a step.

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from ecg_gnn.kernels import Adjacency, neighbour_mean
 from ecg_gnn.nn.dropout import Dropout
-from ecg_gnn.nn.network_spec import NetworkSpec
+from ecg_gnn.nn.network import NetworkSpec
 from ecg_gnn.nn.parallel import GraphInput
 from ecg_gnn.nn.specialised.base import SpecialisedNet, Usual
 

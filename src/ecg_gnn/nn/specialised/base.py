@@ -10,8 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ecg_gnn.kernels import Adjacency, neighbour_sum
-from ecg_gnn.nn.network import Known, Network
-from ecg_gnn.nn.network_spec import NetworkSpec, Option
+from ecg_gnn.nn.network import Known, Network, NetworkSpec, Option
 from ecg_gnn.nn.parallel import GraphInput
 from ecg_gnn.system.checks import InputError
 

@@ -9,8 +9,7 @@ from torch import Tensor, nn
 
 from ecg_gnn.kernels import Adjacency, neighbour_sum, normalized_sum
 from ecg_gnn.nn.dropout import Dropout
-from ecg_gnn.nn.network import Known
-from ecg_gnn.nn.network_spec import NetworkSpec, Option
+from ecg_gnn.nn.network import Known, NetworkSpec, Option
 from ecg_gnn.nn.parallel import GraphInput
 from ecg_gnn.nn.specialised.base import SpecialisedNet, Usual, as_logits, warm_up
 

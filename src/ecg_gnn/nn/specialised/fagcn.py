@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from ecg_gnn.kernels import Adjacency, edge_scores, gated_sum
 from ecg_gnn.nn.dropout import Dropout
-from ecg_gnn.nn.network_spec import NetworkSpec, Option
+from ecg_gnn.nn.network import NetworkSpec, Option
 from ecg_gnn.nn.parallel import GraphInput, make_gate
 from ecg_gnn.nn.specialised.base import SpecialisedNet, Usual
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from ecg_gnn.nn.dropout import Dropout
-from ecg_gnn.nn.network_spec import NetworkSpec, Option
+from ecg_gnn.nn.network import NetworkSpec, Option
 from ecg_gnn.nn.parallel import GraphInput
 from ecg_gnn.nn.specialised.base import AdjacencyLinear, SpecialisedNet, Usual
 

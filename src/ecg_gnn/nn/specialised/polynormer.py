@@ -10,8 +10,7 @@ from torch import Tensor, nn
 
 from ecg_gnn.kernels import Adjacency, additive_attention, joint_linear
 from ecg_gnn.nn.dropout import Dropout
-from ecg_gnn.nn.network import Known
-from ecg_gnn.nn.network_spec import NetworkSpec, Option, Options
+from ecg_gnn.nn.network import Known, NetworkSpec, Option, Options
 from ecg_gnn.nn.parallel import GraphInput, make_gate
 from ecg_gnn.nn.specialised.base import SpecialisedNet, Usual, warm_up
 from ecg_gnn.system.checks import InputError

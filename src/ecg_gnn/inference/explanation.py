@@ -1,20 +1,26 @@
 """Why a node gets its prediction: the effect of each neighbour in both graphs."""
 
+import math
 from collections import Counter
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any, Literal
 
 import torch
-from torch import Tensor
 
 from ecg_gnn.inference.classifier import GraphClassifier
 from ecg_gnn.inference.model_folder import Model
+from ecg_gnn.system.canvas import draw
 from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.files import writing
 
 MOST = 20
 """Neighbours that are examined in each graph by default."""
 
 Graph = Literal["input", "evolved"]
+_FIELDS: dict[Graph, str] = {"input": "edge_index", "evolved": "evolved"}
+# Okabe and Ito's colours, which colour-blind readers can tell apart.
+_COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +60,7 @@ class Explanation:
         degrees: Number of neighbours in each graph.
 
     Examples:
-        >>> found = Explanation(
+        >>> explanation = Explanation(
         ...     id="n1",
         ...     label=None,
         ...     predicted="yes",
@@ -62,7 +68,7 @@ class Explanation:
         ...     neighbours=(),
         ...     degrees={"input": 0},
         ... )
-        >>> found.to_dict()["predicted"]
+        >>> explanation.to_dict()["predicted"]
         'yes'
     """
 
@@ -108,7 +114,9 @@ def explain_node(model: Model, name: str, most: int = MOST) -> Explanation:
     probability = float(probabilities[node].max())
     neighbours: list[Neighbour] = []
     degrees: dict[str, int] = {}
-    for graph, edges in _graphs(classifier).items():
+    for graph, field in _FIELDS.items():
+        if (edges := getattr(classifier, field)) is None:
+            continue
         times = Counter[int](edges[0, edges[1] == node].tolist())
         degrees[graph] = len(times)
         similarity = {source: _similarity(classifier, node, source) for source in times}
@@ -137,20 +145,13 @@ def explain_node(model: Model, name: str, most: int = MOST) -> Explanation:
     )
 
 
-def _graphs(classifier: GraphClassifier) -> dict[Graph, Tensor]:
-    evolved = classifier.evolved
-    graphs: dict[Graph, Tensor] = {"input": classifier.edge_index}
-    return graphs if evolved is None else {**graphs, "evolved": evolved}
-
-
 def _without_edge(
     classifier: GraphClassifier, graph: Graph, source: int, target: int
 ) -> GraphClassifier:
-    edges = _graphs(classifier)[graph]
+    field = _FIELDS[graph]
+    edges = getattr(classifier, field)
     kept = edges[:, (edges[0] != source) | (edges[1] != target)]
-    if graph == "input":
-        return replace(classifier, edge_index=kept)
-    return replace(classifier, evolved=kept)
+    return replace(classifier, **{field: kept})
 
 
 def _similarity(classifier: GraphClassifier, node: int, source: int) -> float | None:
@@ -161,3 +162,83 @@ def _similarity(classifier: GraphClassifier, node: int, source: int) -> float | 
 def _label(model: Model, node: int) -> str | None:
     code = int(model.dataset.y[node])
     return None if code < 0 else model.classes[code]
+
+
+def draw_explanation(
+    explanation: Explanation, classes: tuple[str, ...], path: Path
+) -> None:
+    """Draw neighbours around the node, coloured by class; thicker lines matter more.
+
+    A hollow neighbour has no known class and is coloured by its prediction; a dashed
+    line counts against the node's predicted class.
+    """
+    with writing(path):
+        draw(path, lambda kind: _figure(kind, explanation, classes))
+
+
+def _figure(kind: Any, explanation: Explanation, classes: tuple[str, ...]) -> Any:
+    graphs = list(explanation.degrees) or ["input"]
+    figure = kind(figsize=(5.5 * len(graphs), 5.5), layout="constrained")
+    panels = figure.subplots(1, len(graphs), squeeze=False)[0]
+    colours = {name: _COLOURS[place % 7] for place, name in enumerate(classes)}
+    for axes, graph in zip(panels, graphs, strict=True):
+        rows = [row for row in explanation.neighbours if row.graph == graph]
+        _panel(axes, explanation, rows, colours)
+        degree = explanation.degrees.get(graph, 0)
+        axes.set_title(f"{graph} graph: {len(rows)} of {degree} neighbours")
+    figure.suptitle(
+        f"{explanation.id}: {explanation.predicted} ({explanation.probability:.2f})"
+    )
+    _legend(figure, colours, explanation)
+    return figure
+
+
+def _panel(
+    axes: Any, explanation: Explanation, rows: list[Neighbour], colours: dict[str, str]
+) -> None:
+    # One scale for all panels: a graph that does nothing must not look as if it did.
+    effects = [abs(row.effect) for row in explanation.neighbours]
+    strongest = max(effects, default=0.0) or 1.0
+    for place, row in enumerate(rows):
+        angle = math.pi / 2 - 2 * math.pi * place / len(rows)
+        x, y = math.cos(angle), math.sin(angle)
+        colour = colours[row.label or row.predicted]
+        axes.plot(
+            [0, x],
+            [0, y],
+            color="0.5",
+            linewidth=0.5 + 4 * abs(row.effect) / strongest,
+            linestyle="-" if row.effect >= 0 else "--",
+            zorder=1,
+        )
+        face = colour if row.label else "white"
+        axes.scatter([x], [y], s=160, c=face, edgecolors=colour, linewidths=2, zorder=2)
+        axes.annotate(row.id, (1.18 * x, 1.18 * y), ha="center", va="center", size=8)
+    face = colours[explanation.predicted]
+    axes.scatter([0], [0], s=320, c=face, edgecolors="black", zorder=3)
+    axes.set(xlim=(-1.4, 1.4), ylim=(-1.4, 1.4), aspect="equal")
+    axes.axis("off")
+
+
+def _legend(figure: Any, colours: dict[str, str], explanation: Explanation) -> None:
+    from matplotlib.lines import Line2D
+
+    rows = explanation.neighbours
+    present = {explanation.predicted, *(row.label or row.predicted for row in rows)}
+    marks = [
+        Line2D([], [], marker="o", linestyle="", color=colour, label=name)
+        for name, colour in colours.items()
+        if name in present
+    ]
+    hollow: dict[str, Any] = {
+        "marker": "o",
+        "linestyle": "",
+        "color": "0.5",
+        "mfc": "white",
+    }
+    marks += [
+        Line2D([], [], label="class predicted, not known", **hollow),
+        Line2D([], [], color="0.5", linewidth=3, label="supports it (thicker: more)"),
+        Line2D([], [], color="0.5", linestyle="--", label="opposes it"),
+    ]
+    figure.legend(handles=marks, loc="outside lower center", ncols=min(len(marks), 6))

@@ -19,8 +19,6 @@ from ecg_gnn.tabular.columns import Table
 from ecg_gnn.tabular.importing import number_nodes, pair_nodes
 from ecg_gnn.tabular.table_files import WRITABLE_SUFFIXES, write_table
 
-ENDINGS = WRITABLE_SUFFIXES
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Predictions:
@@ -35,10 +33,10 @@ class Predictions:
 
     Examples:
         >>> shares = np.array([[0.3, 0.7]])
-        >>> found = Predictions(
+        >>> predictions = Predictions(
         ...     ids=("n1",), probabilities=shares, classes=("no", "yes"), num_new=0
         ... )
-        >>> found.columns()["predicted"]
+        >>> predictions.columns()["predicted"]
         ['yes']
     """
 
@@ -62,7 +60,7 @@ class Predictions:
 
     def write(self, path: Path) -> None:
         """Write a .csv, .tsv or .parquet file, whole or not at all."""
-        check_choice(f"ending of {path}", path.suffix.lower(), ENDINGS)
+        check_choice(f"ending of {path}", path.suffix.lower(), WRITABLE_SUFFIXES)
         with writing(path), atomic_path(path) as temporary:
             write_table(temporary, self.columns())
 

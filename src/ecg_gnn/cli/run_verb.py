@@ -6,8 +6,8 @@ from typing import Annotated, Any
 import typer
 
 from ecg_gnn.cli import options as opt
+from ecg_gnn.cli.options import merged, read_config, with_settings
 from ecg_gnn.cli.running import run_and_show, warn_of_no_effect
-from ecg_gnn.cli.setting_options import merged, read_config, with_settings
 from ecg_gnn.config import RunConfig
 from ecg_gnn.config.embedders import EMBEDDING_HELP
 from ecg_gnn.config.run_config import nest_options
@@ -55,10 +55,5 @@ def run(
     asked = RunConfig.from_dict(merged(read_config(config), nest_options(settings)))
     warn_of_no_effect(asked, asked_for="embedding" in settings)
     run_and_show(
-        asked,
-        data_root=data_root,
-        out=out,
-        jobs=jobs,
-        workers=workers,
-        as_json=as_json,
+        asked, data_root=data_root, out=out, jobs=jobs, workers=workers, as_json=as_json
     )

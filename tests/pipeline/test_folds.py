@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from ecg_gnn.embed.folds import assign_folds
+from ecg_gnn.pipeline.cross_fit import assign_folds
 from ecg_gnn.system.checks import InputError
 
 

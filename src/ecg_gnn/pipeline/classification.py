@@ -11,9 +11,9 @@ from torch_geometric.data import Data
 
 from ecg_gnn.config import RunConfig, known
 from ecg_gnn.data import GraphDataset, Split
-from ecg_gnn.embed.supervised import loop_settings
+from ecg_gnn.embed.trained import loop_settings
 from ecg_gnn.evolve import EvolvedGraph
-from ecg_gnn.kernels import Adjacency, WeightedAdjacency
+from ecg_gnn.kernels import Adjacency
 from ecg_gnn.nn import (
     GraphInput,
     LayeredNetwork,
@@ -56,7 +56,7 @@ def make_training(
     seed = derive_seed(config.seed, "classify", split.index)
     # Batches are drawn on the host; full-batch steps want the graphs where they are.
     home = "cpu" if config.train.batch_size else config.device
-    test = split.test_mask.nonzero()[:, 0]
+    test, rate = split.test_mask.nonzero()[:, 0], config.train.label_input
     task = Task(
         x=dataset.x,
         y=dataset.y,
@@ -66,7 +66,7 @@ def make_training(
         test_index=test if test.numel() else None,
         metric=dataset.metric,
         class_weights=job.class_weights,
-        labels=label_input(config, dataset.num_classes),
+        labels=LabelInput(rate=rate, num_classes=dataset.num_classes) if rate else None,
     )
     with seeded(seed, "initialisation"):
         network = network_of(config, dataset, 1 + len(job.evolved)).to(device)
@@ -110,12 +110,6 @@ def explaining_memory(
     return explaining(Advice(step=step, network=network, graphs=graphs, device=device))
 
 
-def label_input(config: RunConfig, num_classes: int) -> LabelInput | None:
-    """How training labels are input, if they are."""
-    rate = config.train.label_input
-    return LabelInput(rate=rate, num_classes=num_classes) if rate else None
-
-
 def prepare_graphs(
     data: Data,
     evolved: Sequence[Tensor | EvolvedGraph],
@@ -138,7 +132,7 @@ def _adjacency(graph: Tensor | EvolvedGraph, num_nodes: int, device: str) -> Adj
     edges, weights, _ = EvolvedGraph.of(graph)
     if weights is None:
         return Adjacency.from_edge_index(edges.to(device), num_nodes)
-    return WeightedAdjacency.from_weighted_edges(
+    return Adjacency.from_weighted_edges(
         edges.to(device), weights.to(device), num_nodes
     )
 

@@ -5,10 +5,10 @@ from typing import Annotated, Any
 import typer
 
 from ecg_gnn.cli import options as opt
-from ecg_gnn.cli.setting_options import with_settings
+from ecg_gnn.cli.options import with_settings
 from ecg_gnn.cli.show import ProgressDisplay, print_json, print_table
 from ecg_gnn.config import RunConfig, Setting
-from ecg_gnn.data import GraphDataset, load_dataset
+from ecg_gnn.data import load_dataset
 from ecg_gnn.evolve import graph_statistics
 from ecg_gnn.pipeline import evolve
 from ecg_gnn.pipeline.resolve import resolve
@@ -54,41 +54,25 @@ def homophily(
     embedding = names[0] if names and names != ["none"] else None
     with ProgressDisplay() as display:
         loaded = load_dataset(asked.dataset, data_root=data_root)
-        found = {
-            "graph": _given(loaded),
-            "evolved": None,
-        }
+        labelled = loaded.labelled_part(loaded.edge_index)
+        given = plain(graph_statistics(*labelled, directed=loaded.directed))
+        statistics: dict[str, Statistics | None] = {"graph": given, "evolved": None}
         if embedding is not None:
-            found["evolved"] = _evolved(embedding, loaded, asked, split, display)
+            workspace = Workspace(
+                cache=opt.default_cache(),
+                progress=lambda work: display.start(str(embedding), work),
+            )
+            resolved = resolve(asked, loaded)
+            graph = evolve(embedding, loaded, loaded.split(split), resolved, workspace)
+            statistics["evolved"] = of_evolved(graph, loaded)
     if as_json:
-        print_json(found)
+        print_json(statistics)
         return
     if loaded.note:
         print(f"Note: {loaded.note}")
     names = {"graph": "G", "evolved": graph_name(asked, embedding or "none")}
-    graphs = {names[part]: row for part, row in found.items() if row is not None}
+    graphs = {names[part]: row for part, row in statistics.items() if row is not None}
     print_table(graph_table(graphs), loaded.name)
     if loaded.num_unlabelled:
         print("Counted over edges whose two ends have a class.")
     print(_LEGEND)
-
-
-def _given(dataset: GraphDataset) -> Statistics:
-    """Statistics of the graph that a dataset has."""
-    labelled = dataset.labelled_part(dataset.edge_index)
-    return plain(graph_statistics(*labelled, directed=dataset.directed))
-
-
-def _evolved(
-    embedding: str,
-    dataset: GraphDataset,
-    settings: RunConfig,
-    split: int,
-    display: ProgressDisplay,
-) -> Statistics:
-    resolved = resolve(settings, dataset)
-    workspace = Workspace(
-        cache=opt.default_cache(), progress=lambda work: display.start(embedding, work)
-    )
-    graph = evolve(embedding, dataset, dataset.split(split), resolved, workspace)
-    return of_evolved(graph, dataset)

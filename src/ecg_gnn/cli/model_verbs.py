@@ -1,0 +1,204 @@
+"""``ecg-gnn fit``, ``predict`` and ``explain``: models that are kept in folders."""
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ecg_gnn.cli import options as opt
+from ecg_gnn.cli.data import Delimiter, MaxCells
+from ecg_gnn.cli.show import ProgressDisplay, print_json, print_table
+from ecg_gnn.config import KEPT_EMBEDDINGS, Setting
+from ecg_gnn.inference import (
+    explain_node,
+    fit_model,
+    predict_nodes,
+    predict_stored,
+    read_model,
+)
+from ecg_gnn.inference.card import class_by_class, score_rows, verdict
+from ecg_gnn.inference.explanation import MOST, draw_explanation
+from ecg_gnn.inference.model_folder import CARD
+from ecg_gnn.nn import MODULES
+from ecg_gnn.reading import MAX_CELLS
+from ecg_gnn.system.canvas import FORMATS
+from ecg_gnn.system.checks import InputError, check_choice, check_in_range, printable
+from ecg_gnn.tabular import load_named_graph
+from ecg_gnn.tabular.table_files import WRITABLE_SUFFIXES, read_table
+
+ModelFolder = Annotated[Path, typer.Argument(metavar="MODEL", help="The model folder.")]
+_HELPS = {
+    "embed.names": f"Weak classifier: one of {', '.join(KEPT_EMBEDDINGS)} (mlp; none: "
+    "no evolved graph).",
+    "model.name": f"Message passing: one of {', '.join(MODULES)} (by homophily).",
+}
+
+
+def _can_be_kept(name: str, setting: Setting) -> bool:
+    return setting.kept and ("." in name or name in ("seed", "device", "engine"))
+
+
+@opt.with_settings(_can_be_kept, preset="auto", helps=_HELPS)
+def fit(
+    settings: dict[str, Any],
+    dataset: Annotated[
+        str,
+        typer.Option(
+            help="Graph folder of `ecg-gnn data import`, or any other dataset."
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="The model folder to write.")],
+    balance: Annotated[
+        bool | None,
+        typer.Option(
+            "--balance/--no-balance",
+            help="Weigh rare classes up in training (where sizes differ twofold).",
+            rich_help_panel=opt.STEP_3,
+        ),
+    ] = None,
+    split: Annotated[int, typer.Option(help="Which of the graph's splits.")] = 0,
+    data_root: opt.DataRoot = None,
+    as_json: opt.AsJson = False,
+) -> None:
+    """Fit a model, its baseline and its identity control, and keep the model.
+
+    What is not given is chosen by the graph's size and homophily. The step of the best
+    validation score is kept and probabilities are calibrated. If a fit is interrupted,
+    rerun the command to resume.
+
+    Of the options past the paper, edge weights are not kept with a model: new nodes
+    would change what others weigh. Labels of training nodes that are input stay in the
+    model folder's graph; new nodes have none.
+    """
+    names = settings.pop("embedding", ["mlp"])
+    if len(names) != 1:
+        raise InputError(f"'embedding' must be a single one here (got {names})")
+    opt.warn_of_cross_fit(settings.get("cross_fit"), names)
+    graph = load_named_graph(dataset, data_root)
+    with ProgressDisplay() as display:
+        model = fit_model(
+            graph,
+            out,
+            split=split,
+            balance=balance,
+            cache=opt.default_cache(),
+            progress=display.start,
+            embedding=names[0],
+            **settings,
+        )
+    if as_json:
+        print_json(
+            {
+                "out": str(out),
+                "embedding": model.classifier.embedding,
+                "config": model.classifier.config.to_dict(),
+                "temperature": model.classifier.calibration.temperature,
+                "metrics": model.metrics,
+            }
+        )
+        return
+    print_table(score_rows(model), f"{graph.dataset.name} · {out}")
+    print(printable(class_by_class(model)))
+    print(verdict(model))
+    print(f"In {out}: {CARD} says more; try `ecg-gnn predict {out} --out FILE.csv`")
+
+
+def predict(
+    model: ModelFolder,
+    out: Annotated[Path, typer.Option(help="File to write: .csv, .tsv or .parquet.")],
+    nodes: Annotated[
+        Path | None,
+        typer.Option(
+            help="Table of nodes to predict; by default, the nodes of the model's own "
+            "graph that have no class."
+        ),
+    ] = None,
+    edges: Annotated[
+        Path | None, typer.Option(help="Table of new nodes' edges.")
+    ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="Every node of the model's own graph.")
+    ] = False,
+    delimiter: Delimiter = None,
+    max_cells: MaxCells = MAX_CELLS,
+    as_json: opt.AsJson = False,
+) -> None:
+    """Write the class and the probabilities of nodes, known or new.
+
+    New nodes join the model's graph through the given edges. Their neighbours in the
+    evolved graph are the stored nodes with the most similar embeddings.
+    """
+    check_choice(f"ending of {out}", out.suffix.lower(), WRITABLE_SUFFIXES)
+    opt.check_apart(out, nodes, edges)
+    if every and nodes is not None:
+        raise InputError("'all' must stand alone, without 'nodes'")
+    if edges is not None and nodes is None:
+        raise InputError("'edges' must come with 'nodes'")
+    loaded = read_model(model)
+    if nodes is None:
+        predictions = predict_stored(loaded, every=every)
+    else:
+        read = partial(read_table, delimiter=delimiter, most=max_cells)
+        tables = read(nodes), None if edges is None else read(edges)
+        predictions = predict_nodes(loaded, *tables, most=max_cells)
+    predictions.write(out)
+    for note in predictions.notes:
+        opt.warn(note)
+    if as_json:
+        print_json(
+            {
+                "out": str(out),
+                "nodes": len(predictions.ids),
+                "new": predictions.num_new,
+                "classes": list(predictions.classes),
+                "notes": list(predictions.notes),
+            }
+        )
+    else:
+        count, new = len(predictions.ids), predictions.num_new
+        print(f"{out}: {count:,} nodes, {new:,} of them new")
+
+
+def explain(
+    model: ModelFolder,
+    node: Annotated[str, typer.Option(help="The id of a node of the model's graph.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Also draw a picture: .png, .svg or .pdf.")
+    ] = None,
+    most: Annotated[int, typer.Option(help="Neighbours to examine per graph.")] = MOST,
+    as_json: opt.AsJson = False,
+) -> None:
+    """Show a node's neighbours in both graphs: classes, similarity, effect.
+
+    The effect of a neighbour is how much probability the predicted class loses when
+    the edge from it is removed. ×2 marks a neighbour found by two cross-fitted models.
+    """
+    check_in_range("most", most, 1, None)
+    if out is not None:
+        check_choice(f"ending of {out}", out.suffix.lower(), FORMATS)
+    loaded = read_model(model)
+    explanation = explain_node(loaded, node, most)
+    if out is not None:
+        draw_explanation(explanation, loaded.classes, out)
+    if as_json:
+        print_json(explanation.to_dict())
+        return
+    header = ["graph", "neighbour", "class", "predicted", "similarity", "effect"]
+    rows = [
+        [
+            row.graph,
+            row.id if row.times == 1 else f"{row.id} ×{row.times}",
+            row.label or "",
+            row.predicted,
+            "" if row.similarity is None else f"{row.similarity:.3f}",
+            f"{row.effect:+.4f}",
+        ]
+        for row in explanation.neighbours
+    ]
+    known = f", known to be {explanation.label}" if explanation.label else ""
+    predicted = f"{explanation.predicted} ({explanation.probability:.3f})"
+    print(printable(f"{explanation.id}: {predicted}{known}"))
+    print_table((header, rows))
+    if out is not None:
+        print(f"Picture: {out}")
