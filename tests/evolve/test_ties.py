@@ -1,7 +1,7 @@
 """The random choice among equals: reproducible, spread out, uniform."""
 
 import torch
-from ecg_gnn.kernels.rows import mix
+from ecg_gnn.kernels.distinct_rows import mix
 
 from ecg_gnn.evolve import knn_graph
 from ecg_gnn.evolve.exact.ties import random_ranks

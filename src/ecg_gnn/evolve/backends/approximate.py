@@ -15,7 +15,7 @@ from ecg_gnn.evolve.exact.nearest import query_task, search_held
 from ecg_gnn.evolve.exact.task import Task
 from ecg_gnn.evolve.exact.ties import NOBODY, Boundary, num_candidates
 from ecg_gnn.evolve.query import Found, Query, Rows
-from ecg_gnn.kernels.rows import distinct_rows, first_of_group
+from ecg_gnn.kernels.distinct_rows import distinct_rows, first_of_group
 from ecg_gnn.system.memory import out_of_memory
 from ecg_gnn.system.seeds import derive_seed
 

@@ -26,7 +26,7 @@ from ecg_gnn.evolve.exact.canonical import Canonical, canonicalise
 from ecg_gnn.evolve.exact.task import Proposal, Task
 from ecg_gnn.evolve.exact.ties import choose_by_groups, num_candidates
 from ecg_gnn.evolve.query import Found, Query, Rows, count_rows
-from ecg_gnn.kernels.rows import distinct_rows, first_of_group
+from ecg_gnn.kernels.distinct_rows import distinct_rows, first_of_group
 from ecg_gnn.system.memory import fits_in_memory, memory_budget, out_of_memory
 
 _SCORE_BYTES, _CUDA_SCORE_BYTES = 128 << 20, 1 << 30
