@@ -16,8 +16,7 @@ from ecg_gnn.nn.models import (
     wants_self_loops,
 )
 from ecg_gnn.nn.modules import MODULES, FeedForward
-from ecg_gnn.nn.network import Known, LayeredNetwork, Network
-from ecg_gnn.nn.network_spec import NetworkSpec
+from ecg_gnn.nn.network import Known, LayeredNetwork, Network, NetworkSpec
 from ecg_gnn.nn.parallel import GraphInput, NodeGate, ParallelModules
 from ecg_gnn.nn.specialised import SPECIALISED
 from ecg_gnn.nn.tuned_net import TunedNet

@@ -7,8 +7,7 @@ from torch import Tensor, nn
 from ecg_gnn.kernels import add_norm
 from ecg_gnn.nn.dropout import Dropout
 from ecg_gnn.nn.modules import MODULES, FeedForward
-from ecg_gnn.nn.network import LayeredNetwork
-from ecg_gnn.nn.network_spec import NetworkSpec
+from ecg_gnn.nn.network import LayeredNetwork, NetworkSpec
 from ecg_gnn.nn.parallel import GraphInput, ParallelModules, first_evolved_layer
 
 
@@ -90,8 +89,3 @@ class BenchmarkNet(LayeredNetwork):
         assert isinstance(dropout, Dropout)
         # The stream keeps the norms' precision, whatever matrices are multiplied in.
         return dropout.after(linear, x, gelu=True).to(self.output_norm.weight.dtype)
-
-    def classify(self, states: Tensor) -> Tensor:
-        """The last linear map."""
-        out: Tensor = self.output(states)
-        return out

@@ -6,8 +6,7 @@ from typing import Any
 
 from ecg_gnn.nn.benchmark_net import BenchmarkNet
 from ecg_gnn.nn.modules import MODULES, NUM_HEADS
-from ecg_gnn.nn.network import Network
-from ecg_gnn.nn.network_spec import NetworkSpec, Options, read_all
+from ecg_gnn.nn.network import Network, NetworkSpec, Options, read_all
 from ecg_gnn.nn.parallel import GATES
 from ecg_gnn.nn.specialised import SPECIALISED
 from ecg_gnn.nn.tuned_net import NORMS, TUNED_CONVS, TUNED_OPTIONS, TunedNet

@@ -14,8 +14,7 @@ from ecg_gnn.kernels import (
     normalized_sum,
 )
 from ecg_gnn.nn.dropout import Dropout
-from ecg_gnn.nn.network import LayeredNetwork
-from ecg_gnn.nn.network_spec import NetworkSpec, Option
+from ecg_gnn.nn.network import LayeredNetwork, NetworkSpec, Option
 from ecg_gnn.nn.parallel import GraphInput, first_evolved_layer, make_gate
 
 
@@ -115,10 +114,6 @@ class TunedNet(LayeredNetwork):
         out: Tensor = self.dropout(F.relu(self.norms[index](total)))
         return out
 
-    def leave(self, states: Tensor) -> Tensor:
-        """Nothing follows the last layer."""
-        return states
-
     def _messages(
         self, layer: int, x: Tensor, graphs: Sequence[GraphInput]
     ) -> list[Tensor]:
@@ -136,8 +131,3 @@ class TunedNet(LayeredNetwork):
             for conv, graph in zip(convs, graphs, strict=True)
         ]
         return gate(at_targets(x), found) if gate is not None else found
-
-    def classify(self, states: Tensor) -> Tensor:
-        """The last linear map."""
-        out: Tensor = self.output(states)
-        return out

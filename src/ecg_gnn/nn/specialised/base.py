@@ -9,11 +9,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ecg_gnn.kernels import Adjacency, neighbour_sum
-from ecg_gnn.nn.network import Known, Network
-from ecg_gnn.nn.network_spec import NetworkSpec, Option
+from ecg_gnn.kernels import Adjacency, neighbour_sum, normalized_sum
+from ecg_gnn.nn.network import Known, Network, NetworkSpec, Option
 from ecg_gnn.nn.parallel import GraphInput
 from ecg_gnn.system.checks import InputError
+
+PROPAGATIONS: dict[str, Callable[[Adjacency, Tensor], Tensor]] = {
+    "none": neighbour_sum,
+    "symmetric": normalized_sum,
+}
+"""``A x`` by how A is normalised."""
 
 _T = TypeVar("_T")
 
@@ -81,25 +86,14 @@ class OncePerGraph(Generic[_T]):
     def __call__(self, adjacency: Adjacency, x: Tensor | None = None) -> _T:
         """The result for a graph, and for these very features as they are now."""
         version = None if x is None else x._version
-        found = self._kept.get(adjacency)
-        if found is None or found[0] is not x or found[1] != version:
+        kept = self._kept.get(adjacency)
+        if kept is None or kept[0] is not x or kept[1] != version:
             arguments = (adjacency,) if x is None else (adjacency, x)
-            with (
-                torch.no_grad(),
-                torch.autocast(adjacency.device.type, enabled=False),
-            ):
-                found = (x, version, self._make(*arguments))
-            self._kept[adjacency] = found
-        return found[2]
-
-
-def without_self_loops(adjacency: Adjacency) -> Adjacency:
-    """The same edges but those from a node to itself."""
-    edges = adjacency.edge_index()
-    others = edges[:, edges[0] != edges[1]]
-    if others.size(1) == adjacency.num_edges:
-        return adjacency
-    return Adjacency.from_edge_index(others, adjacency.num_nodes)
+            device = adjacency.device.type
+            with torch.no_grad(), torch.autocast(device, enabled=False):
+                kept = (x, version, self._make(*arguments))
+            self._kept[adjacency] = kept
+        return kept[2]
 
 
 def with_self_loops(adjacency: Adjacency) -> Adjacency:
@@ -113,41 +107,6 @@ def as_logits(states: Tensor) -> Tensor:
     return states[:, 1:] - states[:, :1] if states.size(1) == 2 else states
 
 
-class AdjacencyLinear(nn.Module):
-    """``A W + b``: the sum of a learned row for each neighbour.
-
-    Args:
-        num_nodes: Number of nodes N, one row of W each.
-        out_channels: Width d.
-        bias: Whether b is learned.
-    """
-
-    def __init__(
-        self, num_nodes: int | None, out_channels: int, *, bias: bool = True
-    ) -> None:
-        super().__init__()
-        if num_nodes is None:
-            raise InputError(
-                "'num_nodes' must be given for a model that learns a row "
-                "for every node (got None)"
-            )
-        bound = num_nodes**-0.5
-        self.weight = nn.Parameter(
-            torch.empty(num_nodes, out_channels).uniform_(-bound, bound)
-        )
-        self.bias = nn.Parameter(torch.zeros(out_channels)) if bias else None
-
-    def forward(self, adjacency: Adjacency) -> Tensor:
-        """One row per node, ``[N, d]``."""
-        if adjacency.num_nodes != self.weight.size(0):
-            raise InputError(
-                f"'graphs' must have the {self.weight.size(0)} nodes that the model "
-                f"was built for (got {adjacency.num_nodes})"
-            )
-        total = neighbour_sum(adjacency, self.weight)
-        return total if self.bias is None else total + self.bias
-
-
 def warm_up(
     network: nn.Module,
     logits: Callable[[], Tensor],
@@ -156,16 +115,9 @@ def warm_up(
     steps: int,
     lr: float,
 ) -> None:
-    """Full-batch AdamW on the training labels; what the logits do not use stays.
+    """Train what gives the logits of all nodes: full-batch AdamW on training labels.
 
     There are no validation labels here, so the last weights are kept.
-
-    Args:
-        network: Whose weights are trained.
-        logits: Of every node, one column per class, or one for two classes.
-        known: The training labels.
-        steps: How many steps.
-        lr: Learning rate.
     """
     if not steps:
         return
@@ -173,8 +125,8 @@ def warm_up(
     network.train()
     for _ in range(steps):
         optimizer.zero_grad(set_to_none=True)
-        found = logits().index_select(0, known.train_index)
-        _loss(found, known.train_y).backward()
+        trained = logits().index_select(0, known.train_index)
+        _loss(trained, known.train_y).backward()
         optimizer.step()
     optimizer.zero_grad(set_to_none=True)
 

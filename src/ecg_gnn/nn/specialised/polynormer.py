@@ -10,8 +10,7 @@ from torch import Tensor, nn
 
 from ecg_gnn.kernels import Adjacency, additive_attention, joint_linear
 from ecg_gnn.nn.dropout import Dropout
-from ecg_gnn.nn.network import Known
-from ecg_gnn.nn.network_spec import NetworkSpec, Option, Options
+from ecg_gnn.nn.network import Known, NetworkSpec, Option, Options
 from ecg_gnn.nn.parallel import GraphInput, make_gate
 from ecg_gnn.nn.specialised.base import SpecialisedNet, Usual, warm_up
 from ecg_gnn.system.checks import InputError
@@ -179,8 +178,8 @@ class _Betas(nn.Module):
         """Of one layer, ``[d]`` where it is learned."""
         if not self.learned:
             return self.beta
-        found: Tensor = self.learned[layer]
-        return found.sigmoid() if self.sigmoid else found
+        beta: Tensor = self.learned[layer]
+        return beta.sigmoid() if self.sigmoid else beta
 
 
 class _EvolvedAttention(nn.Module):
