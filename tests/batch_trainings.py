@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import torch
 
-from ecg_gnn.kernels import WeightedAdjacency
+from ecg_gnn.kernels import Adjacency
 from ecg_gnn.scale import Batching, BatchTraining
 from ecg_gnn.train import LabelInput, LoopSettings, train_together
 from toy_graphs import make_network, make_task
@@ -29,7 +29,7 @@ def weighted_task():
     task = plain_task()
     edges = task.graphs[1].adjacency.edge_index()
     weights = 0.1 + torch.arange(edges.size(1)) % 5
-    adjacency = WeightedAdjacency.from_weighted_edges(edges, weights, task.x.size(0))
+    adjacency = Adjacency.from_weighted_edges(edges, weights, task.x.size(0))
     return replace(
         task, graphs=[task.graphs[0], replace(task.graphs[1], adjacency=adjacency)]
     )

@@ -8,7 +8,6 @@ import torch
 from ecg_gnn.kernels import (
     Adjacency,
     SampledAdjacency,
-    WeightedAdjacency,
     neighbour_mean,
     normalized_sum,
     sampled_adjacency,
@@ -23,12 +22,12 @@ def whole_graph(weighted):
     if not weighted:
         return Adjacency.from_edge_index(edges, NUM_NODES)
     weights = 0.1 + torch.arange(edges.size(1)) % 7 / 4
-    return WeightedAdjacency.from_weighted_edges(edges, weights, NUM_NODES)
+    return Adjacency.from_weighted_edges(edges, weights, NUM_NODES)
 
 
 def part_of(whole, edges, num_targets=NUM_NODES):
     """Edges of a graph, by their places in target order, as a sample of it."""
-    weight = whole.edge_weight[edges] if hasattr(whole, "edge_weight") else None
+    weight = whole.edge_weight[edges] if whole.edge_weight is not None else None
     return sampled_adjacency(
         torch.stack([whole.source[edges], whole.target[edges]]),
         num_targets,

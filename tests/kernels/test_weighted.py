@@ -8,7 +8,6 @@ from torch.autograd import gradcheck
 
 from ecg_gnn.kernels import (
     Adjacency,
-    WeightedAdjacency,
     additive_attention,
     dot_product_attention,
     gated_sum,
@@ -33,7 +32,7 @@ def weighted_graph(weights=None):
     edges = directed_edges()
     edges = edges[:, torch.randperm(edges.size(1), generator=torch.Generator())]
     given = weights_of(edges) if weights is None else weights.expand(edges.size(1))
-    return WeightedAdjacency.from_weighted_edges(edges, given, NUM_NODES), edges, given
+    return Adjacency.from_weighted_edges(edges, given, NUM_NODES), edges, given
 
 
 @pytest.fixture(params=["whole", "dropped", "none"])
@@ -143,7 +142,7 @@ def test_a_graph_keeps_its_weights_where_it_goes():
     adjacency = weighted_graph()[0]
     torch.manual_seed(0)
     moved = adjacency.drop_edges(0.5).to("cpu")
-    assert isinstance(moved, WeightedAdjacency)
+    assert isinstance(moved, Adjacency)
     assert moved.kept is not None
     assert torch.equal(moved.edge_weight, adjacency.edge_weight)
 
@@ -152,4 +151,4 @@ def test_bad_weights_are_refused():
     edges = directed_edges()
     for weights in (torch.ones(3), torch.zeros(edges.size(1))):
         with pytest.raises(InputError, match=r"'edge_weight' must be .* above zero"):
-            WeightedAdjacency.from_weighted_edges(edges, weights, NUM_NODES)
+            Adjacency.from_weighted_edges(edges, weights, NUM_NODES)

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch_geometric.nn import GCNConv
 
-from ecg_gnn.kernels import WeightedAdjacency, using_engine
+from ecg_gnn.kernels import Adjacency, using_engine
 from ecg_gnn.nn import (
     MODULES,
     ECGConv,
@@ -69,9 +69,7 @@ def inputs(backbone, model, order=None, *, weighted=False):
         edges = directed_edges(seed=seed)
         weights = 0.1 + (7 * edges[0] + edges[1]) % 5 / 5
         graphs.append(
-            GraphInput(
-                WeightedAdjacency.from_weighted_edges(place[edges], weights, NUM_NODES)
-            )
+            GraphInput(Adjacency.from_weighted_edges(place[edges], weights, NUM_NODES))
             if weighted
             else graph_input(place[edges])
         )

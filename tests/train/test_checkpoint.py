@@ -12,7 +12,7 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
-from ecg_gnn.kernels import WeightedAdjacency
+from ecg_gnn.kernels import Adjacency
 from ecg_gnn.train import LoopSettings, checkpoint, train, training
 from ecg_gnn.train.checkpoint import content_hash, load_checkpoint, save_checkpoint
 from ecg_gnn.train.state import TrainState
@@ -89,7 +89,7 @@ def weighted(task, scale):
     """The same task, where evolved edges weigh differently."""
     edges = task.graphs[1].adjacency.edge_index()
     weights = scale * (1 + torch.arange(edges.size(1)) % 5)
-    adjacency = WeightedAdjacency.from_weighted_edges(edges, weights, task.x.size(0))
+    adjacency = Adjacency.from_weighted_edges(edges, weights, task.x.size(0))
     graphs = [task.graphs[0], replace(task.graphs[1], adjacency=adjacency)]
     return replace(task, graphs=graphs)
 

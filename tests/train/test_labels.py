@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from ecg_gnn.kernels import WeightedAdjacency, using_engine
+from ecg_gnn.kernels import Adjacency, using_engine
 from ecg_gnn.nn import SPECIALISED, GraphInput, wants_self_loops
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.seeds import seeded
@@ -220,7 +220,7 @@ def test_a_step_with_weights_and_gates_never_waits(case):
     task = label_task()
     edges = task.graphs[1].adjacency.edge_index()
     weights = 0.1 + torch.arange(edges.size(1)) % 7
-    adjacency = WeightedAdjacency.from_weighted_edges(edges, weights, task.x.size(0))
+    adjacency = Adjacency.from_weighted_edges(edges, weights, task.x.size(0))
     task = replace(task, graphs=[task.graphs[0], GraphInput(adjacency, 0.5)])
     network = network_for(task, case, gate="node")
     state = start(network)

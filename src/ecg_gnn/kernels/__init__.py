@@ -27,14 +27,12 @@ from ecg_gnn.kernels.neighbour_sums import (
 )
 from ecg_gnn.kernels.randomness import StepSeeds, keep_mask
 from ecg_gnn.kernels.sampled import SampledAdjacency, sampled_adjacency
-from ecg_gnn.kernels.weighted import WeightedAdjacency, is_weighted
 
 __all__ = [
     "Adjacency",
     "Engine",
     "SampledAdjacency",
     "StepSeeds",
-    "WeightedAdjacency",
     "add_norm",
     "additive_attention",
     "current_engine",
@@ -42,7 +40,6 @@ __all__ = [
     "dropout",
     "edge_scores",
     "gated_sum",
-    "is_weighted",
     "joint_linear",
     "keep_mask",
     "linear_dropout",

@@ -18,7 +18,6 @@ from ecg_gnn.kernels import gpu
 from ecg_gnn.kernels.adjacency import Adjacency
 from ecg_gnn.kernels.compiled import functions as compiled
 from ecg_gnn.kernels.neighbour_sums import edge_dot, weighted_sum
-from ecg_gnn.kernels.weighted import is_weighted, with_log_weight
 from ecg_gnn.system.checks import InputError
 
 
@@ -39,7 +38,7 @@ def additive_attention(
     heads, slope = values.size(-1), float(negative_slope)
     _check(adjacency, values, values.shape, values=values)
     _check(adjacency, values, (values.size(0), 2, heads), scores=scores)
-    plain = not is_weighted(adjacency)
+    plain = adjacency.edge_weight is None
     if plain and gpu.usable(values, heads):
         functions = gpu.kernels()
         out: Tensor = functions.additive_attention(adjacency, scores, values, slope)
@@ -48,7 +47,7 @@ def additive_attention(
     if plain and compiled.usable(values, heads):
         return compiled.additive_attention(adjacency, source, target, values, slope)
     sums = F.leaky_relu(edge_scores(adjacency, scores), slope)
-    sums = with_log_weight(adjacency, sums)
+    sums = _with_log_weight(adjacency, sums)
     weight = edge_softmax(adjacency, sums)
     return weighted_sum(adjacency, weight, values)
 
@@ -66,7 +65,7 @@ def dot_product_attention(adjacency: Adjacency, packed: Tensor) -> Tensor:
     """
     nodes, _, channels, heads = packed.shape
     _check(adjacency, packed, (nodes, 3, channels, heads), packed=packed)
-    plain = not is_weighted(adjacency)
+    plain = adjacency.edge_weight is None
     if plain and gpu.usable(packed[:, 0], heads):
         out: Tensor = gpu.kernels().dot_product_attention(adjacency, packed)
         return out
@@ -74,8 +73,15 @@ def dot_product_attention(adjacency: Adjacency, packed: Tensor) -> Tensor:
         return compiled.dot_product_attention(adjacency, packed)
     query, key, values = packed.unbind(1)
     scores = edge_dot(adjacency, query, key) / math.sqrt(channels)
-    scores = with_log_weight(adjacency, scores)
+    scores = _with_log_weight(adjacency, scores)
     return weighted_sum(adjacency, edge_softmax(adjacency, scores), values)
+
+
+def _with_log_weight(adjacency: Adjacency, scores: Tensor) -> Tensor:
+    """Scores ``[E, H]`` before a softmax, shifted by what their edges weigh."""
+    if adjacency.edge_weight is None:
+        return scores
+    return scores + adjacency.edge_weight.log()[:, None].to(scores.dtype)
 
 
 def _check(
@@ -190,6 +196,6 @@ def gated_sum(adjacency: Adjacency, gate: Tensor, x: Tensor) -> Tensor:
     """
     if adjacency.kept is not None:
         gate = gate * adjacency.kept
-    if is_weighted(adjacency):
+    if adjacency.edge_weight is not None:
         gate = gate * adjacency.edge_weight
     return weighted_sum(adjacency, gate[:, None].to(x.dtype), x[..., None])[..., 0]

@@ -18,7 +18,6 @@ from ecg_gnn.kernels import gpu
 from ecg_gnn.kernels.adjacency import Adjacency
 from ecg_gnn.kernels.compiled import functions as compiled
 from ecg_gnn.kernels.edge_order import EdgeWeight, Order
-from ecg_gnn.kernels.weighted import is_weighted
 from ecg_gnn.system.checks import InputError
 
 # Values that one piece of edges may gather: on a CPU what a cache holds, on a GPU what
@@ -159,7 +158,7 @@ def neighbour_sum(adjacency: Adjacency, x: Tensor) -> Tensor:
 
 
 def _has_kernel(adjacency: Adjacency, x: Tensor) -> bool:
-    return gpu.usable(x) and not is_weighted(adjacency)
+    return gpu.usable(x) and adjacency.edge_weight is None
 
 
 def _check(adjacency: Adjacency, x: Tensor) -> None:

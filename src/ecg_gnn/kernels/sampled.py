@@ -2,13 +2,12 @@
 
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Self
 
 import torch
 from torch import Tensor
 
 from ecg_gnn.kernels.adjacency import Adjacency
-from ecg_gnn.kernels.weighted import WeightedAdjacency
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,11 +37,9 @@ class SampledAdjacency(Adjacency):
         """The rows of the targets. ``[N, d]`` to ``[num_targets, d]``."""
         return rows if self.num_targets == self.num_nodes else rows[: self.num_targets]
 
-    def drop_edges(self, rate: float) -> "SampledAdjacency":
+    def drop_edges(self, rate: float) -> Self:
         """As ever; degrees of the whole graph shrink as they are expected to."""
-        dropped = super().drop_edges(rate)
-        assert isinstance(dropped, SampledAdjacency)
-        return replace(dropped, drop_rate=rate)
+        return replace(super().drop_edges(rate), drop_rate=rate)
 
     @cached_property
     def in_scale(self) -> Tensor:
@@ -69,26 +66,11 @@ class SampledAdjacency(Adjacency):
         whole = self if self.kept is None else replace(self, kept=None)
         return whole.in_degree
 
-    def to(self, device: torch.device | str) -> "SampledAdjacency":
+    def to(self, device: torch.device | str) -> Self:
         """The same edges on another device."""
+        whole_in, whole_out = self.whole_in.to(device), self.whole_out.to(device)
         moved = super().to(device)
-        assert isinstance(moved, SampledAdjacency)
-        return replace(
-            moved,
-            whole_in=self.whole_in.to(device),
-            whole_out=self.whole_out.to(device),
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class SampledWeightedAdjacency(SampledAdjacency, WeightedAdjacency):
-    """The same of a graph with weights, whose degrees are sums of weights."""
-
-    def to(self, device: torch.device | str) -> "SampledWeightedAdjacency":
-        """The same edges on another device."""
-        moved = super().to(device)
-        assert isinstance(moved, SampledWeightedAdjacency)
-        return moved
+        return replace(moved, whole_in=whole_in, whole_out=whole_out)
 
 
 def sampled_adjacency(
@@ -98,27 +80,15 @@ def sampled_adjacency(
     whole_out: Tensor,
     edge_weight: Tensor | None = None,
 ) -> SampledAdjacency:
-    """Sort sampled edges both ways.
-
-    Args:
-        edge_index: Edges between so many nodes as ``whole_in`` has. ``[2, E]``
-        num_targets: Only these first nodes have edges into them.
-        whole_in: See ``SampledAdjacency``. ``[N]``
-        whole_out: Likewise. ``[N]``
-        edge_weight: What each edge weighs, where they differ. ``[E]``
-    """
+    """Sort sampled edges ``[2, E]`` both ways; see ``SampledAdjacency``."""
     num_nodes = whole_in.numel()
-    extra: dict[str, Any] = {
-        "num_targets": num_targets,
-        "whole_in": whole_in,
-        "whole_out": whole_out,
-    }
     if edge_weight is None:
-        plain = Adjacency.from_edge_index(edge_index, num_nodes)
-        return SampledAdjacency(**_fields(plain), **extra)
-    weighted = WeightedAdjacency.from_weighted_edges(edge_index, edge_weight, num_nodes)
-    return SampledWeightedAdjacency(**_fields(weighted), **extra)
-
-
-def _fields(adjacency: Adjacency) -> dict[str, Any]:
-    return {each.name: getattr(adjacency, each.name) for each in fields(adjacency)}
+        part = Adjacency.from_edge_index(edge_index, num_nodes)
+    else:
+        part = Adjacency.from_weighted_edges(edge_index, edge_weight, num_nodes)
+    return SampledAdjacency(
+        **{each.name: getattr(part, each.name) for each in fields(part)},
+        num_targets=num_targets,
+        whole_in=whole_in,
+        whole_out=whole_out,
+    )

@@ -13,7 +13,7 @@ from ecg_gnn.config import RunConfig, known
 from ecg_gnn.data import GraphDataset, Split
 from ecg_gnn.embed.supervised import loop_settings
 from ecg_gnn.evolve import EvolvedGraph
-from ecg_gnn.kernels import Adjacency, WeightedAdjacency
+from ecg_gnn.kernels import Adjacency
 from ecg_gnn.nn import (
     GraphInput,
     LayeredNetwork,
@@ -138,7 +138,7 @@ def _adjacency(graph: Tensor | EvolvedGraph, num_nodes: int, device: str) -> Adj
     edges, weights, _ = EvolvedGraph.of(graph)
     if weights is None:
         return Adjacency.from_edge_index(edges.to(device), num_nodes)
-    return WeightedAdjacency.from_weighted_edges(
+    return Adjacency.from_weighted_edges(
         edges.to(device), weights.to(device), num_nodes
     )
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch_geometric.sampler import HeteroSamplerOutput
 
-from ecg_gnn.kernels import Adjacency, is_weighted, sampled_adjacency
+from ecg_gnn.kernels import Adjacency, sampled_adjacency
 from ecg_gnn.nn import GraphInput
 from ecg_gnn.reading import MappedFile
 from ecg_gnn.scale.sampler import NODE, edge_type, uniform
@@ -37,9 +37,9 @@ class GraphFacts:
     @classmethod
     def of(cls, graph: GraphInput) -> "GraphFacts":
         """Of a graph on the host."""
-        adjacency = graph.adjacency
-        weight = adjacency.edge_weight if is_weighted(adjacency) else None
-        return cls(adjacency.in_degree, adjacency.out_degree, weight, graph.drop_edge)
+        whole = graph.adjacency
+        degrees = whole.in_degree, whole.out_degree
+        return cls(*degrees, whole.edge_weight, graph.drop_edge)
 
     def at(self, nodes: Tensor | slice, edges: Tensor | slice) -> "GraphFacts":
         """Of some nodes and edges alone."""

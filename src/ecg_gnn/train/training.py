@@ -8,7 +8,7 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor
 
-from ecg_gnn.kernels import Adjacency, is_weighted
+from ecg_gnn.kernels import Adjacency
 from ecg_gnn.nn.network import Known, Network
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.seeds import seeded
@@ -226,4 +226,5 @@ def _fingerprint(network: Network, task: Task, config: LoopSettings, seed: int) 
 
 def _content(adjacency: Adjacency) -> list[Tensor]:
     edges = adjacency.edge_index()
-    return [edges, adjacency.edge_weight] if is_weighted(adjacency) else [edges]
+    weight = adjacency.edge_weight
+    return [edges] if weight is None else [edges, weight]
