@@ -17,7 +17,7 @@ from ecg_gnn.scale.layerwise_inference import (
     rows_at_once,
 )
 from ecg_gnn.scale.neighbourhood import NodeInputs
-from ecg_gnn.train.labels import evaluation_input
+from ecg_gnn.train.training_task import evaluation_input
 
 WANTED = torch.tensor([39, 2, 17, 5, 30, 31, 0])
 

@@ -9,7 +9,7 @@ from ecg_gnn.kernels.randomness import hashes
 from ecg_gnn.nn import benchmark_net
 from ecg_gnn.train import LoopSettings, Training, computing_in, train
 from ecg_gnn.train.program import StepProgram
-from ecg_gnn.train.weights import Weights
+from ecg_gnn.train.state import Weights
 from toy_graphs import make_network, make_task
 
 

@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from ecg_gnn.train.weights import Weights
+from ecg_gnn.train.state import Weights
 
 ALIGNMENT = 64
 

@@ -18,9 +18,8 @@ from ecg_gnn.scale.sampler import GraphSampler
 from ecg_gnn.system.checks import check_in_range
 from ecg_gnn.system.seeds import derive_seed
 from ecg_gnn.train import METRICS, LoopSettings, Task, Training, TrainResult
-from ecg_gnn.train.labels import learned_loss
 from ecg_gnn.train.metrics import supervised_loss
-from ecg_gnn.train.program import PlainProgram, Program
+from ecg_gnn.train.program import StepProgram
 from ecg_gnn.train.schedule import BatchPlan, EvalSchedule
 from ecg_gnn.train.state import Scores
 
@@ -98,9 +97,6 @@ class BatchTraining(Training):
         made, self.task = super()._identity(), task
         return f"{made}/{self.device.type}/{batching}/{self._data_id}"
 
-    def _prepare(self) -> None:
-        """Networks of layers learn nothing before the first step."""
-
     def _make_schedule(self) -> EvalSchedule:
         world = processes.world()
         nodes, size = self.task.train_index, self._batching.size
@@ -108,7 +104,7 @@ class BatchTraining(Training):
         per_epoch = self._plan.batches_per_epoch
         return EvalSchedule.of_batches(self.config.steps, per_epoch, self.eval_every)
 
-    def _make_program(self) -> Program:
+    def _make_program(self) -> StepProgram:
         task, batching = self.task, self._batching
         processes.agree("the step to go on from", self.state.done)
         sampler = GraphSampler(
@@ -132,7 +128,8 @@ class BatchTraining(Training):
         self._inference = LayerwiseInference(
             self.network, inputs, task.graphs, torch.cat(scored)
         )
-        return PlainProgram(self._run_step, self.device)
+        done = self.state.done
+        return StepProgram(self._run_step, self.device, self.seed, done, recorded=False)
 
     def _run_step(self, evaluates: bool) -> None:
         batch = self._stream.next()
@@ -165,10 +162,7 @@ class BatchTraining(Training):
         """This process's part of the mean loss over all seeds that count."""
         weights, learned = self.task.class_weights, batch.learned
         weights = None if weights is None else weights.to(logits.device)
-        if learned is None:
-            loss = supervised_loss(logits, batch.y, weights)
-        else:
-            loss = learned_loss(logits, batch.y, learned, weights)
+        loss = supervised_loss(logits, batch.y, weights, learned)
         if processes.world().size == 1:
             return loss
         counts = torch.ones_like(loss).expand(batch.y.numel())

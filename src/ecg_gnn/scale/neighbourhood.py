@@ -168,12 +168,7 @@ class Neighbourhood:
 class NodeInputs:
     """Rows of the features, read when they are needed; a file may hold them.
 
-    Where training labels are input (see ``ecg_gnn.train.labels``), they come in further
-    columns: those of training nodes, and only of those that give theirs.
-
-    Args:
-        task: Whose nodes, on the host.
-        file: Where the features lie, if they were left there.
+    Where training labels are input, they come in further columns.
     """
 
     def __init__(self, task: Task, file: MappedFile | None = None) -> None:

@@ -1,7 +1,13 @@
 """The one supervised training loop, its metrics, precision and checkpoints."""
 
-from ecg_gnn.train.loop import Progress, train, train_together
-from ecg_gnn.train.matmul_precision import PRECISIONS, computing_in, default_precision
+from ecg_gnn.train.loop import (
+    PRECISIONS,
+    Progress,
+    computing_in,
+    default_precision,
+    train,
+    train_together,
+)
 from ecg_gnn.train.metrics import METRICS, accuracy, roc_auc, score_probabilities
 from ecg_gnn.train.program import StepProgram
 from ecg_gnn.train.row_batches import (

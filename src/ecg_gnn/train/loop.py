@@ -9,17 +9,21 @@ draws what the uninterrupted one would have drawn.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
 import torch
 
 from ecg_gnn.nn.network import Network
-from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.checks import InputError, check_choice
 from ecg_gnn.system.seeds import seeded
-from ecg_gnn.train.matmul_precision import computing_in
 from ecg_gnn.train.training import Training
 from ecg_gnn.train.training_task import LoopSettings, Task, TrainResult
+
+PRECISIONS = ("fp32", "tf32", "bf16")
+"""Which arithmetic matrix products use."""
 
 Progress = Callable[[int, int, float], None]
 """Called about once a second with (steps done, steps in all, best validation score)."""
@@ -90,9 +94,42 @@ def train_together(
 def _common_device(trainings: Sequence[Training]) -> torch.device:
     kinds = {(each.device, each.config.precision) for each in trainings}
     if len(kinds) != 1:
-        found = sorted(f"{precision} on {device}" for device, precision in kinds)
+        kinds_given = sorted(f"{precision} on {device}" for device, precision in kinds)
         raise InputError(
             "'trainings' must share one device and one precision "
-            f"(got {len(trainings)} with {found})"
+            f"(got {len(trainings)} with {kinds_given})"
         )
     return kinds.pop()[0]
+
+
+def default_precision(device: torch.device) -> Literal["fp32", "tf32"]:
+    """TF32 on GPUs, where plain fp32 leaves the tensor cores idle; else fp32."""
+    return "tf32" if device.type == "cuda" else "fp32"
+
+
+@contextmanager
+def computing_in(precision: str, device: torch.device) -> Iterator[None]:
+    """Use a precision inside the block, and put torch's setting back afterwards.
+
+    ``bf16`` is autocast: weights, optimizer, norms and softmax stay in float32.
+    """
+    check_choice("precision", precision, PRECISIONS)
+    if precision == "tf32" and device.type != "cuda":
+        raise InputError(
+            "'precision' must be one of ['fp32', 'bf16'] "
+            f"on {device.type!r} (got 'tf32')"
+        )
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
+    try:
+        # Uncached: the block spans many steps, and the cache of cast weights lives as
+        # long as the block, so every step would compute with the first step's weights.
+        with torch.autocast(
+            device.type,
+            torch.bfloat16,
+            enabled=precision == "bf16",
+            cache_enabled=False,
+        ):
+            yield
+    finally:
+        torch.set_float32_matmul_precision(before)

@@ -11,12 +11,24 @@ from ecg_gnn.kernels import gpu
 
 
 def supervised_loss(
-    logits: Tensor, y: Tensor, class_weights: Tensor | None = None
+    logits: Tensor,
+    y: Tensor,
+    class_weights: Tensor | None = None,
+    learned: Tensor | None = None,
 ) -> Tensor:
     """Cross-entropy; binary cross-entropy where there is one logit.
 
     With weights it is the weighted mean, whose weights are those of the nodes' classes.
+
+    Args:
+        logits: ``[n, C]``, or ``[n, 1]`` for two classes.
+        y: Classes. ``[n]``
+        class_weights: How much a node of each class counts. ``[C]``
+        learned: How much each node counts, 0 or 1; where none does the loss is zero.
+            ``[n]``
     """
+    if learned is not None:
+        return _loss_of_learned(logits, y, class_weights, learned)
     if logits.size(1) > 1:
         return F.cross_entropy(logits, y, class_weights)
     target = y.to(logits.dtype)
@@ -26,6 +38,21 @@ def supervised_loss(
     return F.binary_cross_entropy_with_logits(
         logits[:, 0], target, weight / weight.mean()
     )
+
+
+def _loss_of_learned(
+    logits: Tensor, y: Tensor, class_weights: Tensor | None, learned: Tensor
+) -> Tensor:
+    if logits.size(1) > 1:
+        losses = F.cross_entropy(logits, y, reduction="none")
+    else:
+        losses = F.binary_cross_entropy_with_logits(
+            logits[:, 0], y.to(logits.dtype), reduction="none"
+        )
+    weight = learned.to(losses.dtype)
+    if class_weights is not None:
+        weight = weight * class_weights[y]
+    return (losses * weight).sum() / weight.sum().clamp_min(1e-9)
 
 
 def accuracy(logits: Tensor, y: Tensor) -> Tensor:

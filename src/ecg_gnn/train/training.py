@@ -13,17 +13,18 @@ from ecg_gnn.nn.network import Known, Network
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.seeds import seeded
 from ecg_gnn.train.checkpoint import content_hash, load_checkpoint, save_checkpoint
-from ecg_gnn.train.labels import (
-    evaluation_input,
-    features_alone,
-    learned_loss,
-    training_input,
-)
 from ecg_gnn.train.metrics import METRICS, supervised_loss
-from ecg_gnn.train.program import Program, StepProgram
+from ecg_gnn.train.program import StepProgram
 from ecg_gnn.train.schedule import EvalSchedule
 from ecg_gnn.train.state import Scores, TrainState
-from ecg_gnn.train.training_task import LoopSettings, Task, TrainResult
+from ecg_gnn.train.training_task import (
+    LoopSettings,
+    Task,
+    TrainResult,
+    evaluation_input,
+    features_alone,
+    training_input,
+)
 
 _FORMAT = 2  # of checkpoints
 
@@ -74,9 +75,21 @@ class Training:
         return EvalSchedule.of_full_batches(self.config.steps, self.eval_every)
 
     def _prepare(self) -> None:
-        _prepare(self.network, self.task, self.seed)
+        """Show the network what it may know, the labels of training nodes only."""
+        network, task = self.network, self.task
+        if type(network).prepare is Network.prepare:
+            return  # it has no use for it
+        known = Known(
+            x=features_alone(task),
+            graphs=task.graphs,
+            train_index=task.train_index,
+            train_y=task.y[task.train_index],
+        )
+        with seeded(self.seed, "prepare"):
+            network.train()
+            network.prepare(known)
 
-    def _make_program(self) -> Program:
+    def _make_program(self) -> StepProgram:
         return StepProgram(
             lambda evaluates: run_step(self.network, self.task, self.state, evaluates),
             self.device,
@@ -132,19 +145,6 @@ class Training:
         return result
 
 
-def _prepare(network: Network, task: Task, seed: int) -> None:
-    """Show the network what it may know, the labels of training nodes only."""
-    known = Known(
-        x=features_alone(task),
-        graphs=task.graphs,
-        train_index=task.train_index,
-        train_y=task.y[task.train_index],
-    )
-    with seeded(seed, "prepare"):
-        network.train()
-        network.prepare(known)
-
-
 def run_step(
     network: Network, task: Task, state: TrainState, evaluates: bool = True
 ) -> None:
@@ -155,7 +155,8 @@ def run_step(
     logits = state.weights.call(network, x, task.graphs)
     # Not by indexing, whose gradient sorts the indices: those here never repeat.
     logits = logits.index_select(0, task.train_index).float()
-    loss = _loss(logits, task, learned)
+    y = task.y[task.train_index]
+    loss = supervised_loss(logits, y, task.class_weights, learned)
     if (extra := network.take_extra_loss()) is not None:
         loss = loss + extra.float()
     loss.backward()
@@ -167,13 +168,6 @@ def run_step(
         network.eval()
         logits = state.weights.call(network, evaluation_input(task), task.graphs)
     state.record(loss.detach(), scores(logits, task))
-
-
-def _loss(logits: Tensor, task: Task, learned: Tensor | None) -> Tensor:
-    y = task.y[task.train_index]
-    if learned is None:
-        return supervised_loss(logits, y, task.class_weights)
-    return learned_loss(logits, y, learned, task.class_weights)
 
 
 def scores(logits: Tensor, task: Task) -> Scores:

@@ -6,7 +6,7 @@ import torch.nn.functional as F
 
 from ecg_gnn.nn import Known
 from ecg_gnn.nn.specialised.cpgnn import doubly_stochastic
-from ecg_gnn.train.weights import Weights
+from ecg_gnn.train.state import Weights
 from specialised_nets import (
     EDGES,
     FEATURES,
