@@ -184,10 +184,8 @@ class BatchTraining(Training):
         return Advice(
             step=Step.of_batch(batch.near),
             network=self.network,
-            graphs=self.task.graphs,
             device=self.device,
             batch_size=self._batching.size,
-            fanouts=self._batching.fanouts,
         )
 
     def save_if_due(self, now: float) -> None:

@@ -8,7 +8,14 @@ from torch_geometric.sampler import NodeSamplerInput
 
 from ecg_gnn.nn import GraphInput, LayeredNetwork
 from ecg_gnn.scale import processes
-from ecg_gnn.scale.memory_advice import FLOAT, PER_EDGE, narrower, room_for, size_of
+from ecg_gnn.scale.memory_advice import (
+    FLOAT,
+    PER_EDGE,
+    narrower,
+    room_for,
+    size_of,
+    widths,
+)
 from ecg_gnn.scale.neighbourhood import GraphFacts, Neighbourhood, NodeInputs
 from ecg_gnn.scale.sampler import NODE, GraphSampler
 from ecg_gnn.system.memory import available_bytes
@@ -77,9 +84,7 @@ class LayerwiseInference:
 
     def sentence(self) -> str:
         """What to say where memory runs out here."""
-        width, features = next(
-            p for p in self._network.parameters() if p.dim() > 1
-        ).shape
+        width, features = widths(self._network)
         num_nodes, device = self._samplers[True].num_nodes, self._device
         # A block's inputs, messages and states; of all nodes, two layers' states.
         block = min(num_nodes, self._rows_per_block) * (features + 4 * width)

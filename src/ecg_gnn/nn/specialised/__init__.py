@@ -1,6 +1,6 @@
 """Networks made for graphs where neighbours disagree, by name."""
 
-from ecg_gnn.nn.specialised.base import SpecialisedNet
+from ecg_gnn.nn.specialised.base import SpecialisedNet as SpecialisedNet
 from ecg_gnn.nn.specialised.cpgnn import CPGNN
 from ecg_gnn.nn.specialised.gated_messages import ACMGNN, FAGCN, GBKGNN
 from ecg_gnn.nn.specialised.h2gcn import H2GCN
@@ -21,5 +21,3 @@ SPECIALISED: dict[str, type[SpecialisedNet]] = {
     "linkx": LINKX,
     "acm-gnn": ACMGNN,
 }
-
-__all__ = ["SPECIALISED", "SpecialisedNet"]
