@@ -53,13 +53,8 @@ class Adjacency:
     ) -> "Adjacency":
         """Sort a ``[2, E]`` edge index (row 0 source, row 1 target) both ways.
 
-        Args:
-            edge_index: The edges; repeated ones count repeatedly.
-            num_nodes: Number of nodes, isolated ones included.
-            add_self_loops: Put a self-loop on every node that has none.
-
-        Raises:
-            InputError: For edges of another shape or type, or beyond the nodes.
+        Repeated edges count repeatedly. ``add_self_loops`` puts a self-loop on every
+        node that has none.
         """
         source, target = _checked(edge_index, num_nodes)
         if add_self_loops:
@@ -141,8 +136,7 @@ class Adjacency:
     def drop_edges(self, rate: float) -> Self:
         """A copy in which every edge is dropped with probability ``rate``.
 
-        Arrays keep their shapes, dropped edges only weigh nothing: no host
-        synchronisation, and the sorted orders are shared with the original.
+        Arrays keep their shapes and dropped edges weigh nothing, so nothing waits.
         """
         kept = keep_mask(self.num_edges, rate, self.device)
         return replace(self, kept=kept)

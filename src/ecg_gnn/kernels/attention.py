@@ -29,11 +29,8 @@ def additive_attention(
     Args:
         adjacency: The graph.
         scores: Of every node as a source and as a target. ``[N, 2, H]``
-        values: ``[N, C, H]``: a head is every H-th channel.
+        values: ``[N, C, H]``, like the result: a head is every H-th channel.
         negative_slope: Slope of the leaky ReLU below zero.
-
-    Returns:
-        ``[N, C, H]``; zero for a node without (kept) edges.
     """
     heads, slope = values.size(-1), float(negative_slope)
     _check(adjacency, values, values.shape, values=values)
@@ -57,11 +54,7 @@ def dot_product_attention(adjacency: Adjacency, packed: Tensor) -> Tensor:
 
     Args:
         adjacency: The graph.
-        packed: Query, read at targets; key and value, read at sources.
-            ``[N, 3, C, H]``
-
-    Returns:
-        ``[N, C, H]``; zero for a node without (kept) edges.
+        packed: Query, read at targets; key and value, at sources. ``[N, 3, C, H]``
     """
     nodes, _, channels, heads = packed.shape
     _check(adjacency, packed, (nodes, 3, channels, heads), packed=packed)
@@ -173,27 +166,13 @@ class _EdgeSoftmax(torch.autograd.Function):
 
 
 def edge_scores(adjacency: Adjacency, scores: Tensor) -> Tensor:
-    """``scores[v, 0] + scores[u, 1]`` of every edge v -> u, in target order.
-
-    Args:
-        adjacency: The graph.
-        scores: Of every node as a source and as a target. ``[N, 2, H]``
-
-    Returns:
-        ``[E, H]``
-    """
+    """``scores[v, 0] + scores[u, 1]`` of edges v -> u: ``[N, 2, H]`` to ``[E, H]``."""
     source, target = scores.unbind(1)
     return take(adjacency, source, False) + take(adjacency, target, True)
 
 
 def gated_sum(adjacency: Adjacency, gate: Tensor, x: Tensor) -> Tensor:
-    """``sum_v gate_uv x_v`` over the kept edges, each times what it weighs.
-
-    Args:
-        adjacency: The graph.
-        gate: In target order. ``[E]``
-        x: ``[N, d]``
-    """
+    """``sum_v gate_uv x_v`` over the kept edges, with gates ``[E]`` in target order."""
     if adjacency.kept is not None:
         gate = gate * adjacency.kept
     if adjacency.edge_weight is not None:

@@ -28,8 +28,7 @@ _GATHER_BUDGET = {"cpu": 1 << 22, "cuda": 1 << 27}
 def bag_sum(order: Order, weight: Tensor | None, rows: Tensor) -> Tensor:
     """Weighted sum of ``rows`` over each group of ``order``, without gathering them.
 
-    ``embedding_bag`` is a CSR product: measured against ``torch.sparse.mm`` on CPU it
-    was faster throughout, and it takes every floating type on every device.
+    ``embedding_bag`` was faster on CPUs than ``torch.sparse.mm``, and takes every type.
     """
     if weight is not None:
         weight = weight.to(rows.dtype)
@@ -44,28 +43,13 @@ def bag_sum(order: Order, weight: Tensor | None, rows: Tensor) -> Tensor:
 
 
 def weighted_sum(adjacency: Adjacency, weight: Tensor, x: Tensor) -> Tensor:
-    """Sum neighbours' rows with one weight per edge and head.
-
-    Args:
-        adjacency: The graph.
-        weight: ``[E, H]`` in target order.
-        x: ``[N, C, H]``.
-    """
+    """Sum neighbours' rows ``[N, C, H]`` with weights ``[E, H]`` in target order."""
     total: Tensor = _WeightedSum.apply(adjacency, weight, x)  # type: ignore[no-untyped-call]
     return total
 
 
 def edge_dot(adjacency: Adjacency, a: Tensor, b: Tensor) -> Tensor:
-    """Dot product of the target's row of ``a`` and the source's row of ``b``.
-
-    Args:
-        adjacency: The graph.
-        a: ``[N, C, H]``, read at targets.
-        b: ``[N, C, H]``, read at sources.
-
-    Returns:
-        ``[E, H]`` in target order.
-    """
+    """``[E, H]``: products of the target's row of ``a`` and the source's of ``b``."""
     scores: Tensor = _EdgeDot.apply(adjacency, a, b)  # type: ignore[no-untyped-call]
     return scores
 

@@ -20,18 +20,12 @@ class SampledAdjacency(Adjacency):
     ``d_in(u) / s(u)`` edges, where s(u) is how many were sampled, and weighs
     ``d_in(u) / s(u) / sqrt(d_in(u) d_out(v))`` with the whole graph's degrees. Its
     expectation is the whole graph's sum, and with all edges sampled it is that sum.
-
-    Attributes:
-        num_targets: Only these first nodes have edges into them.
-        whole_in: What ``in_degree`` is in the whole graph. ``[N]``
-        whole_out: What ``out_degree`` is there. ``[N]``
-        drop_rate: Share of edges that DropEdge took.
     """
 
     num_targets: int = field(kw_only=True)
-    whole_in: Tensor = field(kw_only=True)
-    whole_out: Tensor = field(kw_only=True)
-    drop_rate: float = field(default=0.0, kw_only=True)
+    whole_in: Tensor = field(kw_only=True)  # in_degree in the whole graph, [N]
+    whole_out: Tensor = field(kw_only=True)  # out_degree there, [N]
+    drop_rate: float = field(default=0.0, kw_only=True)  # what DropEdge took
 
     def at_targets(self, rows: Tensor) -> Tensor:
         """The rows of the targets. ``[N, d]`` to ``[num_targets, d]``."""

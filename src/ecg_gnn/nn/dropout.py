@@ -6,11 +6,7 @@ from ecg_gnn.kernels import dropout, linear_dropout
 
 
 class Dropout(nn.Module):
-    """Inverted dropout.
-
-    Args:
-        rate: Probability of a value being set to zero, in training only.
-    """
+    """Inverted dropout at a rate, in training only."""
 
     def __init__(self, rate: float) -> None:
         super().__init__()

@@ -72,9 +72,6 @@ def read_options(
 
     Of the tuned backbone only those that are not at their defaults: its runs had names
     before it had options.
-
-    Raises:
-        InputError: For an option that it does not have, or a value out of range.
     """
     if backbone == "tuned":
         found = read_all(model, TUNED_OPTIONS, given)
@@ -85,11 +82,7 @@ def read_options(
 
 
 def build_network(spec: NetworkSpec) -> Network:
-    """Build a network by name.
-
-    Raises:
-        InputError: For what this model or backbone does not have.
-    """
+    """Build a network by name; refuse what this model or backbone does not have."""
     _check(spec)
     chosen = read_options(spec.model, spec.options, spec.backbone)
     spec = replace(spec, options=chosen)

@@ -37,13 +37,7 @@ NUM_HEADS = 8
 
 
 class FeedForward(nn.Module):
-    """Linear(m·d → d), dropout, GELU, Linear(d → d), dropout.
-
-    Args:
-        channels: Width d.
-        dropout: Dropout rate, applied twice.
-        num_inputs: How many vectors of width d are concatenated, m.
-    """
+    """Linear(m·d → d), dropout, GELU, Linear(d → d), dropout; reads m inputs."""
 
     def __init__(self, channels: int, dropout: float, num_inputs: int = 1) -> None:
         super().__init__()
@@ -58,12 +52,7 @@ class FeedForward(nn.Module):
 
 
 class GraphModule(nn.Module):
-    """What every module is built from and offers.
-
-    Args:
-        channels: Width d of the states.
-        dropout: Dropout rate.
-    """
+    """What every module is built from and offers."""
 
     self_loops = False
     """Whether the input graph gets self-loops."""

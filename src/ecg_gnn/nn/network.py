@@ -64,15 +64,7 @@ class NetworkSpec:
 
 @dataclass(frozen=True)
 class Option:
-    """One setting of one model.
-
-    Attributes:
-        default: Its value unless given; decides the type.
-        help: What it does, in a few words.
-        low: Lowest number allowed.
-        high: Highest number allowed.
-        choices: Texts allowed.
-    """
+    """One setting of one model; its default decides the type."""
 
     default: Value
     help: str
@@ -96,11 +88,7 @@ class Option:
 
 
 def read_all(model: str, declared: Mapping[str, Option], given: Options) -> Options:
-    """Every declared option: as given, else its default.
-
-    Raises:
-        InputError: For an option that the model does not have, or a value out of range.
-    """
+    """Every declared option: as given, else its default; others are refused."""
     for name in given:
         check_choice(f"option of {model}", name, declared)
     return {
@@ -126,19 +114,12 @@ def _number(wanted: type, value: Any) -> bool | int | float | None:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Known:
-    """What a network may know before it is trained: no label of any other node.
-
-    Attributes:
-        x: Features. ``[N, F]``
-        graphs: The input graph and any evolved ones.
-        train_index: The training nodes. ``[n]``
-        train_y: Their classes, in this order. ``[n]``
-    """
+    """What a network may know before it is trained: no label of any other node."""
 
     x: Tensor
     graphs: Sequence[GraphInput]
     train_index: Tensor
-    train_y: Tensor
+    train_y: Tensor  # classes of the training nodes, in their order, [n]
 
 
 class Network(nn.Module):
@@ -177,11 +158,8 @@ class LayeredNetwork(Network):
     """A network of layers, in which nodes meet their neighbours once in each.
 
     Such a network can be computed for some nodes only: a layer reads parts of graphs,
-    see ``SampledAdjacency``, and gives the states of the targets in them.
-
-    Attributes:
-        num_layers: Number of layers L.
-        first_evolved: The first layer that reads more than the first graph.
+    see ``SampledAdjacency``, and gives the states of the targets in them. Layers from
+    ``first_evolved`` on read more than the first graph.
     """
 
     num_layers: int

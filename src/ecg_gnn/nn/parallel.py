@@ -22,11 +22,9 @@ def first_evolved_layer(evolved_layers: str, num_layers: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class GraphInput:
-    """One graph of a model's computation graph.
+    """One graph that a model reads; ``drop_edge`` of its edges are dropped in training.
 
-    Attributes:
-        adjacency: The prepared edges.
-        drop_edge: Share of edges dropped afresh in every layer of every training step.
+    They are drawn afresh in every layer of every step.
     """
 
     adjacency: Adjacency
@@ -51,13 +49,8 @@ class ParallelModules(nn.Module):
     """One module per graph, jointly projected: the paper's equations 6 to 8.
 
     ``h = W h_INP + U h_ECG`` is one linear map of the concatenation, and goes on to
-    any number of graphs. One graph alone needs no projection: that is the baseline.
-
-    Args:
-        channels: Width d.
-        num_graphs: How many graphs are read.
-        make_module: Builds one module; called once per graph.
-        gate: ``node`` weighs the graphs node by node before the projection.
+    any number of graphs, after a ``NodeGate`` where one is asked for. One graph alone
+    needs no projection: that is the baseline.
     """
 
     def __init__(
@@ -95,14 +88,6 @@ class NodeGate(nn.Module):
 
     V and b start at zero, hence every share at one: at first the gate changes nothing,
     and a network starts as it would without one.
-
-    Args:
-        in_channels: Width of the states x that decide.
-        num_graphs: How many graphs G there are.
-
-    Shapes:
-        - **x**: :math:`(N, F)`, **states**: G of :math:`(N, d)`
-        - **output**: G of :math:`(N, d)`
     """
 
     def __init__(self, in_channels: int, num_graphs: int) -> None:

@@ -26,17 +26,11 @@ from ecg_gnn.train.state import Scores
 
 @dataclass(frozen=True, kw_only=True)
 class Batching:
-    """How a training is cut into batches.
+    """How a training is cut into batches."""
 
-    Attributes:
-        size: Seeds per step, over all processes together.
-        fanouts: Neighbours that a node draws in each graph; -1: all.
-        workers: Processes that make batches ahead; they change no number.
-    """
-
-    size: int
-    fanouts: Sequence[int]
-    workers: int = 0
+    size: int  # seeds per step, over all processes together
+    fanouts: Sequence[int]  # neighbours that a node draws in each graph; -1: all
+    workers: int = 0  # processes that make batches ahead; they change no number
 
     def __post_init__(self) -> None:
         check_in_range("batch_size", self.size, 1, None)
@@ -46,18 +40,8 @@ class Batching:
 class BatchTraining(Training):
     """A training whose steps are batches; losses are of batches, scores are exact.
 
-    Scores of steps without an evaluation are NaN.
-
-    Args:
-        network: On the device that computes.
-        task: What to learn, on the host.
-        config: How; steps are batches.
-        batching: How it is cut into batches.
-        seed: Of batches, neighbours, dropout and DropEdge.
-        file: Where the features lie, if they were left there.
-        data_id: What names the data, where they are not in memory to be compared.
-        checkpoint: File to resume from; the first process keeps it up to date.
-        eval_every: Steps between evaluations; None: as ``EvalSchedule`` has it.
+    Scores of steps without an evaluation are NaN. The task stays on the host. Features
+    may lie in a file; then ``data_id`` names the data.
     """
 
     network: LayeredNetwork

@@ -24,19 +24,12 @@ _LOST = "DataLoader worker"
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """What one step learns from.
+    """What one step learns from."""
 
-    Attributes:
-        near: The nodes around the seeds.
-        x: What the network reads of them. ``[n, F]``
-        y: The seeds' classes. ``[s]``
-        learned: How much each seed counts, 0 or 1; None: all of them. ``[s]``
-    """
-
-    near: Neighbourhood
-    x: Tensor
-    y: Tensor
-    learned: Tensor | None
+    near: Neighbourhood  # the nodes around the seeds
+    x: Tensor  # what the network reads of them, [n, F]
+    y: Tensor  # the seeds' classes, [s]
+    learned: Tensor | None  # how much each seed counts, 0 or 1; None: all, [s]
 
     def to(self, device: torch.device) -> "Batch":
         """The same on another device."""
@@ -80,11 +73,7 @@ class BatchMaker:
 
 @contextmanager
 def _own_signals() -> Iterator[None]:
-    """Restore the program's own handler of SIGCHLD.
-
-    Torch's would raise wherever the program happens to be when a worker dies; the next
-    batch asks for the workers anyway.
-    """
+    """Restore the handler of SIGCHLD: torch's raises wherever a worker dies."""
     handler = signal.getsignal(signal.SIGCHLD)
     yield
     if threading.current_thread() is threading.main_thread() and handler is not None:
@@ -92,14 +81,7 @@ def _own_signals() -> Iterator[None]:
 
 
 class BatchStream:
-    """Batches of steps in order; a worker process that is lost is replaced.
-
-    Args:
-        make: Makes batches.
-        steps: How many steps there are.
-        done: How many of them are done.
-        workers: Processes that make batches ahead.
-    """
+    """Batches of steps in order; a worker process that is lost is replaced."""
 
     def __init__(self, make: BatchMaker, steps: int, done: int, workers: int) -> None:
         self._make, self._steps, self._workers = make, steps, workers
@@ -107,11 +89,7 @@ class BatchStream:
         self._rest: Iterator[Any] | None = None
 
     def next(self) -> Batch:
-        """The next step's batch.
-
-        Raises:
-            InputError: If the step's nodes cannot be read.
-        """
+        """The next step's batch; an ``InputError`` if its nodes cannot be read."""
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 batch = next(self._started())

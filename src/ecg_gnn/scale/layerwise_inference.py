@@ -26,20 +26,13 @@ _EDGES = 50_000_000
 
 
 class LayerwiseInference:
-    """A network's logits of some nodes, as it computes them on the whole graphs.
+    """A network's logits of the wanted nodes, as it computes them on the whole graphs.
 
     Every layer is computed for all nodes before the next one begins, so that no state
-    is computed twice. A block reads all neighbours of its nodes in all graphs; what it
-    reads is bounded, and only two layers' states of all nodes are held, on the host.
-    A graph that is small enough is one block, and stays on the device. Several
-    processes compute a share of the blocks each and give the states to all.
-
-    Args:
-        network: What computes, on its device.
-        inputs: What it reads of nodes.
-        graphs: The whole graphs, on the host.
-        wanted: The nodes whose logits are wanted. ``[n]``
-        limit: Rows that may be read for one block; None: 256 MiB of states.
+    is computed twice. A block reads all neighbours of its nodes in all graphs: at most
+    ``limit`` rows, by default 256 MiB of states. Only two layers' states of all nodes
+    are held, on the host. A graph that is small enough is one block, on the device.
+    Several processes compute a share of the blocks each and give the states to all.
     """
 
     def __init__(
@@ -158,15 +151,9 @@ class LayerwiseInference:
 def cut_into_blocks(
     nodes: Tensor, rows: Tensor, *, limit: int, at_least: int = 1
 ) -> list[Tensor]:
-    """Consecutive nodes for which at most so many rows are read together.
+    """Consecutive nodes for which about ``limit`` of their ``rows`` are read together.
 
-    Up to one node's own: a block ends with the node that reaches the limit.
-
-    Args:
-        nodes: Which nodes, in what order. ``[n]``
-        rows: What is read for each node of the graph. ``[N]``
-        limit: Rows per block.
-        at_least: How many blocks to make of rows that a limit would allow to be one.
+    A block ends with the node that reaches the limit; there are ``at_least`` so many.
     """
     cost = rows[nodes]
     total = cost.cumsum(0)

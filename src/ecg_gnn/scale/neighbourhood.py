@@ -20,18 +20,11 @@ from ecg_gnn.train import Task
 
 @dataclass(frozen=True, eq=False)
 class GraphFacts:
-    """What a batch must know of the graph it is a part of.
+    """What a batch must know of the graph it is a part of."""
 
-    Attributes:
-        in_degree: In the whole graph: of all its nodes, or of the batch's. ``[N]``
-        out_degree: Likewise. ``[N]``
-        edge_weight: In target order; None: all weigh the same. ``[E]``
-        drop_edge: See ``GraphInput``.
-    """
-
-    in_degree: Tensor
-    out_degree: Tensor
-    edge_weight: Tensor | None
+    in_degree: Tensor  # in the whole graph: of all its nodes, or of the batch's
+    out_degree: Tensor  # likewise
+    edge_weight: Tensor | None  # in target order; None: all weigh the same, [E]
     drop_edge: float
 
     @classmethod
@@ -63,17 +56,11 @@ class GraphFacts:
 
 @dataclass(frozen=True, eq=False)
 class GraphPart:
-    """What a batch has of one graph.
+    """What a batch has of one graph: edges in the order of hops."""
 
-    Attributes:
-        edge_index: Between nodes of the batch, in the order of hops. ``[2, e]``
-        edges_per_hop: How many each hop added.
-        facts: Of the batch's nodes and edges.
-    """
-
-    edge_index: Tensor
+    edge_index: Tensor  # between nodes of the batch, [2, e]
     edges_per_hop: tuple[int, ...]
-    facts: GraphFacts
+    facts: GraphFacts  # of the batch's nodes and edges
 
     def to(self, device: torch.device) -> "GraphPart":
         """The same on another device."""
@@ -90,22 +77,15 @@ class GraphPart:
 
     def _layer(self, num_nodes: int, num_targets: int, num_edges: int) -> Adjacency:
         facts = self.facts.at(slice(num_nodes), slice(num_edges))
+        degrees, edges = (facts.in_degree, facts.out_degree), slice(num_edges)
         return sampled_adjacency(
-            self.edge_index[:, :num_edges],
-            num_targets,
-            facts.in_degree,
-            facts.out_degree,
-            facts.edge_weight,
+            self.edge_index[:, edges], num_targets, *degrees, facts.edge_weight
         )
 
 
 @dataclass(frozen=True, eq=False)
 class LayerGraph(GraphInput):
-    """A graph of which every layer reads another part.
-
-    Attributes:
-        layers: The edges of each layer, first to last.
-    """
+    """A graph of which every layer reads another part, first to last."""
 
     layers: tuple[Adjacency, ...] = ()
 
@@ -116,16 +96,10 @@ class LayerGraph(GraphInput):
 
 @dataclass(frozen=True, eq=False)
 class Neighbourhood:
-    """Nodes around seeds, in the order of hops, and parts of graphs between them.
+    """Nodes around seeds, in the order of hops, and parts of graphs between them."""
 
-    Attributes:
-        nodes: In the numbers of the whole graph, seeds first. ``[n]``
-        nodes_per_hop: How many are seeds, and how many each hop added.
-        parts: Of each graph.
-    """
-
-    nodes: Tensor
-    nodes_per_hop: tuple[int, ...]
+    nodes: Tensor  # in the numbers of the whole graph, seeds first, [n]
+    nodes_per_hop: tuple[int, ...]  # how many are seeds, and how many each hop added
     parts: tuple[GraphPart, ...]
 
     @classmethod

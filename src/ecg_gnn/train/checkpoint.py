@@ -41,10 +41,9 @@ def save_checkpoint(path: Path, state: TrainState, fingerprint: str) -> None:
 
 
 def load_checkpoint(path: Path, state: TrainState, fingerprint: str) -> bool:
-    """Continue from ``path`` if it holds this very training; else leave the state.
+    """Continue from ``path`` if it holds this very training.
 
-    A checkpoint of something else, or one that cannot be read, costs a warning and a
-    start from step one, never a wrong result.
+    Any other or unreadable file costs a warning and a start from step one.
     """
     if not path.exists():
         return False

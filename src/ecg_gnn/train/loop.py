@@ -40,13 +40,8 @@ def train(
 ) -> TrainResult:
     """Train in place; the network ends with the weights of the best validation step.
 
-    Args:
-        network: On the task's device.
-        task: What to learn.
-        config: How.
-        seed: Of dropout and DropEdge; initialisation is the caller's.
-        checkpoint: File to resume from, kept up to date and removed at the end.
-        progress: Told about once a second.
+    A checkpoint is resumed from, kept up to date and removed at the end. The seed is
+    that of dropout and DropEdge; initialisation is the caller's.
     """
     training = Training(network, task, config, seed=seed, checkpoint=checkpoint)
     return train_together([training], progress=progress)[0]
@@ -55,15 +50,11 @@ def train(
 def train_together(
     trainings: Sequence[Training], *, progress: Progress | None = None
 ) -> list[TrainResult]:
-    """Train several networks step by step in turns.
+    """Train several networks step by step in turns, on one device and in one precision.
 
     On a GPU each has a queue of its own, so that small steps of several trainings run
     at the same time; the numbers are those of training one after another. Seconds are
-    each training's share.
-
-    Args:
-        trainings: On one device and in one precision; may be of different lengths.
-        progress: Told about once a second, of all steps together.
+    each training's share; progress is of all steps together.
     """
     device = _common_device(trainings)
     total = sum(training.config.steps for training in trainings)

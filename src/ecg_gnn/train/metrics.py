@@ -18,14 +18,8 @@ def supervised_loss(
 ) -> Tensor:
     """Cross-entropy; binary cross-entropy where there is one logit.
 
-    With weights it is the weighted mean, whose weights are those of the nodes' classes.
-
-    Args:
-        logits: ``[n, C]``, or ``[n, 1]`` for two classes.
-        y: Classes. ``[n]``
-        class_weights: How much a node of each class counts. ``[C]``
-        learned: How much each node counts, 0 or 1; where none does the loss is zero.
-            ``[n]``
+    With class weights ``[C]`` it is the weighted mean. ``learned`` ``[n]``, 0 or 1,
+    says which nodes count; where none does the loss is zero.
     """
     if learned is not None:
         return _loss_of_learned(logits, y, class_weights, learned)
@@ -68,11 +62,8 @@ def roc_auc(logits: Tensor, y: Tensor) -> Tensor:
     """Area under the ROC curve of two classes; tied scores count half.
 
     It is the Mann-Whitney statistic: the mean rank of the positives, where tied scores
-    share the mean of their ranks. NaN where one class is absent or a score is NaN.
-
-    Args:
-        logits: ``[n, 1]``, or ``[n, 2]`` whose difference is the score.
-        y: 0 or 1. ``[n]``
+    share the mean of their ranks. NaN where one class is absent or a score is NaN. Of
+    two logits the difference is the score.
     """
     score = logits[:, -1] if logits.size(1) == 1 else logits[:, 1] - logits[:, 0]
     if gpu.usable_on(score.device):
@@ -103,13 +94,7 @@ METRICS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 
 
 def score_probabilities(metric: str, probabilities: Tensor, y: Tensor) -> float:
-    """A metric of probabilities instead of logits.
-
-    Args:
-        metric: Its name.
-        probabilities: ``[n, C]``
-        y: Classes. ``[n]``
-    """
+    """A metric of probabilities ``[n, C]`` instead of logits."""
     logits = probabilities.double().log()
     if logits.size(1) == 2:  # above zero from one half on
         logits = logits[:, 1:] + math.log(2)

@@ -33,13 +33,9 @@ def _no_collection() -> Iterator[None]:
 class StepProgram:
     """Runs a step with fresh randomness each time, from (seed, number of the step).
 
-    Args:
-        step: Reads and writes the same tensors each time, and never waits for a device.
-            What its arguments change is recorded apart: with an evaluation, or without.
-        device: Where the step computes.
-        seed: Of everything random in the steps.
-        done: How many steps are already done.
-        recorded: Whether a GPU records the step; not if its shapes change.
+    The step reads and writes the same tensors each time, and never waits for a device.
+    What its arguments change is recorded apart: with an evaluation, or without. A step
+    whose shapes change cannot be ``recorded``.
     """
 
     def __init__(
@@ -62,11 +58,7 @@ class StepProgram:
 
     @staticmethod
     def device_seed(seed: int) -> int:
-        """What seeds on a device start from.
-
-        Not the seed itself: hashes of neighbouring seeds are each other's, one place
-        further on.
-        """
+        """Not the seed itself: hashes of neighbouring seeds overlap."""
         return derive_seed(seed, "steps")
 
     def run(self, *variant: bool) -> None:

@@ -23,8 +23,7 @@ _BLOCK = 65_536
 class RowTraining(Training):
     """A training whose steps are batches of rows; scores are of all validation rows.
 
-    In an epoch each training row is in one batch, in an order that depends on the seed
-    and the epoch alone. Scores of steps without an evaluation are NaN.
+    Scores of steps without an evaluation are NaN.
     """
 
     def _make_schedule(self) -> EvalSchedule:

@@ -20,17 +20,11 @@ Scores = tuple[Tensor, Tensor | None]
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """What ``state_dict`` names: what is trained in one tensor, the rest beside it.
+    """What ``state_dict`` names: what is trained in one tensor, the rest beside it."""
 
-    Attributes:
-        named: Everything under its name; parameters are views of ``flat``.
-        flat: All trained parameters with gaps: matrices, then the rest.
-        buffers: Running means, counters, frozen parameters.
-    """
-
-    named: dict[str, Tensor]
-    flat: Tensor
-    buffers: dict[str, Tensor]
+    named: dict[str, Tensor]  # everything; parameters are views of flat
+    flat: Tensor  # all trained parameters with gaps: matrices, then the rest
+    buffers: dict[str, Tensor]  # running means, counters, frozen parameters
     _parts: list["_Part"] = field(repr=False)
 
     @classmethod
@@ -168,8 +162,7 @@ class TrainState:
     def record(self, loss: Tensor, scores: Scores | None) -> None:
         """Note one step, and keep its weights if its validation score is the best.
 
-        Without an evaluation its scores are NaN.
-        Only on the device: which step it is is read there, nothing waits for answers.
+        Without an evaluation its scores are NaN. Nothing waits for the device.
         """
         self.losses.index_copy_(0, self.step, loss.reshape(1))
         if scores is None:

@@ -43,15 +43,10 @@ class LoopSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class LabelInput:
-    """Training labels beside the features.
+    """Training labels beside the features, of a share of nodes in every step."""
 
-    Attributes:
-        rate: Share of training nodes whose label is input in a step.
-        num_classes: Columns for labels.
-    """
-
-    rate: float
-    num_classes: int
+    rate: float  # share of training nodes whose label is input in a step
+    num_classes: int  # columns for labels
 
     def __post_init__(self) -> None:
         check_in_range("label_input", self.rate, 0, 0.99)
@@ -61,12 +56,7 @@ class LabelInput:
 class Task:
     """What is learned: inputs, labels, which nodes are for what, and the metric.
 
-    Attributes:
-        test_index: None where test labels are hidden (weak classifiers never see any).
-        class_weights: How much a node of each class counts in the loss; None: all the
-            same. ``[C]``
-        labels: How training labels are input; None: they are not. The network then
-            reads ``num_classes`` columns more than ``x`` has.
+    Where labels are input, the network reads a column per class more than ``x`` has.
     """
 
     x: Tensor
@@ -74,9 +64,9 @@ class Task:
     graphs: Sequence[GraphInput]
     train_index: Tensor
     val_index: Tensor
-    test_index: Tensor | None
+    test_index: Tensor | None  # None: test labels are hidden
     metric: str
-    class_weights: Tensor | None = None
+    class_weights: Tensor | None = None  # how much a node of each class counts, [C]
     labels: LabelInput | None = None
 
     def to(self, device: torch.device) -> "Task":

@@ -74,13 +74,7 @@ def shape_of(channels: int, heads: int, repeats: int = 1) -> Shape:
 
 
 def pieces(kind: str, width: int, highest: int) -> Pieces:
-    """Edges at a time: as many as fill a tile, no more than the longest row has.
-
-    Args:
-        kind: ``sum``, ``attention`` or ``dot``.
-        width: Values of one row, a power of two.
-        highest: The highest degree.
-    """
+    """Edges at a time: as many as fill a tile, no more than the longest row has."""
     tile = _tile(kind, highest)
     most = min(_MAX_EDGES, next_power_of_2(max(1, highest)))
     edges = max(1, min(tile.values // width, most))
@@ -104,15 +98,8 @@ def over_rows(
 ) -> None:
     """Run a kernel for every node, long rows first and by more threads.
 
-    Args:
-        kernel: Takes the pattern, the first row, what is given, edges at a time, the
-            row's width or, with heads, its shape, and the type of sums.
-        kind: See ``pieces``.
-        pattern: The edges.
-        channels: Of a row, or of each of its heads.
-        given: The kernel's tensors and numbers.
-        sum_type: In which sums are computed.
-        heads: How many heads a row has; None for a plain row.
+    It takes the pattern, the first row, what is given, edges at a time, the row's width
+    or, with heads, its shape, and the type of sums.
     """
     with torch.cuda.device_of(pattern.offsets):  # Triton launches on the current one
         for bucket in pattern.buckets:

@@ -115,14 +115,7 @@ def _normal_share(value):
 def bias_dropout(
     x: Tensor, bias: Tensor | None, draw: Draw | None, gelu: bool
 ) -> Tensor:
-    """``dropout(x + bias)``, then perhaps a GELU; no drawing drops nothing.
-
-    Args:
-        x: ``[N, d]``
-        bias: ``[d]``
-        draw: Which values to drop.
-        gelu: Whether a GELU follows.
-    """
+    """``dropout(x + bias)``, then perhaps a GELU; no drawing drops nothing."""
     out: Tensor = _BiasDropout.apply(x, bias, draw, gelu)
     return out
 

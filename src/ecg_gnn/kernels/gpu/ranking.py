@@ -53,12 +53,7 @@ def _share_won(partial, out, size, programs, BLOCK: tl.constexpr):
 
 
 def roc_auc(score: Tensor, y: Tensor) -> Tensor:
-    """Share of pairs in which the positive scores higher, ties half, in float64.
-
-    Args:
-        score: ``[n]``, at most ``MOST_SCORES``.
-        y: 0 or 1. ``[n]``
-    """
+    """Share of pairs in which the positive scores higher, ties half, in float64."""
     size = score.numel()
     programs = max(1, triton.cdiv(size, _ROWS))
     partial = torch.empty(3 * programs, dtype=torch.int64, device=score.device)

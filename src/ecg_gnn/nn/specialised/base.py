@@ -33,11 +33,7 @@ class Usual:
 
 
 class SpecialisedNet(Network):
-    """A whole network with a propagation of its own.
-
-    Args:
-        spec: With all of the model's ``options``.
-    """
+    """A whole network with a propagation of its own."""
 
     self_loops: ClassVar[bool] = False
     """Whether the input graph gets self-loops."""
@@ -72,9 +68,6 @@ class OncePerGraph(Generic[_T]):
 
     It lives as long as the graph. Made outside autograd and autocast; the first pass
     may wait for the device, later ones find everything in place.
-
-    Args:
-        make: From a graph, and the features where some are given.
     """
 
     def __init__(self, make: Callable[..., _T]) -> None:

@@ -24,11 +24,7 @@ _ROUNDING = 1e-5
 
 
 def doubly_stochastic(counts: Tensor) -> Tensor:
-    """Scale rows and columns in turn until both sum to one, then symmetrise.
-
-    Args:
-        counts: Square, nothing below zero. ``[C, C]``
-    """
+    """Scale a square matrix until rows and columns sum to one, then symmetrise."""
     # A class nobody meets would have no scale at all.
     matrix = counts.double() + 1e-6 * counts.double().mean() + 1e-12
     for _ in range(_SINKHORN_ROUNDS):

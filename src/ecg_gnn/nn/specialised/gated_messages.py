@@ -17,12 +17,7 @@ _GAIN = 2**0.5
 
 
 class SignedGate(nn.Module):
-    """``sum_v drop(tanh(g . [h_u, h_v] + b)) h_v / sqrt(d_in(u) d_out(v))``.
-
-    Args:
-        channels: Width of h.
-        dropout: Share of gates that are closed in training.
-    """
+    """``sum_v drop(tanh(g . [h_u, h_v] + b)) h_v / sqrt(d_in(u) d_out(v))``."""
 
     def __init__(self, channels: int, dropout: float) -> None:
         super().__init__()
@@ -107,12 +102,7 @@ class FAGCN(SpecialisedNet):
 
 
 class GatedKernels(nn.Module):
-    """One layer; see :class:`GBKGNN` for its equations.
-
-    Args:
-        in_channels: Width of the input.
-        out_channels: Width of the output.
-    """
+    """One layer; see :class:`GBKGNN` for its equations."""
 
     def __init__(self, in_channels: int, out_channels: int) -> None:
         super().__init__()
@@ -205,12 +195,7 @@ _CHANNELS = 3
 
 
 class MixedChannels(nn.Module):
-    """One layer of ACM; see :class:`ACMGNN` for its equations.
-
-    Args:
-        in_channels: Width of the input.
-        out_channels: Width of each channel and of the mixture.
-    """
+    """One layer of ACM; see :class:`ACMGNN` for its equations."""
 
     def __init__(self, in_channels: int, out_channels: int) -> None:
         super().__init__()

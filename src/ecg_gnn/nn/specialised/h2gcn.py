@@ -50,11 +50,7 @@ def without_self_loops(adjacency: Adjacency) -> Adjacency:
 
 
 def two_hop_pairs(adjacency: Adjacency) -> Tensor:
-    """Edges v -> u where v -> w -> u but neither v -> u nor v = u, ``[2, E]``.
-
-    Args:
-        adjacency: Without self-loops.
-    """
+    """Edges v -> u where v -> w -> u but neither v -> u nor v = u, ``[2, E]``."""
     nodes = torch.arange(adjacency.num_nodes, device=adjacency.device)
     pairs = []
     for columns in nodes.split(_COLUMNS):
@@ -69,12 +65,7 @@ def two_hop_pairs(adjacency: Adjacency) -> Tensor:
 
 
 def two_hop(adjacency: Adjacency, drop_edge: float) -> TwoHop:
-    """What propagates over two steps; DropEdge treats it as a graph of its own.
-
-    Args:
-        adjacency: Without self-loops.
-        drop_edge: Share of pairs dropped in training.
-    """
+    """What propagates over two steps; DropEdge treats it as a graph of its own."""
     pairs, nodes = two_hop_pairs(adjacency), adjacency.num_nodes
     full = pairs.size(1) > _FULL * nodes**2 and nodes <= _MAX_MATRIX_NODES
     if drop_edge > 0 or not full:

@@ -21,13 +21,7 @@ from ecg_gnn.system.checks import InputError
 
 
 class AdjacencyLinear(nn.Module):
-    """``A W + b``: the sum of a learned row for each neighbour.
-
-    Args:
-        num_nodes: Number of nodes N, one row of W each.
-        out_channels: Width d.
-        bias: Whether b is learned.
-    """
+    """``A W + b``: the sum of a learned row for each neighbour."""
 
     def __init__(
         self, num_nodes: int | None, out_channels: int, *, bias: bool = True
@@ -56,13 +50,7 @@ class AdjacencyLinear(nn.Module):
 
 
 class Further(nn.Module):
-    """The layers of an MLP after its first: BatchNorm, ReLU, dropout, Linear each.
-
-    Args:
-        channels: Width.
-        num_layers: How many there are.
-        dropout: Dropout rate.
-    """
+    """The layers of an MLP after its first: BatchNorm, ReLU, dropout, Linear each."""
 
     def __init__(self, channels: int, num_layers: int, dropout: float) -> None:
         super().__init__()

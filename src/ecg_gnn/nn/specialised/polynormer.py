@@ -153,13 +153,7 @@ def _attend_to_all(attention: nn.Module, x: Tensor, beta: Tensor | float) -> Ten
 
 
 class _Betas(nn.Module):
-    """Every layer's beta: the one number, or what is learned per channel.
-
-    Args:
-        num_layers: Local and global ones.
-        channels: Width of all of them.
-        options: The model's.
-    """
+    """Every layer's beta: the one number, or what is learned per channel."""
 
     def __init__(self, num_layers: int, channels: int, options: Options) -> None:
         super().__init__()
@@ -183,12 +177,7 @@ class _Betas(nn.Module):
 
 
 class _EvolvedAttention(nn.Module):
-    """Attention to the evolved graphs beside the input graph's, and the projection.
-
-    Args:
-        like: The layer's attention to the input graph.
-        spec: Of the network.
-    """
+    """Attention to the evolved graphs beside the input graph's, and the projection."""
 
     def __init__(self, like: nn.Module, spec: NetworkSpec) -> None:
         super().__init__()
