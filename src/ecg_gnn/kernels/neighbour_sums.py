@@ -25,6 +25,11 @@ from ecg_gnn.system.checks import InputError
 _GATHER_BUDGET = {"cpu": 1 << 22, "cuda": 1 << 27}
 
 
+def _apply(function: type[torch.autograd.Function], *arguments: Any) -> Tensor:
+    out: Tensor = function.apply(*arguments)
+    return out
+
+
 def bag_sum(order: Order, weight: Tensor | None, rows: Tensor) -> Tensor:
     """Weighted sum of ``rows`` over each group of ``order``, without gathering them.
 
@@ -44,14 +49,12 @@ def bag_sum(order: Order, weight: Tensor | None, rows: Tensor) -> Tensor:
 
 def weighted_sum(adjacency: Adjacency, weight: Tensor, x: Tensor) -> Tensor:
     """Sum neighbours' rows ``[N, C, H]`` with weights ``[E, H]`` in target order."""
-    total: Tensor = _WeightedSum.apply(adjacency, weight, x)  # type: ignore[no-untyped-call]
-    return total
+    return _apply(_WeightedSum, adjacency, weight, x)
 
 
 def edge_dot(adjacency: Adjacency, a: Tensor, b: Tensor) -> Tensor:
     """``[E, H]``: products of the target's row of ``a`` and the source's of ``b``."""
-    scores: Tensor = _EdgeDot.apply(adjacency, a, b)  # type: ignore[no-untyped-call]
-    return scores
+    return _apply(_EdgeDot, adjacency, a, b)
 
 
 def _sum_to_targets(adjacency: Adjacency, weight: Tensor, x: Tensor) -> Tensor:
@@ -121,24 +124,25 @@ def normalized_sum(adjacency: Adjacency, x: Tensor) -> Tensor:
     """``sum_v x_v / sqrt(d_in(u) d_out(v))``; a node without edges gets zero."""
     _check(adjacency, x)
     if _has_kernel(adjacency, x):
-        return _scaled_sum(adjacency, adjacency.in_scale, adjacency.out_scale, x)
-    return _fixed_sum(adjacency, adjacency.symmetric_weight, x)
+        scales = adjacency.in_scale, adjacency.out_scale
+        return _apply(_ScaledSum, adjacency, *scales, x)
+    return _apply(_FixedSum, adjacency, adjacency.symmetric_weight, x)
 
 
 def neighbour_mean(adjacency: Adjacency, x: Tensor) -> Tensor:
     """``mean_v x_v`` over the incoming edges; a node without edges gets zero."""
     _check(adjacency, x)
     if _has_kernel(adjacency, x):
-        return _scaled_sum(adjacency, adjacency.mean_scale, None, x)
-    return _fixed_sum(adjacency, adjacency.mean_weight, x)
+        return _apply(_ScaledSum, adjacency, adjacency.mean_scale, None, x)
+    return _apply(_FixedSum, adjacency, adjacency.mean_weight, x)
 
 
 def neighbour_sum(adjacency: Adjacency, x: Tensor) -> Tensor:
     """``sum_v x_v`` over the incoming edges."""
     _check(adjacency, x)
     if _has_kernel(adjacency, x):
-        return _scaled_sum(adjacency, adjacency.unit_scale, None, x)
-    return _fixed_sum(adjacency, adjacency.unit_weight, x)
+        return _apply(_ScaledSum, adjacency, adjacency.unit_scale, None, x)
+    return _apply(_FixedSum, adjacency, adjacency.unit_weight, x)
 
 
 def _has_kernel(adjacency: Adjacency, x: Tensor) -> bool:
@@ -152,19 +156,6 @@ def _check(adjacency: Adjacency, x: Tensor) -> None:
             f"'x' must have shape [{adjacency.num_nodes}, d], a row for each node "
             f"(got {list(x.shape)})"
         )
-
-
-def _fixed_sum(adjacency: Adjacency, weight: EdgeWeight, x: Tensor) -> Tensor:
-    total: Tensor = _FixedSum.apply(adjacency, weight, x)  # type: ignore[no-untyped-call]
-    return total
-
-
-def _scaled_sum(
-    adjacency: Adjacency, at_target: Tensor, at_source: Tensor | None, x: Tensor
-) -> Tensor:
-    arguments = (adjacency, at_target, at_source, x)
-    total: Tensor = _ScaledSum.apply(*arguments)  # type: ignore[no-untyped-call]
-    return total
 
 
 class _FixedSum(torch.autograd.Function):

@@ -56,11 +56,7 @@ class BenchmarkNet(LayeredNetwork):
         return add_norm(x, update, self.output_norm)[1]
 
     def _block(
-        self,
-        index: int,
-        x: Tensor,
-        update: Tensor | None,
-        graphs: Sequence[GraphInput],
+        self, index: int, x: Tensor, update: Tensor | None, graphs: Sequence[GraphInput]
     ) -> tuple[Tensor, Tensor]:
         x, normed = add_norm(x, update, self.norms[index])
         read = graphs if index >= self.first_evolved else graphs[:1]

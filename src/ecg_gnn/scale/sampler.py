@@ -14,11 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch_geometric.sampler import (
-    BaseSampler,
-    HeteroSamplerOutput,
-    NodeSamplerInput,
-)
+from torch_geometric.sampler import BaseSampler, HeteroSamplerOutput, NodeSamplerInput
 
 from ecg_gnn.kernels import Adjacency
 from ecg_gnn.system.checks import InputError

@@ -214,14 +214,7 @@ class TrainState:
         self.done, self.seconds = done, seconds
 
 
-_BUFFERS = (
-    "best_val",
-    "best_step",
-    "step",
-    "losses",
-    "val_scores",
-    "test_scores",
-)
+_BUFFERS = ("best_val", "best_step", "step", "losses", "val_scores", "test_scores")
 
 
 @torch.no_grad()

@@ -179,11 +179,7 @@ def _additive_backward(
 class _Additive(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any,
-        adjacency: Adjacency,
-        scores: Tensor,
-        values: Tensor,
-        slope: float,
+        ctx: Any, adjacency: Adjacency, scores: Tensor, values: Tensor, slope: float
     ) -> Tensor:
         scores, values = scores.contiguous(), values.contiguous()
         nodes, channels, heads = values.shape
