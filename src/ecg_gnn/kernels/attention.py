@@ -17,7 +17,7 @@ from torch.autograd.function import once_differentiable
 from ecg_gnn.kernels import gpu
 from ecg_gnn.kernels.adjacency import Adjacency
 from ecg_gnn.kernels.compiled import functions as compiled
-from ecg_gnn.kernels.neighbour_sums import edge_dot, weighted_sum
+from ecg_gnn.kernels.neighbour_sums import apply_function, edge_dot, weighted_sum
 from ecg_gnn.system.checks import InputError
 
 
@@ -96,18 +96,11 @@ def _check(
 
 def edge_softmax(adjacency: Adjacency, scores: Tensor) -> Tensor:
     """Softmax of ``[E, H]`` scores over the kept edges of each target."""
-    weight: Tensor = _EdgeSoftmax.apply(adjacency, scores)  # type: ignore[no-untyped-call]
-    return weight
+    return apply_function(_EdgeSoftmax, adjacency, scores)
 
 
 def _segment_sum(offsets: Tensor, rows: Tensor) -> Tensor:
     return torch.segment_reduce(rows, "sum", offsets=offsets, axis=0)
-
-
-def take(adjacency: Adjacency, score: Tensor, at_target: bool) -> Tensor:
-    """Every edge's source's or target's row of ``[N, H]`` scores, ``[E, H]``."""
-    taken: Tensor = _Take.apply(adjacency, score, at_target)  # type: ignore[no-untyped-call]
-    return taken
 
 
 class _Take(torch.autograd.Function):
@@ -168,7 +161,8 @@ class _EdgeSoftmax(torch.autograd.Function):
 def edge_scores(adjacency: Adjacency, scores: Tensor) -> Tensor:
     """``scores[v, 0] + scores[u, 1]`` of edges v -> u: ``[N, 2, H]`` to ``[E, H]``."""
     source, target = scores.unbind(1)
-    return take(adjacency, source, False) + take(adjacency, target, True)
+    of_source = apply_function(_Take, adjacency, source, False)
+    return of_source + apply_function(_Take, adjacency, target, True)
 
 
 def gated_sum(adjacency: Adjacency, gate: Tensor, x: Tensor) -> Tensor:

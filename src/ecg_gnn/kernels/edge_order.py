@@ -19,8 +19,7 @@ class Bucket(NamedTuple):
 
     first: int
     nodes: int
-    highest: int
-    """No degree among them is higher."""
+    highest: int  # no degree among them is higher
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,8 @@ from ecg_gnn.system.checks import InputError
 _GATHER_BUDGET = {"cpu": 1 << 22, "cuda": 1 << 27}
 
 
-def _apply(function: type[torch.autograd.Function], *arguments: Any) -> Tensor:
+def apply_function(function: type[torch.autograd.Function], *arguments: Any) -> Tensor:
+    """The result of a function with a backward pass of its own."""
     out: Tensor = function.apply(*arguments)
     return out
 
@@ -49,12 +50,12 @@ def bag_sum(order: Order, weight: Tensor | None, rows: Tensor) -> Tensor:
 
 def weighted_sum(adjacency: Adjacency, weight: Tensor, x: Tensor) -> Tensor:
     """Sum neighbours' rows ``[N, C, H]`` with weights ``[E, H]`` in target order."""
-    return _apply(_WeightedSum, adjacency, weight, x)
+    return apply_function(_WeightedSum, adjacency, weight, x)
 
 
 def edge_dot(adjacency: Adjacency, a: Tensor, b: Tensor) -> Tensor:
     """``[E, H]``: products of the target's row of ``a`` and the source's of ``b``."""
-    return _apply(_EdgeDot, adjacency, a, b)
+    return apply_function(_EdgeDot, adjacency, a, b)
 
 
 def _sum_to_targets(adjacency: Adjacency, weight: Tensor, x: Tensor) -> Tensor:
@@ -125,24 +126,24 @@ def normalized_sum(adjacency: Adjacency, x: Tensor) -> Tensor:
     _check(adjacency, x)
     if _has_kernel(adjacency, x):
         scales = adjacency.in_scale, adjacency.out_scale
-        return _apply(_ScaledSum, adjacency, *scales, x)
-    return _apply(_FixedSum, adjacency, adjacency.symmetric_weight, x)
+        return apply_function(_ScaledSum, adjacency, *scales, x)
+    return apply_function(_FixedSum, adjacency, adjacency.symmetric_weight, x)
 
 
 def neighbour_mean(adjacency: Adjacency, x: Tensor) -> Tensor:
     """``mean_v x_v`` over the incoming edges; a node without edges gets zero."""
     _check(adjacency, x)
     if _has_kernel(adjacency, x):
-        return _apply(_ScaledSum, adjacency, adjacency.mean_scale, None, x)
-    return _apply(_FixedSum, adjacency, adjacency.mean_weight, x)
+        return apply_function(_ScaledSum, adjacency, adjacency.mean_scale, None, x)
+    return apply_function(_FixedSum, adjacency, adjacency.mean_weight, x)
 
 
 def neighbour_sum(adjacency: Adjacency, x: Tensor) -> Tensor:
     """``sum_v x_v`` over the incoming edges."""
     _check(adjacency, x)
     if _has_kernel(adjacency, x):
-        return _apply(_ScaledSum, adjacency, adjacency.unit_scale, None, x)
-    return _apply(_FixedSum, adjacency, adjacency.unit_weight, x)
+        return apply_function(_ScaledSum, adjacency, adjacency.unit_scale, None, x)
+    return apply_function(_FixedSum, adjacency, adjacency.unit_weight, x)
 
 
 def _has_kernel(adjacency: Adjacency, x: Tensor) -> bool:

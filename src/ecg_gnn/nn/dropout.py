@@ -22,7 +22,3 @@ class Dropout(nn.Module):
         """Dropout of a linear map of the parts, and perhaps a GELU after it."""
         rate = self.rate if self.training else 0.0
         return linear_dropout(parts, linear, rate, gelu=gelu)
-
-    def extra_repr(self) -> str:
-        """Show the rate."""
-        return f"rate={self.rate}"

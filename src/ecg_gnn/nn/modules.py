@@ -56,12 +56,9 @@ class FeedForward(nn.Module):
 class GraphModule(nn.Module):
     """What every module is built from and offers."""
 
-    self_loops = False
-    """Whether the input graph gets self-loops."""
-    uses_graph = True
-    """Whether neighbours are read at all."""
-    separate = False
-    """Whether the node's own state is read beside the message."""
+    self_loops = False  # whether the input graph gets self-loops
+    uses_graph = True  # whether neighbours are read at all
+    separate = False  # whether the node's own state is read beside the message
     own_feed_forward = True
     """False where the block adds a feed-forward residual of its own afterwards."""
 

@@ -14,8 +14,7 @@ from ecg_gnn.nn.parallel import GraphInput
 from ecg_gnn.system.checks import InputError, check_choice, check_in_range
 
 Value = bool | int | float | str
-Options = Mapping[str, Any]
-"""Every option of a model by its name, checked."""
+Options = Mapping[str, Any]  # every option of a model by its name, checked
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,32 +28,21 @@ class NetworkSpec:
         'BenchmarkNet'
     """
 
-    model: str
-    """Message-passing module, or a specialised network; see ``selectable``"""
-    in_channels: int
-    """Number of features F"""
-    hidden: int
-    """Width d; the benchmark's attention splits it into eight heads"""
-    num_classes: int
-    """Number of classes; two get one logit"""
-    backbone: str = "benchmark"
-    """``benchmark`` or ``tuned``"""
-    layers: int = 1
-    """Number of layers L"""
-    num_graphs: int = 1
-    """Graphs read in parallel: 1 the baseline, 2 ECG"""
-    dropout: float = 0.0
-    """Dropout rate"""
-    norm: str = "batch"
-    """Normalisation of the tuned backbone: ``batch``, ``layer`` or ``none``"""
-    gate: str = "none"
-    """``node`` for a ``NodeGate`` between several graphs"""
+    model: str  # message-passing module, or a specialised network; see selectable
+    in_channels: int  # number of features F
+    hidden: int  # width d; the benchmark's attention splits it into eight heads
+    num_classes: int  # number of classes; two get one logit
+    backbone: str = "benchmark"  # benchmark or tuned
+    layers: int = 1  # number of layers L
+    num_graphs: int = 1  # graphs read in parallel: 1 the baseline, 2 ECG
+    dropout: float = 0.0  # dropout rate
+    norm: str = "batch"  # normalisation of the tuned backbone: batch, layer or none
+    gate: str = "none"  # node for a NodeGate between several graphs
     evolved_layers: str = "all"
     """``last`` if the layers before it read the first graph alone"""
     options: Options = field(default_factory=dict, hash=False)
     """What only this model has; see ``read_options``"""
-    num_nodes: int | None = None
-    """For models with a weight per node (linkx, glognn)"""
+    num_nodes: int | None = None  # for models with a weight per node (linkx, glognn)
 
     @property
     def out_channels(self) -> int:
@@ -127,8 +115,7 @@ class Network(nn.Module):
 
     undecayed: ClassVar[tuple[str, ...]] = ()
     """Parameters that weight decay leaves alone."""
-    output: nn.Module
-    """Maps a representation to logits, unless ``classify`` says otherwise."""
+    output: nn.Module  # maps a representation to logits, unless classify says otherwise
     extra_loss: Tensor | None = None
     """What the last forward pass in training adds to the loss, if anything."""
 

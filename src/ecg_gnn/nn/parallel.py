@@ -10,8 +10,7 @@ from torch import Tensor, nn
 from ecg_gnn.kernels import Adjacency, joint_linear
 from ecg_gnn.system.checks import check_choice
 
-EVOLVED_LAYERS = ("all", "last")
-"""Which layers may read the graphs after the first one."""
+EVOLVED_LAYERS = ("all", "last")  # which layers may read the graphs after the first one
 
 
 def first_evolved_layer(evolved_layers: str, num_layers: int) -> int:

@@ -5,18 +5,18 @@ import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.utils.data import DataLoader
-from torch_geometric.sampler import NodeSamplerInput
 
 from ecg_gnn.scale.neighbourhood import GraphFacts, Neighbourhood, NodeInputs
-from ecg_gnn.scale.sampler import NODE, GraphSampler
+from ecg_gnn.scale.sampler import GraphSampler
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.train import BatchPlan
+from ecg_gnn.train.training_task import moved
 
 _ATTEMPTS = 3
 _LOST = "DataLoader worker"
@@ -33,14 +33,7 @@ class Batch:
 
     def to(self, device: torch.device) -> "Batch":
         """The same on another device."""
-        learned = self.learned
-        return replace(
-            self,
-            near=self.near.to(device),
-            x=self.x.to(device),
-            y=self.y.to(device),
-            learned=None if learned is None else learned.to(device),
-        )
+        return moved(self, device)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,9 +48,7 @@ class BatchMaker:
     def __call__(self, step: int) -> Batch:
         """The batch of a step, the same whoever makes it and whenever."""
         seeds = self.plan.seeds(step)
-        asked = NodeSamplerInput(input_id=None, node=seeds, input_type=NODE)
-        found = self.sampler.at(step).sample_from_nodes(asked)
-        near = Neighbourhood.of(found, self.graphs)
+        near = Neighbourhood.around(seeds, self.sampler.at(step), self.graphs)
         x, learned = self.inputs.for_training(
             near.nodes, seeds.numel(), self.plan.seed, step
         )

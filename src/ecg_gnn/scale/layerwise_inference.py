@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor
-from torch_geometric.sampler import NodeSamplerInput
 
 from ecg_gnn.nn import GraphInput, LayeredNetwork
 from ecg_gnn.scale import processes
@@ -17,7 +16,7 @@ from ecg_gnn.scale.memory_advice import (
     widths,
 )
 from ecg_gnn.scale.neighbourhood import GraphFacts, Neighbourhood, NodeInputs
-from ecg_gnn.scale.sampler import NODE, GraphSampler
+from ecg_gnn.scale.sampler import GraphSampler
 from ecg_gnn.system.memory import available_bytes
 
 Near = tuple[Neighbourhood, list[GraphInput]]
@@ -110,10 +109,10 @@ class LayerwiseInference:
             # Who has no block left computes the last one again: all must take part.
             dealt = [group[min(place, len(group) - 1)] for place in range(size)]
             own = self._compute(layer, dealt[rank], states, is_last)
-            found = processes.gather_rows(own, [part.numel() for part in dealt])
+            gathered = processes.gather_rows(own, [part.numel() for part in dealt])
             if self._at_once:
-                return found[0]
-            for rows in found[: len(group)]:
+                return gathered[0]
+            for rows in gathered[: len(group)]:
                 if whole is None:  # joined at the end, states would be there twice
                     total = sum(block.numel() for block in todo)
                     whole = torch.empty(total, rows.size(1), dtype=rows.dtype)
@@ -139,9 +138,8 @@ class LayerwiseInference:
         """The nodes that a block reads, and its parts of the graphs."""
         if is_last in self._kept:
             return self._kept[is_last]
-        asked = NodeSamplerInput(input_id=None, node=block, input_type=NODE)
-        found = self._samplers[is_last].sample_from_nodes(asked)
-        near = Neighbourhood.of(found, self._facts).to(self._device)
+        near = Neighbourhood.around(block, self._samplers[is_last], self._facts)
+        near = near.to(self._device)
         both = near, near.graphs()
         if self._at_once:
             self._kept[is_last] = both

@@ -12,11 +12,9 @@ from ecg_gnn.nn import GraphInput, LayeredNetwork, Network
 from ecg_gnn.scale.neighbourhood import Neighbourhood
 from ecg_gnn.system.memory import available_bytes, out_of_memory
 
-FLOAT = 4
-"""Bytes of a number."""
+FLOAT = 4  # bytes of a number
 _COPIES_OF_WEIGHTS = 6  # themselves, gradient, two moments, the best, a cast
-PER_EDGE = 96
-"""Bytes: both orders, weights, scores of heads."""
+PER_EDGE = 96  # bytes: both orders, weights, scores of heads
 _USABLE = 0.7  # of what is free: allocators lose some
 _LEAST_WIDTH = 8
 
@@ -27,8 +25,7 @@ class Step:
 
     nodes: Sequence[int]
     """Nodes that each layer reads, first to last, and those of the result"""
-    edges: int
-    """Edges of all graphs, of all layers where these differ"""
+    edges: int  # edges of all graphs, of all layers where these differ
     num_graphs: int
 
     @classmethod
@@ -66,8 +63,7 @@ class Advice:
     step: Step
     network: Network
     device: torch.device
-    batch_size: int | None = None
-    """Seeds of the step; None: it was a full batch"""
+    batch_size: int | None = None  # seeds of the step; None: it was a full batch
 
     def sentence(self) -> str:
         """One line: what was needed, what there is, and what to change."""

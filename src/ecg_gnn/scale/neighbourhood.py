@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch_geometric.sampler import HeteroSamplerOutput
+from torch_geometric.sampler import NodeSamplerInput
 
 from ecg_gnn.kernels import Adjacency, sampled_adjacency
 from ecg_gnn.nn import GraphInput
 from ecg_gnn.reading import MappedFile
-from ecg_gnn.scale.sampler import NODE, edge_type, uniform
+from ecg_gnn.scale.sampler import NODE, GraphSampler, edge_type, uniform
 from ecg_gnn.system.seeds import derive_seed
 from ecg_gnn.train import Task
+from ecg_gnn.train.training_task import moved
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,13 +46,7 @@ class GraphFacts:
 
     def to(self, device: torch.device) -> "GraphFacts":
         """The same on another device."""
-        weight = self.edge_weight
-        return replace(
-            self,
-            in_degree=self.in_degree.to(device),
-            out_degree=self.out_degree.to(device),
-            edge_weight=None if weight is None else weight.to(device),
-        )
+        return moved(self, device)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +59,7 @@ class GraphPart:
 
     def to(self, device: torch.device) -> "GraphPart":
         """The same on another device."""
-        edges, facts = self.edge_index.to(device), self.facts.to(device)
-        return replace(self, edge_index=edges, facts=facts)
+        return moved(self, device)
 
     def layers(self, nodes_up_to: Sequence[int]) -> tuple[Adjacency, ...]:
         """The edges of each layer, first to last; see ``Neighbourhood.graphs``."""
@@ -103,23 +97,20 @@ class Neighbourhood:
     parts: tuple[GraphPart, ...]
 
     @classmethod
-    def of(
-        cls, found: HeteroSamplerOutput, graphs: Sequence[GraphFacts]
+    def around(
+        cls, seeds: Tensor, sampler: GraphSampler, graphs: Sequence[GraphFacts]
     ) -> "Neighbourhood":
-        """What a sampler found, and what the whole graphs say about it."""
-        nodes, parts = found.node[NODE], []
+        """What a sampler draws, and what the whole graphs say about it."""
+        asked = NodeSamplerInput(input_id=None, node=seeds, input_type=NODE)
+        drawn = sampler.sample_from_nodes(asked)
+        nodes, parts = drawn.node[NODE], []
         for index, facts in enumerate(graphs):
             name = edge_type(index)
-            edges = torch.stack([found.row[name], found.col[name]])
-            per_hop = tuple(map(int, found.num_sampled_edges[name]))
-            parts.append(GraphPart(edges, per_hop, facts.at(nodes, found.edge[name])))
-        per_hop = tuple(map(int, found.num_sampled_nodes[NODE]))
+            edges = torch.stack([drawn.row[name], drawn.col[name]])
+            per_hop = tuple(map(int, drawn.num_sampled_edges[name]))
+            parts.append(GraphPart(edges, per_hop, facts.at(nodes, drawn.edge[name])))
+        per_hop = tuple(map(int, drawn.num_sampled_nodes[NODE]))
         return cls(nodes, per_hop, tuple(parts))
-
-    @property
-    def num_edges(self) -> int:
-        """Edges of all graphs together."""
-        return sum(part.edge_index.size(1) for part in self.parts)
 
     def to(self, device: torch.device) -> "Neighbourhood":
         """The same on another device; ``nodes`` stay on the host."""

@@ -20,10 +20,8 @@ from ecg_gnn.kernels import Adjacency
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.seeds import derive_seed
 
-NODE = "node"
-"""The one type of nodes."""
-SAMPLER_NAME = "own"
-"""What records call it; some were made with pyg-lib's."""
+NODE = "node"  # the one type of nodes
+SAMPLER_NAME = "own"  # what records call it; some were made with pyg-lib's
 
 Ints = NDArray[np.int64]
 

@@ -22,8 +22,7 @@ from ecg_gnn.system.seeds import seeded
 from ecg_gnn.train.training import Training
 from ecg_gnn.train.training_task import LoopSettings, Task, TrainResult
 
-PRECISIONS = ("fp32", "tf32", "bf16")
-"""Which arithmetic matrix products use."""
+PRECISIONS = ("fp32", "tf32", "bf16")  # which arithmetic matrix products use
 
 Progress = Callable[[int, int, float], None]
 """Called about once a second with (steps done, steps in all, best validation score)."""

@@ -86,11 +86,11 @@ def _nan_if_any(values: Tensor, score: Tensor) -> Tensor:
     return torch.where(values.isnan().any(), torch.nan, score)
 
 
+# Logits and classes to a score, by the names of ecg_gnn.system.metric_names.
 METRICS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "accuracy": accuracy,
     "roc_auc": roc_auc,
 }
-"""Logits and classes to a score, by the names of ``ecg_gnn.system.metric_names``."""
 
 
 def score_probabilities(metric: str, probabilities: Tensor, y: Tensor) -> float:

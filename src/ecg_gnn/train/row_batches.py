@@ -13,10 +13,8 @@ from ecg_gnn.train.program import StepProgram
 from ecg_gnn.train.schedule import BatchPlan, EvalSchedule
 from ecg_gnn.train.training import Training
 
-ROWS_AT_ONCE = 65_536
-"""With more rows than that a step is a batch."""
-BATCH = 16_384
-"""Training rows of such a step, at most."""
+ROWS_AT_ONCE = 65_536  # with more rows than that a step is a batch
+BATCH = 16_384  # training rows of such a step, at most
 _BLOCK = 65_536
 
 

@@ -188,11 +188,9 @@ class TrainState:
         """Everything, under flat names, for a checkpoint."""
         named = {f"now/{name}": t for name, t in self.weights.named.items()}
         named |= {f"best/{name}": t for name, t in self.best_weights.named.items()}
-        for index, moments in self.optimizer.state_dict()["state"].items():
-            named |= {f"optimizer/{index}/{key}": t for key, t in moments.items()}
-        for name in _BUFFERS:
-            named[f"buffer/{name}"] = getattr(self, name)
-        return named
+        moments = self.optimizer.state.get(self.weights.flat, {})
+        named |= {f"optimizer/0/{key}": t for key, t in moments.items()}
+        return named | {f"buffer/{name}": getattr(self, name) for name in _BUFFERS}
 
     def load(self, named: dict[str, Tensor], done: int, seconds: float) -> None:
         """Take over what ``tensors`` gave, on this state's device."""
@@ -203,12 +201,10 @@ class TrainState:
             group.setdefault(kind, {})[rest] = tensor.to(device)
         self.weights.load(group["now"])
         self.best_weights.load(group["best"])
-        moments: dict[int, dict[str, Tensor]] = {}
-        for name, tensor in group.get("optimizer", {}).items():
-            index, _, key = name.partition("/")
-            moments.setdefault(int(index), {})[key] = tensor
-        whole = self.optimizer.state_dict() | {"state": moments}
-        self.optimizer.load_state_dict(whole)
+        kept = group.get("optimizer", {}).items()
+        moments = {name.removeprefix("0/"): tensor for name, tensor in kept}
+        state = {"state": {0: moments} if moments else {}}
+        self.optimizer.load_state_dict(self.optimizer.state_dict() | state)
         for name in _BUFFERS:
             getattr(self, name).copy_(group["buffer"][name])
         self.done, self.seconds = done, seconds

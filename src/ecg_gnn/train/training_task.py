@@ -9,7 +9,7 @@ neither in the loss, nor in a score.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -19,6 +19,17 @@ from ecg_gnn.kernels import keep_mask
 from ecg_gnn.nn.parallel import GraphInput
 from ecg_gnn.system.checks import check_in_range
 
+_Item = TypeVar("_Item", bound=Any)
+
+
+def moved(item: _Item, device: torch.device) -> _Item:
+    """A dataclass with its tensors, and whatever else can move, on another device."""
+    values = {each.name: getattr(item, each.name) for each in fields(item)}
+    there = {
+        name: each.to(device) for name, each in values.items() if hasattr(each, "to")
+    }
+    return replace(item, **there)
+
 
 @dataclass(frozen=True, kw_only=True)
 class LoopSettings:
@@ -26,10 +37,8 @@ class LoopSettings:
 
     steps: int = 1000
     """Full-batch steps, or batches; ``EvalSchedule`` says which are evaluated."""
-    lr: float = 3e-5
-    """Learning rate of AdamW, constant."""
-    weight_decay: float = 0.0
-    """AdamW's weight decay."""
+    lr: float = 3e-5  # learning rate of AdamW, constant
+    weight_decay: float = 0.0  # AdamW's weight decay
     precision: str = "fp32"
     """Arithmetic of the matrix products: fp32, tf32 (GPU only) or bf16."""
     checkpoint_seconds: float = 60.0
@@ -71,13 +80,8 @@ class Task:
 
     def to(self, device: torch.device) -> "Task":
         """The same task on another device."""
-        moved: dict[str, Any] = {
-            each.name: value.to(device)
-            for each in fields(self)
-            if isinstance(value := getattr(self, each.name), Tensor)
-        }
         graphs = [graph.to(device) for graph in self.graphs]
-        return replace(self, graphs=graphs, **moved)
+        return replace(moved(self, device), graphs=graphs)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,8 +100,7 @@ class TrainResult:
 class StepInput(NamedTuple):
     """What a network reads in a training step, and what it learns."""
 
-    x: Tensor
-    """Features, and labels where they are input, ``[N, F]`` or ``[N, F + C]``"""
+    x: Tensor  # features, and labels where they are input, [N, F] or [N, F + C]
     learned: Tensor | None
     """How much each training node counts, 0 or 1; None: all of them, ``[n]``"""
 

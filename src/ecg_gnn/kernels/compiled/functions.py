@@ -12,8 +12,7 @@ from ecg_gnn.kernels.compiled.build import library
 from ecg_gnn.kernels.engine import current_engine
 from ecg_gnn.kernels.randomness import Draw
 
-_LANES = 16
-"""``kLanes`` of ops.cpp: the number of heads must divide it."""
+_LANES = 16  # kLanes of ops.cpp: the number of heads must divide it
 _NAMES = {torch.float32: "float", torch.float64: "double"}
 
 

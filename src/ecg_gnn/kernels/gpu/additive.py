@@ -206,12 +206,7 @@ class _Additive(torch.autograd.Function):
         given = (scores, values, ctx.slope, grad, lse, delta, shares, products)
         made = (grad_values, grad_scores, edges, channels)
         rest = (channels, given + made, sum_type(values))
-        over_rows(
-            _additive_backward,
-            "attention",
-            by_source(ctx.adjacency),
-            *rest,
-            heads=heads,
-        )
+        pattern = by_source(ctx.adjacency)
+        over_rows(_additive_backward, "attention", pattern, *rest, heads=heads)
         edge_total(by_target(ctx.adjacency), edges, grad_scores[:, 1])
         return None, grad_scores, grad_values, None

@@ -22,8 +22,7 @@ class Tile(NamedTuple):
     """
 
     values: int
-    per_thread: int
-    """Values of the tile that a thread holds, at least"""
+    per_thread: int  # values of the tile that a thread holds, at least
     repeats: int = 1
     """Channels of an edge that a thread holds, at least, if there are so many"""
 

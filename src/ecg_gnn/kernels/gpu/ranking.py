@@ -9,8 +9,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-MOST_SCORES = 16_384
-"""Beyond it sorting is faster."""
+MOST_SCORES = 16_384  # beyond it sorting is faster
 _ROWS, _OTHERS = 32, 128
 
 

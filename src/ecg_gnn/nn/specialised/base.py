@@ -14,11 +14,11 @@ from ecg_gnn.nn.network import Known, Network, NetworkSpec, Option
 from ecg_gnn.nn.parallel import GraphInput
 from ecg_gnn.system.checks import InputError
 
+# A x, by how A is normalised.
 PROPAGATIONS: dict[str, Callable[[Adjacency, Tensor], Tensor]] = {
     "none": neighbour_sum,
     "symmetric": normalized_sum,
 }
-"""``A x`` by how A is normalised."""
 
 _T = TypeVar("_T")
 
@@ -35,20 +35,16 @@ class Usual:
 class SpecialisedNet(Network):
     """A whole network with a propagation of its own."""
 
-    self_loops: ClassVar[bool] = False
-    """Whether the input graph gets self-loops."""
+    self_loops: ClassVar[bool] = False  # whether the input graph gets self-loops
     several_graphs: ClassVar[bool] = False
     """Whether evolved graphs can stand beside the input graph."""
     weighted_edges: ClassVar[bool] = False
     """Whether evolved edges may weigh differently."""
-    gated: ClassVar[bool] = False
-    """Whether a gate can stand between the graphs."""
+    gated: ClassVar[bool] = False  # whether a gate can stand between the graphs
     label_input: ClassVar[bool] = False
     """Whether labels of training nodes may be input beside the features."""
-    usual: ClassVar[Usual]
-    """What presets fill in."""
-    options: ClassVar[dict[str, Option]] = {}
-    """What ``model.options`` may hold."""
+    usual: ClassVar[Usual]  # what presets fill in
+    options: ClassVar[dict[str, Option]] = {}  # what model.options may hold
 
     def __init__(self, spec: NetworkSpec) -> None:
         super().__init__()

@@ -23,9 +23,7 @@ from ecg_gnn.system.checks import InputError
 class AdjacencyLinear(nn.Module):
     """``A W + b``: the sum of a learned row for each neighbour."""
 
-    def __init__(
-        self, num_nodes: int | None, out_channels: int, *, bias: bool = True
-    ) -> None:
+    def __init__(self, num_nodes: int | None, out_channels: int) -> None:
         super().__init__()
         if num_nodes is None:
             raise InputError(
@@ -36,7 +34,7 @@ class AdjacencyLinear(nn.Module):
         self.weight = nn.Parameter(
             torch.empty(num_nodes, out_channels).uniform_(-bound, bound)
         )
-        self.bias = nn.Parameter(torch.zeros(out_channels)) if bias else None
+        self.bias = nn.Parameter(torch.zeros(out_channels))
 
     def forward(self, adjacency: Adjacency) -> Tensor:
         """One row per node, ``[N, d]``."""
@@ -45,8 +43,7 @@ class AdjacencyLinear(nn.Module):
                 f"'graphs' must have the {self.weight.size(0)} nodes that the model "
                 f"was built for (got {adjacency.num_nodes})"
             )
-        total = neighbour_sum(adjacency, self.weight)
-        return total if self.bias is None else total + self.bias
+        return neighbour_sum(adjacency, self.weight) + self.bias
 
 
 class Further(nn.Module):
