@@ -134,10 +134,7 @@ class Adjacency:
         return rows
 
     def drop_edges(self, rate: float) -> Self:
-        """A copy in which every edge is dropped with probability ``rate``.
-
-        Arrays keep their shapes and dropped edges weigh nothing, so nothing waits.
-        """
+        """A copy in which a share ``rate`` of the edges, drawn anew, weighs nothing."""
         kept = keep_mask(self.num_edges, rate, self.device)
         return replace(self, kept=kept)
 

@@ -26,11 +26,8 @@ def additive_attention(
 ) -> Tensor:
     """GAT: weights ``softmax_v leaky_relu(scores[v, 0] + scores[u, 1])``.
 
-    Args:
-        adjacency: The graph.
-        scores: Of every node as a source and as a target. ``[N, 2, H]``
-        values: ``[N, C, H]``, like the result: a head is every H-th channel.
-        negative_slope: Slope of the leaky ReLU below zero.
+    Scores are of every node as a source and as a target, ``[N, 2, H]``; values are
+    ``[N, C, H]``, like the result: a head is every H-th channel.
     """
     heads, slope = values.size(-1), float(negative_slope)
     _check(adjacency, values, values.shape, values=values)
@@ -52,9 +49,7 @@ def additive_attention(
 def dot_product_attention(adjacency: Adjacency, packed: Tensor) -> Tensor:
     """Graph transformer: weights ``softmax_v <query_u, key_v> / sqrt(C)``.
 
-    Args:
-        adjacency: The graph.
-        packed: Query, read at targets; key and value, at sources. ``[N, 3, C, H]``
+    Packed are the query, read at targets, key and value, at sources: ``[N, 3, C, H]``.
     """
     nodes, _, channels, heads = packed.shape
     _check(adjacency, packed, (nodes, 3, channels, heads), packed=packed)

@@ -27,10 +27,7 @@ def joint_linear(parts: Sequence[Tensor], linear: nn.Linear) -> Tensor:
 def linear_dropout(
     parts: Sequence[Tensor], linear: nn.Linear, rate: float, *, gelu: bool = False
 ) -> Tensor:
-    """``dropout(joint_linear(parts))``, and perhaps a GELU after it.
-
-    On a GPU the pass that drops also adds the bias, and its gradient costs nothing.
-    """
+    """``dropout(joint_linear(parts))``, perhaps a GELU; a GPU adds the bias with it."""
     if gpu.usable(parts[0]) and (rate or gelu):
         weighted = product(parts, linear.weight, None)
         return bias_dropout(weighted, linear.bias, rate, gelu=gelu)
@@ -86,10 +83,7 @@ class _Product(torch.autograd.Function):
 
 
 def dropout(x: Tensor, rate: float) -> Tensor:
-    """Set values to zero with probability ``rate`` and scale up the rest.
-
-    The rate is exact to 2^-32, and the scale uses the rate actually applied.
-    """
+    """Drop values with probability ``rate``, exact to 2^-32, and scale up the rest."""
     if rate == 0:
         return x
     if (draw := Draw.of(rate, fresh_seed(x.device))) is None:

@@ -75,10 +75,7 @@ def keep_mask(size: int, rate: float, device: torch.device) -> Tensor:
 
 
 def hashes(size: int, seed: Tensor) -> Tensor:
-    """``mix(mix(place + low half of the seed) ^ high half)`` of every place.
-
-    The compiled kernels compute the same: ops.cpp on CPUs, gpu/pointwise.py on GPUs.
-    """
+    """``mix(mix(place + low half of the seed) ^ high half)``, as in ops.cpp."""
     low, high = seed & _MASK, (seed >> _BITS) & _MASK
     place = torch.arange(size, device=seed.device)
     return _mix(_mix((place + low) & _MASK) ^ high)

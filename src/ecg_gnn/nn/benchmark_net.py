@@ -17,8 +17,7 @@ class BenchmarkNet(LayeredNetwork):
     Linear, dropout, GELU; L residual blocks ``x + modules(LayerNorm(x))``; LayerNorm,
     Linear. Transformer modules are followed by a feed-forward residual of their own.
 
-    Args:
-        spec: ``model`` is a key of ``MODULES``.
+    ``model`` is a key of ``MODULES``.
     """
 
     def __init__(self, spec: NetworkSpec) -> None:

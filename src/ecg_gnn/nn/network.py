@@ -1,7 +1,4 @@
-"""What training needs of any network, and what a network is built from.
-
-Options, which only one model has, are declared beside it and checked here.
-"""
+"""What training needs of any network, and what a network is built from."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -86,18 +83,14 @@ def read_all(model: str, declared: Mapping[str, Option], given: Options) -> Opti
 
 
 def _number(wanted: type, value: Any) -> bool | int | float | None:
-    if wanted is bool:
-        return value if isinstance(value, bool) else None
-    if isinstance(value, bool):
-        return None
+    if wanted is bool or isinstance(value, bool):
+        return value if wanted is bool and isinstance(value, bool) else None
     if wanted is int:
         return int(value) if isinstance(value, Integral) else None
-    if isinstance(value, Real | str):
-        try:
-            return float(value)
-        except ValueError:  # YAML reads 3e-5 as text, and any other text too
-            return None
-    return None
+    try:  # YAML reads 3e-5 as text, and any other text too
+        return float(value) if isinstance(value, Real | str) else None
+    except ValueError:
+        return None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -21,10 +21,7 @@ def first_evolved_layer(evolved_layers: str, num_layers: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class GraphInput:
-    """One graph that a model reads; ``drop_edge`` of its edges are dropped in training.
-
-    They are drawn afresh in every layer of every step.
-    """
+    """One graph that a model reads, and the share of edges that each layer drops."""
 
     adjacency: Adjacency
     drop_edge: float = 0.0

@@ -33,7 +33,6 @@ class Batching:
     workers: int = 0  # processes that make batches ahead; they change no number
 
     def __post_init__(self) -> None:
-        check_in_range("batch_size", self.size, 1, None)
         check_in_range("workers", self.workers, 0, 1024)
 
 

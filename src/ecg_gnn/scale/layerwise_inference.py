@@ -149,10 +149,7 @@ class LayerwiseInference:
 def cut_into_blocks(
     nodes: Tensor, rows: Tensor, *, limit: int, at_least: int = 1
 ) -> list[Tensor]:
-    """Consecutive nodes for which about ``limit`` of their ``rows`` are read together.
-
-    A block ends with the node that reaches the limit; there are ``at_least`` so many.
-    """
+    """Consecutive nodes that read about ``limit`` rows, in ``at_least`` blocks."""
     cost = rows[nodes]
     total = cost.cumsum(0)
     share = -(-int(total[-1]) // at_least)

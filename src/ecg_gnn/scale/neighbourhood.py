@@ -131,10 +131,7 @@ class Neighbourhood:
 
 
 class NodeInputs:
-    """Rows of the features, read when they are needed; a file may hold them.
-
-    Where training labels are input, they come in further columns.
-    """
+    """Rows of the features, perhaps from a file, and labels where they are input."""
 
     def __init__(self, task: Task, file: MappedFile | None = None) -> None:
         self._x: Tensor | None = task.x

@@ -42,10 +42,7 @@ def world() -> World:
 
 @contextmanager
 def joined() -> Iterator[World]:
-    """Join the processes that torchrun started, if it did.
-
-    On GPUs each process takes the one of its number on its machine.
-    """
+    """Join the processes that torchrun started, if it did; each takes its own GPU."""
     if int(os.environ.get("WORLD_SIZE", "1")) == 1 or not dist.is_available():
         yield world()
         return

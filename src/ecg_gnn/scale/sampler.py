@@ -1,9 +1,8 @@
 """Neighbours in several graphs over the same nodes, sampled together.
 
-Which neighbours are drawn is a function of a key and the node, and of nothing else:
-random numbers are hashes of (key, node, number of the draw). So a node draws the same
-neighbours in every batch, worker and process, as long as the key is the same: a batch
-that is shared out over processes draws the same neighbours as the whole batch.
+Random numbers are hashes of (key, node, number of the draw). So a node draws the same
+neighbours in every batch, worker and process with the same key: a batch that is shared
+out over processes draws the same neighbours as the whole batch.
 """
 
 import copy
@@ -44,19 +43,12 @@ class Drawn(NamedTuple):
 class GraphSampler(BaseSampler):  # type: ignore[misc]  # PyG has no usable types here
     """Samples hop by hop in every graph at once, for PyG's ``NodeLoader``.
 
-    In every hop each node of the frontier draws incoming edges of every graph, and
-    the nodes met for the first time are the next frontier. To PyG the graphs are edge
-    types between nodes of one type, ``("node", "graph0", "node")`` and so on.
-
-    Args:
-        graphs: The graphs, on the host.
-        fanouts: How many edges a node draws in each graph, without replacement; -1:
-            all of them.
-        num_hops: How many hops; a network of L layers needs L.
-        evolved_hops: In how many of them, from the seeds on, more than the first graph
-            is drawn from; None: in all.
-        seed: Decides all draws, together with the step that ``at`` says. Without a
-            step every call draws anew, from torch's generator.
+    In every hop each node of the frontier draws incoming edges of every graph without
+    replacement, as many as its fan-out (-1: all); nodes met for the first time are the
+    next frontier. After ``evolved_hops`` only the first graph is drawn from. To PyG the
+    graphs are edge types between nodes of one type, ``("node", "graph0", "node")`` and
+    so on. Seed and step (see ``at``) decide all draws; without a step every call draws
+    anew, from torch's generator.
     """
 
     def __init__(
@@ -123,10 +115,7 @@ class GraphSampler(BaseSampler):  # type: ignore[misc]  # PyG has no usable type
 
 
 class _Expansion:
-    """The nodes met so far around some seeds, numbered in the order of meeting them.
-
-    ``numbers`` is a buffer for the number of every node of the graph, all -1.
-    """
+    """The nodes met so far around some seeds; ``numbers`` of all others are -1."""
 
     def __init__(
         self, seeds: Ints, numbers: NDArray[np.int32], num_graphs: int

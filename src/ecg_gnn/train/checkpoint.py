@@ -41,10 +41,7 @@ def save_checkpoint(path: Path, state: TrainState, fingerprint: str) -> None:
 
 
 def load_checkpoint(path: Path, state: TrainState, fingerprint: str) -> bool:
-    """Continue from ``path`` if it holds this very training.
-
-    Any other or unreadable file costs a warning and a start from step one.
-    """
+    """Continue from ``path`` if it holds this training; else warn and start anew."""
     if not path.exists():
         return False
     try:

@@ -15,14 +15,10 @@ from ecg_gnn.train.training import Training
 
 ROWS_AT_ONCE = 65_536  # with more rows than that a step is a batch
 BATCH = 16_384  # training rows of such a step, at most
-_BLOCK = 65_536
 
 
 class RowTraining(Training):
-    """A training whose steps are batches of rows; scores are of all validation rows.
-
-    Scores of steps without an evaluation are NaN.
-    """
+    """A training by batches of rows; scores of steps without evaluation are NaN."""
 
     def _make_schedule(self) -> EvalSchedule:
         self._plan = BatchPlan(self.task.train_index, BATCH, self.seed)
@@ -65,7 +61,7 @@ class RowTraining(Training):
 def represent_rows(network: Network, x: Tensor, rows: Tensor) -> Iterator[Tensor]:
     """The last hidden representation of some rows, block by block, on its device."""
     device = next(network.parameters()).device
-    for block in rows.split(_BLOCK):
+    for block in rows.split(ROWS_AT_ONCE):
         graphs = [no_graph(block.numel(), device)]
         yield network.represent(x[block].to(device), graphs)
 

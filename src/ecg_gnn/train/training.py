@@ -32,13 +32,8 @@ _FORMAT = 2  # of checkpoints
 class Training:
     """A network on its way through the steps; ``finish`` gives it its best weights.
 
-    Args:
-        network: On the task's device.
-        task: What to learn.
-        config: How.
-        seed: Of dropout and DropEdge; initialisation is the caller's.
-        checkpoint: File to resume from, kept up to date and removed at the end.
-        eval_every: Steps between evaluations; None: as ``EvalSchedule`` has it.
+    The seed is that of dropout and DropEdge; initialisation is the caller's. The
+    checkpoint is resumed from, kept up to date and removed at the end.
     """
 
     def __init__(

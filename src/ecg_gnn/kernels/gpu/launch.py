@@ -105,8 +105,8 @@ def over_rows(
             shape: Sequence[int] = (width := next_power_of_2(channels),)
             if heads is not None:
                 repeats = _tile(kind, bucket.highest).repeats
-                shape = found = shape_of(channels, heads, repeats)
-                width = found.width
+                shape = tile = shape_of(channels, heads, repeats)
+                width = tile.width
             size = pieces(kind, width, bucket.highest)
             constants = (size.edges, *shape, sum_type)
             start = (*pattern[:-1], bucket.first)

@@ -1,7 +1,4 @@
-"""Bias, dropout and GELU in one pass: masks are drawn, never kept.
-
-The backward pass also sums the columns of what it writes: the bias's gradient.
-"""
+"""Bias, dropout and GELU in one pass, and the bias's gradient in the backward one."""
 
 from typing import Any
 

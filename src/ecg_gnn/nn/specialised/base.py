@@ -104,10 +104,7 @@ def warm_up(
     steps: int,
     lr: float,
 ) -> None:
-    """Train what gives the logits of all nodes: full-batch AdamW on training labels.
-
-    There are no validation labels here, so the last weights are kept.
-    """
+    """Full-batch AdamW on the training labels; the last weights are kept."""
     if not steps:
         return
     optimizer = torch.optim.AdamW(network.parameters(), lr=lr, weight_decay=0.0)

@@ -46,10 +46,8 @@ class CPGNN(SpecialisedNet):
     ``sum_i |sum_j H_ij|``, which is zero while H is the centred doubly stochastic one
     (sums below 1e-5 count as zero).
 
-    Args:
-        spec: ``layers`` is K; ``dropout`` is of the MLP's hidden states; options are
-            ``normalisation`` of A (none lets beliefs grow with the degree),
-            ``prior_weight``, ``pretrain_steps``, ``pretrain_lr``.
+    ``layers`` is K; ``dropout`` is of the MLP's hidden states. Without normalisation
+    beliefs grow with the degree.
     """
 
     usual = Usual(layers=2)

@@ -50,9 +50,7 @@ class FAGCN(SpecialisedNet):
     Several graphs: each has gates of its own, and the messages are added up, where
     asked for after a ``NodeGate`` between them.
 
-    Args:
-        spec: ``layers`` is L; ``dropout`` is of features, hidden states and gates;
-            options are ``eps``.
+    ``layers`` is L; ``dropout`` is of features, hidden states and gates.
     """
 
     several_graphs = True
@@ -138,9 +136,7 @@ class GBKGNN(SpecialisedNet):
     ``s_uv`` and whether the labels of u and v are equal, over the edges between two
     training nodes.
 
-    Args:
-        spec: ``layers`` layers; ``dropout`` is of features and of every layer's output;
-            options are ``gate_weight``.
+    ``dropout`` is of features and of every layer's output.
     """
 
     usual = Usual(layers=2)
@@ -234,8 +230,7 @@ class ACMGNN(SpecialisedNet):
     layer gives ``a_L H_L + a_H H_H + a_I H_I``. Dropout goes before every layer, a
     linear map to the logits after the last (the authors' last layer mixes logits).
 
-    Args:
-        spec: ``layers`` layers; ``dropout`` is of every layer's input.
+    ``dropout`` is of every layer's input.
     """
 
     self_loops = True

@@ -1,11 +1,9 @@
 """H2GCN: a node, its neighbours and those two steps away are kept apart.
 
-Neighbours at distance exactly two are found exactly. Counting paths, ``A (A x)``, and
-taking something off does not do: a pair with several common neighbours would weigh
-several times. The pattern is found for a few columns at a time, so that nothing of
-size N x N is held on the way. It is kept as a graph, 40 bytes a pair, or if many pairs
-are in it (a third of all on tolokers) as a normalised matrix, 4 bytes for every pair
-there could be, which a matrix product reads an order of magnitude faster.
+Counting paths, ``A (A x)``, would weigh a pair with several common neighbours several
+times, so the pattern at distance two is found exactly, a few columns at a time. It is
+kept as a graph or, if many pairs are in it, as a normalised matrix, which a product
+reads an order of magnitude faster.
 """
 
 from collections.abc import Sequence
@@ -90,9 +88,8 @@ class H2GCN(SpecialisedNet):
     Several graphs: each has a W0 of its own and propagates on its own; the last map
     reads them all. DropEdge drops edges of A1 and pairs of A2 independently.
 
-    Args:
-        spec: ``layers`` is K; the representation is ``2^(K + 1) - 1`` times as wide as
-            ``hidden`` for every graph; ``dropout`` is of the representation.
+    ``layers`` is K; the representation is ``2^(K + 1) - 1`` times as wide as ``hidden``
+    for every graph; ``dropout`` is of the representation.
     """
 
     several_graphs = True

@@ -29,9 +29,7 @@ class FSGNN(SpecialisedNet):
     scaled to length one, and block i is multiplied by ``softmax(a)_i``. The blocks side
     by side, ReLU, dropout, a linear map. It trains like an MLP: no step reads an edge.
 
-    Args:
-        spec: ``layers`` is K; ``dropout`` is of the representation; options are
-            ``normalisation`` of A and A + I.
+    ``layers`` is K; ``dropout`` is of the representation.
     """
 
     usual = Usual(layers=3)
@@ -98,9 +96,7 @@ class GPRGNN(SpecialisedNet):
     Several graphs: each has its own W2 and its own gamma; what they give is added up.
     The representation is every hop's ``Â^k H`` side by side; gamma joins them.
 
-    Args:
-        spec: ``layers`` is K; ``dropout`` is of features and hidden states; options are
-            ``alpha``, ``hop_dropout``.
+    ``layers`` is K; ``dropout`` is of features and hidden states.
     """
 
     undecayed = ("hop_weights",)
@@ -180,9 +176,7 @@ class JacobiConv(SpecialisedNet):
     There is no nonlinearity and no hidden layer: ``hidden_channels`` is not read. The
     representation is every ``P_k(Ā) X̂`` side by side; beta joins them.
 
-    Args:
-        spec: ``layers`` is the highest degree K; ``dropout`` is of features; options
-            are ``a``, ``b``, ``scale``, ``late_dropout``.
+    ``layers`` is the highest degree K; ``dropout`` is of features.
     """
 
     label_input = True

@@ -71,10 +71,8 @@ class LINKX(SpecialisedNet):
     ``ReLU(W [h_A, h_X] + h_A + h_X)``. The first layer of MLP_A learns a row for every
     node, so the model knows the nodes it was trained on and no others.
 
-    Args:
-        spec: ``layers`` is the number of linear maps of the last MLP; ``dropout`` is
-            between the layers of the MLPs; options are ``edge_layers`` and
-            ``node_layers`` of MLP_A and MLP_X.
+    ``layers`` is the number of linear maps of the last MLP; ``dropout`` is between the
+    layers of the MLPs.
     """
 
     usual = Usual(layers=2)
@@ -150,9 +148,7 @@ class GloGNN(SpecialisedNet):
 
         H <- (1 - gamma) (H - gamma H0) (H^T Q) + beta2 S Q + gamma H0.
 
-    Args:
-        spec: ``layers`` is L; ``dropout`` is of the hidden states of H0; options are
-            ``delta``, ``gamma``, ``beta1``, ``beta2`` and ``hops`` K.
+    ``layers`` is L; ``dropout`` is of the hidden states of H0.
     """
 
     label_input = True
