@@ -27,7 +27,7 @@ def whole_graph(weighted):
 
 def part_of(whole, edges, num_targets=NUM_NODES):
     """Edges of a graph, by their places in target order, as a sample of it."""
-    weight = whole.edge_weight[edges] if hasattr(whole, "edge_weight") else None
+    weight = whole.edge_weight[edges] if whole.edge_weight is not None else None
     return sampled_adjacency(
         torch.stack([whole.source[edges], whole.target[edges]]),
         num_targets,

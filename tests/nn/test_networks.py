@@ -387,5 +387,5 @@ def test_a_network_of_ones_own_must_say_how():
     net = Network()
     with pytest.raises(NotImplementedError):
         net.represent(torch.ones(1, 1), [])
-    with pytest.raises(NotImplementedError):
+    with pytest.raises(AttributeError, match="output"):
         net.classify(torch.ones(1, 1))

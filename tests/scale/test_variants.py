@@ -8,7 +8,6 @@ import torch
 from ecg_gnn.config import EvolveConfig
 from ecg_gnn.data import load_dataset
 from ecg_gnn.embed import EmbeddingCache
-from ecg_gnn.kernels import is_weighted
 from ecg_gnn.pipeline import Classification, Workspace, choose_variants, evolve
 from ecg_gnn.pipeline.classification import make_training
 from small_runs import resolved, train_one
@@ -74,7 +73,7 @@ def test_sampled_edges_weigh_what_they_weigh_in_the_graph(model, graph, workspac
     job = Classification(graph.split(0), evolved)
     training = make_training(graph, job, config, workspace)
     wholes = [graph.adjacency for graph in training.task.graphs]
-    assert [is_weighted(whole) for whole in wholes] == [False, True, True]
+    assert [whole.edge_weight is not None for whole in wholes] == [False, True, True]
     near = training._stream.next().near
     for part, whole in zip(near.parts[1:], wholes[1:], strict=True):
         weight = torch.zeros(80, 80)

@@ -16,7 +16,6 @@ from ecg_gnn.train.training import run_step
 from ecg_gnn.train.training_task import (
     evaluation_input,
     features_alone,
-    learned_loss,
     training_input,
 )
 from no_waiting import NoWaiting, start
@@ -163,9 +162,9 @@ def test_nodes_whose_label_is_input_are_not_learned(task):
     torch.manual_seed(0)
     learned = training_input(task).learned
     y = task.y[task.train_index]
-    loss = learned_loss(logits, y, learned, None)
+    loss = supervised_loss(logits, y, None, learned)
     moved = logits + 10 * (1 - learned)[:, None]
-    assert torch.equal(learned_loss(moved, y, learned, None), loss)
+    assert torch.equal(supervised_loss(moved, y, None, learned), loss)
 
 
 def test_labels_of_other_nodes_change_nothing_but_scores(task):
@@ -196,11 +195,11 @@ def test_loss_is_the_supervised_one_of_the_learned_nodes(num_classes, weighted):
     weights = torch.tensor([0.5, 2.0, 3.0][:num_classes]).double() if weighted else None
     chosen = learned.bool()
     expected = supervised_loss(logits[chosen], y[chosen], weights)
-    torch.testing.assert_close(learned_loss(logits, y, learned, weights), expected)
+    torch.testing.assert_close(supervised_loss(logits, y, weights, learned), expected)
 
 
 def test_a_step_in_which_nothing_is_learned_is_harmless():
-    loss = learned_loss(random(4, 3), torch.arange(4) % 3, torch.zeros(4), None)
+    loss = supervised_loss(random(4, 3), torch.arange(4) % 3, None, torch.zeros(4))
     assert loss == 0
 
 

@@ -5,50 +5,23 @@ the modules of step 3 do with it. Each has a reference in plain torch, which hol
 nothing of size ``[E, d]``, and a compiled twin for CPUs where that is faster.
 """
 
-from ecg_gnn.kernels.adjacency import Adjacency
-from ecg_gnn.kernels.attention import (
-    additive_attention,
-    dot_product_attention,
-    edge_scores,
-    gated_sum,
-)
-from ecg_gnn.kernels.dense import (
-    add_norm,
-    dropout,
-    joint_linear,
-    linear_dropout,
-    product,
-)
-from ecg_gnn.kernels.engine import Engine, current_engine, using_engine
-from ecg_gnn.kernels.neighbour_sums import (
-    neighbour_mean,
-    neighbour_sum,
-    normalized_sum,
-)
-from ecg_gnn.kernels.randomness import StepSeeds, keep_mask
-from ecg_gnn.kernels.sampled import SampledAdjacency, sampled_adjacency
-from ecg_gnn.kernels.weighted import Adjacency, is_weighted
-
-__all__ = [
-    "Adjacency",
-    "Engine",
-    "SampledAdjacency",
-    "StepSeeds",
-    "add_norm",
-    "additive_attention",
-    "current_engine",
-    "dot_product_attention",
-    "dropout",
-    "edge_scores",
-    "gated_sum",
-    "is_weighted",
-    "joint_linear",
-    "keep_mask",
-    "linear_dropout",
-    "neighbour_mean",
-    "neighbour_sum",
-    "normalized_sum",
-    "product",
-    "sampled_adjacency",
-    "using_engine",
-]
+from ecg_gnn.kernels.adjacency import Adjacency as Adjacency
+from ecg_gnn.kernels.attention import additive_attention as additive_attention
+from ecg_gnn.kernels.attention import dot_product_attention as dot_product_attention
+from ecg_gnn.kernels.attention import edge_scores as edge_scores
+from ecg_gnn.kernels.attention import gated_sum as gated_sum
+from ecg_gnn.kernels.dense import add_norm as add_norm
+from ecg_gnn.kernels.dense import dropout as dropout
+from ecg_gnn.kernels.dense import joint_linear as joint_linear
+from ecg_gnn.kernels.dense import linear_dropout as linear_dropout
+from ecg_gnn.kernels.dense import product as product
+from ecg_gnn.kernels.engine import Engine as Engine
+from ecg_gnn.kernels.engine import current_engine as current_engine
+from ecg_gnn.kernels.engine import using_engine as using_engine
+from ecg_gnn.kernels.neighbour_sums import neighbour_mean as neighbour_mean
+from ecg_gnn.kernels.neighbour_sums import neighbour_sum as neighbour_sum
+from ecg_gnn.kernels.neighbour_sums import normalized_sum as normalized_sum
+from ecg_gnn.kernels.randomness import StepSeeds as StepSeeds
+from ecg_gnn.kernels.randomness import keep_mask as keep_mask
+from ecg_gnn.kernels.sampled import SampledAdjacency as SampledAdjacency
+from ecg_gnn.kernels.sampled import sampled_adjacency as sampled_adjacency

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Self
 
 import torch
 from torch import Tensor
@@ -26,8 +27,14 @@ class Adjacency:
     source. ``by_source_order`` maps it to the order of the transposed graph, which the
     backward passes walk.
 
+    Where edges weigh differently, degrees are sums of weights: a mean is a weighted
+    mean, GCN's weight is ``w_uv / sqrt(d_in(u) d_out(v))``, and attention multiplies
+    ``exp(score)`` by the weight. The fast kernels know factors of nodes only: such a
+    graph is summed by plain torch on every engine.
+
     Attributes:
         kept: Edges that survived DropEdge, in target order; None keeps all. ``[E]``
+        edge_weight: Above zero, in target order; None: all weigh one. ``[E]``
     """
 
     num_nodes: int
@@ -35,6 +42,7 @@ class Adjacency:
     # Shared by the copies that DropEdge makes: the sorted orders are theirs too.
     _other_way: OtherWay = field(repr=False)
     kept: Tensor | None = None
+    edge_weight: Tensor | None = None
     _head_orders: dict[int, tuple[Order, Order]] = field(
         default_factory=dict, repr=False
     )
@@ -45,13 +53,8 @@ class Adjacency:
     ) -> "Adjacency":
         """Sort a ``[2, E]`` edge index (row 0 source, row 1 target) both ways.
 
-        Args:
-            edge_index: The edges; repeated ones count repeatedly.
-            num_nodes: Number of nodes, isolated ones included.
-            add_self_loops: Put a self-loop on every node that has none.
-
-        Raises:
-            InputError: For edges of another shape or type, or beyond the nodes.
+        Repeated edges count repeatedly. ``add_self_loops`` puts a self-loop on every
+        node that has none.
         """
         source, target = _checked(edge_index, num_nodes)
         if add_self_loops:
@@ -66,6 +69,23 @@ class Adjacency:
         else:
             source, target = source[order], target[order]
         return cls._of_order(Order(offsets_of(target, num_nodes), source), num_nodes)
+
+    @classmethod
+    def from_weighted_edges(
+        cls, edge_index: Tensor, edge_weight: Tensor, num_nodes: int
+    ) -> "Adjacency":
+        """The same for edges with weights above zero, ``[E]``."""
+        plain = Adjacency.from_edge_index(edge_index, num_nodes)
+        if edge_weight.shape != (plain.num_edges,) or not (edge_weight > 0).all():
+            raise InputError(
+                f"'edge_weight' must be {plain.num_edges} numbers above zero, one per "
+                f"edge (got {list(edge_weight.shape)}, lowest "
+                f"{edge_weight.min() if edge_weight.numel() else 'none'})"
+            )
+        source, target = edge_index.long()
+        order = lexicographic_order(source, target, num_nodes)
+        weight = edge_weight.float()
+        return replace(plain, edge_weight=weight if order is None else weight[order])
 
     @classmethod
     def _of_order(cls, by_target: Order, num_nodes: int) -> "Adjacency":
@@ -113,18 +133,16 @@ class Adjacency:
         """Of ``[N, d]`` those of nodes with messages: of a whole graph, all rows."""
         return rows
 
-    def drop_edges(self, rate: float) -> "Adjacency":
-        """A copy in which every edge is dropped with probability ``rate``.
-
-        Arrays keep their shapes, dropped edges only weigh nothing: no host
-        synchronisation, and the sorted orders are shared with the original.
-        """
+    def drop_edges(self, rate: float) -> Self:
+        """A copy in which a share ``rate`` of the edges, drawn anew, weighs nothing."""
         kept = keep_mask(self.num_edges, rate, self.device)
         return replace(self, kept=kept)
 
     @cached_property
     def in_degree(self) -> Tensor:
-        """Kept edges arriving at each node, ``[N]``."""
+        """Kept edges arriving at each node, or the sum of their weights, ``[N]``."""
+        if self.edge_weight is not None:
+            return _group_sums(self.unit_weight.by_target, self.by_target)
         if self.kept is not None and gpu.usable_on(self.device):
             functions = gpu.kernels()
             counted: Tensor = functions.kept_degree(functions.by_target(self))
@@ -133,7 +151,9 @@ class Adjacency:
 
     @cached_property
     def out_degree(self) -> Tensor:
-        """Kept edges leaving each node, ``[N]``."""
+        """Kept edges leaving each node, or the sum of their weights, ``[N]``."""
+        if self.edge_weight is not None:
+            return _group_sums(self.unit_weight.by_source, self.by_source)
         if self.kept is not None and gpu.usable_on(self.device):
             functions = gpu.kernels()
             counted: Tensor = functions.kept_degree(functions.by_source(self))
@@ -144,27 +164,32 @@ class Adjacency:
 
     @cached_property
     def in_scale(self) -> Tensor:
-        """``1 / sqrt(in_degree)``; degrees count as at least one, ``[N]``."""
-        return self.in_degree.clamp_min(1).rsqrt()
+        """``1 / sqrt(in_degree)``; one without edges, ``[N]``."""
+        return self._or_one(self.in_degree).rsqrt()
 
     @cached_property
     def out_scale(self) -> Tensor:
-        """``1 / sqrt(out_degree)``; degrees count as at least one, ``[N]``."""
-        return self.out_degree.clamp_min(1).rsqrt()
+        """``1 / sqrt(out_degree)``; one without edges, ``[N]``."""
+        return self._or_one(self.out_degree).rsqrt()
 
     @cached_property
     def mean_scale(self) -> Tensor:
-        """``1 / in_degree``; degrees count as at least one, ``[N]``."""
-        return 1.0 / self.in_degree.clamp_min(1)
+        """``1 / in_degree``; one without edges, ``[N]``."""
+        return 1.0 / self._or_one(self.in_degree)
+
+    def _or_one(self, degree: Tensor) -> Tensor:
+        if self.edge_weight is None:
+            return degree.clamp_min(1)
+        return degree.masked_fill(degree == 0, 1)  # sums of weights may be below one
 
     @cached_property
     def unit_scale(self) -> Tensor:
         """One for every node, ``[N]``."""
-        return torch.ones_like(self.mean_scale)
+        return torch.ones(self.num_nodes, device=self.device)
 
     @cached_property
     def unit_weight(self) -> EdgeWeight:
-        """One for every edge, 0 if dropped."""
+        """What every edge weighs, 0 if dropped."""
         return self._weight(self.unit_scale[self.target])
 
     @cached_property
@@ -178,6 +203,8 @@ class Adjacency:
         return self._weight(self.mean_scale[self.target])
 
     def _weight(self, weight: Tensor) -> EdgeWeight:
+        if self.edge_weight is not None:
+            weight = weight * self.edge_weight
         kept = weight if self.kept is None else weight * self.kept
         return EdgeWeight(kept, self.by_source_order)
 
@@ -192,17 +219,19 @@ class Adjacency:
             )
         return self._head_orders[num_heads]
 
-    def to(self, device: torch.device | str) -> "Adjacency":
+    def to(self, device: torch.device | str) -> Self:
         """The same graph on another device."""
-        order = _move(self.by_target, device)
-        if order.offsets is self.by_target.offsets:  # it is there already
+        offsets = self.by_target.offsets.to(device)
+        if offsets is self.by_target.offsets:  # it is there already
             return self
-        moved = self._of_order(order, self.num_nodes)
+        order = Order(offsets, self.source.to(device))
+        moved, weight = self._of_order(order, self.num_nodes), self.edge_weight
         return replace(
             self,
             by_target=moved.by_target,
             _other_way=moved._other_way,
             kept=None if self.kept is None else self.kept.to(device),
+            edge_weight=None if weight is None else weight.to(device),
             _head_orders={},
         )
 
@@ -233,5 +262,5 @@ def _repeat(order: Order, num_heads: int) -> Order:
     )
 
 
-def _move(order: Order, device: torch.device | str) -> Order:
-    return Order(order.offsets.to(device), order.other.to(device))
+def _group_sums(values: Tensor, order: Order) -> Tensor:
+    return torch.segment_reduce(values, "sum", offsets=order.offsets)

@@ -17,8 +17,7 @@ from torch.autograd.function import once_differentiable
 from ecg_gnn.kernels import gpu
 from ecg_gnn.kernels.adjacency import Adjacency
 from ecg_gnn.kernels.compiled import functions as compiled
-from ecg_gnn.kernels.neighbour_sums import edge_dot, weighted_sum
-from ecg_gnn.kernels.weighted import is_weighted, with_log_weight
+from ecg_gnn.kernels.neighbour_sums import apply_function, edge_dot, weighted_sum
 from ecg_gnn.system.checks import InputError
 
 
@@ -27,19 +26,13 @@ def additive_attention(
 ) -> Tensor:
     """GAT: weights ``softmax_v leaky_relu(scores[v, 0] + scores[u, 1])``.
 
-    Args:
-        adjacency: The graph.
-        scores: Of every node as a source and as a target. ``[N, 2, H]``
-        values: ``[N, C, H]``: a head is every H-th channel.
-        negative_slope: Slope of the leaky ReLU below zero.
-
-    Returns:
-        ``[N, C, H]``; zero for a node without (kept) edges.
+    Scores are of every node as a source and as a target, ``[N, 2, H]``; values are
+    ``[N, C, H]``, like the result: a head is every H-th channel.
     """
     heads, slope = values.size(-1), float(negative_slope)
     _check(adjacency, values, values.shape, values=values)
     _check(adjacency, values, (values.size(0), 2, heads), scores=scores)
-    plain = not is_weighted(adjacency)
+    plain = adjacency.edge_weight is None
     if plain and gpu.usable(values, heads):
         functions = gpu.kernels()
         out: Tensor = functions.additive_attention(adjacency, scores, values, slope)
@@ -48,7 +41,7 @@ def additive_attention(
     if plain and compiled.usable(values, heads):
         return compiled.additive_attention(adjacency, source, target, values, slope)
     sums = F.leaky_relu(edge_scores(adjacency, scores), slope)
-    sums = with_log_weight(adjacency, sums)
+    sums = _with_log_weight(adjacency, sums)
     weight = edge_softmax(adjacency, sums)
     return weighted_sum(adjacency, weight, values)
 
@@ -56,17 +49,11 @@ def additive_attention(
 def dot_product_attention(adjacency: Adjacency, packed: Tensor) -> Tensor:
     """Graph transformer: weights ``softmax_v <query_u, key_v> / sqrt(C)``.
 
-    Args:
-        adjacency: The graph.
-        packed: Query, read at targets; key and value, read at sources.
-            ``[N, 3, C, H]``
-
-    Returns:
-        ``[N, C, H]``; zero for a node without (kept) edges.
+    Packed are the query, read at targets, key and value, at sources: ``[N, 3, C, H]``.
     """
     nodes, _, channels, heads = packed.shape
     _check(adjacency, packed, (nodes, 3, channels, heads), packed=packed)
-    plain = not is_weighted(adjacency)
+    plain = adjacency.edge_weight is None
     if plain and gpu.usable(packed[:, 0], heads):
         out: Tensor = gpu.kernels().dot_product_attention(adjacency, packed)
         return out
@@ -74,8 +61,15 @@ def dot_product_attention(adjacency: Adjacency, packed: Tensor) -> Tensor:
         return compiled.dot_product_attention(adjacency, packed)
     query, key, values = packed.unbind(1)
     scores = edge_dot(adjacency, query, key) / math.sqrt(channels)
-    scores = with_log_weight(adjacency, scores)
+    scores = _with_log_weight(adjacency, scores)
     return weighted_sum(adjacency, edge_softmax(adjacency, scores), values)
+
+
+def _with_log_weight(adjacency: Adjacency, scores: Tensor) -> Tensor:
+    """Scores ``[E, H]`` before a softmax, shifted by what their edges weigh."""
+    if adjacency.edge_weight is None:
+        return scores
+    return scores + adjacency.edge_weight.log()[:, None].to(scores.dtype)
 
 
 def _check(
@@ -97,18 +91,11 @@ def _check(
 
 def edge_softmax(adjacency: Adjacency, scores: Tensor) -> Tensor:
     """Softmax of ``[E, H]`` scores over the kept edges of each target."""
-    weight: Tensor = _EdgeSoftmax.apply(adjacency, scores)  # type: ignore[no-untyped-call]
-    return weight
+    return apply_function(_EdgeSoftmax, adjacency, scores)
 
 
 def _segment_sum(offsets: Tensor, rows: Tensor) -> Tensor:
     return torch.segment_reduce(rows, "sum", offsets=offsets, axis=0)
-
-
-def take(adjacency: Adjacency, score: Tensor, at_target: bool) -> Tensor:
-    """Every edge's source's or target's row of ``[N, H]`` scores, ``[E, H]``."""
-    taken: Tensor = _Take.apply(adjacency, score, at_target)  # type: ignore[no-untyped-call]
-    return taken
 
 
 class _Take(torch.autograd.Function):
@@ -167,29 +154,16 @@ class _EdgeSoftmax(torch.autograd.Function):
 
 
 def edge_scores(adjacency: Adjacency, scores: Tensor) -> Tensor:
-    """``scores[v, 0] + scores[u, 1]`` of every edge v -> u, in target order.
-
-    Args:
-        adjacency: The graph.
-        scores: Of every node as a source and as a target. ``[N, 2, H]``
-
-    Returns:
-        ``[E, H]``
-    """
+    """``scores[v, 0] + scores[u, 1]`` of edges v -> u: ``[N, 2, H]`` to ``[E, H]``."""
     source, target = scores.unbind(1)
-    return take(adjacency, source, False) + take(adjacency, target, True)
+    of_source = apply_function(_Take, adjacency, source, False)
+    return of_source + apply_function(_Take, adjacency, target, True)
 
 
 def gated_sum(adjacency: Adjacency, gate: Tensor, x: Tensor) -> Tensor:
-    """``sum_v gate_uv x_v`` over the kept edges, each times what it weighs.
-
-    Args:
-        adjacency: The graph.
-        gate: In target order. ``[E]``
-        x: ``[N, d]``
-    """
+    """``sum_v gate_uv x_v`` over the kept edges, with gates ``[E]`` in target order."""
     if adjacency.kept is not None:
         gate = gate * adjacency.kept
-    if is_weighted(adjacency):
+    if adjacency.edge_weight is not None:
         gate = gate * adjacency.edge_weight
     return weighted_sum(adjacency, gate[:, None].to(x.dtype), x[..., None])[..., 0]

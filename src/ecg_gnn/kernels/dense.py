@@ -20,24 +20,14 @@ from ecg_gnn.kernels.randomness import Draw, fresh_seed, hashes
 
 
 def joint_linear(parts: Sequence[Tensor], linear: nn.Linear) -> Tensor:
-    """``linear(cat(parts))`` without the concatenation.
-
-    Args:
-        parts: Inputs of equal width d; each meets its own columns of the weight.
-            ``[N, d]`` each
-        linear: From all of them together.
-    """
+    """``linear(cat(parts))`` of parts of equal width, without the concatenation."""
     return product(parts, linear.weight, linear.bias)
 
 
 def linear_dropout(
     parts: Sequence[Tensor], linear: nn.Linear, rate: float, *, gelu: bool = False
 ) -> Tensor:
-    """``dropout(joint_linear(parts))``, and perhaps a GELU after it.
-
-    On a GPU the bias is added in the pass that drops: there its gradient, the sum of
-    every column, costs nothing either.
-    """
+    """``dropout(joint_linear(parts))``, perhaps a GELU; a GPU adds the bias with it."""
     if gpu.usable(parts[0]) and (rate or gelu):
         weighted = product(parts, linear.weight, None)
         return bias_dropout(weighted, linear.bias, rate, gelu=gelu)
@@ -93,10 +83,7 @@ class _Product(torch.autograd.Function):
 
 
 def dropout(x: Tensor, rate: float) -> Tensor:
-    """Set values to zero with probability ``rate`` and scale up the rest.
-
-    The rate is exact to 2^-32, and the scale uses the rate actually applied.
-    """
+    """Drop values with probability ``rate``, exact to 2^-32, and scale up the rest."""
     if rate == 0:
         return x
     if (draw := Draw.of(rate, fresh_seed(x.device))) is None:
@@ -109,14 +96,7 @@ def dropout(x: Tensor, rate: float) -> Tensor:
 
 
 def bias_dropout(x: Tensor, bias: Tensor, rate: float, *, gelu: bool) -> Tensor:
-    """``dropout(x + bias)`` and perhaps a GELU after it: one pass on a GPU.
-
-    Args:
-        x: ``[N, d]``
-        bias: ``[d]``
-        rate: Share of values to drop.
-        gelu: Whether a GELU follows.
-    """
+    """``dropout(x + bias)`` and perhaps a GELU after it: one pass on a GPU."""
     if not gpu.usable(x):
         dropped = dropout(x + bias.to(x.dtype), rate)
         return F.gelu(dropped) if gelu else dropped
@@ -135,15 +115,10 @@ def _mask(x: Tensor, draw: Draw) -> Tensor:
 def add_norm(
     x: Tensor, update: Tensor | None, norm: nn.Module
 ) -> tuple[Tensor, Tensor]:
-    """The stream after an update, and its layer norm.
+    """The stream ``x`` after an update, and its layer norm.
 
     The stream and the statistics keep their precision; under autocast the norm comes
     in the low one, as what reads it (products, gathers) works in that anyway.
-
-    Args:
-        x: The stream. ``[N, d]``
-        update: What is added to it, if anything. ``[N, d]``
-        norm: The ``LayerNorm`` whose weights and epsilon to use.
     """
     assert isinstance(norm, nn.LayerNorm)
     device = x.device.type

@@ -31,10 +31,7 @@ def shift_right(x: Tensor, bits: int) -> Tensor:
 
 
 def distinct_rows(grid: Tensor) -> Tensor:
-    """A group number per row [N] of whole or float32 numbers, the same for equal rows.
-
-    And only for those.
-    """
+    """A group number per row, the same for equal rows and only for those, ``[N]``."""
     weights = mix(torch.arange(grid.size(1), device=grid.device))
     elements = _CUDA_HASH_ELEMENTS if grid.is_cuda else _HASH_ELEMENTS
     size = max(1, elements // max(1, grid.size(1)))

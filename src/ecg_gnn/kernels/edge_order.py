@@ -19,21 +19,15 @@ class Bucket(NamedTuple):
 
     first: int
     nodes: int
-    highest: int
-    """No degree among them is higher."""
+    highest: int  # no degree among them is higher
 
 
 @dataclass(frozen=True, eq=False)
 class Order:
-    """Edges grouped by one end point: a CSR (by target) or CSC (by source) pattern.
+    """Edges grouped by one end point: a CSR (by target) or CSC (by source) pattern."""
 
-    Attributes:
-        offsets: Where each node's group begins; the last entry is E. ``[N + 1]``
-        other: The opposite end point of every edge, in group order. ``[E]``
-    """
-
-    offsets: Tensor
-    other: Tensor
+    offsets: Tensor  # where each node's group begins; the last entry is E, [N + 1]
+    other: Tensor  # the opposite end point of every edge, in group order, [E]
     # What only some kernels ask for, made once: 32-bit copies.
     _compact: dict[str, Tensor] = field(default_factory=dict, repr=False)
 
@@ -75,15 +69,10 @@ class Order:
 
 @dataclass(frozen=True, eq=False)
 class EdgeWeight:
-    """A constant per edge, in both orders: the second for the backward pass.
+    """A constant per edge, in both orders: the second for the backward pass."""
 
-    Attributes:
-        by_target: In target order. ``[E]``
-        order: Maps target order to source order. ``[E]``
-    """
-
-    by_target: Tensor
-    order: Tensor
+    by_target: Tensor  # in target order, [E]
+    order: Tensor  # maps target order to source order, [E]
 
     @cached_property
     def by_source(self) -> Tensor:

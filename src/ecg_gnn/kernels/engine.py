@@ -13,11 +13,7 @@ _engine: ContextVar[str] = ContextVar("engine", default="fast")
 
 @contextmanager
 def using_engine(engine: str) -> Iterator[None]:
-    """Compute with an engine inside the block.
-
-    ``fast`` falls back to the reference wherever it has nothing faster; both give the
-    same numbers up to rounding.
-    """
+    """Compute with an engine inside the block; both give the same up to rounding."""
     check_choice("engine", engine, get_args(Engine))
     token = _engine.set(engine)
     try:

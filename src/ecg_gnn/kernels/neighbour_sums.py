@@ -18,7 +18,6 @@ from ecg_gnn.kernels import gpu
 from ecg_gnn.kernels.adjacency import Adjacency
 from ecg_gnn.kernels.compiled import functions as compiled
 from ecg_gnn.kernels.edge_order import EdgeWeight, Order
-from ecg_gnn.kernels.weighted import is_weighted
 from ecg_gnn.system.checks import InputError
 
 # Values that one piece of edges may gather: on a CPU what a cache holds, on a GPU what
@@ -26,11 +25,16 @@ from ecg_gnn.system.checks import InputError
 _GATHER_BUDGET = {"cpu": 1 << 22, "cuda": 1 << 27}
 
 
+def apply_function(function: type[torch.autograd.Function], *arguments: Any) -> Tensor:
+    """The result of a function with a backward pass of its own."""
+    out: Tensor = function.apply(*arguments)
+    return out
+
+
 def bag_sum(order: Order, weight: Tensor | None, rows: Tensor) -> Tensor:
     """Weighted sum of ``rows`` over each group of ``order``, without gathering them.
 
-    ``embedding_bag`` is a CSR product: measured against ``torch.sparse.mm`` on CPU it
-    was faster throughout, and it takes every floating type on every device.
+    ``embedding_bag`` was faster on CPUs than ``torch.sparse.mm``, and takes every type.
     """
     if weight is not None:
         weight = weight.to(rows.dtype)
@@ -45,30 +49,13 @@ def bag_sum(order: Order, weight: Tensor | None, rows: Tensor) -> Tensor:
 
 
 def weighted_sum(adjacency: Adjacency, weight: Tensor, x: Tensor) -> Tensor:
-    """Sum neighbours' rows with one weight per edge and head.
-
-    Args:
-        adjacency: The graph.
-        weight: ``[E, H]`` in target order.
-        x: ``[N, C, H]``.
-    """
-    total: Tensor = _WeightedSum.apply(adjacency, weight, x)  # type: ignore[no-untyped-call]
-    return total
+    """Sum neighbours' rows ``[N, C, H]`` with weights ``[E, H]`` in target order."""
+    return apply_function(_WeightedSum, adjacency, weight, x)
 
 
 def edge_dot(adjacency: Adjacency, a: Tensor, b: Tensor) -> Tensor:
-    """Dot product of the target's row of ``a`` and the source's row of ``b``.
-
-    Args:
-        adjacency: The graph.
-        a: ``[N, C, H]``, read at targets.
-        b: ``[N, C, H]``, read at sources.
-
-    Returns:
-        ``[E, H]`` in target order.
-    """
-    scores: Tensor = _EdgeDot.apply(adjacency, a, b)  # type: ignore[no-untyped-call]
-    return scores
+    """``[E, H]``: products of the target's row of ``a`` and the source's of ``b``."""
+    return apply_function(_EdgeDot, adjacency, a, b)
 
 
 def _sum_to_targets(adjacency: Adjacency, weight: Tensor, x: Tensor) -> Tensor:
@@ -138,28 +125,29 @@ def normalized_sum(adjacency: Adjacency, x: Tensor) -> Tensor:
     """``sum_v x_v / sqrt(d_in(u) d_out(v))``; a node without edges gets zero."""
     _check(adjacency, x)
     if _has_kernel(adjacency, x):
-        return _scaled_sum(adjacency, adjacency.in_scale, adjacency.out_scale, x)
-    return _fixed_sum(adjacency, adjacency.symmetric_weight, x)
+        scales = adjacency.in_scale, adjacency.out_scale
+        return apply_function(_ScaledSum, adjacency, *scales, x)
+    return apply_function(_FixedSum, adjacency, adjacency.symmetric_weight, x)
 
 
 def neighbour_mean(adjacency: Adjacency, x: Tensor) -> Tensor:
     """``mean_v x_v`` over the incoming edges; a node without edges gets zero."""
     _check(adjacency, x)
     if _has_kernel(adjacency, x):
-        return _scaled_sum(adjacency, adjacency.mean_scale, None, x)
-    return _fixed_sum(adjacency, adjacency.mean_weight, x)
+        return apply_function(_ScaledSum, adjacency, adjacency.mean_scale, None, x)
+    return apply_function(_FixedSum, adjacency, adjacency.mean_weight, x)
 
 
 def neighbour_sum(adjacency: Adjacency, x: Tensor) -> Tensor:
     """``sum_v x_v`` over the incoming edges."""
     _check(adjacency, x)
     if _has_kernel(adjacency, x):
-        return _scaled_sum(adjacency, adjacency.unit_scale, None, x)
-    return _fixed_sum(adjacency, adjacency.unit_weight, x)
+        return apply_function(_ScaledSum, adjacency, adjacency.unit_scale, None, x)
+    return apply_function(_FixedSum, adjacency, adjacency.unit_weight, x)
 
 
 def _has_kernel(adjacency: Adjacency, x: Tensor) -> bool:
-    return gpu.usable(x) and not is_weighted(adjacency)
+    return gpu.usable(x) and adjacency.edge_weight is None
 
 
 def _check(adjacency: Adjacency, x: Tensor) -> None:
@@ -169,19 +157,6 @@ def _check(adjacency: Adjacency, x: Tensor) -> None:
             f"'x' must have shape [{adjacency.num_nodes}, d], a row for each node "
             f"(got {list(x.shape)})"
         )
-
-
-def _fixed_sum(adjacency: Adjacency, weight: EdgeWeight, x: Tensor) -> Tensor:
-    total: Tensor = _FixedSum.apply(adjacency, weight, x)  # type: ignore[no-untyped-call]
-    return total
-
-
-def _scaled_sum(
-    adjacency: Adjacency, at_target: Tensor, at_source: Tensor | None, x: Tensor
-) -> Tensor:
-    arguments = (adjacency, at_target, at_source, x)
-    total: Tensor = _ScaledSum.apply(*arguments)  # type: ignore[no-untyped-call]
-    return total
 
 
 class _FixedSum(torch.autograd.Function):

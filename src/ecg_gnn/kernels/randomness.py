@@ -24,13 +24,7 @@ _current: ContextVar["StepSeeds | None"] = ContextVar("step seeds", default=None
 
 
 class StepSeeds:
-    """Seeds of one training, a fresh set for every step, made on the device.
-
-    Args:
-        seed: Of the training.
-        device: Where the seeds are needed.
-        step: How many steps are already done.
-    """
+    """Seeds of one training, a fresh set for every step, made on the device."""
 
     def __init__(self, seed: int, device: torch.device, step: int = 0) -> None:
         self._base = seed
@@ -81,10 +75,7 @@ def keep_mask(size: int, rate: float, device: torch.device) -> Tensor:
 
 
 def hashes(size: int, seed: Tensor) -> Tensor:
-    """``mix(mix(place + low half of the seed) ^ high half)`` of every place.
-
-    The compiled kernels compute the same: ops.cpp on CPUs, gpu/pointwise.py on GPUs.
-    """
+    """``mix(mix(place + low half of the seed) ^ high half)``, as in ops.cpp."""
     low, high = seed & _MASK, (seed >> _BITS) & _MASK
     place = torch.arange(size, device=seed.device)
     return _mix(_mix((place + low) & _MASK) ^ high)
@@ -98,17 +89,11 @@ def _mix(x: Tensor) -> Tensor:
 
 
 class Draw(NamedTuple):
-    """One drawing of a mask.
+    """One drawing of a mask."""
 
-    Attributes:
-        seed: On the device, so that a recorded step can change it. ``[1]``
-        threshold: Hashes below it are dropped.
-        scale: What the rest is multiplied with, to keep the mean.
-    """
-
-    seed: Tensor
-    threshold: int
-    scale: float
+    seed: Tensor  # on the device, so that a recorded step can change it, [1]
+    threshold: int  # hashes below it are dropped
+    scale: float  # of the rest, to keep the mean
 
     @classmethod
     def of(cls, rate: float, seed: Tensor) -> "Draw | None":

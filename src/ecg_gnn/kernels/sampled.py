@@ -2,13 +2,12 @@
 
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Self
 
 import torch
 from torch import Tensor
 
 from ecg_gnn.kernels.adjacency import Adjacency
-from ecg_gnn.kernels.weighted import Adjacency
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,28 +20,20 @@ class SampledAdjacency(Adjacency):
     ``d_in(u) / s(u)`` edges, where s(u) is how many were sampled, and weighs
     ``d_in(u) / s(u) / sqrt(d_in(u) d_out(v))`` with the whole graph's degrees. Its
     expectation is the whole graph's sum, and with all edges sampled it is that sum.
-
-    Attributes:
-        num_targets: Only these first nodes have edges into them.
-        whole_in: What ``in_degree`` is in the whole graph. ``[N]``
-        whole_out: What ``out_degree`` is there. ``[N]``
-        drop_rate: Share of edges that DropEdge took.
     """
 
     num_targets: int = field(kw_only=True)
-    whole_in: Tensor = field(kw_only=True)
-    whole_out: Tensor = field(kw_only=True)
-    drop_rate: float = field(default=0.0, kw_only=True)
+    whole_in: Tensor = field(kw_only=True)  # in_degree in the whole graph, [N]
+    whole_out: Tensor = field(kw_only=True)  # out_degree there, [N]
+    drop_rate: float = field(default=0.0, kw_only=True)  # what DropEdge took
 
     def at_targets(self, rows: Tensor) -> Tensor:
         """The rows of the targets. ``[N, d]`` to ``[num_targets, d]``."""
         return rows if self.num_targets == self.num_nodes else rows[: self.num_targets]
 
-    def drop_edges(self, rate: float) -> "SampledAdjacency":
+    def drop_edges(self, rate: float) -> Self:
         """As ever; degrees of the whole graph shrink as they are expected to."""
-        dropped = super().drop_edges(rate)
-        assert isinstance(dropped, SampledAdjacency)
-        return replace(dropped, drop_rate=rate)
+        return replace(super().drop_edges(rate), drop_rate=rate)
 
     @cached_property
     def in_scale(self) -> Tensor:
@@ -69,26 +60,11 @@ class SampledAdjacency(Adjacency):
         whole = self if self.kept is None else replace(self, kept=None)
         return whole.in_degree
 
-    def to(self, device: torch.device | str) -> "SampledAdjacency":
+    def to(self, device: torch.device | str) -> Self:
         """The same edges on another device."""
+        whole_in, whole_out = self.whole_in.to(device), self.whole_out.to(device)
         moved = super().to(device)
-        assert isinstance(moved, SampledAdjacency)
-        return replace(
-            moved,
-            whole_in=self.whole_in.to(device),
-            whole_out=self.whole_out.to(device),
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class SampledAdjacency(SampledAdjacency, Adjacency):
-    """The same of a graph with weights, whose degrees are sums of weights."""
-
-    def to(self, device: torch.device | str) -> "SampledAdjacency":
-        """The same edges on another device."""
-        moved = super().to(device)
-        assert isinstance(moved, SampledAdjacency)
-        return moved
+        return replace(moved, whole_in=whole_in, whole_out=whole_out)
 
 
 def sampled_adjacency(
@@ -98,27 +74,15 @@ def sampled_adjacency(
     whole_out: Tensor,
     edge_weight: Tensor | None = None,
 ) -> SampledAdjacency:
-    """Sort sampled edges both ways.
-
-    Args:
-        edge_index: Edges between so many nodes as ``whole_in`` has. ``[2, E]``
-        num_targets: Only these first nodes have edges into them.
-        whole_in: See ``SampledAdjacency``. ``[N]``
-        whole_out: Likewise. ``[N]``
-        edge_weight: What each edge weighs, where they differ. ``[E]``
-    """
+    """Sort sampled edges ``[2, E]`` both ways; see ``SampledAdjacency``."""
     num_nodes = whole_in.numel()
-    extra: dict[str, Any] = {
-        "num_targets": num_targets,
-        "whole_in": whole_in,
-        "whole_out": whole_out,
-    }
     if edge_weight is None:
-        plain = Adjacency.from_edge_index(edge_index, num_nodes)
-        return SampledAdjacency(**_fields(plain), **extra)
-    weighted = Adjacency.from_weighted_edges(edge_index, edge_weight, num_nodes)
-    return SampledAdjacency(**_fields(weighted), **extra)
-
-
-def _fields(adjacency: Adjacency) -> dict[str, Any]:
-    return {each.name: getattr(adjacency, each.name) for each in fields(adjacency)}
+        part = Adjacency.from_edge_index(edge_index, num_nodes)
+    else:
+        part = Adjacency.from_weighted_edges(edge_index, edge_weight, num_nodes)
+    return SampledAdjacency(
+        **{each.name: getattr(part, each.name) for each in fields(part)},
+        num_targets=num_targets,
+        whole_in=whole_in,
+        whole_out=whole_out,
+    )

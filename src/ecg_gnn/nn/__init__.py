@@ -1,49 +1,26 @@
 """STEP 3: standard GNN layers on several graphs in parallel, projected together."""
 
-from ecg_gnn.nn.benchmark_net import BenchmarkNet
-from ecg_gnn.nn.dropout import Dropout
-from ecg_gnn.nn.ecg_conv import ECGConv
-from ecg_gnn.nn.models import (
-    BACKBONES,
-    build_network,
-    model_names,
-    read_options,
-    selectable,
-    takes_evolved_graphs,
-    takes_gate,
-    takes_labels,
-    takes_weights,
-    wants_self_loops,
-)
-from ecg_gnn.nn.modules import MODULES, FeedForward
-from ecg_gnn.nn.network import Known, LayeredNetwork, Network, NetworkSpec
-from ecg_gnn.nn.parallel import GraphInput, NodeGate, ParallelModules
-from ecg_gnn.nn.specialised import SPECIALISED
-from ecg_gnn.nn.tuned_net import TunedNet
-
-__all__ = [
-    "BACKBONES",
-    "MODULES",
-    "SPECIALISED",
-    "BenchmarkNet",
-    "Dropout",
-    "ECGConv",
-    "FeedForward",
-    "GraphInput",
-    "Known",
-    "LayeredNetwork",
-    "Network",
-    "NetworkSpec",
-    "NodeGate",
-    "ParallelModules",
-    "TunedNet",
-    "build_network",
-    "model_names",
-    "read_options",
-    "selectable",
-    "takes_evolved_graphs",
-    "takes_gate",
-    "takes_labels",
-    "takes_weights",
-    "wants_self_loops",
-]
+from ecg_gnn.nn.benchmark_net import BenchmarkNet as BenchmarkNet
+from ecg_gnn.nn.dropout import Dropout as Dropout
+from ecg_gnn.nn.ecg_conv import ECGConv as ECGConv
+from ecg_gnn.nn.models import BACKBONES as BACKBONES
+from ecg_gnn.nn.models import build_network as build_network
+from ecg_gnn.nn.models import model_names as model_names
+from ecg_gnn.nn.models import read_options as read_options
+from ecg_gnn.nn.models import selectable as selectable
+from ecg_gnn.nn.models import takes_evolved_graphs as takes_evolved_graphs
+from ecg_gnn.nn.models import takes_gate as takes_gate
+from ecg_gnn.nn.models import takes_labels as takes_labels
+from ecg_gnn.nn.models import takes_weights as takes_weights
+from ecg_gnn.nn.models import wants_self_loops as wants_self_loops
+from ecg_gnn.nn.modules import MODULES as MODULES
+from ecg_gnn.nn.modules import FeedForward as FeedForward
+from ecg_gnn.nn.network import Known as Known
+from ecg_gnn.nn.network import LayeredNetwork as LayeredNetwork
+from ecg_gnn.nn.network import Network as Network
+from ecg_gnn.nn.network import NetworkSpec as NetworkSpec
+from ecg_gnn.nn.parallel import GraphInput as GraphInput
+from ecg_gnn.nn.parallel import NodeGate as NodeGate
+from ecg_gnn.nn.parallel import ParallelModules as ParallelModules
+from ecg_gnn.nn.specialised import SPECIALISED as SPECIALISED
+from ecg_gnn.nn.tuned_net import TunedNet as TunedNet

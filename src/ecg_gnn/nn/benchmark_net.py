@@ -17,8 +17,7 @@ class BenchmarkNet(LayeredNetwork):
     Linear, dropout, GELU; L residual blocks ``x + modules(LayerNorm(x))``; LayerNorm,
     Linear. Transformer modules are followed by a feed-forward residual of their own.
 
-    Args:
-        spec: ``model`` is a key of ``MODULES``.
+    ``model`` is a key of ``MODULES``.
     """
 
     def __init__(self, spec: NetworkSpec) -> None:
@@ -56,11 +55,7 @@ class BenchmarkNet(LayeredNetwork):
         return add_norm(x, update, self.output_norm)[1]
 
     def _block(
-        self,
-        index: int,
-        x: Tensor,
-        update: Tensor | None,
-        graphs: Sequence[GraphInput],
+        self, index: int, x: Tensor, update: Tensor | None, graphs: Sequence[GraphInput]
     ) -> tuple[Tensor, Tensor]:
         x, normed = add_norm(x, update, self.norms[index])
         read = graphs if index >= self.first_evolved else graphs[:1]
@@ -89,8 +84,3 @@ class BenchmarkNet(LayeredNetwork):
         assert isinstance(dropout, Dropout)
         # The stream keeps the norms' precision, whatever matrices are multiplied in.
         return dropout.after(linear, x, gelu=True).to(self.output_norm.weight.dtype)
-
-    def classify(self, states: Tensor) -> Tensor:
-        """The last linear map."""
-        out: Tensor = self.output(states)
-        return out

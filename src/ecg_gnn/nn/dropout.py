@@ -6,11 +6,7 @@ from ecg_gnn.kernels import dropout, linear_dropout
 
 
 class Dropout(nn.Module):
-    """Inverted dropout.
-
-    Args:
-        rate: Probability of a value being set to zero, in training only.
-    """
+    """Inverted dropout at a rate, in training only."""
 
     def __init__(self, rate: float) -> None:
         super().__init__()
@@ -26,7 +22,3 @@ class Dropout(nn.Module):
         """Dropout of a linear map of the parts, and perhaps a GELU after it."""
         rate = self.rate if self.training else 0.0
         return linear_dropout(parts, linear, rate, gelu=gelu)
-
-    def extra_repr(self) -> str:
-        """Show the rate."""
-        return f"rate={self.rate}"

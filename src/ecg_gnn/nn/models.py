@@ -72,24 +72,17 @@ def read_options(
 
     Of the tuned backbone only those that are not at their defaults: its runs had names
     before it had options.
-
-    Raises:
-        InputError: For an option that it does not have, or a value out of range.
     """
     if backbone == "tuned":
-        found = read_all(model, TUNED_OPTIONS, given)
+        options = read_all(model, TUNED_OPTIONS, given)
         usual = {name: option.default for name, option in TUNED_OPTIONS.items()}
-        return {name: value for name, value in found.items() if value != usual[name]}
+        return {name: value for name, value in options.items() if value != usual[name]}
     declared = SPECIALISED[model].options if model in SPECIALISED else {}
     return read_all(model, declared, given)
 
 
 def build_network(spec: NetworkSpec) -> Network:
-    """Build a network by name.
-
-    Raises:
-        InputError: For what this model or backbone does not have.
-    """
+    """Build a network by name; refuse what this model or backbone does not have."""
     _check(spec)
     chosen = read_options(spec.model, spec.options, spec.backbone)
     spec = replace(spec, options=chosen)
@@ -110,16 +103,13 @@ def _check(spec: NetworkSpec) -> None:
     check_choice("model", model, selectable(backbone))
     check_choice("norm", spec.norm, NORMS)
     check_choice("gate", spec.gate, GATES)
-    if spec.evolved_layers != "all" and not chooses_layers(backbone, model):
-        raise InputError(
-            f"'evolved_layers' must be one of ['all'] for the model {model!r} "
-            f"(got {spec.evolved_layers!r})"
-        )
-    if spec.gate != "none" and not takes_gate(backbone, model):
-        raise InputError(
-            f"'gate' must be one of ['none'] for the model {model!r} "
-            f"(got {spec.gate!r})"
-        )
+    rules = (("evolved_layers", "all", chooses_layers), ("gate", "none", takes_gate))
+    for name, usual, allowed in rules:
+        if (given := getattr(spec, name)) != usual and not allowed(backbone, model):
+            raise InputError(
+                f"{name!r} must be one of [{usual!r}] for the model {model!r} "
+                f"(got {given!r})"
+            )
     check_in_range("layers", spec.layers, 1, None)
     check_in_range("hidden", spec.hidden, 1, None)
     check_in_range("dropout", spec.dropout, 0, 0.99)

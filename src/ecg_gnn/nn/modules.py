@@ -18,6 +18,8 @@ FF is ``FeedForward``; a head is every eighth channel. ``self_loops`` says what 
 *input* graph gets; an evolved graph is used as step 2 made it.
 """
 
+from collections.abc import Sequence
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -37,13 +39,7 @@ NUM_HEADS = 8
 
 
 class FeedForward(nn.Module):
-    """Linear(m·d → d), dropout, GELU, Linear(d → d), dropout.
-
-    Args:
-        channels: Width d.
-        dropout: Dropout rate, applied twice.
-        num_inputs: How many vectors of width d are concatenated, m.
-    """
+    """Linear(m·d → d), dropout, GELU, Linear(d → d), dropout; reads m inputs."""
 
     def __init__(self, channels: int, dropout: float, num_inputs: int = 1) -> None:
         super().__init__()
@@ -58,23 +54,17 @@ class FeedForward(nn.Module):
 
 
 class GraphModule(nn.Module):
-    """What every module is built from and offers.
+    """What every module is built from and offers."""
 
-    Args:
-        channels: Width d of the states.
-        dropout: Dropout rate.
-    """
-
-    self_loops = False
-    """Whether the input graph gets self-loops."""
-    uses_graph = True
-    """Whether neighbours are read at all."""
+    self_loops = False  # whether the input graph gets self-loops
+    uses_graph = True  # whether neighbours are read at all
+    separate = False  # whether the node's own state is read beside the message
     own_feed_forward = True
     """False where the block adds a feed-forward residual of its own afterwards."""
 
     def __init__(self, channels: int, dropout: float) -> None:
         super().__init__()
-        self.channels = channels
+        self.num_inputs = 1 + self.separate
 
 
 class ResNetModule(GraphModule):
@@ -84,11 +74,16 @@ class ResNetModule(GraphModule):
 
     def __init__(self, channels: int, dropout: float) -> None:
         super().__init__(channels, dropout)
-        self.feed_forward = FeedForward(channels, dropout)
+        self.feed_forward = FeedForward(channels, dropout, self.num_inputs)
+
+    def parts(self, x: Tensor, adjacency: Adjacency) -> Sequence[Tensor]:
+        """What is transformed, ``[N, d]`` each."""
+        return [x]
 
     def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
-        """Transform every node alone."""
-        out: Tensor = self.feed_forward(adjacency.at_targets(x))
+        """Transform the parts of every target."""
+        parts = map(adjacency.at_targets, self.parts(x, adjacency))
+        out: Tensor = self.feed_forward(*parts)
         return out
 
 
@@ -98,25 +93,20 @@ class GCNModule(ResNetModule):
     uses_graph = True
     self_loops = True
 
-    def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
-        """Aggregate, then transform."""
-        message = normalized_sum(adjacency, x)
-        out: Tensor = self.feed_forward(adjacency.at_targets(message))
-        return out
+    def parts(self, x: Tensor, adjacency: Adjacency) -> Sequence[Tensor]:
+        """The messages."""
+        return [normalized_sum(adjacency, x)]
 
 
-class SAGEModule(GraphModule):
+class SAGEModule(ResNetModule):
     """Mean over neighbours beside the node's own state."""
 
-    def __init__(self, channels: int, dropout: float) -> None:
-        super().__init__(channels, dropout)
-        self.feed_forward = FeedForward(channels, dropout, num_inputs=2)
+    uses_graph = True
+    separate = True
 
-    def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
-        """Aggregate, concatenate, transform."""
-        parts = (x, neighbour_mean(adjacency, x))
-        out: Tensor = self.feed_forward(*map(adjacency.at_targets, parts))
-        return out
+    def parts(self, x: Tensor, adjacency: Adjacency) -> Sequence[Tensor]:
+        """The states and the messages."""
+        return [x, neighbour_mean(adjacency, x)]
 
 
 class GATModule(GraphModule):
@@ -124,31 +114,24 @@ class GATModule(GraphModule):
 
     self_loops = True
 
-    def __init__(self, channels: int, dropout: float, num_inputs: int = 1) -> None:
+    def __init__(self, channels: int, dropout: float) -> None:
         super().__init__(channels, dropout)
         self.lin = nn.Linear(channels, channels)
         self.score_source = nn.Linear(channels, NUM_HEADS)
         self.score_target = nn.Linear(channels, NUM_HEADS, bias=False)
-        self.feed_forward = FeedForward(channels, dropout, num_inputs)
+        self.feed_forward = FeedForward(channels, dropout, self.num_inputs)
 
-    def attend(self, x: Tensor, adjacency: Adjacency) -> tuple[Tensor, Tensor]:
-        """The transformed states z and the messages, both ``[N, d]``."""
+    def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
+        """Attend, then transform."""
         z = joint_linear([x], self.lin)
         # Both scores in one product: it reads z once, and so does its gradient.
         weight = torch.cat([self.score_source.weight, self.score_target.weight])
         bias = F.pad(self.score_source.bias, (0, NUM_HEADS))
-        scores = product([z], weight, bias)
-        message = additive_attention(
-            adjacency,
-            scores.view(-1, 2, NUM_HEADS),
-            z.view(z.size(0), -1, NUM_HEADS),
-        )
-        return z, message.reshape(z.shape)
-
-    def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
-        """Attend, then transform."""
-        _, message = self.attend(x, adjacency)
-        out: Tensor = self.feed_forward(adjacency.at_targets(message))
+        scores = product([z], weight, bias).view(-1, 2, NUM_HEADS)
+        values = z.view(z.size(0), -1, NUM_HEADS)
+        message = additive_attention(adjacency, scores, values).reshape(z.shape)
+        parts = [z, message] if self.separate else [message]
+        out: Tensor = self.feed_forward(*map(adjacency.at_targets, parts))
         return out
 
 
@@ -156,15 +139,7 @@ class GATSepModule(GATModule):
     """Additive attention beside the node's own state."""
 
     self_loops = False
-
-    def __init__(self, channels: int, dropout: float) -> None:
-        super().__init__(channels, dropout, num_inputs=2)
-
-    def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
-        """Attend, concatenate, transform."""
-        parts = self.attend(x, adjacency)
-        out: Tensor = self.feed_forward(*map(adjacency.at_targets, parts))
-        return out
+    separate = True
 
 
 class GTModule(GraphModule):
@@ -173,42 +148,31 @@ class GTModule(GraphModule):
     self_loops = True
     own_feed_forward = False
 
-    def __init__(self, channels: int, dropout: float, num_inputs: int = 1) -> None:
+    def __init__(self, channels: int, dropout: float) -> None:
         super().__init__(channels, dropout)
         self.query = nn.Linear(channels, channels)
         self.key = nn.Linear(channels, channels)
         self.value = nn.Linear(channels, channels)
-        self.out = nn.Linear(num_inputs * channels, channels)
+        self.out = nn.Linear(self.num_inputs * channels, channels)
         self.dropout = Dropout(dropout)
 
-    def attend(self, x: Tensor, adjacency: Adjacency) -> Tensor:
-        """The messages ``[N, d]``."""
+    def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
+        """Attend and project."""
         # One product for all three: it fills a device better, and so does its gradient.
         maps = (self.query, self.key, self.value)
         weight = torch.cat([part.weight for part in maps])
         bias = torch.cat([part.bias for part in maps])
         packed = product([x], weight, bias).view(x.size(0), 3, -1, NUM_HEADS)
-        message = dot_product_attention(adjacency, packed)
-        return message.reshape(x.shape)
-
-    def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
-        """Attend and project."""
-        message = adjacency.at_targets(self.attend(x, adjacency))
-        return self.dropout.after(self.out, message)
+        message = dot_product_attention(adjacency, packed).reshape(x.shape)
+        parts = [x, message] if self.separate else [message]
+        return self.dropout.after(self.out, *map(adjacency.at_targets, parts))
 
 
 class GTSepModule(GTModule):
     """Dot-product attention beside the node's own state."""
 
     self_loops = False
-
-    def __init__(self, channels: int, dropout: float) -> None:
-        super().__init__(channels, dropout, num_inputs=2)
-
-    def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
-        """Attend, concatenate, project."""
-        parts = (x, self.attend(x, adjacency))
-        return self.dropout.after(self.out, *map(adjacency.at_targets, parts))
+    separate = True
 
 
 MODULES: dict[str, type[GraphModule]] = {

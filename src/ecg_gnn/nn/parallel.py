@@ -10,8 +10,7 @@ from torch import Tensor, nn
 from ecg_gnn.kernels import Adjacency, joint_linear
 from ecg_gnn.system.checks import check_choice
 
-EVOLVED_LAYERS = ("all", "last")
-"""Which layers may read the graphs after the first one."""
+EVOLVED_LAYERS = ("all", "last")  # which layers may read the graphs after the first one
 
 
 def first_evolved_layer(evolved_layers: str, num_layers: int) -> int:
@@ -22,12 +21,7 @@ def first_evolved_layer(evolved_layers: str, num_layers: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class GraphInput:
-    """One graph of a model's computation graph.
-
-    Attributes:
-        adjacency: The prepared edges.
-        drop_edge: Share of edges dropped afresh in every layer of every training step.
-    """
+    """One graph that a model reads, and the share of edges that each layer drops."""
 
     adjacency: Adjacency
     drop_edge: float = 0.0
@@ -51,13 +45,8 @@ class ParallelModules(nn.Module):
     """One module per graph, jointly projected: the paper's equations 6 to 8.
 
     ``h = W h_INP + U h_ECG`` is one linear map of the concatenation, and goes on to
-    any number of graphs. One graph alone needs no projection: that is the baseline.
-
-    Args:
-        channels: Width d.
-        num_graphs: How many graphs are read.
-        make_module: Builds one module; called once per graph.
-        gate: ``node`` weighs the graphs node by node before the projection.
+    any number of graphs, after a ``NodeGate`` where one is asked for. One graph alone
+    needs no projection: that is the baseline.
     """
 
     def __init__(
@@ -95,14 +84,6 @@ class NodeGate(nn.Module):
 
     V and b start at zero, hence every share at one: at first the gate changes nothing,
     and a network starts as it would without one.
-
-    Args:
-        in_channels: Width of the states x that decide.
-        num_graphs: How many graphs G there are.
-
-    Shapes:
-        - **x**: :math:`(N, F)`, **states**: G of :math:`(N, d)`
-        - **output**: G of :math:`(N, d)`
     """
 
     def __init__(self, in_channels: int, num_graphs: int) -> None:

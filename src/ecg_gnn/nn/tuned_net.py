@@ -74,9 +74,8 @@ class TunedNet(LayeredNetwork):
     Each graph adds its own convolution, ``U_g conv_g(h)``; the linear skip ``W h``
     gives every convolution a separate ego path.
 
-    Args:
-        spec: ``model`` is ``gcn``, ``sage`` or ``gat``; a gate leaves the skip alone;
-            the option ``input_linear`` puts ``Dropout(W_in x)`` before the first layer.
+    ``model`` is ``gcn``, ``sage`` or ``gat``; a gate leaves the skip alone; the option
+    ``input_linear`` puts ``Dropout(W_in x)`` before the first layer.
     """
 
     def __init__(self, spec: NetworkSpec) -> None:
@@ -114,10 +113,6 @@ class TunedNet(LayeredNetwork):
         out: Tensor = self.dropout(F.relu(self.norms[index](total)))
         return out
 
-    def leave(self, states: Tensor) -> Tensor:
-        """Nothing follows the last layer."""
-        return states
-
     def _messages(
         self, layer: int, x: Tensor, graphs: Sequence[GraphInput]
     ) -> list[Tensor]:
@@ -130,13 +125,8 @@ class TunedNet(LayeredNetwork):
             gate = self.gates[among_evolved] if self.gates else None
         else:
             graphs = graphs[:1]
-        found = [
+        messages = [
             at_targets(conv(x, graph.sample(self.training)))
             for conv, graph in zip(convs, graphs, strict=True)
         ]
-        return gate(at_targets(x), found) if gate is not None else found
-
-    def classify(self, states: Tensor) -> Tensor:
-        """The last linear map."""
-        out: Tensor = self.output(states)
-        return out
+        return gate(at_targets(x), messages) if gate is not None else messages

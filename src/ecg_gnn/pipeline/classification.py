@@ -107,7 +107,7 @@ def explaining_memory(
         return nullcontext()
     step = Step.of_graphs(graphs, known(config.model.layers))
     device = next(network.parameters()).device
-    return explaining(Advice(step=step, network=network, graphs=graphs, device=device))
+    return explaining(Advice(step=step, network=network, device=device))
 
 
 def prepare_graphs(

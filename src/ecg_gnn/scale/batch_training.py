@@ -19,46 +19,28 @@ from ecg_gnn.system.checks import check_in_range
 from ecg_gnn.system.seeds import derive_seed
 from ecg_gnn.train import METRICS, LoopSettings, Task, Training, TrainResult
 from ecg_gnn.train.metrics import supervised_loss
-from ecg_gnn.train.program import PlainProgram, Program
+from ecg_gnn.train.program import StepProgram
 from ecg_gnn.train.schedule import BatchPlan, EvalSchedule
 from ecg_gnn.train.state import Scores
-from ecg_gnn.train.training_task import learned_loss
 
 
 @dataclass(frozen=True, kw_only=True)
 class Batching:
-    """How a training is cut into batches.
+    """How a training is cut into batches."""
 
-    Attributes:
-        size: Seeds per step, over all processes together.
-        fanouts: Neighbours that a node draws in each graph; -1: all.
-        workers: Processes that make batches ahead; they change no number.
-    """
-
-    size: int
-    fanouts: Sequence[int]
-    workers: int = 0
+    size: int  # seeds per step, over all processes together
+    fanouts: Sequence[int]  # neighbours that a node draws in each graph; -1: all
+    workers: int = 0  # processes that make batches ahead; they change no number
 
     def __post_init__(self) -> None:
-        check_in_range("batch_size", self.size, 1, None)
         check_in_range("workers", self.workers, 0, 1024)
 
 
 class BatchTraining(Training):
     """A training whose steps are batches; losses are of batches, scores are exact.
 
-    Scores of steps without an evaluation are NaN.
-
-    Args:
-        network: On the device that computes.
-        task: What to learn, on the host.
-        config: How; steps are batches.
-        batching: How it is cut into batches.
-        seed: Of batches, neighbours, dropout and DropEdge.
-        file: Where the features lie, if they were left there.
-        data_id: What names the data, where they are not in memory to be compared.
-        checkpoint: File to resume from; the first process keeps it up to date.
-        eval_every: Steps between evaluations; None: as ``EvalSchedule`` has it.
+    Scores of steps without an evaluation are NaN. The task stays on the host. Features
+    may lie in a file; then ``data_id`` names the data.
     """
 
     network: LayeredNetwork
@@ -98,9 +80,6 @@ class BatchTraining(Training):
         made, self.task = super()._identity(), task
         return f"{made}/{self.device.type}/{batching}/{self._data_id}"
 
-    def _prepare(self) -> None:
-        """Networks of layers learn nothing before the first step."""
-
     def _make_schedule(self) -> EvalSchedule:
         world = processes.world()
         nodes, size = self.task.train_index, self._batching.size
@@ -108,7 +87,7 @@ class BatchTraining(Training):
         per_epoch = self._plan.batches_per_epoch
         return EvalSchedule.of_batches(self.config.steps, per_epoch, self.eval_every)
 
-    def _make_program(self) -> Program:
+    def _make_program(self) -> StepProgram:
         task, batching = self.task, self._batching
         processes.agree("the step to go on from", self.state.done)
         sampler = GraphSampler(
@@ -132,7 +111,8 @@ class BatchTraining(Training):
         self._inference = LayerwiseInference(
             self.network, inputs, task.graphs, torch.cat(scored)
         )
-        return PlainProgram(self._run_step, self.device)
+        done = self.state.done
+        return StepProgram(self._run_step, self.device, self.seed, done, recorded=False)
 
     def _run_step(self, evaluates: bool) -> None:
         batch = self._stream.next()
@@ -165,10 +145,7 @@ class BatchTraining(Training):
         """This process's part of the mean loss over all seeds that count."""
         weights, learned = self.task.class_weights, batch.learned
         weights = None if weights is None else weights.to(logits.device)
-        if learned is None:
-            loss = supervised_loss(logits, batch.y, weights)
-        else:
-            loss = learned_loss(logits, batch.y, learned, weights)
+        loss = supervised_loss(logits, batch.y, weights, learned)
         if processes.world().size == 1:
             return loss
         counts = torch.ones_like(loss).expand(batch.y.numel())
@@ -190,10 +167,8 @@ class BatchTraining(Training):
         return Advice(
             step=Step.of_batch(batch.near),
             network=self.network,
-            graphs=self.task.graphs,
             device=self.device,
             batch_size=self._batching.size,
-            fanouts=self._batching.fanouts,
         )
 
     def save_if_due(self, now: float) -> None:

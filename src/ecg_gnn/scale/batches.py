@@ -5,18 +5,18 @@ import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.utils.data import DataLoader
-from torch_geometric.sampler import NodeSamplerInput
 
 from ecg_gnn.scale.neighbourhood import GraphFacts, Neighbourhood, NodeInputs
-from ecg_gnn.scale.sampler import NODE, GraphSampler
+from ecg_gnn.scale.sampler import GraphSampler
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.train import BatchPlan
+from ecg_gnn.train.training_task import moved
 
 _ATTEMPTS = 3
 _LOST = "DataLoader worker"
@@ -24,30 +24,16 @@ _LOST = "DataLoader worker"
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """What one step learns from.
+    """What one step learns from."""
 
-    Attributes:
-        near: The nodes around the seeds.
-        x: What the network reads of them. ``[n, F]``
-        y: The seeds' classes. ``[s]``
-        learned: How much each seed counts, 0 or 1; None: all of them. ``[s]``
-    """
-
-    near: Neighbourhood
-    x: Tensor
-    y: Tensor
-    learned: Tensor | None
+    near: Neighbourhood  # the nodes around the seeds
+    x: Tensor  # what the network reads of them, [n, F]
+    y: Tensor  # the seeds' classes, [s]
+    learned: Tensor | None  # how much each seed counts, 0 or 1; None: all, [s]
 
     def to(self, device: torch.device) -> "Batch":
         """The same on another device."""
-        learned = self.learned
-        return replace(
-            self,
-            near=self.near.to(device),
-            x=self.x.to(device),
-            y=self.y.to(device),
-            learned=None if learned is None else learned.to(device),
-        )
+        return moved(self, device)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,9 +48,7 @@ class BatchMaker:
     def __call__(self, step: int) -> Batch:
         """The batch of a step, the same whoever makes it and whenever."""
         seeds = self.plan.seeds(step)
-        asked = NodeSamplerInput(input_id=None, node=seeds, input_type=NODE)
-        found = self.sampler.at(step).sample_from_nodes(asked)
-        near = Neighbourhood.of(found, self.graphs)
+        near = Neighbourhood.around(seeds, self.sampler.at(step), self.graphs)
         x, learned = self.inputs.for_training(
             near.nodes, seeds.numel(), self.plan.seed, step
         )
@@ -80,11 +64,7 @@ class BatchMaker:
 
 @contextmanager
 def _own_signals() -> Iterator[None]:
-    """Restore the program's own handler of SIGCHLD.
-
-    Torch's would raise wherever the program happens to be when a worker dies; the next
-    batch asks for the workers anyway.
-    """
+    """Restore the handler of SIGCHLD: torch's raises wherever a worker dies."""
     handler = signal.getsignal(signal.SIGCHLD)
     yield
     if threading.current_thread() is threading.main_thread() and handler is not None:
@@ -92,14 +72,7 @@ def _own_signals() -> Iterator[None]:
 
 
 class BatchStream:
-    """Batches of steps in order; a worker process that is lost is replaced.
-
-    Args:
-        make: Makes batches.
-        steps: How many steps there are.
-        done: How many of them are done.
-        workers: Processes that make batches ahead.
-    """
+    """Batches of steps in order; a worker process that is lost is replaced."""
 
     def __init__(self, make: BatchMaker, steps: int, done: int, workers: int) -> None:
         self._make, self._steps, self._workers = make, steps, workers
@@ -107,11 +80,7 @@ class BatchStream:
         self._rest: Iterator[Any] | None = None
 
     def next(self) -> Batch:
-        """The next step's batch.
-
-        Raises:
-            InputError: If the step's nodes cannot be read.
-        """
+        """The next step's batch; an ``InputError`` if its nodes cannot be read."""
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 batch = next(self._started())

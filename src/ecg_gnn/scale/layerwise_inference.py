@@ -4,13 +4,19 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor
-from torch_geometric.sampler import NodeSamplerInput
 
 from ecg_gnn.nn import GraphInput, LayeredNetwork
 from ecg_gnn.scale import processes
-from ecg_gnn.scale.memory_advice import FLOAT, PER_EDGE, narrower, room_for, size_of
+from ecg_gnn.scale.memory_advice import (
+    FLOAT,
+    PER_EDGE,
+    narrower,
+    room_for,
+    size_of,
+    widths,
+)
 from ecg_gnn.scale.neighbourhood import GraphFacts, Neighbourhood, NodeInputs
-from ecg_gnn.scale.sampler import NODE, GraphSampler
+from ecg_gnn.scale.sampler import GraphSampler
 from ecg_gnn.system.memory import available_bytes
 
 Near = tuple[Neighbourhood, list[GraphInput]]
@@ -19,20 +25,13 @@ _EDGES = 50_000_000
 
 
 class LayerwiseInference:
-    """A network's logits of some nodes, as it computes them on the whole graphs.
+    """A network's logits of the wanted nodes, as it computes them on the whole graphs.
 
     Every layer is computed for all nodes before the next one begins, so that no state
-    is computed twice. A block reads all neighbours of its nodes in all graphs; what it
-    reads is bounded, and only two layers' states of all nodes are held, on the host.
-    A graph that is small enough is one block, and stays on the device. Several
-    processes compute a share of the blocks each and give the states to all.
-
-    Args:
-        network: What computes, on its device.
-        inputs: What it reads of nodes.
-        graphs: The whole graphs, on the host.
-        wanted: The nodes whose logits are wanted. ``[n]``
-        limit: Rows that may be read for one block; None: 256 MiB of states.
+    is computed twice. A block reads all neighbours of its nodes in all graphs: at most
+    ``limit`` rows, by default 256 MiB of states. Only two layers' states of all nodes
+    are held, on the host. A graph that is small enough is one block, on the device.
+    Several processes compute a share of the blocks each and give the states to all.
     """
 
     def __init__(
@@ -77,9 +76,7 @@ class LayerwiseInference:
 
     def sentence(self) -> str:
         """What to say where memory runs out here."""
-        width, features = next(
-            p for p in self._network.parameters() if p.dim() > 1
-        ).shape
+        width, features = widths(self._network)
         num_nodes, device = self._samplers[True].num_nodes, self._device
         # A block's inputs, messages and states; of all nodes, two layers' states.
         block = min(num_nodes, self._rows_per_block) * (features + 4 * width)
@@ -112,10 +109,10 @@ class LayerwiseInference:
             # Who has no block left computes the last one again: all must take part.
             dealt = [group[min(place, len(group) - 1)] for place in range(size)]
             own = self._compute(layer, dealt[rank], states, is_last)
-            found = processes.gather_rows(own, [part.numel() for part in dealt])
+            gathered = processes.gather_rows(own, [part.numel() for part in dealt])
             if self._at_once:
-                return found[0]
-            for rows in found[: len(group)]:
+                return gathered[0]
+            for rows in gathered[: len(group)]:
                 if whole is None:  # joined at the end, states would be there twice
                     total = sum(block.numel() for block in todo)
                     whole = torch.empty(total, rows.size(1), dtype=rows.dtype)
@@ -141,9 +138,8 @@ class LayerwiseInference:
         """The nodes that a block reads, and its parts of the graphs."""
         if is_last in self._kept:
             return self._kept[is_last]
-        asked = NodeSamplerInput(input_id=None, node=block, input_type=NODE)
-        found = self._samplers[is_last].sample_from_nodes(asked)
-        near = Neighbourhood.of(found, self._facts).to(self._device)
+        near = Neighbourhood.around(block, self._samplers[is_last], self._facts)
+        near = near.to(self._device)
         both = near, near.graphs()
         if self._at_once:
             self._kept[is_last] = both
@@ -153,16 +149,7 @@ class LayerwiseInference:
 def cut_into_blocks(
     nodes: Tensor, rows: Tensor, *, limit: int, at_least: int = 1
 ) -> list[Tensor]:
-    """Consecutive nodes for which at most so many rows are read together.
-
-    Up to one node's own: a block ends with the node that reaches the limit.
-
-    Args:
-        nodes: Which nodes, in what order. ``[n]``
-        rows: What is read for each node of the graph. ``[N]``
-        limit: Rows per block.
-        at_least: How many blocks to make of rows that a limit would allow to be one.
-    """
+    """Consecutive nodes that read about ``limit`` rows, in ``at_least`` blocks."""
     cost = rows[nodes]
     total = cost.cumsum(0)
     share = -(-int(total[-1]) // at_least)

@@ -8,38 +8,32 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch_geometric.sampler import HeteroSamplerOutput
+from torch_geometric.sampler import NodeSamplerInput
 
-from ecg_gnn.kernels import Adjacency, is_weighted, sampled_adjacency
+from ecg_gnn.kernels import Adjacency, sampled_adjacency
 from ecg_gnn.nn import GraphInput
 from ecg_gnn.reading import MappedFile
-from ecg_gnn.scale.sampler import NODE, edge_type, uniform
+from ecg_gnn.scale.sampler import NODE, GraphSampler, edge_type, uniform
 from ecg_gnn.system.seeds import derive_seed
 from ecg_gnn.train import Task
+from ecg_gnn.train.training_task import moved
 
 
 @dataclass(frozen=True, eq=False)
 class GraphFacts:
-    """What a batch must know of the graph it is a part of.
+    """What a batch must know of the graph it is a part of."""
 
-    Attributes:
-        in_degree: In the whole graph: of all its nodes, or of the batch's. ``[N]``
-        out_degree: Likewise. ``[N]``
-        edge_weight: In target order; None: all weigh the same. ``[E]``
-        drop_edge: See ``GraphInput``.
-    """
-
-    in_degree: Tensor
-    out_degree: Tensor
-    edge_weight: Tensor | None
+    in_degree: Tensor  # in the whole graph: of all its nodes, or of the batch's
+    out_degree: Tensor  # likewise
+    edge_weight: Tensor | None  # in target order; None: all weigh the same, [E]
     drop_edge: float
 
     @classmethod
     def of(cls, graph: GraphInput) -> "GraphFacts":
         """Of a graph on the host."""
-        adjacency = graph.adjacency
-        weight = adjacency.edge_weight if is_weighted(adjacency) else None
-        return cls(adjacency.in_degree, adjacency.out_degree, weight, graph.drop_edge)
+        whole = graph.adjacency
+        degrees = whole.in_degree, whole.out_degree
+        return cls(*degrees, whole.edge_weight, graph.drop_edge)
 
     def at(self, nodes: Tensor | slice, edges: Tensor | slice) -> "GraphFacts":
         """Of some nodes and edges alone."""
@@ -52,33 +46,20 @@ class GraphFacts:
 
     def to(self, device: torch.device) -> "GraphFacts":
         """The same on another device."""
-        weight = self.edge_weight
-        return replace(
-            self,
-            in_degree=self.in_degree.to(device),
-            out_degree=self.out_degree.to(device),
-            edge_weight=None if weight is None else weight.to(device),
-        )
+        return moved(self, device)
 
 
 @dataclass(frozen=True, eq=False)
 class GraphPart:
-    """What a batch has of one graph.
+    """What a batch has of one graph: edges in the order of hops."""
 
-    Attributes:
-        edge_index: Between nodes of the batch, in the order of hops. ``[2, e]``
-        edges_per_hop: How many each hop added.
-        facts: Of the batch's nodes and edges.
-    """
-
-    edge_index: Tensor
+    edge_index: Tensor  # between nodes of the batch, [2, e]
     edges_per_hop: tuple[int, ...]
-    facts: GraphFacts
+    facts: GraphFacts  # of the batch's nodes and edges
 
     def to(self, device: torch.device) -> "GraphPart":
         """The same on another device."""
-        edges, facts = self.edge_index.to(device), self.facts.to(device)
-        return replace(self, edge_index=edges, facts=facts)
+        return moved(self, device)
 
     def layers(self, nodes_up_to: Sequence[int]) -> tuple[Adjacency, ...]:
         """The edges of each layer, first to last; see ``Neighbourhood.graphs``."""
@@ -90,22 +71,15 @@ class GraphPart:
 
     def _layer(self, num_nodes: int, num_targets: int, num_edges: int) -> Adjacency:
         facts = self.facts.at(slice(num_nodes), slice(num_edges))
+        degrees, edges = (facts.in_degree, facts.out_degree), slice(num_edges)
         return sampled_adjacency(
-            self.edge_index[:, :num_edges],
-            num_targets,
-            facts.in_degree,
-            facts.out_degree,
-            facts.edge_weight,
+            self.edge_index[:, edges], num_targets, *degrees, facts.edge_weight
         )
 
 
 @dataclass(frozen=True, eq=False)
 class LayerGraph(GraphInput):
-    """A graph of which every layer reads another part.
-
-    Attributes:
-        layers: The edges of each layer, first to last.
-    """
+    """A graph of which every layer reads another part, first to last."""
 
     layers: tuple[Adjacency, ...] = ()
 
@@ -116,36 +90,27 @@ class LayerGraph(GraphInput):
 
 @dataclass(frozen=True, eq=False)
 class Neighbourhood:
-    """Nodes around seeds, in the order of hops, and parts of graphs between them.
+    """Nodes around seeds, in the order of hops, and parts of graphs between them."""
 
-    Attributes:
-        nodes: In the numbers of the whole graph, seeds first. ``[n]``
-        nodes_per_hop: How many are seeds, and how many each hop added.
-        parts: Of each graph.
-    """
-
-    nodes: Tensor
-    nodes_per_hop: tuple[int, ...]
+    nodes: Tensor  # in the numbers of the whole graph, seeds first, [n]
+    nodes_per_hop: tuple[int, ...]  # how many are seeds, and how many each hop added
     parts: tuple[GraphPart, ...]
 
     @classmethod
-    def of(
-        cls, found: HeteroSamplerOutput, graphs: Sequence[GraphFacts]
+    def around(
+        cls, seeds: Tensor, sampler: GraphSampler, graphs: Sequence[GraphFacts]
     ) -> "Neighbourhood":
-        """What a sampler found, and what the whole graphs say about it."""
-        nodes, parts = found.node[NODE], []
+        """What a sampler draws, and what the whole graphs say about it."""
+        asked = NodeSamplerInput(input_id=None, node=seeds, input_type=NODE)
+        drawn = sampler.sample_from_nodes(asked)
+        nodes, parts = drawn.node[NODE], []
         for index, facts in enumerate(graphs):
             name = edge_type(index)
-            edges = torch.stack([found.row[name], found.col[name]])
-            per_hop = tuple(map(int, found.num_sampled_edges[name]))
-            parts.append(GraphPart(edges, per_hop, facts.at(nodes, found.edge[name])))
-        per_hop = tuple(map(int, found.num_sampled_nodes[NODE]))
+            edges = torch.stack([drawn.row[name], drawn.col[name]])
+            per_hop = tuple(map(int, drawn.num_sampled_edges[name]))
+            parts.append(GraphPart(edges, per_hop, facts.at(nodes, drawn.edge[name])))
+        per_hop = tuple(map(int, drawn.num_sampled_nodes[NODE]))
         return cls(nodes, per_hop, tuple(parts))
-
-    @property
-    def num_edges(self) -> int:
-        """Edges of all graphs together."""
-        return sum(part.edge_index.size(1) for part in self.parts)
 
     def to(self, device: torch.device) -> "Neighbourhood":
         """The same on another device; ``nodes`` stay on the host."""
@@ -166,15 +131,7 @@ class Neighbourhood:
 
 
 class NodeInputs:
-    """Rows of the features, read when they are needed; a file may hold them.
-
-    Where training labels are input (see ``ecg_gnn.train.training_task``), they come in further
-    columns: those of training nodes, and only of those that give theirs.
-
-    Args:
-        task: Whose nodes, on the host.
-        file: Where the features lie, if they were left there.
-    """
+    """Rows of the features, perhaps from a file, and labels where they are input."""
 
     def __init__(self, task: Task, file: MappedFile | None = None) -> None:
         self._x: Tensor | None = task.x

@@ -22,15 +22,10 @@ _TIMEOUT = timedelta(days=1)
 
 
 class World(NamedTuple):
-    """This process among all that train together.
+    """This process among all that train together."""
 
-    Attributes:
-        rank: Its number; the first one writes what there is to write.
-        size: How many there are.
-    """
-
-    rank: int
-    size: int
+    rank: int  # its number; the first one writes what there is to write
+    size: int  # how many there are
 
     @property
     def is_first(self) -> bool:
@@ -47,10 +42,7 @@ def world() -> World:
 
 @contextmanager
 def joined() -> Iterator[World]:
-    """Join the processes that torchrun started, if it did.
-
-    On GPUs each process takes the one of its number on its machine.
-    """
+    """Join the processes that torchrun started, if it did; each takes its own GPU."""
     if int(os.environ.get("WORLD_SIZE", "1")) == 1 or not dist.is_available():
         yield world()
         return
@@ -83,11 +75,10 @@ def backend() -> str:
 
 
 def _store_of_this_start(store: Any, size: int) -> Any:
-    """A store without entries from before a restart.
+    """A store without entries from before a restart, which name dead processes.
 
-    torchrun keeps one store over all restarts (pytorch issue 135712); a process that
-    reads an address from before waits for a dead process. Only within one machine do
-    all processes agree on how often they were restarted.
+    torchrun keeps one store over all restarts (pytorch issue 135712). Only within one
+    machine do all processes agree on how often they were restarted.
     """
     restarts = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
     if os.environ.get("LOCAL_WORLD_SIZE") != str(size):
@@ -133,32 +124,23 @@ def average(tensors: Iterable[Tensor]) -> None:
 
 
 def gather_rows(own: Tensor, sizes: Sequence[int]) -> list[Tensor]:
-    """Everybody's rows, in the order of the processes.
-
-    Args:
-        own: What this process has. ``[n, d]``
-        sizes: How many rows each process has; all know it.
-    """
+    """Everybody's rows in the order of the processes, so many of each."""
     if world().size == 1:
         return [own]
     longest = max(sizes)
     padded = own.new_zeros(longest, own.size(1))
     padded[: own.size(0)] = own
-    found = [torch.empty_like(padded) for _ in sizes]
-    dist.all_gather(found, padded)
-    return [rows[:size] for rows, size in zip(found, sizes, strict=True)]
+    gathered = [torch.empty_like(padded) for _ in sizes]
+    dist.all_gather(gathered, padded)
+    return [rows[:size] for rows, size in zip(gathered, sizes, strict=True)]
 
 
 def agree(what: str, value: int) -> None:
-    """Refuse to go on where processes differ in a number.
-
-    Raises:
-        InputError: Naming what differs.
-    """
+    """Refuse to go on where processes differ in a number."""
     everybody = gather_rows(torch.tensor([[value]]), [1] * world().size)
-    found = [int(row) for row in everybody]
-    if len(set(found)) > 1:
+    values = [int(row) for row in everybody]
+    if len(set(values)) > 1:
         raise InputError(
             f"{what} must be the same for all processes, which must see one output "
-            f"folder (got {found})"
+            f"folder (got {values})"
         )

@@ -1,9 +1,8 @@
 """Neighbours in several graphs over the same nodes, sampled together.
 
-Which neighbours are drawn is a function of a key and the node, and of nothing else:
-random numbers are hashes of (key, node, number of the draw). So a node draws the same
-neighbours in every batch, worker and process, as long as the key is the same: a batch
-that is shared out over processes draws the same neighbours as the whole batch.
+Random numbers are hashes of (key, node, number of the draw). So a node draws the same
+neighbours in every batch, worker and process with the same key: a batch that is shared
+out over processes draws the same neighbours as the whole batch.
 """
 
 import copy
@@ -14,20 +13,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch_geometric.sampler import (
-    BaseSampler,
-    HeteroSamplerOutput,
-    NodeSamplerInput,
-)
+from torch_geometric.sampler import BaseSampler, HeteroSamplerOutput, NodeSamplerInput
 
 from ecg_gnn.kernels import Adjacency
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.seeds import derive_seed
 
-NODE = "node"
-"""The one type of nodes."""
-SAMPLER_NAME = "own"
-"""What records call it; some were made with pyg-lib's."""
+NODE = "node"  # the one type of nodes
+SAMPLER_NAME = "own"  # what records call it; some were made with pyg-lib's
 
 Ints = NDArray[np.int64]
 
@@ -41,34 +34,21 @@ def edge_type(graph: int) -> tuple[str, str, str]:
 
 
 class Drawn(NamedTuple):
-    """Edges that were drawn.
+    """Edges that were drawn, in target order, and whose they are."""
 
-    Attributes:
-        place: Whose edge it is: a place among the nodes that drew. ``[e]``
-        edge: Which one, in target order. ``[e]``
-    """
-
-    place: Ints
-    edge: Ints
+    place: Ints  # of the node that drew it, among those that drew, [e]
+    edge: Ints  # in target order, [e]
 
 
 class GraphSampler(BaseSampler):  # type: ignore[misc]  # PyG has no usable types here
     """Samples hop by hop in every graph at once, for PyG's ``NodeLoader``.
 
-    In every hop each node of the frontier draws incoming edges of every graph, and
-    the nodes found for the first time are the next frontier. To PyG the graphs are edge
-    types between nodes of one type, ``("node", "graph0", "node")`` and so on: nodes and
-    edges come in the order of hops, and with their numbers per hop.
-
-    Args:
-        graphs: The graphs, on the host.
-        fanouts: How many edges a node draws in each graph, without replacement; -1:
-            all of them.
-        num_hops: How many hops; a network of L layers needs L.
-        evolved_hops: In how many of them, from the seeds on, more than the first graph
-            is drawn from; None: in all.
-        seed: Decides all draws, together with the step that ``at`` says. Without one
-            every call draws anew, from torch's generator.
+    In every hop each node of the frontier draws incoming edges of every graph without
+    replacement, as many as its fan-out (-1: all); nodes met for the first time are the
+    next frontier. After ``evolved_hops`` only the first graph is drawn from. To PyG the
+    graphs are edge types between nodes of one type, ``("node", "graph0", "node")`` and
+    so on. Seed and step (see ``at``) decide all draws; without a step every call draws
+    anew, from torch's generator.
     """
 
     def __init__(
@@ -120,12 +100,9 @@ class GraphSampler(BaseSampler):  # type: ignore[misc]  # PyG has no usable type
     def _draw(self, nodes: Ints, hop: int) -> list[Drawn]:
         evolved = nodes if hop < self.evolved_hops else nodes[:0]
         drawing = [nodes] + [evolved] * (len(self.fanouts) - 1)
-        return [
-            draw_edges(*drawn)
-            for drawn in zip(
-                self._offsets, drawing, self.fanouts, self._keys(), strict=True
-            )
-        ]
+        keys = self._keys()
+        given = zip(self._offsets, drawing, self.fanouts, keys, strict=True)
+        return [draw_edges(*each) for each in given]
 
     def _keys(self) -> list[int]:
         """One per graph: what one graph draws says nothing about another."""
@@ -138,13 +115,7 @@ class GraphSampler(BaseSampler):  # type: ignore[misc]  # PyG has no usable type
 
 
 class _Expansion:
-    """The nodes found so far around some seeds, numbered in the order of finding.
-
-    Args:
-        seeds: The first nodes. ``[n]``
-        numbers: A buffer for the number of every node of the graph, all -1. ``[N]``
-        num_graphs: How many graphs there are.
-    """
+    """The nodes met so far around some seeds; ``numbers`` of all others are -1."""
 
     def __init__(
         self, seeds: Ints, numbers: NDArray[np.int32], num_graphs: int
@@ -213,14 +184,7 @@ def check_fanouts(fanouts: Sequence[int], num_graphs: int) -> None:
 
 
 def draw_edges(offsets: Ints, nodes: Ints, fanout: int, key: int) -> Drawn:
-    """At most ``fanout`` of every node's incoming edges, each set equally likely.
-
-    Args:
-        offsets: Where each node's edges begin. ``[N + 1]``
-        nodes: Who draws. ``[n]``
-        fanout: How many edges, without replacement; -1: all of them.
-        key: Decides what is drawn.
-    """
+    """At most ``fanout`` of every node's edges, each set equally likely; -1: all."""
     start = offsets[nodes]
     degree = offsets[nodes + 1] - start
     count = degree if fanout < 0 else np.minimum(degree, fanout)

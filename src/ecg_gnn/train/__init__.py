@@ -1,46 +1,24 @@
 """The one supervised training loop, its metrics, precision and checkpoints."""
 
-from ecg_gnn.train.loop import (
-    PRECISIONS,
-    Progress,
-    computing_in,
-    default_precision,
-    train,
-    train_together,
-)
-from ecg_gnn.train.metrics import METRICS, accuracy, roc_auc, score_probabilities
-from ecg_gnn.train.program import StepProgram
-from ecg_gnn.train.row_batches import (
-    ROWS_AT_ONCE,
-    RowTraining,
-    no_graph,
-    represent_rows,
-)
-from ecg_gnn.train.schedule import BatchPlan, EvalSchedule
-from ecg_gnn.train.training import Training
-from ecg_gnn.train.training_task import LabelInput, LoopSettings, Task, TrainResult
-
-__all__ = [
-    "METRICS",
-    "PRECISIONS",
-    "ROWS_AT_ONCE",
-    "BatchPlan",
-    "EvalSchedule",
-    "LabelInput",
-    "LoopSettings",
-    "Progress",
-    "RowTraining",
-    "StepProgram",
-    "Task",
-    "TrainResult",
-    "Training",
-    "accuracy",
-    "computing_in",
-    "default_precision",
-    "no_graph",
-    "represent_rows",
-    "roc_auc",
-    "score_probabilities",
-    "train",
-    "train_together",
-]
+from ecg_gnn.train.loop import PRECISIONS as PRECISIONS
+from ecg_gnn.train.loop import Progress as Progress
+from ecg_gnn.train.loop import computing_in as computing_in
+from ecg_gnn.train.loop import default_precision as default_precision
+from ecg_gnn.train.loop import train as train
+from ecg_gnn.train.loop import train_together as train_together
+from ecg_gnn.train.metrics import METRICS as METRICS
+from ecg_gnn.train.metrics import accuracy as accuracy
+from ecg_gnn.train.metrics import roc_auc as roc_auc
+from ecg_gnn.train.metrics import score_probabilities as score_probabilities
+from ecg_gnn.train.program import StepProgram as StepProgram
+from ecg_gnn.train.row_batches import ROWS_AT_ONCE as ROWS_AT_ONCE
+from ecg_gnn.train.row_batches import RowTraining as RowTraining
+from ecg_gnn.train.row_batches import no_graph as no_graph
+from ecg_gnn.train.row_batches import represent_rows as represent_rows
+from ecg_gnn.train.schedule import BatchPlan as BatchPlan
+from ecg_gnn.train.schedule import EvalSchedule as EvalSchedule
+from ecg_gnn.train.training import Training as Training
+from ecg_gnn.train.training_task import LabelInput as LabelInput
+from ecg_gnn.train.training_task import LoopSettings as LoopSettings
+from ecg_gnn.train.training_task import Task as Task
+from ecg_gnn.train.training_task import TrainResult as TrainResult

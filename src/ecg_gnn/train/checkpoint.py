@@ -41,11 +41,7 @@ def save_checkpoint(path: Path, state: TrainState, fingerprint: str) -> None:
 
 
 def load_checkpoint(path: Path, state: TrainState, fingerprint: str) -> bool:
-    """Continue from ``path`` if it holds this very training; else leave the state.
-
-    A checkpoint of something else, or one that cannot be read, costs a warning and a
-    start from step one, never a wrong result.
-    """
+    """Continue from ``path`` if it holds this training; else warn and start anew."""
     if not path.exists():
         return False
     try:

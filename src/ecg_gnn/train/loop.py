@@ -9,17 +9,20 @@ draws what the uninterrupted one would have drawn.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
 import torch
 
 from ecg_gnn.nn.network import Network
-from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.checks import InputError, check_choice
 from ecg_gnn.system.seeds import seeded
-from ecg_gnn.train.loop import computing_in
 from ecg_gnn.train.training import Training
 from ecg_gnn.train.training_task import LoopSettings, Task, TrainResult
+
+PRECISIONS = ("fp32", "tf32", "bf16")  # which arithmetic matrix products use
 
 Progress = Callable[[int, int, float], None]
 """Called about once a second with (steps done, steps in all, best validation score)."""
@@ -36,13 +39,8 @@ def train(
 ) -> TrainResult:
     """Train in place; the network ends with the weights of the best validation step.
 
-    Args:
-        network: On the task's device.
-        task: What to learn.
-        config: How.
-        seed: Of dropout and DropEdge; initialisation is the caller's.
-        checkpoint: File to resume from, kept up to date and removed at the end.
-        progress: Told about once a second.
+    A checkpoint is resumed from, kept up to date and removed at the end. The seed is
+    that of dropout and DropEdge; initialisation is the caller's.
     """
     training = Training(network, task, config, seed=seed, checkpoint=checkpoint)
     return train_together([training], progress=progress)[0]
@@ -51,15 +49,11 @@ def train(
 def train_together(
     trainings: Sequence[Training], *, progress: Progress | None = None
 ) -> list[TrainResult]:
-    """Train several networks step by step in turns.
+    """Train several networks step by step in turns, on one device and in one precision.
 
     On a GPU each has a queue of its own, so that small steps of several trainings run
     at the same time; the numbers are those of training one after another. Seconds are
-    each training's share.
-
-    Args:
-        trainings: On one device and in one precision; may be of different lengths.
-        progress: Told about once a second, of all steps together.
+    each training's share; progress is of all steps together.
     """
     device = _common_device(trainings)
     total = sum(training.config.steps for training in trainings)
@@ -90,9 +84,42 @@ def train_together(
 def _common_device(trainings: Sequence[Training]) -> torch.device:
     kinds = {(each.device, each.config.precision) for each in trainings}
     if len(kinds) != 1:
-        found = sorted(f"{precision} on {device}" for device, precision in kinds)
+        kinds_given = sorted(f"{precision} on {device}" for device, precision in kinds)
         raise InputError(
             "'trainings' must share one device and one precision "
-            f"(got {len(trainings)} with {found})"
+            f"(got {len(trainings)} with {kinds_given})"
         )
     return kinds.pop()[0]
+
+
+def default_precision(device: torch.device) -> Literal["fp32", "tf32"]:
+    """TF32 on GPUs, where plain fp32 leaves the tensor cores idle; else fp32."""
+    return "tf32" if device.type == "cuda" else "fp32"
+
+
+@contextmanager
+def computing_in(precision: str, device: torch.device) -> Iterator[None]:
+    """Use a precision inside the block, and put torch's setting back afterwards.
+
+    ``bf16`` is autocast: weights, optimizer, norms and softmax stay in float32.
+    """
+    check_choice("precision", precision, PRECISIONS)
+    if precision == "tf32" and device.type != "cuda":
+        raise InputError(
+            "'precision' must be one of ['fp32', 'bf16'] "
+            f"on {device.type!r} (got 'tf32')"
+        )
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
+    try:
+        # Uncached: the block spans many steps, and the cache of cast weights lives as
+        # long as the block, so every step would compute with the first step's weights.
+        with torch.autocast(
+            device.type,
+            torch.bfloat16,
+            enabled=precision == "bf16",
+            cache_enabled=False,
+        ):
+            yield
+    finally:
+        torch.set_float32_matmul_precision(before)

@@ -11,12 +11,18 @@ from ecg_gnn.kernels import gpu
 
 
 def supervised_loss(
-    logits: Tensor, y: Tensor, class_weights: Tensor | None = None
+    logits: Tensor,
+    y: Tensor,
+    class_weights: Tensor | None = None,
+    learned: Tensor | None = None,
 ) -> Tensor:
     """Cross-entropy; binary cross-entropy where there is one logit.
 
-    With weights it is the weighted mean, whose weights are those of the nodes' classes.
+    With class weights ``[C]`` it is the weighted mean. ``learned`` ``[n]``, 0 or 1,
+    says which nodes count; where none does the loss is zero.
     """
+    if learned is not None:
+        return _loss_of_learned(logits, y, class_weights, learned)
     if logits.size(1) > 1:
         return F.cross_entropy(logits, y, class_weights)
     target = y.to(logits.dtype)
@@ -26,6 +32,21 @@ def supervised_loss(
     return F.binary_cross_entropy_with_logits(
         logits[:, 0], target, weight / weight.mean()
     )
+
+
+def _loss_of_learned(
+    logits: Tensor, y: Tensor, class_weights: Tensor | None, learned: Tensor
+) -> Tensor:
+    if logits.size(1) > 1:
+        losses = F.cross_entropy(logits, y, reduction="none")
+    else:
+        losses = F.binary_cross_entropy_with_logits(
+            logits[:, 0], y.to(logits.dtype), reduction="none"
+        )
+    weight = learned.to(losses.dtype)
+    if class_weights is not None:
+        weight = weight * class_weights[y]
+    return (losses * weight).sum() / weight.sum().clamp_min(1e-9)
 
 
 def accuracy(logits: Tensor, y: Tensor) -> Tensor:
@@ -41,11 +62,8 @@ def roc_auc(logits: Tensor, y: Tensor) -> Tensor:
     """Area under the ROC curve of two classes; tied scores count half.
 
     It is the Mann-Whitney statistic: the mean rank of the positives, where tied scores
-    share the mean of their ranks. NaN where one class is absent or a score is NaN.
-
-    Args:
-        logits: ``[n, 1]``, or ``[n, 2]`` whose difference is the score.
-        y: 0 or 1. ``[n]``
+    share the mean of their ranks. NaN where one class is absent or a score is NaN. Of
+    two logits the difference is the score.
     """
     score = logits[:, -1] if logits.size(1) == 1 else logits[:, 1] - logits[:, 0]
     if gpu.usable_on(score.device):
@@ -68,21 +86,15 @@ def _nan_if_any(values: Tensor, score: Tensor) -> Tensor:
     return torch.where(values.isnan().any(), torch.nan, score)
 
 
+# Logits and classes to a score, by the names of ecg_gnn.system.metric_names.
 METRICS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "accuracy": accuracy,
     "roc_auc": roc_auc,
 }
-"""Logits and classes to a score, by the names of ``ecg_gnn.system.metric_names``."""
 
 
 def score_probabilities(metric: str, probabilities: Tensor, y: Tensor) -> float:
-    """A metric of probabilities instead of logits.
-
-    Args:
-        metric: Its name.
-        probabilities: ``[n, C]``
-        y: Classes. ``[n]``
-    """
+    """A metric of probabilities ``[n, C]`` instead of logits."""
     logits = probabilities.double().log()
     if logits.size(1) == 2:  # above zero from one half on
         logits = logits[:, 1:] + math.log(2)

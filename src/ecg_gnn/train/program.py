@@ -9,7 +9,6 @@ import gc
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
 
 import torch
 
@@ -31,25 +30,12 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
-class Program(Protocol):
-    """What runs one step after another."""
-
-    def run(self, *variant: bool) -> None:
-        """One more step, called with these arguments."""
-
-    def wait(self) -> None:
-        """Until every step so far has been computed."""
-
-
 class StepProgram:
     """Runs a step with fresh randomness each time, from (seed, number of the step).
 
-    Args:
-        step: Reads and writes the same tensors each time, and never waits for a device.
-            What its arguments change is recorded apart: with an evaluation, or without.
-        device: Where the step computes.
-        seed: Of everything random in the steps.
-        done: How many steps are already done.
+    The step reads and writes the same tensors each time, and never waits for a device.
+    What its arguments change is recorded apart: with an evaluation, or without. A step
+    whose shapes change cannot be ``recorded``.
     """
 
     def __init__(
@@ -58,27 +44,26 @@ class StepProgram:
         device: torch.device,
         seed: int,
         done: int = 0,
+        *,
+        recorded: bool = True,
     ) -> None:
         self._step, self._device, self._seed, self._done = step, device, seed, done
         self._runs: Counter[tuple[bool, ...]] = Counter()
         self._graphs: dict[tuple[bool, ...], torch.cuda.CUDAGraph] = {}
-        if device.type == "cuda":
+        self._on_stream = recorded and device.type == "cuda"
+        if self._on_stream:
             self._seeds = StepSeeds(self.device_seed(seed), device, done)
             self._stream = torch.cuda.Stream(device)
             self._stream.wait_stream(torch.cuda.current_stream(device))
 
     @staticmethod
     def device_seed(seed: int) -> int:
-        """What seeds on a device start from.
-
-        Not the seed itself: hashes of neighbouring seeds are each other's, one place
-        further on.
-        """
+        """Not the seed itself: hashes of neighbouring seeds overlap."""
         return derive_seed(seed, "steps")
 
     def run(self, *variant: bool) -> None:
         """One more step, called with these arguments."""
-        if self._device.type != "cuda":
+        if not self._on_stream:
             torch.manual_seed(derive_seed(self._seed, "step", self._done))
             self._step(*variant)
         else:
@@ -89,8 +74,10 @@ class StepProgram:
 
     def wait(self) -> None:
         """Until every step so far has been computed."""
-        if self._device.type == "cuda":
+        if self._on_stream:
             self._stream.synchronize()
+        elif self._device.type == "cuda":
+            torch.cuda.synchronize(self._device)
 
     def _run_on_gpu(self, variant: tuple[bool, ...]) -> None:
         if variant in self._graphs:
@@ -109,15 +96,3 @@ class StepProgram:
     def _seeded_step(self, variant: tuple[bool, ...]) -> None:
         with self._seeds.step():
             self._step(*variant)
-
-
-class PlainProgram:
-    """Runs steps as they stand: their shapes change, so none can be recorded."""
-
-    def __init__(self, step: Callable[..., None], device: torch.device) -> None:
-        self.run, self._device = step, device
-
-    def wait(self) -> None:
-        """Until every step so far has been computed."""
-        if self._device.type == "cuda":
-            torch.cuda.synchronize(self._device)

@@ -8,28 +8,17 @@ from torch import Tensor
 from ecg_gnn.kernels import Adjacency
 from ecg_gnn.nn.network import Network
 from ecg_gnn.nn.parallel import GraphInput
-from ecg_gnn.system.seeds import derive_seed
 from ecg_gnn.train.metrics import METRICS, supervised_loss
-from ecg_gnn.train.program import PlainProgram, Program
+from ecg_gnn.train.program import StepProgram
 from ecg_gnn.train.schedule import BatchPlan, EvalSchedule
 from ecg_gnn.train.training import Training
 
-ROWS_AT_ONCE = 65_536
-"""With more rows than that a step is a batch."""
-BATCH = 16_384
-"""Training rows of such a step, at most."""
-_BLOCK = 65_536
+ROWS_AT_ONCE = 65_536  # with more rows than that a step is a batch
+BATCH = 16_384  # training rows of such a step, at most
 
 
 class RowTraining(Training):
-    """A training whose steps are batches of rows; scores are of all validation rows.
-
-    In an epoch each training row is in one batch, in an order that depends on the seed
-    and the epoch alone. Scores of steps without an evaluation are NaN.
-    """
-
-    def _prepare(self) -> None:
-        """Networks without a graph learn nothing before the first step."""
+    """A training by batches of rows; scores of steps without evaluation are NaN."""
 
     def _make_schedule(self) -> EvalSchedule:
         self._plan = BatchPlan(self.task.train_index, BATCH, self.seed)
@@ -38,11 +27,11 @@ class RowTraining(Training):
             self.config.steps, per_epoch, self.eval_every
         )
 
-    def _make_program(self) -> Program:
-        return PlainProgram(self._run_step, self.device)
+    def _make_program(self) -> StepProgram:
+        done = self.state.done
+        return StepProgram(self._run_step, self.device, self.seed, done, recorded=False)
 
     def _run_step(self, evaluates: bool) -> None:
-        torch.manual_seed(derive_seed(self.seed, "step", self.state.done))
         loss = self._learn(self._plan.seeds(self.state.done))
         self.state.record(loss, (self._score(), None) if evaluates else None)
 
@@ -61,18 +50,18 @@ class RowTraining(Training):
     def _score(self) -> Tensor:
         task = self.task
         self.network.eval()
-        found = [
+        logits = [
             self.network.classify(states)
             for states in represent_rows(self.network, task.x, task.val_index)
         ]
-        return METRICS[task.metric](torch.cat(found).float(), task.y[task.val_index])
+        return METRICS[task.metric](torch.cat(logits).float(), task.y[task.val_index])
 
 
 @torch.no_grad()
 def represent_rows(network: Network, x: Tensor, rows: Tensor) -> Iterator[Tensor]:
     """The last hidden representation of some rows, block by block, on its device."""
     device = next(network.parameters()).device
-    for block in rows.split(_BLOCK):
+    for block in rows.split(ROWS_AT_ONCE):
         graphs = [no_graph(block.numel(), device)]
         yield network.represent(x[block].to(device), graphs)
 

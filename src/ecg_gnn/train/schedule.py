@@ -15,12 +15,6 @@ _EVALUATIONS = 20  # in a training by batches, if epochs do not decide otherwise
 class EvalSchedule:
     """Evaluations after every so many steps, and after the last one.
 
-    The defaults of all kinds of training are here.
-
-    Attributes:
-        every: Steps between evaluations.
-        steps: Steps of the whole training.
-
     Examples:
         >>> schedule = EvalSchedule.of_full_batches(7, eval_every=3)
         >>> [step for step in range(1, 8) if schedule.is_due(step)]
@@ -63,16 +57,9 @@ class EvalSchedule:
 class BatchPlan:
     """Epochs of batches: every training node is a seed once per epoch.
 
-    The batches of an epoch are equal up to one node, and no larger than asked for; a
+    The batches of an epoch are equal up to one node, and no larger than ``size``; a
     small rest would be a step of much noise. All is a function of (seed, step), so that
-    a resumed training sees the same batches.
-
-    Attributes:
-        nodes: The training nodes. ``[n]``
-        size: The largest batch, over all processes together.
-        seed: Of the order in every epoch.
-        rank: Which process this is.
-        processes: How many there are; each takes a share of every batch.
+    a resumed training sees the same batches. Each process takes a share of every batch.
     """
 
     nodes: Tensor

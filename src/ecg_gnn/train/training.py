@@ -8,13 +8,13 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor
 
-from ecg_gnn.kernels import Adjacency, is_weighted
+from ecg_gnn.kernels import Adjacency
 from ecg_gnn.nn.network import Known, Network
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.seeds import seeded
 from ecg_gnn.train.checkpoint import content_hash, load_checkpoint, save_checkpoint
 from ecg_gnn.train.metrics import METRICS, supervised_loss
-from ecg_gnn.train.program import Program, StepProgram
+from ecg_gnn.train.program import StepProgram
 from ecg_gnn.train.schedule import EvalSchedule
 from ecg_gnn.train.state import Scores, TrainState
 from ecg_gnn.train.training_task import (
@@ -23,7 +23,6 @@ from ecg_gnn.train.training_task import (
     TrainResult,
     evaluation_input,
     features_alone,
-    learned_loss,
     training_input,
 )
 
@@ -33,13 +32,8 @@ _FORMAT = 2  # of checkpoints
 class Training:
     """A network on its way through the steps; ``finish`` gives it its best weights.
 
-    Args:
-        network: On the task's device.
-        task: What to learn.
-        config: How.
-        seed: Of dropout and DropEdge; initialisation is the caller's.
-        checkpoint: File to resume from, kept up to date and removed at the end.
-        eval_every: Steps between evaluations; None: as ``EvalSchedule`` has it.
+    The seed is that of dropout and DropEdge; initialisation is the caller's. The
+    checkpoint is resumed from, kept up to date and removed at the end.
     """
 
     def __init__(
@@ -76,9 +70,21 @@ class Training:
         return EvalSchedule.of_full_batches(self.config.steps, self.eval_every)
 
     def _prepare(self) -> None:
-        _prepare(self.network, self.task, self.seed)
+        """Show the network what it may know, the labels of training nodes only."""
+        network, task = self.network, self.task
+        if type(network).prepare is Network.prepare:
+            return  # it has no use for it
+        known = Known(
+            x=features_alone(task),
+            graphs=task.graphs,
+            train_index=task.train_index,
+            train_y=task.y[task.train_index],
+        )
+        with seeded(self.seed, "prepare"):
+            network.train()
+            network.prepare(known)
 
-    def _make_program(self) -> Program:
+    def _make_program(self) -> StepProgram:
         return StepProgram(
             lambda evaluates: run_step(self.network, self.task, self.state, evaluates),
             self.device,
@@ -134,19 +140,6 @@ class Training:
         return result
 
 
-def _prepare(network: Network, task: Task, seed: int) -> None:
-    """Show the network what it may know, the labels of training nodes only."""
-    known = Known(
-        x=features_alone(task),
-        graphs=task.graphs,
-        train_index=task.train_index,
-        train_y=task.y[task.train_index],
-    )
-    with seeded(seed, "prepare"):
-        network.train()
-        network.prepare(known)
-
-
 def run_step(
     network: Network, task: Task, state: TrainState, evaluates: bool = True
 ) -> None:
@@ -157,7 +150,8 @@ def run_step(
     logits = state.weights.call(network, x, task.graphs)
     # Not by indexing, whose gradient sorts the indices: those here never repeat.
     logits = logits.index_select(0, task.train_index).float()
-    loss = _loss(logits, task, learned)
+    y = task.y[task.train_index]
+    loss = supervised_loss(logits, y, task.class_weights, learned)
     if (extra := network.take_extra_loss()) is not None:
         loss = loss + extra.float()
     loss.backward()
@@ -169,13 +163,6 @@ def run_step(
         network.eval()
         logits = state.weights.call(network, evaluation_input(task), task.graphs)
     state.record(loss.detach(), scores(logits, task))
-
-
-def _loss(logits: Tensor, task: Task, learned: Tensor | None) -> Tensor:
-    y = task.y[task.train_index]
-    if learned is None:
-        return supervised_loss(logits, y, task.class_weights)
-    return learned_loss(logits, y, learned, task.class_weights)
 
 
 def scores(logits: Tensor, task: Task) -> Scores:
@@ -228,4 +215,5 @@ def _fingerprint(network: Network, task: Task, config: LoopSettings, seed: int) 
 
 def _content(adjacency: Adjacency) -> list[Tensor]:
     edges = adjacency.edge_index()
-    return [edges, adjacency.edge_weight] if is_weighted(adjacency) else [edges]
+    weight = adjacency.edge_weight
+    return [edges] if weight is None else [edges, weight]

@@ -6,7 +6,14 @@ import pytest
 import torch
 
 from ecg_gnn.kernels import using_engine
-from ecg_gnn.nn import SPECIALISED, Known, Network, read_options, wants_self_loops
+from ecg_gnn.nn import (
+    SPECIALISED,
+    BenchmarkNet,
+    Known,
+    Network,
+    read_options,
+    wants_self_loops,
+)
 from ecg_gnn.nn.dropout import Dropout
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.seeds import seeded
@@ -156,7 +163,7 @@ def test_other_labels_than_those_of_training_are_never_seen(model):
 
 def test_what_is_known_has_no_place_for_other_labels(monkeypatch):
     seen = []
-    monkeypatch.setattr(Network, "prepare", lambda self, known: seen.append(known))
+    monkeypatch.setattr(BenchmarkNet, "prepare", lambda _, known: seen.append(known))
     task = make_task()
     train(make_network(task), task, LoopSettings(steps=1, lr=0.01), seed=0)
     (known,) = seen

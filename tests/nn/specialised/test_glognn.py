@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from ecg_gnn.nn.specialised.base import with_self_loops
-from ecg_gnn.nn.specialised.glognn import positive_inverse
+from ecg_gnn.nn.specialised.node_rows import positive_inverse
 from ecg_gnn.system.checks import InputError
 from specialised_nets import (
     EDGES,

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch_geometric.nn import APPNP
 
-from ecg_gnn.nn.specialised.gpr_gnn import hop_weights
+from ecg_gnn.nn.specialised.hop_filters import hop_weights
 from specialised_nets import (
     EDGES,
     FEATURES,

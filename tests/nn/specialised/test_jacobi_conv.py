@@ -5,7 +5,7 @@ import pytest
 import torch
 from scipy.special import eval_jacobi, roots_jacobi
 
-from ecg_gnn.nn.specialised.jacobi_conv import recurrence
+from ecg_gnn.nn.specialised.hop_filters import recurrence
 from specialised_nets import (
     EDGES,
     FEATURES,

@@ -16,14 +16,7 @@ from ecg_gnn.system.files import atomic_path, cache_folder
 
 # Fast maths lets the compiler vectorise exp and reductions. It is a flag of compiling
 # only: at linking it would switch off denormal numbers for the whole process.
-_COMPILE = [
-    "-O3",
-    "-march=native",
-    "-ffast-math",
-    "-fopenmp",
-    "-fPIC",
-    "-std=c++17",
-]
+_COMPILE = ["-O3", "-march=native", "-ffast-math", "-fopenmp", "-fPIC", "-std=c++17"]
 _LINK = ["-shared", "-fopenmp"]
 
 

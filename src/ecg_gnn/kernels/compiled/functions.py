@@ -12,8 +12,7 @@ from ecg_gnn.kernels.compiled.build import library
 from ecg_gnn.kernels.engine import current_engine
 from ecg_gnn.kernels.randomness import Draw
 
-_LANES = 16
-"""``kLanes`` of ops.cpp: the number of heads must divide it."""
+_LANES = 16  # kLanes of ops.cpp: the number of heads must divide it
 _NAMES = {torch.float32: "float", torch.float64: "double"}
 
 
@@ -77,23 +76,15 @@ def _by_target(adjacency: Adjacency) -> _Pattern:
 
 def _by_source(adjacency: Adjacency) -> _Pattern:
     order = adjacency.by_source
-    place = adjacency.by_source_order
-    return _pattern(adjacency, order.offsets, order.other, place)
+    return _pattern(adjacency, order.offsets, order.other, adjacency.by_source_order)
 
 
-def _pattern(
-    adjacency: Adjacency, offsets: Tensor, other: Tensor, place: Tensor | None
-) -> _Pattern:
-    kept = adjacency.kept
-    for ids in (offsets, other, place):
-        assert ids is None or ids.is_contiguous(), "kernels read one after another"
-    return _Pattern(
-        adjacency.num_nodes,
-        offsets.data_ptr(),
-        other.data_ptr(),
-        None if place is None else place.data_ptr(),
-        None if kept is None else kept.data_ptr(),
-    )
+def _pattern(adjacency: Adjacency, *ids: Tensor | None) -> _Pattern:
+    arrays = (*ids, adjacency.kept)
+    for each in arrays:
+        assert each is None or each.is_contiguous(), "kernels read one after another"
+    pointers = [None if each is None else each.data_ptr() for each in arrays]
+    return _Pattern(adjacency.num_nodes, *pointers)
 
 
 def _call(name: str, dtype: torch.dtype, *arguments: Any) -> None:

@@ -179,11 +179,7 @@ def _additive_backward(
 class _Additive(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any,
-        adjacency: Adjacency,
-        scores: Tensor,
-        values: Tensor,
-        slope: float,
+        ctx: Any, adjacency: Adjacency, scores: Tensor, values: Tensor, slope: float
     ) -> Tensor:
         scores, values = scores.contiguous(), values.contiguous()
         nodes, channels, heads = values.shape
@@ -210,12 +206,7 @@ class _Additive(torch.autograd.Function):
         given = (scores, values, ctx.slope, grad, lse, delta, shares, products)
         made = (grad_values, grad_scores, edges, channels)
         rest = (channels, given + made, sum_type(values))
-        over_rows(
-            _additive_backward,
-            "attention",
-            by_source(ctx.adjacency),
-            *rest,
-            heads=heads,
-        )
+        pattern = by_source(ctx.adjacency)
+        over_rows(_additive_backward, "attention", pattern, *rest, heads=heads)
         edge_total(by_target(ctx.adjacency), edges, grad_scores[:, 1])
         return None, grad_scores, grad_values, None

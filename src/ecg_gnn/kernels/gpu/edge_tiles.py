@@ -12,23 +12,14 @@ from ecg_gnn.kernels.edge_order import Bucket, Order
 
 
 class Pattern(NamedTuple):
-    """One order of the edges; all but the last are a kernel's first arguments.
+    """One order of the edges; all but the last are a kernel's first arguments."""
 
-    Attributes:
-        offsets: Where each node's group begins. ``[N + 1]``
-        other: The opposite end point of every edge. ``[E]``
-        place: The edge's place in target order; None where it is in that order.
-        kept: Edges that survived DropEdge, in target order; None keeps all.
-        heavy_first: Nodes by falling degree: the longest rows must not start last.
-        buckets: Parts of ``heavy_first``: long rows need more threads than short ones.
-    """
-
-    offsets: Tensor
-    other: Tensor
-    place: Tensor | None
-    kept: Tensor | None
-    heavy_first: Tensor
-    buckets: tuple[Bucket, ...]
+    offsets: Tensor  # where each node's group begins, [N + 1]
+    other: Tensor  # the opposite end point of every edge, [E]
+    place: Tensor | None  # of an edge in target order; None: it is in that order
+    kept: Tensor | None  # edges that survived DropEdge, in target order; None: all
+    heavy_first: Tensor  # nodes by falling degree: the longest must not start last
+    buckets: tuple[Bucket, ...]  # of heavy_first: long rows need more threads
 
 
 def by_target(adjacency: Adjacency) -> Pattern:
@@ -80,9 +71,8 @@ def neighbours(other, edge, end):
 def next_edges(first, ahead, other, place, kept, end, EDGES: tl.constexpr):
     """One round of a node's edges, for tiles of ``row_places``.
 
-    Returns:
-        The edges; which of them DropEdge left and their opposite ends, which were read
-        a round ahead, both shaped like a tile; and the next round's opposite ends.
+    Returns the edges; which of them DropEdge left; their opposite ends, which were read
+    a round ahead; and the next round's opposite ends.
     """
     edge = first + tl.arange(0, EDGES)
     valid = still_there(edge, edge < end, place, kept)[None, None, :, None, None]
@@ -108,9 +98,8 @@ def row_places(
 ):
     """Where the values of a row ``[C, H]`` lie: see ``launch.Shape``.
 
-    Returns:
-        Places within the row; heads, repeated over the lanes; which channels exist;
-        and which lane is the first, for what is stored once per edge.
+    Returns places within the row; heads, repeated over the lanes; which channels exist;
+    and which lane is the first, for what is stored once per edge.
     """
     quad = tl.arange(0, QUADS)[:, None, None, None, None]
     lane = tl.arange(0, LANES)[None, :, None, None, None]
@@ -137,12 +126,7 @@ def merge_slots(highest, weight, AXIS: tl.constexpr):
     """The highest score, and one over the sum of ``exp(score - highest)``.
 
     Apart, not as one logarithm: that would round away small differences of large
-    scores. A row without edges gets zero for the second.
-
-    Args:
-        highest: The highest score that each slot has seen.
-        weight: Sum of ``exp(score - highest)`` in each slot.
-        AXIS: Of the slots; it is kept, with size one.
+    scores. A row without edges gets zero for the second. The axis of the slots is kept.
     """
     top = tl.max(highest, AXIS, keep_dims=True)
     total = tl.sum(weight * tl.exp(highest - top), AXIS, keep_dims=True)

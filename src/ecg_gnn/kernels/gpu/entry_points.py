@@ -1,25 +1,14 @@
 """Every function that has Triton kernels."""
 
-from ecg_gnn.kernels.gpu.additive import additive_attention
-from ecg_gnn.kernels.gpu.dot import dot_product_attention
-from ecg_gnn.kernels.gpu.edge_tiles import by_source, by_target
-from ecg_gnn.kernels.gpu.norm import add_norm
-from ecg_gnn.kernels.gpu.pointwise import bias_dropout, keep_mask
-from ecg_gnn.kernels.gpu.ranking import MOST_SCORES, roc_auc
-from ecg_gnn.kernels.gpu.reductions import column_sum
-from ecg_gnn.kernels.gpu.sums import kept_degree, scaled_sum
-
-__all__ = [
-    "MOST_SCORES",
-    "add_norm",
-    "additive_attention",
-    "bias_dropout",
-    "by_source",
-    "by_target",
-    "column_sum",
-    "dot_product_attention",
-    "keep_mask",
-    "kept_degree",
-    "roc_auc",
-    "scaled_sum",
-]
+from ecg_gnn.kernels.gpu.additive import additive_attention as additive_attention
+from ecg_gnn.kernels.gpu.dot import dot_product_attention as dot_product_attention
+from ecg_gnn.kernels.gpu.edge_tiles import by_source as by_source
+from ecg_gnn.kernels.gpu.edge_tiles import by_target as by_target
+from ecg_gnn.kernels.gpu.norm import add_norm as add_norm
+from ecg_gnn.kernels.gpu.pointwise import bias_dropout as bias_dropout
+from ecg_gnn.kernels.gpu.pointwise import keep_mask as keep_mask
+from ecg_gnn.kernels.gpu.ranking import MOST_SCORES as MOST_SCORES
+from ecg_gnn.kernels.gpu.ranking import roc_auc as roc_auc
+from ecg_gnn.kernels.gpu.reductions import column_sum as column_sum
+from ecg_gnn.kernels.gpu.sums import kept_degree as kept_degree
+from ecg_gnn.kernels.gpu.sums import scaled_sum as scaled_sum

@@ -22,8 +22,7 @@ class Tile(NamedTuple):
     """
 
     values: int
-    per_thread: int
-    """Values of the tile that a thread holds, at least"""
+    per_thread: int  # values of the tile that a thread holds, at least
     repeats: int = 1
     """Channels of an edge that a thread holds, at least, if there are so many"""
 
@@ -74,13 +73,7 @@ def shape_of(channels: int, heads: int, repeats: int = 1) -> Shape:
 
 
 def pieces(kind: str, width: int, highest: int) -> Pieces:
-    """Edges at a time: as many as fill a tile, no more than the longest row has.
-
-    Args:
-        kind: ``sum``, ``attention`` or ``dot``.
-        width: Values of one row, a power of two.
-        highest: The highest degree.
-    """
+    """Edges at a time: as many as fill a tile, no more than the longest row has."""
     tile = _tile(kind, highest)
     most = min(_MAX_EDGES, next_power_of_2(max(1, highest)))
     edges = max(1, min(tile.values // width, most))
@@ -104,23 +97,16 @@ def over_rows(
 ) -> None:
     """Run a kernel for every node, long rows first and by more threads.
 
-    Args:
-        kernel: Takes the pattern, the first row, what is given, edges at a time, the
-            row's width or, with heads, its shape, and the type of sums.
-        kind: See ``pieces``.
-        pattern: The edges.
-        channels: Of a row, or of each of its heads.
-        given: The kernel's tensors and numbers.
-        sum_type: In which sums are computed.
-        heads: How many heads a row has; None for a plain row.
+    It takes the pattern, the first row, what is given, edges at a time, the row's width
+    or, with heads, its shape, and the type of sums.
     """
     with torch.cuda.device_of(pattern.offsets):  # Triton launches on the current one
         for bucket in pattern.buckets:
             shape: Sequence[int] = (width := next_power_of_2(channels),)
             if heads is not None:
                 repeats = _tile(kind, bucket.highest).repeats
-                shape = found = shape_of(channels, heads, repeats)
-                width = found.width
+                shape = tile = shape_of(channels, heads, repeats)
+                width = tile.width
             size = pieces(kind, width, bucket.highest)
             constants = (size.edges, *shape, sum_type)
             start = (*pattern[:-1], bucket.first)

@@ -156,21 +156,10 @@ class _AddNorm(torch.autograd.Function):
         tile, width = row_tiles(channels)
         programs = max(1, min(PROGRAMS, triton.cdiv(rows, tile)))
         partial = mean.new_empty(programs, 2 * channels)
-        _backward[(programs,)](
-            total,
-            None if grad_total is None else grad_total.contiguous(),
-            grad_normed.contiguous(),
-            weight,
-            mean,
-            scale,
-            grad,
-            partial,
-            rows,
-            channels,
-            tile,
-            width,
-            sum_type(total),
-        )
+        grad_total = None if grad_total is None else grad_total.contiguous()
+        given = (total, grad_total, grad_normed.contiguous(), weight, mean, scale)
+        size = (rows, channels, tile, width, sum_type(total))
+        _backward[(programs,)](*given, grad, partial, *size)
         for_both = total_of(partial).to(weight.dtype)
         grad_weight, grad_bias = for_both.view(2, channels)
         update = None if ctx.update_dtype is None else grad.to(ctx.update_dtype)

@@ -1,7 +1,4 @@
-"""Bias, dropout and GELU in one pass: masks are drawn, never kept.
-
-The backward pass also sums the columns of what it writes: the bias's gradient.
-"""
+"""Bias, dropout and GELU in one pass, and the bias's gradient in the backward one."""
 
 from typing import Any
 
@@ -115,14 +112,7 @@ def _normal_share(value):
 def bias_dropout(
     x: Tensor, bias: Tensor | None, draw: Draw | None, gelu: bool
 ) -> Tensor:
-    """``dropout(x + bias)``, then perhaps a GELU; no drawing drops nothing.
-
-    Args:
-        x: ``[N, d]``
-        bias: ``[d]``
-        draw: Which values to drop.
-        gelu: Whether a GELU follows.
-    """
+    """``dropout(x + bias)``, then perhaps a GELU; no drawing drops nothing."""
     out: Tensor = _BiasDropout.apply(x, bias, draw, gelu)
     return out
 

@@ -9,8 +9,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-MOST_SCORES = 16_384
-"""Beyond it sorting is faster."""
+MOST_SCORES = 16_384  # beyond it sorting is faster
 _ROWS, _OTHERS = 32, 128
 
 
@@ -53,12 +52,7 @@ def _share_won(partial, out, size, programs, BLOCK: tl.constexpr):
 
 
 def roc_auc(score: Tensor, y: Tensor) -> Tensor:
-    """Share of pairs in which the positive scores higher, ties half, in float64.
-
-    Args:
-        score: ``[n]``, at most ``MOST_SCORES``.
-        y: 0 or 1. ``[n]``
-    """
+    """Share of pairs in which the positive scores higher, ties half, in float64."""
     size = score.numel()
     programs = max(1, triton.cdiv(size, _ROWS))
     partial = torch.empty(3 * programs, dtype=torch.int64, device=score.device)

@@ -12,13 +12,7 @@ _ROWS, _WIDTH = 32, 64
 
 @triton.jit
 def _columns(
-    x,
-    out,
-    rows,
-    channels,
-    ROWS: tl.constexpr,
-    WIDTH: tl.constexpr,
-    SUM: tl.constexpr,
+    x, out, rows, channels, ROWS: tl.constexpr, WIDTH: tl.constexpr, SUM: tl.constexpr
 ):
     """``out[p] = sum`` of every so-many-th tile of rows, from the p-th on."""
     channel = tl.program_id(1) * WIDTH + tl.arange(0, WIDTH)

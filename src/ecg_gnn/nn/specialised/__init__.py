@@ -1,16 +1,11 @@
-"""Networks made for graphs where neighbours disagree, one file each, by name."""
+"""Networks made for graphs where neighbours disagree, by name."""
 
-from ecg_gnn.nn.specialised.acm_gnn import ACMGNN
-from ecg_gnn.nn.specialised.base import SpecialisedNet
+from ecg_gnn.nn.specialised.base import SpecialisedNet as SpecialisedNet
 from ecg_gnn.nn.specialised.cpgnn import CPGNN
-from ecg_gnn.nn.specialised.fagcn import FAGCN
-from ecg_gnn.nn.specialised.fsgnn import FSGNN
-from ecg_gnn.nn.specialised.gbk_gnn import GBKGNN
-from ecg_gnn.nn.specialised.glognn import GloGNN
-from ecg_gnn.nn.specialised.gpr_gnn import GPRGNN
+from ecg_gnn.nn.specialised.gated_messages import ACMGNN, FAGCN, GBKGNN
 from ecg_gnn.nn.specialised.h2gcn import H2GCN
-from ecg_gnn.nn.specialised.jacobi_conv import JacobiConv
-from ecg_gnn.nn.specialised.linkx import LINKX
+from ecg_gnn.nn.specialised.hop_filters import FSGNN, GPRGNN, JacobiConv
+from ecg_gnn.nn.specialised.node_rows import LINKX, GloGNN
 from ecg_gnn.nn.specialised.polynormer import Polynormer
 
 SPECIALISED: dict[str, type[SpecialisedNet]] = {
@@ -26,5 +21,3 @@ SPECIALISED: dict[str, type[SpecialisedNet]] = {
     "linkx": LINKX,
     "acm-gnn": ACMGNN,
 }
-
-__all__ = ["SPECIALISED", "SpecialisedNet"]

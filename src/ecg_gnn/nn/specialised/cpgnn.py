@@ -7,23 +7,24 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ecg_gnn.kernels import Adjacency, neighbour_sum, normalized_sum
+from ecg_gnn.kernels import Adjacency
 from ecg_gnn.nn.dropout import Dropout
 from ecg_gnn.nn.network import Known, NetworkSpec, Option
 from ecg_gnn.nn.parallel import GraphInput
-from ecg_gnn.nn.specialised.base import SpecialisedNet, Usual, as_logits, warm_up
+from ecg_gnn.nn.specialised.base import (
+    PROPAGATIONS,
+    SpecialisedNet,
+    Usual,
+    as_logits,
+    warm_up,
+)
 
-_SUMS = {"none": neighbour_sum, "symmetric": normalized_sum}
 _SINKHORN_ROUNDS = 200
 _ROUNDING = 1e-5
 
 
 def doubly_stochastic(counts: Tensor) -> Tensor:
-    """Scale rows and columns in turn until both sum to one, then symmetrise.
-
-    Args:
-        counts: Square, nothing below zero. ``[C, C]``
-    """
+    """Scale a square matrix until rows and columns sum to one, then symmetrise."""
     # A class nobody meets would have no scale at all.
     matrix = counts.double() + 1e-6 * counts.double().mean() + 1e-12
     for _ in range(_SINKHORN_ROUNDS):
@@ -45,15 +46,13 @@ class CPGNN(SpecialisedNet):
     ``sum_i |sum_j H_ij|``, which is zero while H is the centred doubly stochastic one
     (sums below 1e-5 count as zero).
 
-    Args:
-        spec: ``layers`` is K; ``dropout`` is of the MLP's hidden states; options are
-            ``normalisation`` of A (none lets beliefs grow with the degree),
-            ``prior_weight``, ``pretrain_steps``, ``pretrain_lr``.
+    ``layers`` is K; ``dropout`` is of the MLP's hidden states. Without normalisation
+    beliefs grow with the degree.
     """
 
     usual = Usual(layers=2)
     options: ClassVar[dict[str, Option]] = {
-        "normalisation": Option("symmetric", "of the graph", choices=(*_SUMS,)),
+        "normalisation": Option("symmetric", "of the graph", choices=(*PROPAGATIONS,)),
         "pretrain_lr": Option(0.01, "learning rate of the MLP alone", 0, 1),
         "pretrain_steps": Option(400, "steps of the MLP alone", 0, 100_000),
         "prior_weight": Option(1.0, "weight of the loss of the MLP", 0, 1000),
@@ -70,7 +69,6 @@ class CPGNN(SpecialisedNet):
         self.compatibilities = nn.Parameter(centred.flatten())
         self.dropout = Dropout(spec.dropout)
         self._train: tuple[Tensor, Tensor] | None = None
-        self._extra_loss: Tensor | None = None
 
     @property
     def compatibility(self) -> Tensor:
@@ -84,7 +82,7 @@ class CPGNN(SpecialisedNet):
 
     def propagate(self, adjacency: Adjacency, x: Tensor) -> Tensor:
         """``A x``."""
-        return _SUMS[self.chosen["normalisation"]](adjacency, x)
+        return PROPAGATIONS[self.chosen["normalisation"]](adjacency, x)
 
     def prepare(self, known: Known) -> None:
         """Train the MLP alone, then estimate the compatibility."""
@@ -122,7 +120,7 @@ class CPGNN(SpecialisedNet):
                 around = self.propagate(adjacency, beliefs @ self.compatibility)
                 beliefs = start + around
         if self.training and self._train is not None:
-            self._extra_loss = self._regularisers(logits, *self._train)
+            self.extra_loss = self._regularisers(logits, *self._train)
         return beliefs + 1 / self.num_classes
 
     def _regularisers(self, logits: Tensor, index: Tensor, y: Tensor) -> Tensor:
@@ -131,11 +129,6 @@ class CPGNN(SpecialisedNet):
         off = F.hardshrink(self.compatibility.sum(1), _ROUNDING).abs().sum()
         weight: float = self.chosen["prior_weight"]
         return weight * prior + off
-
-    def take_extra_loss(self) -> Tensor | None:
-        """Loss of the MLP, and how far H is from being centred."""
-        loss, self._extra_loss = self._extra_loss, None
-        return loss
 
     def classify(self, states: Tensor) -> Tensor:
         """The beliefs as logits."""

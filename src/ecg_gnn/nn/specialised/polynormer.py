@@ -25,24 +25,19 @@ class Polynormer(SpecialisedNet):
     ``x <- drop(ReLU(W_o (LN(k (k^T v) / (k . sum k)) * (W_h x + beta))))``, linear in
     the number of nodes. A linear map follows.
 
-    The local layers are trained alone first, with a head of their own, for
-    ``warm_up_steps``; the authors then go on from the step of the best validation
-    score, here it is the last one, since no validation label is seen. Without global
-    layers there is one phase. ``beta`` is one number, as in PyG; the authors learn it,
-    a number per layer and channel that starts there or, where they give none, a sigmoid
-    (``beta_form``).
+    The local layers are trained alone first, for ``warm_up_steps``; the authors then go
+    on from the step of the best validation score, here it is the last one, since no
+    validation label is seen. ``beta`` is one number, as in PyG; the authors learn it
+    for each layer and channel (``beta_form``).
 
     Several graphs: every local layer attends to each with weights of its own and
-    projects what they give, ``W h_INP + U h_ECG`` as in the paper's equation 8, where
-    asked for after a ``NodeGate``; the global layers read no graph.
+    projects what they give, as in the paper's equation 8; global layers read no graph.
 
-    The modules are PyG's own, and so is the arithmetic; only the attention along edges
-    runs in our kernels, which hold nothing of size ``[E, d]``, and the global attention
-    is built for the width that it gets (PyG 2.8's reads one head's width).
+    The modules are PyG's own; only the attention along edges runs in our kernels, which
+    hold nothing of size ``[E, d]``, and the global attention is built for the width it
+    gets (PyG 2.8's reads one head's width).
 
-    Args:
-        spec: ``layers`` local layers; ``hidden`` is the width of all heads together;
-            ``dropout`` is of the local layers.
+    ``hidden`` is the width of all heads together; ``dropout`` is of the local layers.
     """
 
     self_loops = True
@@ -153,13 +148,7 @@ def _attend_to_all(attention: nn.Module, x: Tensor, beta: Tensor | float) -> Ten
 
 
 class _Betas(nn.Module):
-    """Every layer's beta: the one number, or what is learned per channel.
-
-    Args:
-        num_layers: Local and global ones.
-        channels: Width of all of them.
-        options: The model's.
-    """
+    """Every layer's beta: the one number, or what is learned per channel."""
 
     def __init__(self, num_layers: int, channels: int, options: Options) -> None:
         super().__init__()
@@ -178,17 +167,12 @@ class _Betas(nn.Module):
         """Of one layer, ``[d]`` where it is learned."""
         if not self.learned:
             return self.beta
-        found: Tensor = self.learned[layer]
-        return found.sigmoid() if self.sigmoid else found
+        beta: Tensor = self.learned[layer]
+        return beta.sigmoid() if self.sigmoid else beta
 
 
 class _EvolvedAttention(nn.Module):
-    """Attention to the evolved graphs beside the input graph's, and the projection.
-
-    Args:
-        like: The layer's attention to the input graph.
-        spec: Of the network.
-    """
+    """Attention to the evolved graphs beside the input graph's, and the projection."""
 
     def __init__(self, like: nn.Module, spec: NetworkSpec) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""GloGNN: every node is written as a combination of all nodes, in closed form."""
+"""LINKX and GloGNN: networks that learn a row of weights for every node."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -6,12 +6,11 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from ecg_gnn.kernels import Adjacency, neighbour_mean
+from ecg_gnn.kernels import Adjacency, neighbour_mean, neighbour_sum
 from ecg_gnn.nn.dropout import Dropout
 from ecg_gnn.nn.network import NetworkSpec, Option
 from ecg_gnn.nn.parallel import GraphInput
 from ecg_gnn.nn.specialised.base import (
-    AdjacencyLinear,
     OncePerGraph,
     SpecialisedNet,
     Usual,
@@ -19,6 +18,96 @@ from ecg_gnn.nn.specialised.base import (
     with_self_loops,
 )
 from ecg_gnn.system.checks import InputError
+
+
+class AdjacencyLinear(nn.Module):
+    """``A W + b``: the sum of a learned row for each neighbour."""
+
+    def __init__(self, num_nodes: int | None, out_channels: int) -> None:
+        super().__init__()
+        if num_nodes is None:
+            raise InputError(
+                "'num_nodes' must be given for a model that learns a row "
+                "for every node (got None)"
+            )
+        bound = num_nodes**-0.5
+        self.weight = nn.Parameter(
+            torch.empty(num_nodes, out_channels).uniform_(-bound, bound)
+        )
+        self.bias = nn.Parameter(torch.zeros(out_channels))
+
+    def forward(self, adjacency: Adjacency) -> Tensor:
+        """One row per node, ``[N, d]``."""
+        if adjacency.num_nodes != self.weight.size(0):
+            raise InputError(
+                f"'graphs' must have the {self.weight.size(0)} nodes that the model "
+                f"was built for (got {adjacency.num_nodes})"
+            )
+        return neighbour_sum(adjacency, self.weight) + self.bias
+
+
+class Further(nn.Module):
+    """The layers of an MLP after its first: BatchNorm, ReLU, dropout, Linear each."""
+
+    def __init__(self, channels: int, num_layers: int, dropout: float) -> None:
+        super().__init__()
+        self.norms = nn.ModuleList(nn.BatchNorm1d(channels) for _ in range(num_layers))
+        self.maps = nn.ModuleList(
+            nn.Linear(channels, channels) for _ in range(num_layers)
+        )
+        self.dropout = Dropout(dropout)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """``[N, d]`` to ``[N, d]``."""
+        for norm, linear in zip(self.norms, self.maps, strict=True):
+            x = linear(self.dropout(norm(x).relu()))
+        return x
+
+
+class LINKX(SpecialisedNet):
+    """LINKX of Lim et al. (2021).
+
+    ``h_A = MLP_A(A)``, ``h_X = MLP_X(X)``, and a last MLP of
+    ``ReLU(W [h_A, h_X] + h_A + h_X)``. The first layer of MLP_A learns a row for every
+    node, so the model knows the nodes it was trained on and no others.
+
+    ``layers`` is the number of linear maps of the last MLP; ``dropout`` is between the
+    layers of the MLPs.
+    """
+
+    usual = Usual(layers=2)
+    options: ClassVar[dict[str, Option]] = {
+        "edge_layers": Option(1, "linear maps of the MLP on the adjacency", 1, 10),
+        "node_layers": Option(1, "linear maps of the MLP on the features", 1, 10),
+    }
+
+    def __init__(self, spec: NetworkSpec) -> None:
+        super().__init__(spec)
+        options, hidden = spec.options, spec.hidden
+        self.edges = AdjacencyLinear(spec.num_nodes, hidden)
+        self.more_edges = Further(hidden, options["edge_layers"] - 1, spec.dropout)
+        self.nodes = nn.Linear(spec.in_channels, hidden)
+        self.more_nodes = Further(hidden, options["node_layers"] - 1, spec.dropout)
+        self.join = nn.Linear(2 * hidden, hidden)
+        self.last = nn.ModuleList(
+            nn.Linear(hidden, hidden) for _ in range(spec.layers - 1)
+        )
+        self.norms = nn.ModuleList(
+            nn.BatchNorm1d(hidden) for _ in range(spec.layers - 1)
+        )
+        self.output = nn.Linear(hidden, spec.out_channels)
+        self.dropout = Dropout(spec.dropout)
+
+    def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
+        """Everything but the last linear map. ``[N, F]`` to ``[N, d]``."""
+        edges = self.more_edges(self.edges(self.the_graph(graphs)))
+        nodes = self.more_nodes(self.nodes(x))
+        both = torch.cat([edges, nodes], dim=1)
+        state: Tensor = (self.join(both) + edges + nodes).relu()
+        for linear, norm in zip(self.last, self.norms, strict=True):
+            state = self.dropout(norm(linear(state)).relu())
+        return state
+
 
 _LEAST = 1e-3  # of the ridge, or nothing keeps the inverse in bounds
 
@@ -59,9 +148,7 @@ class GloGNN(SpecialisedNet):
 
         H <- (1 - gamma) (H - gamma H0) (H^T Q) + beta2 S Q + gamma H0.
 
-    Args:
-        spec: ``layers`` is L; ``dropout`` is of the hidden states of H0; options are
-            ``delta``, ``gamma``, ``beta1``, ``beta2`` and ``hops`` K.
+    ``layers`` is L; ``dropout`` is of the hidden states of H0.
     """
 
     label_input = True
@@ -76,8 +163,7 @@ class GloGNN(SpecialisedNet):
 
     def __init__(self, spec: NetworkSpec) -> None:
         super().__init__(spec)
-        options = spec.options
-        hidden = spec.hidden
+        options, hidden = spec.options, spec.hidden
         self.num_layers = spec.layers
         self.delta: float = options["delta"]
         self.gamma: float = options["gamma"]

@@ -1,0 +1,258 @@
+"""FAGCN, GBK-GNN, ACM-GNN: gates decide what an edge or a channel lets through."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from ecg_gnn.kernels import Adjacency, edge_scores, gated_sum, neighbour_mean
+from ecg_gnn.nn.dropout import Dropout
+from ecg_gnn.nn.network import Known, NetworkSpec, Option
+from ecg_gnn.nn.parallel import GraphInput, make_gate
+from ecg_gnn.nn.specialised.base import SpecialisedNet, Usual
+
+_GAIN = 2**0.5
+
+
+class SignedGate(nn.Module):
+    """``sum_v drop(tanh(g . [h_u, h_v] + b)) h_v / sqrt(d_in(u) d_out(v))``."""
+
+    def __init__(self, channels: int, dropout: float) -> None:
+        super().__init__()
+        self.score = nn.Linear(2 * channels, 1)
+        self.dropout = Dropout(dropout)
+        nn.init.xavier_normal_(self.score.weight, gain=_GAIN)
+
+    def gates(self, h: Tensor, adjacency: Adjacency) -> Tensor:
+        """The gate of every edge in target order, ``[E, 1]``."""
+        of_target, of_source = self.score.weight.split(h.size(1), dim=1)
+        scores = h @ torch.cat([of_source, of_target]).t()  # [N, 2]
+        total = edge_scores(adjacency, scores[..., None]) + self.score.bias
+        return torch.tanh(total)
+
+    def forward(self, h: Tensor, adjacency: Adjacency) -> Tensor:
+        """Messages. ``[N, d]`` to ``[N, d]``."""
+        gate = self.dropout(self.gates(h, adjacency))[:, 0]
+        scaled = h * adjacency.out_scale[:, None].to(h.dtype)
+        total = gated_sum(adjacency, gate, scaled)
+        return total * adjacency.in_scale[:, None].to(h.dtype)
+
+
+class FAGCN(SpecialisedNet):
+    """Frequency-adaptive GCN of Bo et al. (2021).
+
+    ``h0 = drop(ReLU(W1 drop(X)))``, then L times
+    ``h_u <- eps h0_u + sum_v drop(tanh(g . [h_u, h_v])) h_v / sqrt(d_u d_v)``, each
+    layer with a g of its own; then a linear map. No self-loops are added.
+
+    Several graphs: each has gates of its own, and the messages are added up, where
+    asked for after a ``NodeGate`` between them.
+
+    ``layers`` is L; ``dropout`` is of features, hidden states and gates.
+    """
+
+    several_graphs = True
+    weighted_edges = True
+    gated = True
+    label_input = True
+    usual = Usual(layers=2)
+    options: ClassVar[dict[str, Option]] = {
+        "eps": Option(0.3, "share of the first state in every layer", 0, 1)
+    }
+
+    def __init__(self, spec: NetworkSpec) -> None:
+        super().__init__(spec)
+        hidden = spec.hidden
+        self.eps: float = spec.options["eps"]
+        self.input = nn.Linear(spec.in_channels, hidden)
+        self.layers = nn.ModuleList(
+            nn.ModuleList(
+                SignedGate(hidden, spec.dropout) for _ in range(spec.num_graphs)
+            )
+            for _ in range(spec.layers)
+        )
+        between = [
+            make_gate(spec.gate, hidden, spec.num_graphs) for _ in range(spec.layers)
+        ]
+        self.between = nn.ModuleList(gate for gate in between if gate is not None)
+        self.output = nn.Linear(hidden, spec.out_channels)
+        self.dropout = Dropout(spec.dropout)
+        for linear in (self.input, self.output):
+            nn.init.xavier_normal_(linear.weight, gain=_GAIN)
+
+    def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
+        """Everything but the last linear map. ``[N, F]`` to ``[N, d]``."""
+        first: Tensor = self.dropout(self.input(self.dropout(x)).relu())
+        state = first
+        for layer, gates in enumerate(self.layers):
+            messages = [
+                gate(state, graph.sample(self.training))
+                for gate, graph in zip(gates, graphs, strict=True)  # type: ignore[call-overload]
+            ]
+            if self.between:
+                messages = self.between[layer](state, messages)
+            state = self.eps * first
+            for message in messages:
+                state = state + message
+        return state
+
+
+class GatedKernels(nn.Module):
+    """One layer; see :class:`GBKGNN` for its equations."""
+
+    def __init__(self, in_channels: int, out_channels: int) -> None:
+        super().__init__()
+        self.own = nn.Linear(in_channels, out_channels)
+        self.same = nn.Linear(in_channels, out_channels, bias=False)
+        self.different = nn.Linear(in_channels, out_channels, bias=False)
+        self.score = nn.Linear(in_channels, 2)
+
+    def gate_logits(self, h: Tensor, adjacency: Adjacency) -> Tensor:
+        """Of every edge in target order, ``[E]``: above zero where ends seem alike."""
+        scores = self.score(h)[..., None]  # [N, 2, 1]
+        return F.leaky_relu(edge_scores(adjacency, scores), 0.2)[:, 0]
+
+    def forward(self, h: Tensor, adjacency: Adjacency) -> tuple[Tensor, Tensor]:
+        """New states ``[N, d]``, and the logits of the gates ``[E]``."""
+        logits = self.gate_logits(h, adjacency)
+        same, different = self.same(h), self.different(h)
+        # s a + (1 - s) b = s (a - b) + b: one gated sum instead of two.
+        gated = gated_sum(adjacency, logits.sigmoid(), same - different)
+        gated = gated * adjacency.mean_scale[:, None].to(gated.dtype)
+        plain = neighbour_mean(adjacency, different)
+        return self.own(h) + gated + plain, logits
+
+
+class GBKGNN(SpecialisedNet):
+    """Gated bi-kernel GNN of Du et al. (2022), on SAGE's mean.
+
+    ``h_u <- W_f h_u + mean_v (s_uv W_s h_v + (1 - s_uv) W_d h_v)`` with the gate
+    ``s_uv = sigmoid(leaky_relu(a . h_u + b . h_v))``; ReLU and dropout after every
+    layer, then a linear map. The authors score ``W h``, which is the same family.
+
+    The loss gains ``gate_weight`` times, for every layer, the mean cross-entropy of
+    ``s_uv`` and whether the labels of u and v are equal, over the edges between two
+    training nodes.
+
+    ``dropout`` is of features and of every layer's output.
+    """
+
+    usual = Usual(layers=2)
+    options: ClassVar[dict[str, Option]] = {
+        "gate_weight": Option(1.0, "weight of the loss of the gates", 0, 1000)
+    }
+
+    def __init__(self, spec: NetworkSpec) -> None:
+        super().__init__(spec)
+        hidden = spec.hidden
+        widths = [spec.in_channels] + [hidden] * (spec.layers - 1)
+        self.gate_weight: float = spec.options["gate_weight"]
+        self.layers = nn.ModuleList(GatedKernels(width, hidden) for width in widths)
+        self.output = nn.Linear(hidden, spec.out_channels)
+        self.dropout = Dropout(spec.dropout)
+        self._edges: Tensor | None = None
+        self._alike: Tensor | None = None
+
+    def prepare(self, known: Known) -> None:
+        """Find the edges between training nodes, and which join equal labels."""
+        adjacency = self.the_graph(known.graphs)
+        label = adjacency.target.new_full((adjacency.num_nodes,), -1)
+        label[known.train_index] = known.train_y.long()
+        of_source, of_target = label[adjacency.source], label[adjacency.target]
+        self._edges = ((of_source >= 0) & (of_target >= 0)).nonzero()[:, 0]
+        self._alike = (of_source == of_target)[self._edges].float()
+
+    def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
+        """Everything but the last linear map. ``[N, F]`` to ``[N, d]``."""
+        adjacency = self.the_graph(graphs)
+        x, gates = self.dropout(x), []
+        for layer in self.layers:
+            x, logits = layer(x, adjacency)
+            x = self.dropout(x.relu())
+            gates.append(logits)
+        if self.training and self._edges is not None and self._edges.numel():
+            self.extra_loss = self.gate_weight * self._gate_loss(gates, self._edges)
+        return x
+
+    def _gate_loss(self, gates: list[Tensor], edges: Tensor) -> Tensor:
+        assert self._alike is not None
+        losses = [
+            F.binary_cross_entropy_with_logits(
+                logits.index_select(0, edges).float(), self._alike
+            )
+            for logits in gates
+        ]
+        return torch.stack(losses).sum()
+
+
+_CHANNELS = 3
+
+
+class MixedChannels(nn.Module):
+    """One layer of ACM; see :class:`ACMGNN` for its equations."""
+
+    def __init__(self, in_channels: int, out_channels: int) -> None:
+        super().__init__()
+        self.lin = nn.Linear(in_channels, _CHANNELS * out_channels, bias=False)
+        self.score = nn.Parameter(torch.empty(_CHANNELS, out_channels))
+        self.mix = nn.Parameter(torch.empty(_CHANNELS, _CHANNELS))
+        for weight in (self.score, self.mix):
+            bound = weight.size(1) ** -0.5
+            nn.init.uniform_(weight, -bound, bound)
+
+    def channels(self, x: Tensor, adjacency: Adjacency) -> Tensor:
+        """Low-pass, high-pass and identity, ``[N, 3, d]``."""
+        low, high, own = self.lin(x).chunk(_CHANNELS, dim=1)
+        # One pass over the edges for both filters.
+        means = neighbour_mean(adjacency, torch.cat([low, high], dim=1))
+        smooth, of_high = means.chunk(2, dim=1)
+        return torch.stack([smooth, high - of_high, own], dim=1).relu()
+
+    def shares(self, channels: Tensor) -> Tensor:
+        """What each node takes of each channel, ``[N, 3]``; they sum to one."""
+        scores = torch.einsum("ncd,cd->nc", channels, self.score).sigmoid()
+        return (scores @ self.mix / _CHANNELS).softmax(1)
+
+    def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
+        """The mixture. ``[N, F]`` to ``[N, d]``."""
+        channels = self.channels(x, adjacency)
+        return torch.einsum("ncd,nc->nd", channels, self.shares(channels))
+
+
+class ACMGNN(SpecialisedNet):
+    """Adaptive channel mixing of Luan et al. (2022), on GCN's random-walk filter.
+
+    With ``Â = D^-1 (A + I)``: ``H_L = ReLU(Â X W_L)``, ``H_H = ReLU((I - Â) X W_H)``,
+    ``H_I = ReLU(X W_I)``. Each channel has a score per node,
+    ``s_c = sigmoid(H_c w_c)``, and ``a = softmax([s_L, s_H, s_I] W_mix / 3)``; the
+    layer gives ``a_L H_L + a_H H_H + a_I H_I``. Dropout goes before every layer, a
+    linear map to the logits after the last (the authors' last layer mixes logits).
+
+    ``dropout`` is of every layer's input.
+    """
+
+    self_loops = True
+    label_input = True
+    usual = Usual(layers=2)
+
+    def __init__(self, spec: NetworkSpec) -> None:
+        super().__init__(spec)
+        hidden = spec.hidden
+        widths = [spec.in_channels] + [hidden] * (spec.layers - 1)
+        self.layers = nn.ModuleList(MixedChannels(width, hidden) for width in widths)
+        self.output = nn.Linear(hidden, spec.out_channels)
+        self.dropout = Dropout(spec.dropout)
+
+    def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
+        """Everything but the last linear map. ``[N, F]`` to ``[N, d]``."""
+        adjacency = self.the_graph(graphs)
+        for layer in self.layers:
+            x = layer(self.dropout(x), adjacency)
+        return x
+
+    def classify(self, states: Tensor) -> Tensor:
+        """The last linear map."""
+        out: Tensor = self.output(self.dropout(states))
+        return out

@@ -1,0 +1,223 @@
+"""FSGNN, GPR-GNN, JacobiConv: learned weights for hops of fixed propagation."""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import ClassVar, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from ecg_gnn.kernels import Adjacency, normalized_sum
+from ecg_gnn.nn.dropout import Dropout
+from ecg_gnn.nn.network import NetworkSpec, Option
+from ecg_gnn.nn.parallel import GraphInput
+from ecg_gnn.nn.specialised.base import (
+    PROPAGATIONS,
+    OncePerGraph,
+    SpecialisedNet,
+    Usual,
+    with_self_loops,
+)
+
+
+class FSGNN(SpecialisedNet):
+    """Feature-selection GNN of Maurya et al. (2021).
+
+    The blocks are X and, for k from 1 to K, ``A^k X`` and ``(A + I)^k X``: 2 K + 1 of
+    them, made once per graph. Each goes through a linear map of its own, every row is
+    scaled to length one, and block i is multiplied by ``softmax(a)_i``. The blocks side
+    by side, ReLU, dropout, a linear map. It trains like an MLP: no step reads an edge.
+
+    ``layers`` is K; ``dropout`` is of the representation.
+    """
+
+    usual = Usual(layers=3)
+    options: ClassVar[dict[str, Option]] = {
+        "normalisation": Option(
+            "symmetric",
+            "of the two graphs whose powers are taken",
+            choices=(*PROPAGATIONS,),
+        )
+    }
+
+    def __init__(self, spec: NetworkSpec) -> None:
+        super().__init__(spec)
+        hidden, self.num_hops = spec.hidden, spec.layers
+        blocks = 2 * self.num_hops + 1
+        self.normalisation: str = spec.options["normalisation"]
+        self.blocks = nn.ModuleList(
+            nn.Linear(spec.in_channels, hidden) for _ in range(blocks)
+        )
+        self.choice = nn.Parameter(torch.ones(blocks))
+        self.output = nn.Linear(blocks * hidden, spec.out_channels)
+        self.dropout = Dropout(spec.dropout)
+        self._features = OncePerGraph(self._make_features)
+
+    def _make_features(self, adjacency: Adjacency, x: Tensor) -> list[Tensor]:
+        """X, AX, (A + I)X, A²X, (A + I)²X, ..."""
+        pair = (adjacency, with_self_loops(adjacency))
+        propagate = PROPAGATIONS[self.normalisation]
+        features, last = [x], [x, x]
+        for _ in range(self.num_hops):
+            last = [propagate(a, now) for a, now in zip(pair, last, strict=True)]
+            features += last
+        return features
+
+    def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
+        """Everything but the last linear map. ``[N, F]`` to ``[N, (2K + 1) d]``."""
+        features = self._features(self.the_graph(graphs), x)
+        shares = self.choice.softmax(0)
+        blocks = [
+            share * F.normalize(linear(feature))
+            for share, linear, feature in zip(
+                shares, self.blocks, features, strict=True
+            )
+        ]
+        states: Tensor = self.dropout(torch.cat(blocks, dim=1).relu())
+        return states
+
+
+def hop_weights(alpha: float, num_hops: int) -> Tensor:
+    """Those of personalised PageRank, ``[K + 1]``: they sum to one."""
+    weights = alpha * (1 - alpha) ** torch.arange(num_hops + 1, dtype=torch.float64)
+    weights[-1] = (1 - alpha) ** num_hops
+    return weights.float()
+
+
+class GPRGNN(SpecialisedNet):
+    """Generalised PageRank GNN of Chien et al. (2021).
+
+    ``H = W2 drop(ReLU(W1 drop(X)))`` and ``Z = sum_k gamma_k Â^k drop(H)`` for k from
+    0 to K, where ``Â = D^-1/2 (A + I) D^-1/2`` and gamma is learned from
+    ``gamma_k = alpha (1 - alpha)^k``, ``gamma_K = (1 - alpha)^K``. With gamma fixed
+    there it is APPNP.
+
+    Several graphs: each has its own W2 and its own gamma; what they give is added up.
+    The representation is every hop's ``Â^k H`` side by side; gamma joins them.
+
+    ``layers`` is K; ``dropout`` is of features and hidden states.
+    """
+
+    undecayed = ("hop_weights",)
+    self_loops = True
+    several_graphs = True
+    weighted_edges = True
+    label_input = True
+    usual = Usual(layers=10)
+    options: ClassVar[dict[str, Option]] = {
+        "alpha": Option(0.1, "share that hop weights start to stop at", 0, 1),
+        "hop_dropout": Option(0.0, "dropout of H before the hops", 0, 0.99),
+    }
+
+    def __init__(self, spec: NetworkSpec) -> None:
+        super().__init__(spec)
+        options, hidden, out = spec.options, spec.hidden, spec.out_channels
+        self.num_hops = spec.layers
+        self.input = nn.Linear(spec.in_channels, hidden)
+        self.hidden = nn.ModuleList(
+            nn.Linear(hidden, out) for _ in range(spec.num_graphs)
+        )
+        start = hop_weights(options["alpha"], self.num_hops)
+        self.hop_weights = nn.Parameter(start.repeat(spec.num_graphs))
+        self.dropout = Dropout(spec.dropout)
+        self.hop_dropout = Dropout(options["hop_dropout"])
+
+    def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
+        """Every graph's hops from 0 to K. ``[N, F]`` to ``[N, G (K + 1) C]``."""
+        x = self.dropout(self.input(self.dropout(x)).relu())
+        hops = []
+        for linear, graph in zip(self.hidden, graphs, strict=True):
+            state = self.hop_dropout(linear(x))
+            hops.append(state)
+            for _ in range(self.num_hops):
+                state = normalized_sum(graph.sample(self.training), state)
+                hops.append(state)
+        return torch.cat(hops, dim=1)
+
+    def classify(self, states: Tensor) -> Tensor:
+        """The weighted sum of all hops."""
+        hops = states.view(states.size(0), self.hop_weights.numel(), -1)
+        return torch.einsum("nkc,k->nc", hops, self.hop_weights)
+
+
+class Step(NamedTuple):
+    """``P_k(z) = (slope z + shift) P_(k-1)(z) - back P_(k-2)(z)``."""
+
+    slope: float
+    shift: float
+    back: float
+
+
+def recurrence(a: float, b: float, degree: int) -> Iterator[Step]:
+    """The steps to the Jacobi polynomials from degree 1 to ``degree``."""
+    if degree >= 1:
+        yield Step((a + b + 2) / 2, (a - b) / 2, 0.0)
+    s = a + b
+    for k in range(2, degree + 1):
+        twice = 2 * k + s
+        yield Step(
+            slope=twice * (twice - 1) / (2 * k * (k + s)),
+            shift=(twice - 1) * (a**2 - b**2) / (2 * k * (k + s) * (twice - 2)),
+            back=(k + a - 1) * (k + b - 1) * twice / (k * (k + s) * (twice - 2)),
+        )
+
+
+class JacobiConv(SpecialisedNet):
+    """JacobiConv of Wang and Zhang (2022).
+
+    ``X̂ = drop(W drop(X))`` with one column per logit, and
+    ``Z[:, l] = sum_k beta_kl P_k(Ā) X̂[:, l]``, ``Ā = D^-1/2 A D^-1/2`` without added
+    self-loops. P_k is the Jacobi polynomial of (a, b) with every factor of the
+    recurrence scaled by a learned ``gamma_k = scale tanh(eta_k)``:
+    ``P_k = gamma_k ((slope_k Ā + shift_k) P_(k-1) - gamma_(k-1) back_k P_(k-2))``, so
+    P_k is the textbook polynomial times ``gamma_1 ... gamma_k``.
+
+    There is no nonlinearity and no hidden layer: ``hidden_channels`` is not read. The
+    representation is every ``P_k(Ā) X̂`` side by side; beta joins them.
+
+    ``layers`` is the highest degree K; ``dropout`` is of features.
+    """
+
+    label_input = True
+    usual = Usual(layers=10)
+    options: ClassVar[dict[str, Option]] = {
+        "a": Option(0.5, "first exponent of the Jacobi weight", -0.9, 10),
+        "b": Option(0.25, "second exponent of the Jacobi weight", -0.9, 10),
+        "late_dropout": Option(0.1, "dropout after the linear map", 0, 0.99),
+        "scale": Option(2.0, "largest factor gamma of a degree", 0.01, 10),
+    }
+
+    def __init__(self, spec: NetworkSpec) -> None:
+        super().__init__(spec)
+        options, degree = spec.options, spec.layers
+        self.scale: float = options["scale"]
+        self.steps = list(recurrence(options["a"], options["b"], degree))
+        self.input = nn.Linear(spec.in_channels, spec.out_channels)
+        self.factors = nn.Parameter(torch.full((degree,), 0.5))
+        self.mix = nn.Parameter(torch.ones((degree + 1) * spec.out_channels))
+        self.dropout = Dropout(spec.dropout)
+        self.late_dropout = Dropout(options["late_dropout"])
+
+    def polynomials(self, x: Tensor, graphs: Sequence[GraphInput]) -> list[Tensor]:
+        """``P_0(Ā) x`` to ``P_K(Ā) x``."""
+        adjacency = self.the_graph(graphs)
+        gammas = self.scale * torch.tanh(self.factors)
+        results = [torch.zeros_like(x), x]
+        before = torch.zeros_like(gammas[:1])
+        pairs = pairwise(torch.cat([before, gammas]).unbind())
+        for step, (last, gamma) in zip(self.steps, pairs, strict=True):
+            moved = normalized_sum(adjacency, results[-1])
+            now = step.slope * moved + step.shift * results[-1]
+            results.append(gamma * (now - last * step.back * results[-2]))
+        return results[1:]
+
+    def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
+        """Every polynomial's result. ``[N, F]`` to ``[N, (K + 1) C]``."""
+        x = self.late_dropout(self.input(self.dropout(x)))
+        return torch.cat(self.polynomials(x, graphs), dim=1)
+
+    def classify(self, states: Tensor) -> Tensor:
+        """The weighted sum of all polynomials, with weights per column."""
+        degrees = len(self.steps) + 1
+        return (states * self.mix).view(states.size(0), degrees, -1).sum(1)
