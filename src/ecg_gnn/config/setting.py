@@ -94,7 +94,7 @@ def settings_of(section: Any) -> dict[str, Setting]:
         one.name: dataclasses.replace(
             declared := one.metadata[_KEY],
             option=one.name if declared.option == "" else declared.option,
-            type=_plain_type(_field_types(section)[one.name]),
+            type=_plain_type(field_types(section)[one.name]),
         )
         for one in dataclasses.fields(section)
         if _KEY in one.metadata
@@ -120,7 +120,7 @@ class Section:
     def __post_init__(self) -> None:
         kind: Any = type(self)
         declared = settings_of(kind)
-        for name, hint in _field_types(kind).items():
+        for name, hint in field_types(kind).items():
             one = declared.get(name)
             shown = (one and one.option) or f"{self.prefix}{name}"
             value = _parse(hint, getattr(self, name), f"{self.prefix}{name}", shown)
@@ -140,7 +140,7 @@ class Section:
         if not isinstance(values, Mapping):
             raise InputError(f"{name!r} must be a mapping of settings (got {values!r})")
         kind: Any = cls
-        allowed = list(_field_types(kind))
+        allowed = list(field_types(kind))
         for key in values:
             if key not in allowed:
                 raise InputError(
@@ -150,7 +150,7 @@ class Section:
 
 
 @cache
-def _field_types(cls: Any) -> dict[str, Any]:
+def field_types(cls: Any) -> dict[str, Any]:
     """The declared type of every field."""
     hints = typing.get_type_hints(cls)
     return {one.name: hints[one.name] for one in dataclasses.fields(cls)}
