@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from quoting import NOTHING, cell_name, signed, tables
 
 from ecg_gnn.study import Cell, Store
-from ecg_gnn.study.statistics import STATISTICS
+from ecg_gnn.study.records import STATISTICS
 from ecg_gnn.study.table import markdown
 from ecg_gnn.system.canvas import minus
 from ecg_gnn_lab import paper_numbers

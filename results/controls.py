@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from quoting import NOTHING, difference, signed, tables
 
-from ecg_gnn.config.tags import LABELS
+from ecg_gnn.config.identity import LABELS
 from ecg_gnn.data import CATALOGUE
 from ecg_gnn.study import Store
 from ecg_gnn.study.compare import PairedTest, corrected

@@ -5,7 +5,7 @@ from typing import Any
 
 from quoting import tables
 
-from ecg_gnn.config.tags import run_tags
+from ecg_gnn.config.identity import run_tags
 from ecg_gnn.study import Only, Store, load_recipe
 from ecg_gnn.study.grid import Plan, expand
 from ecg_gnn.study.table import model_name, row_name

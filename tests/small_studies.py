@@ -4,9 +4,8 @@ from collections import deque
 from dataclasses import replace
 
 from ecg_gnn.config import RunConfig
-from ecg_gnn.config.dotted import flatten, replaced
-from ecg_gnn.config.identity import canonical, unit_id
-from ecg_gnn.config.variants import BASELINE, variant_of
+from ecg_gnn.config.identity import BASELINE, canonical, unit_id, variant_of
+from ecg_gnn.config.run_config import flatten, replaced
 from ecg_gnn.data import CATALOGUE
 from ecg_gnn.study.recipe_file import recipe_from_dict
 from ecg_gnn.study.store import (

@@ -9,9 +9,8 @@ import pytest
 from ecg_gnn import ECGClassifier, RunConfig, load_dataset
 from ecg_gnn.cli.verbs import VERBS, load
 from ecg_gnn.config import EMBEDDERS, KEPT_EMBEDDINGS, declared
-from ecg_gnn.config.dotted import DEFAULTS, flatten, replaced
-from ecg_gnn.config.identity import canonical, ignored_settings
-from ecg_gnn.config.variants import BASELINE, variant_of
+from ecg_gnn.config.identity import BASELINE, canonical, ignored_settings, variant_of
+from ecg_gnn.config.run_config import DEFAULTS, flatten, replaced
 from ecg_gnn.embed import Embedder
 from ecg_gnn.embed.protocol import KeepableEmbedder
 from ecg_gnn.pipeline import Workspace, make_embedder, resolve

@@ -3,9 +3,8 @@
 import pytest
 
 from ecg_gnn.config import RunConfig, identity
-from ecg_gnn.config.dotted import DEFAULTS, flatten, given, replaced, unflatten
-from ecg_gnn.config.identity import canonical, configuration_id
-from ecg_gnn.config.variants import BASELINE, variant_of
+from ecg_gnn.config.identity import BASELINE, canonical, configuration_id, variant_of
+from ecg_gnn.config.run_config import DEFAULTS, flatten, given, replaced, unflatten
 from ecg_gnn.study.grid import expand
 from ecg_gnn.study.groups import bind
 from small_runs import BOARD, small_board

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from ecg_gnn.config import RunConfig
-from ecg_gnn.config.dotted import replaced
-from ecg_gnn.config.tags import explain, run_tags, tagged, tags_read_by
+from ecg_gnn.config.identity import explain, run_tags, tagged, tags_read_by
+from ecg_gnn.config.run_config import replaced
 from ecg_gnn.study import Selection, best_ecg, run
 from ecg_gnn.study.store import Store
 from ecg_gnn.study.table import report_markdown, row_name

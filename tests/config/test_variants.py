@@ -2,7 +2,7 @@
 
 import pytest
 
-from ecg_gnn.config.variants import Variant
+from ecg_gnn.config.identity import Variant
 from ecg_gnn.pipeline import choose_variants
 from small_runs import small_config
 

@@ -15,8 +15,8 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from ecg_gnn.evolve import KnnGraph, joint_search, knn_search
-from ecg_gnn.evolve.joint_search import (
+from ecg_gnn.evolve import KnnGraph, knn, knn_search
+from ecg_gnn.evolve.knn import (
     PATIENCE,
     in_first_process,
     knn_search_jointly,
@@ -49,9 +49,9 @@ def check_only_the_first_searches(rank):
         searches.append(rank)
         return KnnGraph(edges, "ivf", 0.75)
 
-    joint_search.knn_search = search
+    knn.knn_search = search
     got = knn_search_jointly(embeddings("random", 3), 1)
-    joint_search.knn_search = knn_search
+    knn.knn_search = knn_search
     assert torch.equal(got.edge_index, edges)
     assert got[1:] == ("ivf", 0.75)
     assert searches == ([0] if rank == 0 else [])

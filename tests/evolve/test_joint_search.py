@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 from ecg_gnn.evolve import knn_search
-from ecg_gnn.evolve.joint_search import knn_search_jointly
+from ecg_gnn.evolve.knn import knn_search_jointly
 from evolve import joint_worker
 from evolve.knn_cases import randn
 

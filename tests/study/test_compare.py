@@ -8,7 +8,7 @@ from scipy import stats
 
 from ecg_gnn.study import Record, compare, summarize
 from ecg_gnn.study.compare import paired_interval
-from ecg_gnn.study.statistics import mean, plain
+from ecg_gnn.study.records import mean, plain
 
 
 def record(test, split, variant="baseline", val=0.5):

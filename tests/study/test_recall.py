@@ -11,7 +11,7 @@ from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.evolve import EvolvedGraph, join_rows, share_rows
 from ecg_gnn.pipeline import Workspace, evolve, method
 from ecg_gnn.study import run, run_study
-from ecg_gnn.study.statistics import RECALL, mean
+from ecg_gnn.study.records import RECALL, mean
 from ecg_gnn.study.store import Store
 from ecg_gnn.study.table import report_markdown, statistics_table
 from small_runs import STATISTICS, resolved, small_board, small_config

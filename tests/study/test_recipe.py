@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from ecg_gnn.config.dotted import flatten
+from ecg_gnn.config.run_config import flatten
 from ecg_gnn.data import CATALOGUE, load_dataset, make_dataset
 from ecg_gnn.nn import SPECIALISED, read_options
 from ecg_gnn.paper_settings import best_settings, winning_embedding

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from ecg_gnn.config.identity import unit_id
-from ecg_gnn.study.statistics import STATISTICS
+from ecg_gnn.study.records import STATISTICS
 from ecg_gnn.study.store import (
     Curves,
     Store,

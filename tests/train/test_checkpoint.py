@@ -14,8 +14,12 @@ from safetensors.torch import save_file
 
 from ecg_gnn.kernels import Adjacency
 from ecg_gnn.train import LoopSettings, checkpoint, train, training
-from ecg_gnn.train.checkpoint import content_hash, load_checkpoint, save_checkpoint
-from ecg_gnn.train.state import TrainState
+from ecg_gnn.train.state import (
+    TrainState,
+    content_hash,
+    load_checkpoint,
+    save_checkpoint,
+)
 from toy_graphs import make_network, make_task
 
 CONFIG = LoopSettings(steps=12, lr=1e-2, checkpoint_seconds=0.0)
@@ -142,11 +146,11 @@ def test_interrupted_after_the_last_step(case, path, monkeypatch):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from ecg_gnn.train import checkpoint, training
+from ecg_gnn.train import state, training
 from train.test_checkpoint import CASES, run
 
 moment, case, path = sys.argv[1:]
-step, save_file, calls = training.run_step, checkpoint.save_file, []
+step, save_file, calls = training.run_step, state.save_file, []
 
 def kill():
     os.kill(os.getpid(), signal.SIGKILL)
@@ -163,7 +167,7 @@ def deadly_save(tensors, target, metadata):
         os.truncate(target, os.path.getsize(target) // 2)
         kill()
 
-training.run_step, checkpoint.save_file = deadly_step, deadly_save
+training.run_step, state.save_file = deadly_step, deadly_save
 run(CASES[case], Path(path))
 """
 

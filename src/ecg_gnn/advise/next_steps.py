@@ -9,7 +9,7 @@ from ecg_gnn.advise.question import PLAIN, Contender
 from ecg_gnn.advise.time_budget import format_budget
 from ecg_gnn.advise.verdict import Advice
 from ecg_gnn.config import KEPT_EMBEDDINGS
-from ecg_gnn.config.variants import identity_control
+from ecg_gnn.config.identity import identity_control
 from ecg_gnn.nn import MODULES
 
 _SAFETY_FACTOR = 1.3  # it may take longer than estimated

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ecg_gnn.config import CONTROLS, EMBEDDINGS, RunConfig, known
-from ecg_gnn.config.variants import BASELINE, Variant, identity_control, variant_of
+from ecg_gnn.config.identity import BASELINE, Variant, identity_control, variant_of
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.inference.fitting import model_by_homophily
 from ecg_gnn.nn import SPECIALISED, selectable, takes_evolved_graphs

@@ -10,7 +10,7 @@ from ecg_gnn.advise.question import PLAIN, Contender, Plan, Question
 from ecg_gnn.advise.time_budget import Cost, OutOfTime, Speed, Stopwatch, choose_plan
 from ecg_gnn.advise.verdict import Advice, Round
 from ecg_gnn.config import RunConfig, reads_labels
-from ecg_gnn.config.dotted import replaced
+from ecg_gnn.config.run_config import replaced
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.study.records import Record

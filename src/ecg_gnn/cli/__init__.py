@@ -43,7 +43,7 @@ def main() -> None:
 
 def _run() -> int:
     try:
-        from ecg_gnn.cli.app import app
+        from ecg_gnn.cli.verbs import app
 
         status = app(standalone_mode=False)
     except InputError as error:

@@ -13,7 +13,7 @@ from ecg_gnn.evolve import graph_statistics
 from ecg_gnn.pipeline import evolve
 from ecg_gnn.pipeline.resolve import resolve
 from ecg_gnn.pipeline.workspace import Workspace
-from ecg_gnn.study.statistics import Statistics, of_evolved, plain
+from ecg_gnn.study.records import Statistics, of_evolved, plain
 from ecg_gnn.study.table import graph_name, graph_table
 from ecg_gnn.system.checks import InputError
 

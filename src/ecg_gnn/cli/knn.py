@@ -15,7 +15,7 @@ from ecg_gnn.cli.options import with_settings
 from ecg_gnn.cli.show import ProgressDisplay, print_json
 from ecg_gnn.config import EvolveConfig, known
 from ecg_gnn.evolve import KnnGraph, knn_search
-from ecg_gnn.evolve.joint_search import PATIENCE, in_first_process
+from ecg_gnn.evolve.knn import PATIENCE, in_first_process
 from ecg_gnn.evolve.query import FinishedBlocks, Progress
 from ecg_gnn.pipeline.resolve import pick_device
 from ecg_gnn.reading import map_array_file

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 
 from ecg_gnn.cli.show import ProgressDisplay
-from ecg_gnn.config.dotted import Settings
+from ecg_gnn.config.run_config import Settings
 from ecg_gnn.study.execute import Ended
 from ecg_gnn.study.store import Failed
 from ecg_gnn.study.table import configuration_name, model_name

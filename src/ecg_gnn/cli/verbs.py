@@ -6,10 +6,12 @@ Torch and PyG take seconds to import, which a list of verbs does not need.
 import inspect
 from functools import cache
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+
+from ecg_gnn._version import __version__
 
 
 class Verb(NamedTuple):
@@ -100,3 +102,37 @@ class Verbs(TyperGroup):
         if name in VERBS:
             return name, load(name), rest
         return super().resolve_command(ctx, args)  # which suggests others
+
+
+app = typer.Typer(
+    cls=Verbs,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help=(
+        "Evolving Computation Graphs: graph learning where neighbours disagree. "
+        "Start with `ecg-gnn run`: it trains a GNN on a generated graph with and "
+        "without an evolved graph, beside a control, in a few minutes."
+    ),
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"ecg-gnn {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            help="Show the version.",
+            callback=_print_version,
+            is_eager=True,
+        ),
+    ] = False,
+) -> None:
+    """Hold the options that stand before a verb."""

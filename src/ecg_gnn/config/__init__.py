@@ -1,8 +1,8 @@
 """Settings: declared once; options, recipes and parameters follow from that.
 
 ``evolve_settings``, ``classify_settings`` and ``run_config`` hold the declarations,
-``embedders`` the table of step 1; ``identity`` names what settings decide, ``tags``
-puts options past the paper into words, ``variants`` says which models a run compares.
+``embedders`` the table of step 1; ``identity`` names what settings decide: variants, trainings,
+and the words beside them in tables.
 Nothing here needs torch.
 """
 

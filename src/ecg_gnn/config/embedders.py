@@ -105,16 +105,16 @@ EMBEDDERS = {
     ),
     "identity": EmbedderEntry(
         help="self-loops only",
-        place="controls:IdentityControl",
+        place="plain:IdentityControl",
         is_control=True,
         has_neighbours=False,
     ),
     "random": EmbedderEntry(
-        help="random nodes", place="controls:RandomControl", is_control=True
+        help="random nodes", place="plain:RandomControl", is_control=True
     ),
     "oracle": EmbedderEntry(
         help="sees test labels",
-        place="controls:OracleControl",
+        place="plain:OracleControl",
         uses_labels=True,
         leaks=True,
         is_control=True,

@@ -1,4 +1,6 @@
-"""What a training is called: a hash of everything that decides its numbers.
+"""Variants, what a training is called, and the words for options past the paper.
+
+A training's name is a hash of everything that decides its numbers.
 
 The device is not part of it, and neither is a precision that was left to it: stores
 filled on different machines hold the same units, and provenance says where each was
@@ -10,13 +12,58 @@ the declarations of settings and embedders.
 import dataclasses
 import hashlib
 import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from ecg_gnn._version import NUMERICS
-from ecg_gnn.config.dotted import fields_of, given, with_defaults
-from ecg_gnn.config.embedders import EMBEDDERS, entry_of
-from ecg_gnn.config.run_config import RunConfig, declared
-from ecg_gnn.config.variants import Variant
+from ecg_gnn.config.embedders import EMBEDDERS, entry_of, is_control
+from ecg_gnn.config.run_config import (
+    RunConfig,
+    declared,
+    fields_of,
+    given,
+    with_defaults,
+)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One row of a run: the input graph beside these evolved graphs."""
+
+    name: str
+    embeddings: tuple[str, ...] = ()
+
+    @property
+    def embedding(self) -> str | None:
+        """The evolved graphs as the user writes them."""
+        return ",".join(self.embeddings) or None
+
+    def file_name(self, split: int) -> str:
+        """A name for this variant's record on one split."""
+        text = "-".join([self.name, *self.embeddings])
+        safe = "".join(c if c.isalnum() or c in "-+" else "_" for c in text)
+        if safe != text:  # a path: two of them may look alike, or be too long for one
+            safe = f"{safe[:60]}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+        return f"{safe}-split{split}"
+
+
+BASELINE = Variant("baseline")
+
+
+def identity_control(num_evolved: int) -> Variant:
+    """As many evolved graphs as the variant it controls, each of self-loops only."""
+    return Variant("identity", ("identity",) * num_evolved)
+
+
+def variant_of(embedding: str) -> Variant:
+    """The variant of an embedding as the user writes it: commas join graphs."""
+    parts = tuple(embedding.split(","))
+    if "oracle" in parts:  # whatever else is beside it, test labels were seen
+        return Variant("oracle", parts)
+    alike = is_control(parts[0]) and len(set(parts)) == 1
+    return Variant(parts[0] if alike else "ecg", parts)
+
 
 Purpose = Literal["train", "statistics"]
 """Train a classifier, or only measure the evolved graph."""
@@ -90,3 +137,72 @@ def unit_id(configuration: str, split: int, seed: int) -> str:
 def digest(content: list[Any]) -> str:
     """A checksum of plain values."""
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+
+Tags = tuple[str, ...]
+# Tables name tags in the order of the declarations, but for these.
+_LAST = {"model.gate": 1, "train.label_input": 2}
+_TAGGED = {
+    name: one
+    for name, one in sorted(declared().items(), key=lambda item: _LAST.get(item[0], 0))
+    if one.tag is not None
+}
+LABELS = str(_TAGGED["train.label_input"].tag)
+"""Training labels were input: predictions are transductive."""
+
+
+def run_tags(
+    config: RunConfig, embedding: str | None, purpose: Purpose = "train"
+) -> Tags:
+    """The tags of one variant: those of the options that it reads."""
+    return _tags(canonical(config, _variant(embedding), purpose))
+
+
+def stored_tags(config: Mapping[str, Any]) -> Tags:
+    """The tags of a stored configuration, which holds only what is read."""
+    return _tags(RunConfig.from_dict(config))
+
+
+def tags_read_by(embedding: str | None, tags: Sequence[str]) -> Tags:
+    """Those of these tags that another variant could have as well."""
+    ignored = ignored_settings(_variant(embedding), "train")
+    can = {one.tag for name, one in _TAGGED.items() if name not in ignored}
+    return tuple(tag for tag in tags if tag in can)
+
+
+def tagged(name: str, tags: Sequence[str]) -> str:
+    """A name with its tags: ``ECG (mlp), cross-fitted, gated + labels``."""
+    parts = [name, *(tag for tag in tags if tag != LABELS)]
+    return ", ".join(parts) + (f" + {LABELS}" if LABELS in tags else "")
+
+
+def explain(tags: Iterable[str]) -> list[str]:
+    """A sentence on each of these tags, for under a table."""
+    wanted = set(tags)
+    return [
+        f"{'+ ' if one.tag == LABELS else ''}{one.tag}: {one.meaning}."
+        for one in _TAGGED.values()
+        if one.tag in wanted
+    ]
+
+
+def card_sentences(config: RunConfig, embedding: str) -> list[str]:
+    """What a model card says of the options past the paper that its model has."""
+    settings = _settings(canonical(config, _variant(embedding), "train"))
+    return [one.card for name, one in _TAGGED.items() if name in settings and one.card]
+
+
+def _variant(embedding: str | None) -> Variant:
+    return BASELINE if embedding in (None, "none") else variant_of(str(embedding))
+
+
+def _settings(config: RunConfig) -> dict[str, Any]:
+    settings = given(config)
+    if settings.get("evolve.knn") == "exact":
+        del settings["evolve.knn"]
+    return settings
+
+
+def _tags(config: RunConfig) -> Tags:
+    settings = _settings(config)
+    return tuple(str(one.tag) for name, one in _TAGGED.items() if name in settings)

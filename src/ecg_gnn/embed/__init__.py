@@ -9,9 +9,14 @@ from ecg_gnn.embed.cache import (
 )
 from ecg_gnn.embed.combine import ConcatEmbedder
 from ecg_gnn.embed.contract import check_embedder
-from ecg_gnn.embed.controls import IdentityControl, OracleControl, RandomControl
 from ecg_gnn.embed.mlp import MLPEmbedder
-from ecg_gnn.embed.plain import FeaturesEmbedder, PrecomputedEmbedder
+from ecg_gnn.embed.plain import (
+    FeaturesEmbedder,
+    IdentityControl,
+    OracleControl,
+    PrecomputedEmbedder,
+    RandomControl,
+)
 from ecg_gnn.embed.protocol import Embedder, Fit, FitsTogether, SplitMasks, hide_labels
 from ecg_gnn.embed.trained import TrainedModelEmbedder
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from ecg_gnn._version import __version__
-from ecg_gnn.config.tags import card_sentences, run_tags, tagged
+from ecg_gnn.config.identity import card_sentences, run_tags, tagged
 from ecg_gnn.inference.model_folder import Model
 from ecg_gnn.system.metric_names import metric_label
 

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from ecg_gnn._version import __version__
 from ecg_gnn.config import KEPT_EMBEDDINGS, RunConfig, entry_of, known
-from ecg_gnn.config.dotted import flatten
+from ecg_gnn.config.run_config import flatten
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.data.graph_checks import GRAPH_KEYS, MASK_KEYS, AnyArray, check_edges
 from ecg_gnn.data.graph_storage import (

@@ -1,7 +1,6 @@
 """STEP 3: standard GNN layers on several graphs in parallel, projected together."""
 
 from ecg_gnn.nn.benchmark_net import BenchmarkNet as BenchmarkNet
-from ecg_gnn.nn.dropout import Dropout as Dropout
 from ecg_gnn.nn.ecg_conv import ECGConv as ECGConv
 from ecg_gnn.nn.models import BACKBONES as BACKBONES
 from ecg_gnn.nn.models import build_network as build_network
@@ -14,6 +13,7 @@ from ecg_gnn.nn.models import takes_labels as takes_labels
 from ecg_gnn.nn.models import takes_weights as takes_weights
 from ecg_gnn.nn.models import wants_self_loops as wants_self_loops
 from ecg_gnn.nn.modules import MODULES as MODULES
+from ecg_gnn.nn.modules import Dropout as Dropout
 from ecg_gnn.nn.modules import FeedForward as FeedForward
 from ecg_gnn.nn.network import Known as Known
 from ecg_gnn.nn.network import LayeredNetwork as LayeredNetwork

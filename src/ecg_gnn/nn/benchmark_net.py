@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from torch import Tensor, nn
 
 from ecg_gnn.kernels import add_norm
-from ecg_gnn.nn.dropout import Dropout
-from ecg_gnn.nn.modules import MODULES, FeedForward
+from ecg_gnn.nn.modules import MODULES, Dropout, FeedForward
 from ecg_gnn.nn.network import LayeredNetwork, NetworkSpec
 from ecg_gnn.nn.parallel import GraphInput, ParallelModules, first_evolved_layer
 

@@ -13,7 +13,7 @@ from ecg_gnn.kernels import (
     neighbour_mean,
     normalized_sum,
 )
-from ecg_gnn.nn.dropout import Dropout
+from ecg_gnn.nn.modules import Dropout
 from ecg_gnn.nn.network import LayeredNetwork, NetworkSpec, Option
 from ecg_gnn.nn.parallel import GraphInput, first_evolved_layer, make_gate
 

@@ -43,7 +43,7 @@ from ecg_gnn.embed import PrecomputedEmbedder, embed_nodes
 from ecg_gnn.embed.combine import ConcatEmbedder, concatenate
 from ecg_gnn.evolve import EvolvedGraph, similarity_weights
 from ecg_gnn.evolve.backends import EXACT_NODES
-from ecg_gnn.evolve.joint_search import knn_search_jointly
+from ecg_gnn.evolve.knn import knn_search_jointly
 from ecg_gnn.kernels import using_engine
 from ecg_gnn.nn import Network
 from ecg_gnn.pipeline.classification import (
@@ -59,8 +59,7 @@ from ecg_gnn.pipeline.cross_fit import (
     searches,
 )
 from ecg_gnn.pipeline.embedding_memory import explaining_embedding
-from ecg_gnn.pipeline.graph_cache import kept_graph
-from ecg_gnn.pipeline.workspace import Workspace, make_embedder, step_seed
+from ecg_gnn.pipeline.workspace import Workspace, kept_graph, make_embedder, step_seed
 from ecg_gnn.scale import first_goes_first
 from ecg_gnn.train import TrainResult, train_together
 

@@ -19,8 +19,8 @@ from ecg_gnn.config import (
     declared,
     known,
 )
-from ecg_gnn.config.dotted import flatten, replaced
-from ecg_gnn.config.variants import BASELINE, Variant, identity_control, variant_of
+from ecg_gnn.config.identity import BASELINE, Variant, identity_control, variant_of
+from ecg_gnn.config.run_config import flatten, replaced
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.embed import Embedder, PrecomputedEmbedder, describe_embedder, embed_nodes
 from ecg_gnn.nn import (

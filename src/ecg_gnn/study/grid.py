@@ -7,9 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from ecg_gnn.config import RunConfig
-from ecg_gnn.config.dotted import Settings, unflatten
-from ecg_gnn.config.identity import Purpose, ignored_settings
-from ecg_gnn.config.variants import BASELINE, Variant, identity_control, variant_of
+from ecg_gnn.config.identity import (
+    BASELINE,
+    Purpose,
+    Variant,
+    identity_control,
+    ignored_settings,
+    variant_of,
+)
+from ecg_gnn.config.run_config import Settings, unflatten
 from ecg_gnn.paper_settings import winning_embedding
 from ecg_gnn.pipeline.resolve import evolves
 from ecg_gnn.study.recipe import WINNER, Grid, Part, Range, Recipe

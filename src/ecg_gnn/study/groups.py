@@ -9,9 +9,14 @@ import torch
 
 from ecg_gnn._version import NUMERICS
 from ecg_gnn.config import RunConfig, known
-from ecg_gnn.config.dotted import replaced
-from ecg_gnn.config.identity import Purpose, canonical, configuration_id, unit_id
-from ecg_gnn.config.variants import Variant
+from ecg_gnn.config.identity import (
+    Purpose,
+    Variant,
+    canonical,
+    configuration_id,
+    unit_id,
+)
+from ecg_gnn.config.run_config import replaced
 from ecg_gnn.data import GraphDataset, load_dataset
 from ecg_gnn.data.catalogue import find_entry, is_present, resolve_data_root
 from ecg_gnn.pipeline.resolve import check_embeddings
@@ -19,8 +24,8 @@ from ecg_gnn.pipeline.workspace import Workspace, make_embedder
 from ecg_gnn.reading import expanded
 from ecg_gnn.study.grid import Plan
 from ecg_gnn.study.recipe import is_file
+from ecg_gnn.study.records import of_input
 from ecg_gnn.study.run import prepare
-from ecg_gnn.study.statistics import of_input
 from ecg_gnn.study.store import Configuration, DatasetInfo, StoredUnit
 from ecg_gnn.study.store.rows import names_of
 from ecg_gnn.system.checks import InputError

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self, get_args
 
 from ecg_gnn import config
-from ecg_gnn.config.dotted import DEFAULTS, OPTION, Settings, number_type
 from ecg_gnn.config.identity import Purpose
+from ecg_gnn.config.run_config import DEFAULTS, OPTION, Settings, number_type
 from ecg_gnn.data.catalogue import find_entry
 from ecg_gnn.nn import MODULES, SPECIALISED
 from ecg_gnn.system.checks import InputError, check_choice

@@ -9,14 +9,21 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from ecg_gnn.config import RunConfig, known
-from ecg_gnn.config.variants import BASELINE, Variant, identity_control
+from ecg_gnn.config.identity import BASELINE, Variant, identity_control
 from ecg_gnn.data import GraphDataset, load_dataset
 from ecg_gnn.embed import Embedder, EmbeddingCache
 from ecg_gnn.pipeline.resolve import check_embeddings, choose_variants, resolve
 from ecg_gnn.scale import wait_for_all, world
 from ecg_gnn.study.compare import Comparison, Summary, compare, summarize
-from ecg_gnn.study.records import Record, RunFolder, check_joined, provenance
-from ecg_gnn.study.statistics import Statistics, mean, of_input
+from ecg_gnn.study.records import (
+    Record,
+    RunFolder,
+    Statistics,
+    check_joined,
+    mean,
+    of_input,
+    provenance,
+)
 from ecg_gnn.study.units import OnProgress, Unit, UnitRunner, run_units
 from ecg_gnn.system.checks import check_in_range
 from ecg_gnn.system.files import write_json

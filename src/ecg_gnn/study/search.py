@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from ecg_gnn.config import known
-from ecg_gnn.config.dotted import Settings
+from ecg_gnn.config.run_config import Settings
 from ecg_gnn.study.executors import Outcome
 from ecg_gnn.study.groups import Group, describe
 from ecg_gnn.study.records import is_pruned

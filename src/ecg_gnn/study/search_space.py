@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from ecg_gnn.config import RunConfig
-from ecg_gnn.config.dotted import OPTION, Settings, flatten
+from ecg_gnn.config.run_config import OPTION, Settings, flatten
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.study.grid import RecipeCell
 from ecg_gnn.study.groups import Group, bind

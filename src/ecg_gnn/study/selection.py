@@ -18,8 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ecg_gnn.config import EMBEDDINGS, known
-from ecg_gnn.config.tags import LABELS, Tags, tagged, tags_read_by
-from ecg_gnn.config.variants import identity_control
+from ecg_gnn.config.identity import LABELS, Tags, identity_control, tagged, tags_read_by
 from ecg_gnn.nn import SPECIALISED
 from ecg_gnn.study.compare import PairedTest, paired_test
 from ecg_gnn.study.records import is_pruned
@@ -48,7 +47,7 @@ class CellKey:
     embedding: str | None
     """The evolved graphs as the user writes them; None for the baseline"""
     tags: Tags = ()
-    """Options past the paper: see :mod:`ecg_gnn.config.tags`"""
+    """Options past the paper: see :mod:`ecg_gnn.config.identity`"""
 
     @classmethod
     def of(cls, configuration: Configuration) -> "CellKey":

@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 
 from ecg_gnn.config import RunConfig
-from ecg_gnn.config.tags import Tags, explain, run_tags, tagged
+from ecg_gnn.config.identity import Tags, explain, run_tags, tagged
 from ecg_gnn.study.compare import Comparison, Summary
-from ecg_gnn.study.records import Record
+from ecg_gnn.study.records import RECALL, Record, Statistics
+from ecg_gnn.study.records import STATISTICS as STATISTICS
 from ecg_gnn.study.run import Report
-from ecg_gnn.study.statistics import RECALL, Statistics
-from ecg_gnn.study.statistics import STATISTICS as STATISTICS
 from ecg_gnn.study.store import Configuration
 from ecg_gnn.system.metric_names import metric_label
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
-from ecg_gnn.config.dotted import Settings
+from ecg_gnn.config.run_config import Settings
 from ecg_gnn.study.groups import Group
 from ecg_gnn.study.recipe import Grid, Range, Values
 from ecg_gnn.system.checks import MissingExtraError, check_choice, check_in_range

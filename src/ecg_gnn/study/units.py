@@ -12,15 +12,14 @@ from typing import Any, TypeVar
 import torch
 
 from ecg_gnn.config import RunConfig, known
-from ecg_gnn.config.variants import Variant
+from ecg_gnn.config.identity import Variant
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.embed import Embedder, EmbeddingCache
 from ecg_gnn.evolve import EvolvedGraph
 from ecg_gnn.pipeline import Classification, classify, embed_together, evolve
 from ecg_gnn.pipeline.workspace import Workspace
 from ecg_gnn.scale import SAMPLER_NAME, world
-from ecg_gnn.study.records import Record
-from ecg_gnn.study.statistics import of_evolved
+from ecg_gnn.study.records import Record, of_evolved
 from ecg_gnn.study.workers import LostWorkerError, WorkerPool
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.train import Progress, TrainResult

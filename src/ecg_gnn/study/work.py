@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ecg_gnn.config.dotted import Settings
+from ecg_gnn.config.run_config import Settings
 from ecg_gnn.study.executors import Outcome
 from ecg_gnn.study.groups import Group
 from ecg_gnn.study.store import DatasetInfo, StoreWriter

@@ -5,12 +5,19 @@ them and keeping the best ones are hundreds of operations in every step, and tak
 longer than the matrix products; on one tensor they are three.
 """
 
-from collections.abc import Sequence
+import hashlib
+import warnings
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
 from torch import Tensor, nn
+
+from ecg_gnn.system.files import atomic_path
 
 _ALIGNMENT = 64  # values: matrix products read aligned weights faster
 
@@ -217,3 +224,49 @@ _BUFFERS = ("best_val", "best_step", "step", "losses", "val_scores", "test_score
 def _shrink(values: Tensor, kept: Tensor) -> None:
     """AdamW's decay before its step, value by value."""
     values.mul_(kept)
+
+
+def content_hash(tensors: Iterable[Tensor]) -> str:
+    """The SHA-256 of the types, shapes and values of tensors, in their order."""
+    digest = hashlib.sha256()
+    for tensor in tensors:
+        digest.update(f"{tensor.dtype}{list(tensor.shape)}".encode())
+        flat = tensor.detach().cpu().contiguous().flatten()
+        if flat.numel():  # nothing cannot be viewed as bytes
+            digest.update(flat.view(torch.uint8).numpy().data)  # for bfloat16, too
+    return digest.hexdigest()
+
+
+def save_checkpoint(path: Path, state: TrainState, fingerprint: str) -> None:
+    """Write the whole state; the old file stays until the new one is complete."""
+    tensors = {
+        name: tensor.detach().cpu().contiguous().clone()
+        for name, tensor in state.tensors().items()
+    }
+    metadata = {
+        "fingerprint": fingerprint,
+        "done": str(state.done),
+        "seconds": str(state.seconds),
+    }
+    with atomic_path(path) as temporary:
+        save_file(tensors, temporary, metadata)
+
+
+def load_checkpoint(path: Path, state: TrainState, fingerprint: str) -> bool:
+    """Continue from ``path`` if it holds this training; else warn and start anew."""
+    if not path.exists():
+        return False
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+            if metadata.get("fingerprint") != fingerprint:
+                warnings.warn(
+                    f"{path} belongs to another training: starting anew", stacklevel=2
+                )
+                return False
+            named = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError) as error:
+        warnings.warn(f"{path} cannot be read ({error}): starting anew", stacklevel=2)
+        return False
+    state.load(named, int(metadata["done"]), float(metadata["seconds"]))
+    return True

@@ -12,11 +12,16 @@ from ecg_gnn.kernels import Adjacency
 from ecg_gnn.nn.network import Known, Network
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.seeds import seeded
-from ecg_gnn.train.checkpoint import content_hash, load_checkpoint, save_checkpoint
 from ecg_gnn.train.metrics import METRICS, supervised_loss
 from ecg_gnn.train.program import StepProgram
 from ecg_gnn.train.schedule import EvalSchedule
-from ecg_gnn.train.state import Scores, TrainState
+from ecg_gnn.train.state import (
+    Scores,
+    TrainState,
+    content_hash,
+    load_checkpoint,
+    save_checkpoint,
+)
 from ecg_gnn.train.training_task import (
     LoopSettings,
     Task,

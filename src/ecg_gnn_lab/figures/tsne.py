@@ -15,7 +15,7 @@ from torch import Tensor
 from torch_geometric.nn import GCNConv
 
 from ecg_gnn.config import RunConfig
-from ecg_gnn.config.tags import run_tags, tagged
+from ecg_gnn.config.identity import run_tags, tagged
 from ecg_gnn.data import GraphDataset, load_dataset
 from ecg_gnn.pipeline import evolve
 from ecg_gnn.pipeline.workspace import Workspace

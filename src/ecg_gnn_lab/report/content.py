@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from ecg_gnn._version import __version__
-from ecg_gnn.config.tags import LABELS
+from ecg_gnn.config.identity import LABELS
 from ecg_gnn.study.store import DatasetInfo, Failure, UnitRecord
 from ecg_gnn.study.table import configuration_name, model_name
 from ecg_gnn.system.canvas import COLOURS, svg_text

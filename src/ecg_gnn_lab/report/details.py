@@ -5,10 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ecg_gnn.config import RunConfig, known
-from ecg_gnn.config.dotted import DEFAULTS, flatten, given
-from ecg_gnn.config.run_config import declared
+from ecg_gnn.config.run_config import DEFAULTS, declared, flatten, given
+from ecg_gnn.study.records import Statistics
 from ecg_gnn.study.selection import Cell, Selection
-from ecg_gnn.study.statistics import Statistics
 from ecg_gnn.study.store import Configuration, DatasetInfo, Failure, UnitRecord
 from ecg_gnn.study.table import (
     STATISTICS,

@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
-from ecg_gnn.config.tags import explain
+from ecg_gnn.config.identity import explain
 from ecg_gnn.study.selection import Candidate, Cell, Selection
 from ecg_gnn.study.store import DatasetInfo, Store
 from ecg_gnn.study.table import markdown

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ecg_gnn.config.tags import tagged
+from ecg_gnn.config.identity import tagged
 from ecg_gnn.study.selection import Cell, best_ecg
 from ecg_gnn_lab import paper_numbers
 from ecg_gnn_lab.published import in_paper

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Any
 
-from ecg_gnn.config.tags import LABELS, tagged
+from ecg_gnn.config.identity import LABELS, tagged
 from ecg_gnn.data import CATALOGUE
 from ecg_gnn.study.selection import Cell, Selection, best_ecg
 from ecg_gnn.study.table import model_name

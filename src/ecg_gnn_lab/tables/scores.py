@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ecg_gnn.config.variants import identity_control
+from ecg_gnn.config.identity import identity_control
 from ecg_gnn.study.compare import PairedTest, corrected
 from ecg_gnn.study.selection import Cell, CellKey, Selection, best_ecg
 from ecg_gnn_lab import paper_numbers

@@ -7,11 +7,9 @@ from functools import cached_property
 from typing import Any
 
 from ecg_gnn.config import RunConfig
-from ecg_gnn.config.dotted import flatten, given
-from ecg_gnn.config.identity import canonical
-from ecg_gnn.config.tags import Tags, run_tags, tagged
-from ecg_gnn.config.variants import variant_of
-from ecg_gnn.study.statistics import Statistics, mean
+from ecg_gnn.config.identity import Tags, canonical, run_tags, tagged, variant_of
+from ecg_gnn.config.run_config import flatten, given
+from ecg_gnn.study.records import Statistics, mean
 from ecg_gnn.study.store import Configuration, DatasetInfo, Store, UnitRecord
 from ecg_gnn.study.table import STATISTICS, format_statistic, model_name
 from ecg_gnn.system.canvas import minus

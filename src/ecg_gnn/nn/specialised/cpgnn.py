@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ecg_gnn.kernels import Adjacency
-from ecg_gnn.nn.dropout import Dropout
+from ecg_gnn.nn.modules import Dropout
 from ecg_gnn.nn.network import Known, NetworkSpec, Option
 from ecg_gnn.nn.parallel import GraphInput
 from ecg_gnn.nn.specialised.base import (

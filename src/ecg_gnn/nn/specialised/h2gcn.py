@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from ecg_gnn.kernels import Adjacency, neighbour_sum, normalized_sum
-from ecg_gnn.nn.dropout import Dropout
+from ecg_gnn.nn.modules import Dropout
 from ecg_gnn.nn.network import NetworkSpec
 from ecg_gnn.nn.parallel import GraphInput
 from ecg_gnn.nn.specialised.base import OncePerGraph, SpecialisedNet, Usual

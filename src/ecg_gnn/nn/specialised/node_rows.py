@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from ecg_gnn.kernels import Adjacency, neighbour_mean, neighbour_sum
-from ecg_gnn.nn.dropout import Dropout
+from ecg_gnn.nn.modules import Dropout
 from ecg_gnn.nn.network import NetworkSpec, Option
 from ecg_gnn.nn.parallel import GraphInput
 from ecg_gnn.nn.specialised.base import (

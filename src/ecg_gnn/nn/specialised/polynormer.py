@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from ecg_gnn.kernels import Adjacency, additive_attention, joint_linear
-from ecg_gnn.nn.dropout import Dropout
+from ecg_gnn.nn.modules import Dropout
 from ecg_gnn.nn.network import Known, NetworkSpec, Option, Options
 from ecg_gnn.nn.parallel import GraphInput, make_gate
 from ecg_gnn.nn.specialised.base import SpecialisedNet, Usual, warm_up

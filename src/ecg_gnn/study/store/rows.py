@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
+from ecg_gnn.config.identity import Tags, stored_tags
 from ecg_gnn.config.setting import field_types
-from ecg_gnn.config.tags import Tags, stored_tags
-from ecg_gnn.study.statistics import STATISTICS, Statistics
+from ecg_gnn.study.records import STATISTICS, Statistics
 from ecg_gnn.study.store.curves import Curves
 from ecg_gnn.system.checks import InputError, check_choice
 from ecg_gnn.system.metric_names import METRIC_NAMES
@@ -74,7 +74,7 @@ class Configuration:
 
     @cached_property
     def tags(self) -> Tags:
-        """Options past the paper: see :mod:`ecg_gnn.config.tags`."""
+        """Options past the paper: see :mod:`ecg_gnn.config.identity`."""
         return stored_tags(self.config)
 
     @property
@@ -186,7 +186,8 @@ def checked(kind: type[Row], values: Any) -> Row:
     """
     if not isinstance(values, Mapping):
         raise InputError(f"must be a JSON object (got {values!r})")
-    hints = field_types(kind)
+    any_kind: Any = kind
+    hints = field_types(any_kind)
     for name, value in values.items():
         check_choice("a field", name, list(hints))
         if not _fits(value, hints[name]):
