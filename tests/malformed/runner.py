@@ -13,7 +13,7 @@ from unittest import mock
 import psutil
 import typer
 
-from ecg_gnn.cli import app as cli_app
+from ecg_gnn.cli import verbs as cli_app
 from ecg_gnn.cli import main
 
 SECONDS = 30

@@ -1,9 +1,8 @@
 """Settings: declared once; options, recipes and parameters follow from that.
 
 ``evolve_settings``, ``classify_settings`` and ``run_config`` hold the declarations,
-``embedders`` the table of step 1; ``identity`` names what settings decide: variants, trainings,
-and the words beside them in tables.
-Nothing here needs torch.
+``embedders`` the table of step 1; ``identity`` names what settings decide: variants,
+trainings, and the words beside them in tables. Nothing here needs torch.
 """
 
 from ecg_gnn.config.classify_settings import ModelConfig, TrainConfig
