@@ -69,7 +69,7 @@ def test_out_of_memory_says_what_to_lower(ecg_gnn, monkeypatch):
     status, out, err = ecg_gnn(*BATCHES)
     assert (status, out) == (1, "")
     (line,) = [line for line in err.splitlines() if line.startswith("error")]
-    assert "are left on cpu: lower --batch-size to 4 (now 12)" in line
+    assert "are left on cpu: lower --batch-size to 6 (now 12) or --fanout" in line
 
 
 def test_features_that_are_cut_short(refused, tmp_path):
@@ -79,4 +79,4 @@ def test_features_that_are_cut_short(refused, tmp_path):
     np.save(tmp_path / "big.node_features.npy", x)
     os.truncate(tmp_path / "big.node_features.npy", 140)
     line = refused("run", "--dataset", tmp_path / "big.npz", "--batch-size", "4")
-    assert "big.node_features.npy: must be a whole .npy file" in line
+    assert "big.node_features.npy must have the 144 bytes of its shape" in line

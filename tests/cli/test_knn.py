@@ -117,7 +117,7 @@ def test_bad_rows_are_named(refused, tmp_path, z):
 def test_a_file_that_was_cut_off(refused, tmp_path, z):
     path = tmp_path / "z.npy"
     path.write_bytes(path.read_bytes()[:-100])
-    assert "z.npy: must be a whole .npy file" in refused(*KNN)
+    assert "z.npy must have the 4800 bytes of its shape" in refused(*KNN)
 
 
 def test_run_and_homophily_show_the_recall(ecg_gnn):

@@ -22,7 +22,7 @@ def test_both_searches_find_the_same(rates, monkeypatch):
     clock = rates.Clock(torch.device("cpu"), 100)
     alone, blocks = rates.measure("clusters", 300, 8, clock)
     assert (alone.search, alone.rows, alone.same) == ("in memory", 300, None)
-    assert (blocks.search, blocks.rows, blocks.same) == ("streamed", 100, True)
+    assert (blocks.search, blocks.rows, blocks.same) == ("in blocks", 100, True)
     for timing in (alone, blocks):
         assert timing.rate == pytest.approx(timing.rows * 300 * 8 / timing.seconds)
     assert len(rates.table([alone, blocks]).splitlines()) == 4
@@ -33,6 +33,6 @@ def test_both_searches_find_the_same(rates, monkeypatch):
 
 def test_neighbours_that_differ_are_noticed(rates, monkeypatch):
     wrong = torch.zeros((40, rates.K), dtype=torch.long)
-    monkeypatch.setattr(rates, "streamed", lambda *_: wrong)
+    monkeypatch.setattr(rates, "in_blocks", lambda *_: wrong)
     clock = rates.Clock(torch.device("cpu"), 100)
     assert rates.measure("random", 40, 4, clock)[1].same is False

@@ -91,13 +91,13 @@ def test_a_study_is_many_runs(path):
 
 def test_graphs_are_evolved_once(path, tmp_path, monkeypatch):
     evolved = []
-    evolve = method._evolve
+    evolve = method.evolve_embedding
 
-    def counted(name, dataset, split, *rest):
+    def counted(z, name, dataset, split, *rest):
         evolved.append((name, split.index))
-        return evolve(name, dataset, split, *rest)
+        return evolve(z, name, dataset, split, *rest)
 
-    monkeypatch.setattr(method, "_evolve", counted)
+    monkeypatch.setattr(method, "evolve_embedding", counted)
     cache = EmbeddingCache(tmp_path / "cache")
     recipe = small_recipe(settings={"evolve.k": 3}, grid={"model.dropout": [0, 0.5]})
     # Dropout is the weak classifier's, too: its graphs are others.

@@ -65,7 +65,7 @@ def test_it_is_kept_with_the_edges(tmp_path, monkeypatch):
     first = evolve(*arguments)
     exact = dataclasses.replace(config, evolve=EXACT)
     assert evolve("mlp", board, board.split(0), exact, workspace).recall is None
-    monkeypatch.setattr(method, "_evolve", None)  # nothing is evolved again
+    monkeypatch.setattr(method, "evolve_embedding", None)  # nothing is evolved again
     again = evolve(*arguments)
     assert again.recall == first.recall is not None
     assert torch.equal(again.edge_index, first.edge_index)

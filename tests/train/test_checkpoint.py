@@ -13,7 +13,8 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 from ecg_gnn.kernels import Adjacency
-from ecg_gnn.train import LoopSettings, checkpoint, train, training
+from ecg_gnn.train import LoopSettings, train, training
+from ecg_gnn.train import state as state_module
 from ecg_gnn.train.state import (
     TrainState,
     content_hash,
@@ -334,7 +335,7 @@ def test_old_file_stays_until_the_new_one_is_complete(case, path, monkeypatch):
         seen.append(path.read_bytes())
         raise OSError("no space left")
 
-    monkeypatch.setattr(checkpoint, "save_file", fail)
+    monkeypatch.setattr(state_module, "save_file", fail)
     with pytest.warns(UserWarning, match=r"\(no space left\): the training could not"):
         result = run(case, path)
     assert set(seen) == {before}

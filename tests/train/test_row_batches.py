@@ -12,7 +12,7 @@ from ecg_gnn.train import row_batches as rows_module
 @pytest.fixture(autouse=True)
 def _small_batches(monkeypatch):
     monkeypatch.setattr(rows_module, "BATCH", 50)
-    monkeypatch.setattr(rows_module, "_BLOCK", 40)
+    monkeypatch.setattr(rows_module, "ROWS_AT_ONCE", 40)
 
 
 def make_task(num_rows=300):

@@ -63,17 +63,17 @@ class ECGClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no
     A part of the training nodes is set aside to choose the best step and to calibrate
     probabilities, unless the data has a ``val_mask``.
 
-    Args:
-        **parameters: Settings by the names of their options, see ``RunConfig.of``: what
-            is not given is chosen by the graph. ``embedding`` and ``model`` are among
-            them; ``k`` is cut to the number of other nodes. And these:
-        balance_classes: Weigh rare classes up in training. Probabilities are corrected
-            for it, so they are still those of the population.
-        validation_fraction: Share of the training nodes that is set aside.
-        directed: Whether edges given as ``edge_index`` have one direction only.
-        graph: The graph, where ``X`` is node numbers: a PyG ``Data``, or what
-            ``load_dataset`` returns.
-        random_state: Random seed.
+    Parameters are the settings by the names of their options, see ``RunConfig.of``:
+    ``embedding``, ``model``, ``k`` (cut to the number of other nodes), ``steps`` and so
+    on. What is not given is chosen by the graph. And these:
+
+    - ``balance_classes``: weigh rare classes up in training. Probabilities are
+      corrected for it, so they are still those of the population.
+    - ``validation_fraction``: share of the training nodes that is set aside.
+    - ``directed``: whether edges given as ``edge_index`` have one direction only.
+    - ``graph``: the graph, where ``X`` is node numbers: a PyG ``Data``, or what
+      ``load_dataset`` returns.
+    - ``random_state``: the random seed.
 
     Attributes:
         classes_: The classes, sorted.

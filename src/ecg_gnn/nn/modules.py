@@ -55,6 +55,10 @@ class Dropout(nn.Module):
         rate = self.rate if self.training else 0.0
         return linear_dropout(parts, linear, rate, gelu=gelu)
 
+    def extra_repr(self) -> str:
+        """The rate."""
+        return f"rate={self.rate}"
+
 
 NUM_HEADS = 8
 

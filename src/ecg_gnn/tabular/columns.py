@@ -19,6 +19,7 @@ WORD = re.compile(r"(?u)\b\w+\b")
 
 # As files write "no value"; a node may be called NA (Namibia), but not nothing or NaN.
 _MISSING = frozenset(["", "na", "n/a", "nan", "null", "none"])
+_LONGEST_MISSING = max(map(len, _MISSING))
 
 # Squares of larger numbers no longer fit, and no measurement is as large.
 _LARGEST_NUMBER = 1e30
@@ -68,7 +69,7 @@ class Table:
         """A column of names of nodes: none may be missing."""
         texts = [as_text(value) for value in self.column(name, purpose)]
         for row, text in enumerate(texts, 1):
-            if not text or text.lower() == "nan":
+            if not text or (len(text) == 3 and text.lower() == "nan"):
                 raise InputError(
                     f"{self.source}: {name!r} must have a value in every row (got none "
                     f"in row {row})"
@@ -87,7 +88,11 @@ def as_text(value: str | float | None) -> str | None:
 
 def is_missing(text: str | None) -> bool:
     """Whether a text stands for no value."""
-    return text is None or text.strip().lower() in _MISSING
+    if text is None:
+        return True
+    bare = text.strip()
+    # Long texts are not copied to find out that they are none of these.
+    return len(bare) <= _LONGEST_MISSING and bare.lower() in _MISSING
 
 
 def filled_texts(column: Column) -> list[str]:
