@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from ecg_gnn import config
-from ecg_gnn.config import evolve_settings
 from ecg_gnn.evolve import EvolveGraph, backends, knn_graph, knn_search
 from ecg_gnn.evolve.backends import (
     BACKENDS,
@@ -89,7 +88,7 @@ def test_every_backend_is_named_wherever_one_can_choose(backend):
 
 
 def test_names_are_those_of_the_settings():
-    assert get_args(evolve_settings.Knn) == KNN_BACKENDS == ("auto", *BACKENDS)
+    assert get_args(config.declared()["evolve.knn"].type) == KNN_BACKENDS == ("auto", *BACKENDS)
     assert all(name == backend.name for name, backend in BACKENDS.items())
 
 
