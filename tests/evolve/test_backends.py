@@ -88,7 +88,8 @@ def test_every_backend_is_named_wherever_one_can_choose(backend):
 
 
 def test_names_are_those_of_the_settings():
-    assert get_args(config.declared()["evolve.knn"].type) == KNN_BACKENDS == ("auto", *BACKENDS)
+    allowed = get_args(config.declared()["evolve.knn"].type)
+    assert allowed == KNN_BACKENDS == ("auto", *BACKENDS)
     assert all(name == backend.name for name, backend in BACKENDS.items())
 
 
