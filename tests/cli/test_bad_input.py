@@ -47,7 +47,7 @@ from small_runs import BOARD, RUN, ring_arrays
         ("--k 99999999999999999999", "'k' must be in [1, 63]"),
         ("--splits 0-99", "must be in [0, 9] (got 10)"),
         ("--splits 0-99999999999999", "must be in [0, 9] (got 10)"),
-        ("--splits 3-1", "at least one split, each once (got '3-1')"),
+        ("--splits 3-1", "'splits' must be like 0-9 or 0,3,5 (got '3-1')"),
         ("--splits 1,1", "at least one split, each once (got '1,1')"),
         ("--splits one", "must be like 0-9 or 0,3,5 (got 'one')"),
         ("--splits=-1", "must be like 0-9 or 0,3,5 (got '-1')"),

@@ -1,20 +1,29 @@
 """Settings and embedders are declared whole, and everything follows from that."""
 
+import contextlib
 import inspect
 import json
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from ecg_gnn import ECGClassifier, RunConfig, load_dataset
 from ecg_gnn.cli.verbs import VERBS, load
 from ecg_gnn.config import EMBEDDERS, KEPT_EMBEDDINGS, declared
-from ecg_gnn.config.identity import BASELINE, canonical, ignored_settings, variant_of
-from ecg_gnn.config.run_config import DEFAULTS, flatten, replaced
+from ecg_gnn.config.identity import (
+    BASELINE,
+    canonical,
+    ignored_settings,
+    run_tags,
+    variant_of,
+)
+from ecg_gnn.config.run_config import DEFAULTS, flatten, read_splits, replaced
 from ecg_gnn.embed import Embedder
 from ecg_gnn.embed.protocol import KeepableEmbedder
 from ecg_gnn.pipeline import Workspace, make_embedder, resolve
 from ecg_gnn.pipeline.workspace import embedder_class
+from ecg_gnn.system.checks import InputError
 
 SETTINGS = declared()
 FLAGS = json.loads((Path(__file__).parent / "flags.json").read_text())
@@ -116,26 +125,42 @@ def test_an_entry_says_what_its_class_says(name, config):
     assert (name in KEPT_EMBEDDINGS) == entry.can_be_kept
 
 
+@pytest.mark.parametrize("purpose", ["train", "statistics"])
 @pytest.mark.parametrize("name", EMBEDDERS)
-def test_what_an_embedder_reads_is_part_of_its_name(name, config):
-    """One identity for two different embeddings would merge them in a store."""
-    variant = variant_of(name)
+def test_what_an_embedder_reads_is_part_of_its_name(name, purpose, config):
+    """One identity for two embeddings would merge them, in a store and in the cache."""
+    variant, tried = variant_of(name), 0
     for setting in SETTINGS:
-        if not setting.startswith("embed.") or setting in ("embed.names",):
-            continue
         changed = _changed(config, setting)
-        if changed is None:
+        if changed is None or not setting.startswith(("embed.", "model.", "train.")):
             continue
         made = [make_embedder(name, c, Workspace()) for c in (config, changed)]
-        names = [canonical(c, variant, "train") for c in (config, changed)]
+        names = [canonical(c, variant, purpose) for c in (config, changed)]
         assert (made[0] == made[1]) or (names[0] != names[1]), setting
+        tried += 1
+    assert tried > 10
 
 
 def _changed(config, setting):
-    value = flatten(config)[setting]
+    """The config with another value of a number or of a choice; None for the rest."""
+    value, choices = flatten(config)[setting], get_args(SETTINGS[setting].type)
+    if isinstance(value, str) and choices:
+        others = [choice for choice in choices if choice != value]
+        return (
+            None
+            if setting == "embed.cross_fit_models"
+            else _with(config, setting, others)
+        )
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return replaced(config, {setting: value * 2 or 2})
+    return _with(config, setting, [value * 2 or 2, 0.5])
+
+
+def _with(config, setting, values):
+    for value in values:
+        with contextlib.suppress(InputError):
+            return replaced(config, {setting: value})
+    return None
 
 
 def test_building_an_embedder_shows_no_progress(config):
@@ -150,3 +175,22 @@ def test_the_baseline_reads_nothing_of_steps_1_and_2():
     ignored = ignored_settings(BASELINE, "train")
     wanted = {n for n in SETTINGS if n.startswith(("embed.", "evolve."))}
     assert wanted - {"embed.names"} <= ignored
+
+
+def test_embedders_of_ones_own_have_names_of_their_own():
+    """A built-in name would put another graph into the cache under its key."""
+    with pytest.raises(InputError, match="must begin with 'own:'"):
+        Workspace(embedders={"features": object()})
+
+
+@pytest.mark.parametrize("text", ["5-2", "5-2,7"])
+def test_splits_do_not_run_backwards(text):
+    with pytest.raises(InputError, match="'splits' must be like"):
+        read_splits(text)
+
+
+def test_an_own_embedder_that_is_cross_fitted_is_named_so():
+    plain, crossed = (RunConfig.of(embedding="own:a", cross_fit=k) for k in (0, 3))
+    assert run_tags(crossed, "own:a") == ("cross-fitted",)
+    ids = [canonical(c, variant_of("own:a"), "train") for c in (plain, crossed)]
+    assert ids[0] != ids[1]

@@ -354,3 +354,22 @@ def test_classes_are_counted_one_by_one(fitted):
     assert said == f"Test nodes found, class by class: {', '.join(parts)}."
     found = model.metrics["mlp"]["test"]
     assert sum(found["found_by_class"]) == round(found["accuracy"] * found["nodes"])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"edge_weights": "similarity"}, "a setting of a model that is kept"),
+        ({"random_splits": True}, "a setting of a model that is kept"),
+        ({"model": "resnet"}, r"'embedding' must be one of \['none'\]"),
+        ({"embedding": ["mlp", "bgrl"]}, "'embedding' must be a single one"),
+    ],
+)
+def test_what_a_kept_model_cannot_have_is_refused(options, message):
+    with pytest.raises(InputError, match=message):
+        fit_settings(csbm(nodes=60), **options)
+
+
+def test_a_kept_model_names_its_own_graph():
+    board = csbm(nodes=60)
+    assert fit_settings(board).dataset == board.name

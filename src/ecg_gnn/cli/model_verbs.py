@@ -10,6 +10,7 @@ from ecg_gnn.cli import options as opt
 from ecg_gnn.cli.data import Delimiter, MaxCells
 from ecg_gnn.cli.show import ProgressDisplay, print_json, print_table
 from ecg_gnn.config import KEPT_EMBEDDINGS, Setting
+from ecg_gnn.config.run_config import kept_options
 from ecg_gnn.inference import (
     explain_node,
     fit_model,
@@ -35,8 +36,8 @@ _HELPS = {
 }
 
 
-def _can_be_kept(name: str, setting: Setting) -> bool:
-    return setting.kept and ("." in name or name in ("seed", "device", "engine"))
+def _can_be_kept(_: str, setting: Setting) -> bool:
+    return setting.option in kept_options()
 
 
 @opt.with_settings(_can_be_kept, preset="auto", helps=_HELPS)

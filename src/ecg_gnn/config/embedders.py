@@ -1,4 +1,4 @@
-"""The embedders of step 1, declared once: names, help, what they read, what they may.
+"""The embedders of step 1, declared once: what they read and what they may see.
 
 Checks, help texts, the names of trainings, cache keys and the choice of what can be
 kept for new nodes follow from this table. Nothing here needs torch: an embedder's code
@@ -120,7 +120,12 @@ EMBEDDERS = {
         is_control=True,
     ),
 }
-_BROUGHT = EmbedderEntry(help="brought along by the caller", place="")
+_FROM_FILE = EmbedderEntry(help="from a file of the caller", place="")
+_OWN = EmbedderEntry(
+    help="an object of the caller",
+    place="",
+    reads=frozenset({"embed.cross_fit", "embed.cross_fit_models"}),
+)
 
 CONTROLS = tuple(name for name, entry in EMBEDDERS.items() if entry.is_control)
 _WEAK = tuple(name for name in EMBEDDERS if name not in CONTROLS)
@@ -141,8 +146,8 @@ EMBEDDING_HELP = (
 
 
 def entry_of(name: str) -> EmbedderEntry:
-    """What is known of one embedding by its name; of a caller's own, nothing."""
-    return EMBEDDERS.get(name, _BROUGHT)
+    """What is known of one embedding by its name; of a caller's own, little."""
+    return EMBEDDERS.get(name, _OWN if name.startswith(OWN_PREFIX) else _FROM_FILE)
 
 
 def is_control(name: str) -> bool:

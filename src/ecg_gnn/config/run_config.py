@@ -23,6 +23,7 @@ _T = TypeVar("_T")
 Preset = Literal["quick", "paper", "auto"]
 OPTION = "model.options."
 """How the dotted name of an option that only one model has begins."""
+_KEPT_WITH_A_MODEL = ("seed", "device", "engine")
 _MAX_SPLITS = 100_000  # more than any dataset has: typing errors are caught here
 
 
@@ -37,6 +38,8 @@ def read_splits(text: str) -> tuple[int, ...]:
             raise InputError(
                 f"'splits' must be like 0-9 or 0,3,5 (got {text!r})"
             ) from None
+        if high < low:
+            raise InputError(f"'splits' must be like 0-9 or 0,3,5 (got {text!r})")
         splits += range(low, min(high, low + _MAX_SPLITS) + 1)
     if not splits or len(set(splits)) != len(splits):
         raise InputError(
@@ -176,6 +179,15 @@ def unflatten(settings: Mapping[str, Any]) -> dict[str, Any]:
         else:
             nested[name] = value
     return nested
+
+
+def kept_options() -> list[str]:
+    """Options of the settings that a model which is kept can have."""
+    return [
+        str(one.option)
+        for name, one in declared().items()
+        if one.option and one.kept and ("." in name or name in _KEPT_WITH_A_MODEL)
+    ]
 
 
 def known(value: _T | None) -> _T:

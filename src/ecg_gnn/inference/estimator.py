@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 from torch_geometric.data import Data
 
-from ecg_gnn.config import SECTIONS, declared
+from ecg_gnn.config.run_config import kept_options
 from ecg_gnn.inference.classifier import GraphClassifier, fit_classifier
 from ecg_gnn.inference.estimator_inputs import (
     Labelled,
@@ -27,12 +27,7 @@ from ecg_gnn.inference.fitting import class_weights, fit_settings
 from ecg_gnn.system.checks import InputError, check_choice, check_in_range
 
 Array = NDArray[Any]
-_PREFIXES = tuple(kind.prefix for kind in SECTIONS)
-_SETTINGS = {
-    one.option: None
-    for name, one in declared().items()
-    if one.option and one.kept and (name.startswith(_PREFIXES) or name == "device")
-}
+_SETTINGS = {option: None for option in kept_options() if option != "seed"}
 """What a model that is kept can have; None is chosen by the graph."""
 _PARAMETERS: dict[str, Any] = _SETTINGS | {
     "balance_classes": False,

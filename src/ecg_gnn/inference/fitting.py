@@ -1,6 +1,5 @@
 """Fit a model on one's own graph, with its controls, and keep it in a folder."""
 
-import hashlib
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,6 +14,7 @@ from torch import Tensor
 from ecg_gnn._version import NUMERICS
 from ecg_gnn.config import KEPT_EMBEDDINGS, RunConfig, known
 from ecg_gnn.config.identity import digest
+from ecg_gnn.config.run_config import kept_options
 from ecg_gnn.data import GraphDataset, Split
 from ecg_gnn.data.graph_storage import read_manifest
 from ecg_gnn.embed import EmbeddingCache
@@ -28,8 +28,8 @@ from ecg_gnn.inference.model_folder import (
     write_classifier,
     write_model,
 )
-from ecg_gnn.nn import model_names
-from ecg_gnn.pipeline import Workspace, resolve
+from ecg_gnn.nn import MODULES, model_names
+from ecg_gnn.pipeline import Workspace, evolves, resolve
 from ecg_gnn.system.checks import InputError, check_choice
 from ecg_gnn.system.files import (
     atomic_folder,
@@ -40,12 +40,13 @@ from ecg_gnn.system.files import (
 )
 from ecg_gnn.tabular import NamedGraph
 from ecg_gnn.train import score_probabilities
+from ecg_gnn.train.state import content_hash
 
 Progress = Callable[[str, str], Callable[[int, int, float], None]]
 """Starts a display of one piece of work, by a title and a name."""
 
-# Below it neighbours say little about a node or the opposite: SAGE keeps a node's own
-# state apart from theirs, GCN mixes both.
+# Below this, neighbours say little about a node's class, or point to another one: SAGE
+# keeps a node's own state apart from theirs, GCN mixes both.
 _HETEROPHILOUS = 0.3
 IMBALANCED = 2.0
 """Classes are weighed from this ratio of the largest to the smallest on."""
@@ -94,7 +95,8 @@ def fit_model(
     work = out.parent / f".{out.name}.fit"
     fitted: dict[str, GraphClassifier] = {}
     with writing(out), made_folder(work):
-        for name in dict.fromkeys([embedding, "none", "identity"]):
+        controls = ["none", "identity"] if evolves(config.model) else ["none"]
+        for name in dict.fromkeys([embedding, *controls]):
             workspace = Workspace(cache=cache)
             if progress is not None:
                 workspace = replace(workspace, progress=partial(progress, name))
@@ -130,7 +132,7 @@ def _fit_or_read(
         config.to_dict(),
         None if weights is None else weights.tolist(),
         dataset.sha256,
-        hashlib.sha256(dataset.train_masks.numpy().tobytes()).hexdigest(),
+        content_hash([dataset.train_masks, dataset.val_masks]),
     ]
     stage = work / f"{name}-{digest(key)[:16]}"
     if stage.is_dir():
@@ -169,10 +171,20 @@ def fit_settings(dataset: GraphDataset, split: int = 0, **options: Any) -> RunCo
         >>> fit_settings(graph, steps=100).evolve.k  # a tenth of the nodes
         6
     """
+    for option in options:
+        check_choice("a setting of a model that is kept", option, kept_options())
     if options.get("model") is None:
         options["model"] = model_by_homophily(dataset, dataset.split(split))
-    asked = RunConfig.of(preset="auto", splits=(split,), **options)
-    check_choice("embedding", asked.embed.names[0], [*KEPT_EMBEDDINGS, "identity"])
+    asked = RunConfig.of(
+        dataset=dataset.name, preset="auto", splits=(split,), **options
+    )
+    if len(asked.embed.names) != 1:
+        names = list(asked.embed.names)
+        raise InputError(f"'embedding' must be a single one here (got {names})")
+    allowed = [*KEPT_EMBEDDINGS, "identity"]
+    if asked.model.name in MODULES and not evolves(asked.model):
+        allowed = ["none"]  # it reads no graph
+    check_choice("embedding", asked.embed.names[0], allowed)
     # Others (linkx, say) have a weight per node, and none for a new one.
     check_choice("model", asked.model.name, model_names(asked.model.backbone))
     return resolve(asked, dataset)

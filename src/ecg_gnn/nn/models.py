@@ -38,7 +38,8 @@ def takes_evolved_graphs(backbone: str, model: str) -> bool:
     """Whether a model has room for graphs beside the input graph."""
     if model in SPECIALISED:
         return SPECIALISED[model].several_graphs
-    return backbone == "tuned" or MODULES[model].uses_graph
+    # Whether there is such a model is checked elsewhere, in one line.
+    return backbone == "tuned" or model not in MODULES or MODULES[model].uses_graph
 
 
 def takes_weights(backbone: str, model: str) -> bool:

@@ -112,8 +112,8 @@ def evolve(
 ) -> EvolvedGraph:
     """Steps 1 and 2: the graph of nearest neighbours, from the cache if it is there.
 
-    Where torch.distributed runs, all processes must call this: one embeds first, and
-    they search together. Arguments are those of ``embed``.
+    Where torch.distributed runs, all processes must call this: the first embeds and
+    searches, the others are given its graph. Arguments are those of ``embed``.
     """
     workspace = workspace or Workspace()
 

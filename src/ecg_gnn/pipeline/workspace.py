@@ -1,4 +1,4 @@
-"""What a run brings along, and the embedder that a name stands for."""
+"""What a run brings along: embedders by name, seeds, the cache of evolved graphs."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ from ecg_gnn.embed.combine import StoredParts
 from ecg_gnn.embed.protocol import StoredEmbedder, below, hide_labels
 from ecg_gnn.evolve import EvolvedGraph
 from ecg_gnn.scale import all_have
-from ecg_gnn.system.checks import check_choice
+from ecg_gnn.system.checks import InputError, check_choice
 from ecg_gnn.system.seeds import derive_seed
 from ecg_gnn.train import Progress
 from ecg_gnn.train.state import content_hash
@@ -48,6 +48,15 @@ class Workspace:
     progress: ProgressFor = lambda _name: None
     embedders: Mapping[str, Embedder] = field(default_factory=dict)
     loader_workers: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse names of built-in embedders: the cache would mix both up."""
+        for name in self.embedders:
+            if not name.startswith(OWN_PREFIX):
+                raise InputError(
+                    "the name of an embedder of your own must begin with "
+                    f"{OWN_PREFIX!r} (got {name!r})"
+                )
 
     def once_it_moves(self, title: str) -> Progress:
         """Progress that is shown from the first step on.

@@ -17,8 +17,8 @@ class Summary:
     """One row of results: a variant over its splits.
 
     Examples:
-        >>> from ecg_gnn import FitConfig, RunConfig, run
-        >>> quick = FitConfig(steps=2)
+        >>> from ecg_gnn import RunConfig, TrainConfig, run
+        >>> quick = TrainConfig(steps=2)
         >>> config = RunConfig(dataset="csbm:nodes=60", splits=(0, 1), train=quick)
         >>> plain = run(config).results[0]
         >>> plain.variant, plain.splits, len(plain.per_split)
@@ -42,8 +42,8 @@ class Comparison:
     The interval is Student's over the splits' differences; None with one split.
 
     Examples:
-        >>> from ecg_gnn import FitConfig, RunConfig, run
-        >>> quick = FitConfig(steps=2)
+        >>> from ecg_gnn import RunConfig, TrainConfig, run
+        >>> quick = TrainConfig(steps=2)
         >>> config = RunConfig(dataset="csbm:nodes=60", splits=(0, 1), train=quick)
         >>> [(row.variant, row.against) for row in run(config).comparisons]
         [('ecg', 'baseline'), ('ecg', 'identity'), ('identity', 'baseline')]

@@ -37,8 +37,8 @@ class Report:
     """Everything a run found; ``to_dict`` is what ``--json`` prints.
 
     Examples:
-        >>> from ecg_gnn import FitConfig, RunConfig, run
-        >>> quick = FitConfig(steps=2)
+        >>> from ecg_gnn import RunConfig, TrainConfig, run
+        >>> quick = TrainConfig(steps=2)
         >>> report = run(RunConfig(dataset="csbm:nodes=60", splits=(0,), train=quick))
         >>> sorted(report.to_dict())[:4]
         ['comparisons', 'config', 'dataset', 'homophily']
@@ -102,8 +102,8 @@ def run(
         on_reused: Called with how many were in the folder already: ``(count, total)``.
 
     Examples:
-        >>> from ecg_gnn import FitConfig, RunConfig
-        >>> quick = FitConfig(steps=2)
+        >>> from ecg_gnn import RunConfig, TrainConfig
+        >>> quick = TrainConfig(steps=2)
         >>> report = run(RunConfig(dataset="csbm:nodes=60", splits=(0,), train=quick))
         >>> [row.variant for row in report.results]
         ['baseline', 'ecg', 'identity']
