@@ -11,7 +11,7 @@ from ecg_gnn.system.checks import InputError
 # Typing errors are caught here, before memory is taken for them.
 WIDEST, DEEPEST, LONGEST = 2**20, 10_000, 10_000_000
 SMALL, LARGE = 5_000, 100_000
-"""Nodes up to which a graph of one's own gets a narrow network, and more steps."""
+"""The preset ``auto``: narrow up to SMALL nodes, fewer steps beyond each of them."""
 _DEFAULT_FANOUT = (10,)
 _BATCHES = "Graphs too large for full-batch steps"
 

@@ -1,4 +1,4 @@
-"""Embeddings that need no training: the raw features, or a tensor the user brings."""
+"""Embeddings that need no training: features, a file of the user, the controls."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""One evolved graph from several models, none of which was trained on its node.
+"""Cross-fitting: a node's neighbours come from a model not trained on its label.
 
 Nodes are dealt into K folds; K models are trained, each without the labels of its own
 fold. A training node's neighbours come from the model of its fold. Any other node was
