@@ -1,0 +1,131 @@
+"""What the search tries, in the order in which it tries it: cheap ones first."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ecg_gnn.ensemble.boosting import fit_boosting
+from ecg_gnn.ensemble.folds import Fold
+from ecg_gnn.ensemble.inputs import GraphInputs, Target
+from ecg_gnn.ensemble.linear import fit_linear
+from ecg_gnn.ensemble.members import Fitted
+from ecg_gnn.ensemble.network_members import fit_networks
+from ecg_gnn.ensemble.networks import Shape
+from ecg_gnn.ensemble.neighbour_table import PARTS
+
+
+@dataclass(frozen=True)
+class Job:
+    """One candidate on some folds."""
+
+    inputs: GraphInputs
+    target: Target
+    folds: dict[int, Fold]
+    metric: str
+    deadline: float
+    """On the monotonic clock: training stops there and keeps what it has."""
+    progress: Callable[[int, int, float], None] | None = None
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A way to predict.
+
+    Attributes:
+        name: As the leaderboard calls it.
+        fit: Trains a model for every fold of a job.
+        reads: What it learns from beside a node's own features: ``graph``, ``labels``
+            of neighbours, ``embedding``, ``evolved`` graph.
+        deep: Whether it pays only where there is much to learn from.
+    """
+
+    name: str
+    fit: Callable[[Job], Fitted]
+    reads: frozenset[str] = field(default=frozenset())
+    deep: bool = False
+
+
+def _linear(parts: tuple[str, ...]) -> Callable[[Job], Fitted]:
+    return lambda job: fit_linear(job.inputs, job.target, job.folds, parts)
+
+
+def _boosting(parts: tuple[str, ...], seed: int = 0) -> Callable[[Job], Fitted]:
+    def fit(job: Job) -> Fitted:
+        return fit_boosting(
+            job.inputs, job.target, job.folds, parts, deadline=job.deadline, seed=seed
+        )
+
+    return fit
+
+
+def _network(shape: Shape, seed: int = 0) -> Callable[[Job], Fitted]:
+    def fit(job: Job) -> Fitted:
+        return fit_networks(
+            job.inputs,
+            job.target,
+            job.folds,
+            shape,
+            metric=job.metric,
+            deadline=job.deadline,
+            seed=seed,
+            progress=job.progress,
+        )
+
+    return fit
+
+
+_GRAPH = frozenset({"graph"})
+_LABELS = _GRAPH | {"labels"}
+
+
+def candidates(seed: int = 0) -> list[Candidate]:
+    """Everything that is tried, cheap ones first; another seed for another draw."""
+    plain = dict(lr=0.01, dropout=0.5)
+    residual = dict(residual=True, lr=0.003, dropout=0.3, weight_decay=0.0)
+
+    def network(name: str, reads: frozenset[str], deep: bool = False, **shape: Any) -> Candidate:
+        return Candidate(name, _network(Shape(**shape), seed), reads, deep)
+
+    return [
+        Candidate("linear", _linear(())),
+        Candidate("linear, neighbours and labels", _linear(PARTS), _LABELS),
+        Candidate("boosting, neighbours and labels", _boosting(PARTS, seed), _LABELS),
+        network("table network", _LABELS, convolution="none", table=PARTS, **plain),
+        network("GCN", _GRAPH, convolution="gcn", **plain),
+        network("SAGE, labels", _LABELS, convolution="sage", label_input=True, **plain),
+        network("GCN, labels", _LABELS, convolution="gcn", label_input=True, **plain),
+        Candidate("boosting", _boosting((), seed)),
+        network("MLP", frozenset(), convolution="none", **plain),
+        Candidate("boosting, neighbours", _boosting(PARTS[:2], seed), _GRAPH),
+        network("SAGE", _GRAPH, convolution="sage", **plain),
+        network("deep GCN", _GRAPH, convolution="gcn", layers=4, **residual),
+        network(
+            "deep SAGE, labels",
+            _LABELS,
+            convolution="sage",
+            label_input=True,
+            layers=4,
+            **residual,
+        ),
+        network(
+            "deeper SAGE, labels",
+            _LABELS,
+            deep=True,
+            convolution="sage",
+            label_input=True,
+            layers=8,
+            steps=2000,
+            patience=150,
+            **residual,
+        ),
+        network(
+            "deeper SAGE",
+            _GRAPH,
+            deep=True,
+            convolution="sage",
+            layers=8,
+            steps=2000,
+            patience=150,
+            **residual,
+        ),
+    ]

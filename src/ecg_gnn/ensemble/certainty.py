@@ -1,0 +1,97 @@
+"""How sure a prediction is: calibrated probabilities, and sets that cover the truth."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+Array = NDArray[Any]
+_SMALLEST = 1e-6
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """Calibrated probabilities are ``softmax(slope * log p + offsets)``.
+
+    Attributes:
+        slope: Below one where predictions are too sure of themselves.
+        offsets: One per class.
+    """
+
+    slope: float = 1.0
+    offsets: tuple[float, ...] = ()
+
+    def probabilities(self, shares: Array) -> Array:
+        """Calibrated probabilities, rows sum to one. ``[n, C]``"""
+        logits = self.slope * np.log(np.clip(shares, _SMALLEST, 1))
+        logits = logits + (np.array(self.offsets) if self.offsets else 0.0)
+        logits -= logits.max(axis=1, keepdims=True)
+        odds = np.exp(logits)
+        return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+
+
+def fit_scaling(shares: Array, y: Array) -> Scaling:
+    """The scaling of the highest likelihood on nodes that were held out.
+
+    With two classes the offset is fitted too; with more, only the slope: offsets of
+    rare classes would be guesses.
+    """
+    logs = np.log(np.clip(shares, _SMALLEST, 1))
+    two = shares.shape[1] == 2
+
+    def of(values: Array) -> Scaling:
+        offsets = (0.0, float(values[1])) if two else ()
+        return Scaling(float(np.exp(values[0])), offsets)
+
+    def error(values: Array) -> float:
+        scaling = of(values)
+        logits = scaling.slope * logs
+        if scaling.offsets:
+            logits = logits + np.array(scaling.offsets)
+        largest = logits.max(axis=1, keepdims=True)
+        total = np.log(np.exp(logits - largest).sum(axis=1)) + largest[:, 0]
+        return float((total - logits[np.arange(len(y)), y]).mean())
+
+    start = np.zeros(2 if two else 1)
+    found = minimize(error, start, method="Nelder-Mead", options={"maxiter": 200})
+    return of(np.clip(found.x, -3, 3))
+
+
+@dataclass(frozen=True, eq=False)
+class Conformity:
+    """Errors on held-out nodes, sorted: how wrong predictions usually are.
+
+    A set is every class whose error would be no larger than the usual ones; of
+    exchangeable nodes it covers the truth as often as it promises (split conformal
+    prediction, Vovk et al.).
+
+    Attributes:
+        errors: ``1 - p(true class)``, or ``|y - predicted|``, sorted. ``[n]``
+    """
+
+    errors: Array
+
+    @classmethod
+    def of(cls, predicted: Array, y: Array, *, is_number: bool) -> "Conformity":
+        """Errors of predictions for held-out nodes."""
+        if is_number:
+            return cls(np.sort(np.abs(y - predicted[:, 0])))
+        return cls(np.sort(1 - predicted[np.arange(len(y)), y]))
+
+    def threshold(self, coverage: float) -> float:
+        """The error that a share ``coverage`` of the truth stays below."""
+        count = len(self.errors)
+        rank = int(np.ceil((count + 1) * coverage))
+        return float(self.errors[rank - 1]) if rank <= count else np.inf
+
+    def class_sets(self, probabilities: Array, coverage: float) -> NDArray[np.bool_]:
+        """Which classes belong to each node's set; the likeliest always does."""
+        inside = 1 - probabilities <= self.threshold(coverage)
+        inside[np.arange(len(inside)), probabilities.argmax(axis=1)] = True
+        return np.asarray(inside)
+
+    def half_width(self, coverage: float) -> float:
+        """Of the interval around a predicted number."""
+        return self.threshold(coverage)

@@ -1,0 +1,61 @@
+"""Folds of the labelled nodes, and the predictions that models of folds make."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ecg_gnn.ensemble.inputs import Bools, Floats, Numbers, Target
+from ecg_gnn.system.checks import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """Nodes that a model learns from, and nodes that judge it."""
+
+    train: Numbers
+    held_out: Numbers
+
+    def known(self, num_nodes: int) -> Bools:
+        """Whose labels the model may read, as a mask."""
+        mask = np.zeros(num_nodes, dtype=bool)
+        mask[self.train] = True
+        return mask
+
+
+@dataclass(frozen=True, eq=False)
+class OutOfFold:
+    """Predictions of nodes by models that were not trained on them.
+
+    Attributes:
+        predicted: ``[N, width]``, zero where no model has held the node out.
+        folds: Which folds there are models of.
+    """
+
+    predicted: Floats
+    folds: tuple[int, ...] = field(default=())
+
+    def joined(self, other: "OutOfFold", held_out: Numbers) -> "OutOfFold":
+        """With predictions of further folds."""
+        predicted = self.predicted.copy()
+        predicted[held_out] = other.predicted[held_out]
+        return OutOfFold(predicted, (*self.folds, *other.folds))
+
+
+def make_folds(
+    target: Target, labelled: Numbers, count: int, seed: int
+) -> tuple[Fold, ...]:
+    """Deal labelled nodes into folds, each class (or range of numbers) evenly."""
+    if len(labelled) < 2 * count:
+        raise InputError(
+            f"at least {2 * count} nodes must have a label (got {len(labelled)})"
+        )
+    values = target.values[labelled]
+    shuffled = np.random.default_rng(seed).permutation(len(labelled))
+    # Sorted by label, then dealt like cards: every fold gets its share of each.
+    order = shuffled[np.argsort(values[shuffled], kind="stable")]
+    number = np.empty(len(labelled), dtype=np.int64)
+    number[order] = np.arange(len(labelled)) % count
+    return tuple(
+        Fold(np.sort(labelled[number != fold]), np.sort(labelled[number == fold]))
+        for fold in range(count)
+    )

@@ -1,0 +1,165 @@
+"""What every candidate learns from: features, edges, and the labels that are known."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+Floats = NDArray[np.float32]
+Numbers = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+Sparse = Any
+"""A scipy CSR matrix; its stubs have no common type for arrays and matrices."""
+
+# Columns with fewer entries than this share are kept as sparse columns.
+_SPARSE_SHARE = 0.1
+_PROJECTED = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """What is to be predicted: a class of each node, or a number.
+
+    Attributes:
+        values: Classes as whole numbers, or numbers. ``[N]``
+        num_classes: How many classes there are; 0 for numbers.
+    """
+
+    values: NDArray[Any]
+    num_classes: int
+
+    @property
+    def is_number(self) -> bool:
+        """Whether numbers are predicted, not classes."""
+        return self.num_classes == 0
+
+    @property
+    def width(self) -> int:
+        """Columns of a prediction."""
+        return self.num_classes or 1
+
+    def columns(self, known: Bools) -> Floats:
+        """Labels as input, ``[N, width]``: zero rows where nothing is known."""
+        if self.is_number:
+            return np.where(known, self.values, 0.0).astype(np.float32)[:, None]
+        classes = np.where(known, self.values, -1)
+        is_class = classes[:, None] == np.arange(self.num_classes)
+        return np.asarray(is_class, dtype=np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class GraphInputs:
+    """A graph as the candidates read it.
+
+    Attributes:
+        x: Features. ``[N, F]``
+        adjacency: One where an edge leads from a column's node to a row's, no loops.
+        sparse_columns: Which columns of ``x`` are mostly zeros.
+        projection: Turns those into a few dense ones. ``[S, 64]``
+    """
+
+    x: Floats
+    adjacency: Sparse
+    sparse_columns: Bools
+    projection: Floats
+
+    @classmethod
+    def of(cls, x: Floats, edge_index: Tensor) -> "GraphInputs":
+        """Inputs of a graph; which columns are sparse is decided here, once."""
+        share = (x != 0).mean(axis=0)
+        wide = share < _SPARSE_SHARE
+        if wide.sum() <= _PROJECTED:  # dense is as good, and simpler
+            wide = np.zeros_like(wide)
+        projection = _principal_directions(sp.csr_matrix(x[:, wide]))
+        return cls(x, _adjacency(edge_index, len(x)), wide, projection)
+
+    @classmethod
+    def of_columns(
+        cls, x: Floats, edge_index: Tensor, sparse: Bools, projection: Floats
+    ) -> "GraphInputs":
+        """Inputs of a graph that are read as they were before."""
+        if len(sparse) != x.shape[1] or len(projection) != sparse.sum():
+            raise ValueError("the columns are others than those that were fitted")
+        return cls(x, _adjacency(edge_index, len(x)), sparse, projection)
+
+    def of_graph(self, x: Floats, edge_index: Tensor) -> "GraphInputs":
+        """Another graph read in the same way, one with new nodes, say."""
+        return replace(self, x=x, adjacency=_adjacency(edge_index, len(x)))
+
+    @property
+    def num_nodes(self) -> int:
+        """N."""
+        return len(self.x)
+
+    @cached_property
+    def dense(self) -> Floats:
+        """The dense columns, and the degree, as networks read them."""
+        degree = np.log1p(self.degrees)
+        return np.column_stack([self.x[:, ~self.sparse_columns], degree / 4]).astype(
+            np.float32
+        )
+
+    @cached_property
+    def sparse(self) -> Sparse:
+        """The sparse columns, as networks and linear models read them. ``[N, S]``"""
+        return sp.csr_matrix(self.x[:, self.sparse_columns])
+
+    @cached_property
+    def columns(self) -> Floats:
+        """All features as few dense columns, as trees read them."""
+        projected = self.sparse @ self.projection
+        return np.hstack([self.x[:, ~self.sparse_columns], projected])
+
+    @cached_property
+    def degrees(self) -> Floats:
+        """How many edges lead to each node."""
+        return np.diff(self.adjacency.indptr).astype(np.float32)
+
+    @cached_property
+    def mean_of_neighbours(self) -> Sparse:
+        """The operator that averages over neighbours."""
+        return sp.diags(1 / np.maximum(self.degrees, 1)) @ self.adjacency
+
+    @cached_property
+    def means_of_neighbours(self) -> Floats:
+        """Means of the neighbours' columns, and degrees: a node's, its neighbours'."""
+        degree = np.log1p(self.degrees)
+        means = self.mean_of_neighbours @ np.column_stack([self.columns, degree])
+        return np.column_stack([means, degree]).astype(np.float32)
+
+    @cached_property
+    def means_of_two_hops(self) -> Floats:
+        """Means over neighbours of the means over theirs."""
+        mean = self.mean_of_neighbours
+        return np.asarray(mean @ (mean @ self.columns), dtype=np.float32)
+
+    @cached_property
+    def edge_index(self) -> Tensor:
+        """The edges, sources first. ``[2, E]``"""
+        pairs = self.adjacency.tocoo()
+        return torch.from_numpy(np.stack([pairs.col, pairs.row]).astype(np.int64))
+
+
+def _adjacency(edge_index: Tensor, num_nodes: int) -> Sparse:
+    source, target = edge_index.numpy()
+    apart = source != target
+    ones = np.ones(int(apart.sum()), dtype=np.float32)
+    pairs = (target[apart], source[apart])
+    matrix = sp.coo_matrix((ones, pairs), (num_nodes, num_nodes)).tocsr()
+    matrix.data[:] = 1  # an edge that is given twice counts once
+    return matrix
+
+
+def _principal_directions(columns: Sparse) -> Floats:
+    """Directions in which sparse rows differ most, ``[S, 64]``."""
+    from sklearn.utils.extmath import randomized_svd
+
+    if not columns.shape[1]:
+        return np.zeros((0, 0), dtype=np.float32)
+    _, _, directions = randomized_svd(columns, _PROJECTED, n_iter=4, random_state=0)
+    return directions.T.astype(np.float32)

@@ -1,0 +1,91 @@
+"""What a search says for itself: a leaderboard, and what helped, in words."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecg_gnn.ensemble.scoring import SCORES, Score
+from ecg_gnn.ensemble.searching import Search
+from ecg_gnn.ensemble.tournament import Entry
+
+_RESAMPLES = 200
+_SOURCES = {
+    "graph": "the graph",
+    "labels": "neighbours' labels",
+    "embedding": "an embedding as input",
+    "evolved": "an evolved graph",
+}
+
+
+def leaderboard(
+    search: Search, truth: NDArray[Any], test: NDArray[np.bool_]
+) -> list[dict[str, Any]]:
+    """A row per candidate, best first.
+
+    Args:
+        search: What was found.
+        truth: True values of test nodes, on the scale that members see. ``[N]``
+        test: The test nodes; none is fine.
+    """
+    score, ensemble = SCORES[search.metric], search.ensemble
+    rows = []
+    for entry in search.tournament.entries:
+        value = None
+        if test.any():
+            said = entry.member.predict(ensemble.reading, ensemble.target, ensemble.known)
+            value = score.shown(score.function(truth[test], said[test]))
+        rows.append(
+            {
+                "name": entry.name,
+                "validation": score.shown(entry.score),
+                "test": value,
+                "seconds": round(entry.seconds, 2),
+                "weight": round(entry.weight, 4),
+            }
+        )
+    return rows
+
+
+def verdict(search: Search) -> str:
+    """Whether graph, labels, embeddings and evolved graphs helped, in one sentence."""
+    score, entries = SCORES[search.metric], search.tournament.entries
+    y = search.ensemble.target.values
+    parts = []
+    for source, name in _SOURCES.items():
+        with_it = [e for e in entries if source in e.candidate.reads]
+        without = [e for e in entries if source not in e.candidate.reads]
+        if with_it and without:
+            parts.append(f"{name} {_compared(score, y, with_it[0], without[0], search)}")
+    untried = [
+        name
+        for source, name in _SOURCES.items()
+        if not any(source in entry.candidate.reads for entry in entries)
+    ]
+    text = "; ".join(parts) or f"only {entries[0].name} was tried"
+    if untried:
+        text += f" ({' and '.join(untried)}: not tried)"
+    return f"On held-out nodes {text}."
+
+
+def _compared(
+    score: Score, y: NDArray[Any], ours: Entry, theirs: Entry, search: Search
+) -> str:
+    """``helped (+1.2 points)`` and the like, by drawing nodes again."""
+    shared = sorted(set(ours.out.folds) & set(theirs.out.folds))
+    rows = np.concatenate([search.tournament.folds[n].held_out for n in shared])
+    first, second = ours.out.predicted, theirs.out.predicted
+
+    def gain(chosen: NDArray[Any]) -> float:
+        judged = score.function
+        return judged(y[chosen], first[chosen]) - judged(y[chosen], second[chosen])
+
+    generator = np.random.default_rng(0)
+    draws = [gain(generator.choice(rows, len(rows))) for _ in range(_RESAMPLES)]
+    low, high = np.nanquantile(draws, [0.05, 0.95])
+    points = 100 * gain(rows)
+    if low > 0:
+        return f"helped ({points:+.1f} points)"
+    if high < 0:
+        return f"hurt ({points:+.1f} points)"
+    return f"made no difference beyond chance ({points:+.1f} points)"

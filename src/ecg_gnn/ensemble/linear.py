@@ -1,0 +1,164 @@
+"""Logistic regression, or ridge regression for numbers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from torch import Tensor
+
+from ecg_gnn.ensemble.folds import Fold
+from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Sparse, Target
+from ecg_gnn.ensemble.members import Fitted, Member, out_of_fold
+from ecg_gnn.ensemble.neighbour_table import neighbour_table
+
+# Inverse strengths of regularisation, of which the best on held-out nodes is kept.
+_STRENGTHS = (0.03, 0.3, 3.0)
+
+
+@dataclass(frozen=True, eq=False)
+class LinearMember(Member):
+    """Weights of one model per fold."""
+
+    kind: ClassVar[str] = "linear"
+
+    parts: tuple[str, ...]
+    """What is read beside a node's own features, see ``neighbour_table``."""
+    means: Floats
+    scales: Floats
+    """Of every column of the table, ``[F]``."""
+    weights: Tensor
+    """``[folds, columns, width]``"""
+    biases: Tensor
+    """``[folds, 1, width]``"""
+
+    def predict(self, inputs: GraphInputs, target: Target, known: Bools) -> Floats:
+        """The mean over folds."""
+        rows = self.rows(inputs, target, known)
+        logits = np.stack([rows @ weights for weights in self.weights.numpy()])
+        shares = torch.from_numpy(logits) + self.biases
+        if not target.is_number:
+            shares = shares.softmax(dim=-1)
+        return np.asarray(shares.mean(dim=0).numpy(), dtype=np.float32)
+
+    def rows(self, inputs: GraphInputs, target: Target, known: Bools) -> Sparse:
+        """The table, standardised, with all sparse columns beside it."""
+        table = neighbour_table(inputs, self.parts, target, known)
+        own = sp.csr_matrix((table - self.means) / self.scales)
+        blocks = [own, inputs.sparse]
+        if "hop1" in self.parts:
+            blocks.append(inputs.mean_of_neighbours @ inputs.sparse)
+        return sp.hstack(blocks).tocsr().astype(np.float32)
+
+    def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        """Weights, and how columns are scaled."""
+        scaling = torch.from_numpy(np.stack([self.means, self.scales]))
+        tensors = {"weights": self.weights, "biases": self.biases, "scaling": scaling}
+        return {"parts": list(self.parts)}, tensors
+
+    @classmethod
+    def from_state(
+        cls, width: int, plain: dict[str, Any], tensors: dict[str, Tensor]
+    ) -> Self:
+        """See ``state``."""
+        means, scales = tensors["scaling"].numpy()
+        weights, biases = tensors["weights"], tensors["biases"]
+        return cls(width, tuple(plain["parts"]), means, scales, weights, biases)
+
+    def joined(self, other: Member) -> Member:
+        """Folds one after another."""
+        assert isinstance(other, LinearMember)
+        weights = torch.cat([self.weights, other.weights])
+        biases = torch.cat([self.biases, other.biases])
+        return replace(self, weights=weights, biases=biases)
+
+
+def fit_linear(
+    inputs: GraphInputs, target: Target, folds: dict[int, Fold], parts: Sequence[str]
+) -> Fitted:
+    """Fit each fold with several strengths of regularisation, and keep the best."""
+    everything = neighbour_table(
+        inputs, parts, target, np.isin(np.arange(inputs.num_nodes), _all_train(folds))
+    )
+    scales = everything.std(axis=0)
+    start = LinearMember(
+        width=target.width,
+        parts=tuple(parts),
+        means=everything.mean(axis=0),
+        scales=np.where(scales > 1e-6, scales, 1).astype(np.float32),
+        weights=torch.empty(0),
+        biases=torch.empty(0),
+    )
+    rows = {
+        number: start.rows(inputs, target, fold.known(inputs.num_nodes))
+        for number, fold in folds.items()
+    }
+    best: tuple[float, Fitted] | None = None
+    for strength in _STRENGTHS:
+        fitted = _fit_folds(start, rows, target, folds, strength)
+        error = held_out_loss(fitted, target, folds)
+        if best is None or error < best[0]:
+            best = error, fitted
+    assert best is not None
+    return best[1]
+
+
+def held_out_loss(fitted: Fitted, target: Target, folds: dict[int, Fold]) -> float:
+    """The loss on nodes that the models were not trained on."""
+    from ecg_gnn.ensemble.scoring import loss
+
+    held_out = np.concatenate([fold.held_out for fold in folds.values()])
+    return loss(target, fitted[1].predicted, held_out)
+
+
+def _fit_folds(
+    start: LinearMember,
+    rows: dict[int, Sparse],
+    target: Target,
+    folds: dict[int, Fold],
+    strength: float,
+) -> Fitted:
+    weights, biases, held_out = [], [], []
+    for number, fold in folds.items():
+        weight, bias = _solve(rows[number][fold.train], target, fold, strength)
+        weights.append(weight)
+        biases.append(bias)
+        logits = torch.from_numpy(rows[number][fold.held_out] @ weight + bias)
+        shares = logits if target.is_number else logits.softmax(dim=1)
+        held_out.append(shares.numpy().astype(np.float32))
+    member = replace(
+        start,
+        weights=torch.from_numpy(np.stack(weights).astype(np.float32)),
+        biases=torch.from_numpy(np.stack(biases).astype(np.float32))[:, None],
+    )
+    num_nodes = rows[next(iter(folds))].shape[0]
+    return member, out_of_fold(num_nodes, target.width, folds, held_out)
+
+
+def _solve(
+    rows: Sparse, target: Target, fold: Fold, strength: float
+) -> tuple[Floats, Floats]:
+    """Weights ``[F, width]`` and biases ``[width]`` of one model."""
+    from sklearn.linear_model import LogisticRegression, Ridge
+
+    y = target.values[fold.train]
+    if target.is_number:
+        ridge = Ridge(alpha=1 / strength, solver="sparse_cg").fit(rows, y)
+        return ridge.coef_[:, None], np.array([ridge.intercept_])
+    model = LogisticRegression(C=strength, max_iter=200).fit(rows, y)
+    weights = np.zeros((rows.shape[1], target.width), dtype=np.float32)
+    biases = np.full(target.width, -1e4, dtype=np.float32)  # of classes not seen here
+    if len(model.classes_) == 2:  # one row of weights, for the second class
+        first, second = model.classes_
+        weights[:, second], biases[first] = model.coef_[0], 0
+        biases[second] = model.intercept_[0]
+    else:
+        weights[:, model.classes_] = model.coef_.T
+        biases[model.classes_] = model.intercept_
+    return weights, biases
+
+
+def _all_train(folds: dict[int, Fold]) -> Any:
+    return np.unique(np.concatenate([fold.train for fold in folds.values()]))

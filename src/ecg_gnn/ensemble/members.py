@@ -1,0 +1,68 @@
+"""What a candidate leaves: one model per fold, which predict any graph together."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ecg_gnn.ensemble.folds import Fold, OutOfFold
+from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Target
+
+
+@dataclass(frozen=True, eq=False)
+class Member(ABC):
+    """Fitted models of some folds; their predictions are averaged.
+
+    A subclass is stored by its plain fields and its tensors, see ``state``.
+    """
+
+    kind: ClassVar[str]
+
+    width: int
+    """Columns of a prediction."""
+
+    @abstractmethod
+    def predict(self, inputs: GraphInputs, target: Target, known: Bools) -> Floats:
+        """Predictions of every node, ``[N, width]``; ``known`` labels may be read."""
+
+    @abstractmethod
+    def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        """Plain values for JSON, and tensors."""
+
+    @classmethod
+    @abstractmethod
+    def from_state(
+        cls, width: int, plain: dict[str, Any], tensors: dict[str, Tensor]
+    ) -> "Member":
+        """Rebuild what ``state`` described; whatever does not fit raises."""
+
+    @abstractmethod
+    def joined(self, other: "Member") -> "Member":
+        """With the models of further folds."""
+
+
+Fitted = tuple[Member, OutOfFold]
+"""A member and what its models say of the nodes that they were not trained on."""
+
+
+def out_of_fold(
+    num_nodes: int, width: int, folds: dict[int, Fold], parts: list[Floats]
+) -> OutOfFold:
+    """Collect predictions of held-out nodes, given fold by fold."""
+    predicted = np.zeros((num_nodes, width), dtype=np.float32)
+    for fold, rows in zip(folds.values(), parts, strict=True):
+        predicted[fold.held_out] = rows
+    return OutOfFold(predicted, tuple(folds))
+
+
+def text_to_tensor(text: str) -> Tensor:
+    """A text as bytes, for a file of tensors."""
+    return torch.from_numpy(np.frombuffer(text.encode(), dtype=np.uint8).copy())
+
+
+def tensor_to_text(tensor: Tensor) -> str:
+    """What ``text_to_tensor`` was given."""
+    return tensor.numpy().tobytes().decode()

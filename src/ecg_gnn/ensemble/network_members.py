@@ -1,0 +1,259 @@
+"""Train a batch of networks, one per fold, and keep them."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ecg_gnn.ensemble.folds import Fold
+from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Target
+from ecg_gnn.ensemble.members import Fitted, Member, out_of_fold
+from ecg_gnn.ensemble.neighbour_table import neighbour_table
+from ecg_gnn.ensemble.networks import BatchedNetwork, NetworkInputs, Shape
+from ecg_gnn.ensemble.scoring import SCORES
+from ecg_gnn.kernels import StepSeeds
+
+# Steps between evaluations.
+_EVERY = 2
+_SHOWN = 0.5
+# From so many held-out nodes on, the metric itself chooses the step; on fewer it is
+# too rough, and the loss does.
+_MANY = 1500
+
+Progress = Callable[[int, int, float], None]
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkMember(Member):
+    """Networks of one shape; several batches if folds were trained one after another.
+
+    Attributes:
+        scaling: Means and scales of a table's columns, where one is read. ``[2, F]``
+    """
+
+    kind: ClassVar[str] = "network"
+
+    shape: Shape
+    batches: tuple[BatchedNetwork, ...]
+    scaling: Tensor
+
+    @torch.no_grad()
+    def predict(self, inputs: GraphInputs, target: Target, known: Bools) -> Floats:
+        """The mean over networks."""
+        dense = None
+        if self.shape.table:
+            table = neighbour_table(inputs, self.shape.table, target, known)
+            dense = _scaled(torch.from_numpy(table), self.scaling)
+        read = NetworkInputs.of(inputs, self.shape, dense)
+        total, count = torch.zeros(inputs.num_nodes, self.width), 0
+        for batch in self.batches:
+            labels = _label_columns(target, known) if self.shape.label_input else None
+            if labels is not None:
+                labels = labels.expand(batch.folds, -1, -1)
+            total += _shares(batch.eval()(read, labels), target).sum(dim=0)
+            count += batch.folds
+        return np.asarray((total / count).numpy(), dtype=np.float32)
+
+    def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        """The shape, and weights batch by batch."""
+        tensors = {"scaling": self.scaling}
+        for place, batch in enumerate(self.batches):
+            weights = batch.state_dict().items()
+            tensors |= {f"{place}.{name}": each for name, each in weights}
+        widths = [_widths(batch) for batch in self.batches]
+        return {"shape": self.shape.to_dict(), "widths": widths}, tensors
+
+    @classmethod
+    def from_state(
+        cls, width: int, plain: dict[str, Any], tensors: dict[str, Tensor]
+    ) -> Self:
+        """See ``state``."""
+        shape, batches = Shape.from_dict(plain["shape"]), []
+        for place, (folds, *widths) in enumerate(plain["widths"]):
+            start = f"{place}."
+            weights = {k.removeprefix(start): v for k, v in tensors.items()}
+            own = {k: weights[k.removeprefix(start)] for k in tensors if k.startswith(start)}
+            with torch.device("meta"):  # absurd sizes must not take memory
+                batch = BatchedNetwork(shape, folds, widths, width)
+            named = {k.removeprefix(start): v for k, v in own.items()}
+            batch.load_state_dict(named, assign=True)
+            batches.append(batch)
+        return cls(width, shape, tuple(batches), tensors["scaling"])
+
+    def joined(self, other: Member) -> Member:
+        """Batches one after another."""
+        assert isinstance(other, NetworkMember)
+        batches = (*self.batches, *other.batches)
+        return NetworkMember(self.width, self.shape, batches, self.scaling)
+
+
+def _widths(batch: BatchedNetwork) -> list[int]:
+    given = (batch.dense, batch.sparse, batch.labels)
+    return [batch.folds, *(0 if each is None else each.size(1) for each in given)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Batch:
+    """What the networks of several folds learn from.
+
+    Attributes:
+        values: True classes, or numbers. ``[N]``
+        train: Which nodes each network learns from. ``[folds, N]``
+        labels: Labels as input, known ones only; None where they are not. ``[N, C]``
+    """
+
+    inputs: NetworkInputs
+    target: Target
+    folds: dict[int, Fold]
+    values: Tensor
+    train: Tensor
+    labels: Tensor | None
+    scaling: Tensor
+
+
+def fit_networks(
+    inputs: GraphInputs,
+    target: Target,
+    folds: dict[int, Fold],
+    shape: Shape,
+    *,
+    metric: str,
+    deadline: float,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Fitted:
+    """Train one network per fold until their mean score on held-out nodes falls.
+
+    A step that each fold chose for itself would flatter it.
+    """
+    batch = _prepare(inputs, target, folds, shape)
+    network = _new_network(batch, shape, seed)
+    optimizer = torch.optim.Adam(
+        network.parameters(), lr=shape.lr, weight_decay=shape.weight_decay
+    )
+    seeds = StepSeeds(seed, torch.device("cpu"))
+    generator = torch.Generator().manual_seed(seed)
+    best: tuple[float, int] = (-np.inf, 0)
+    weights: dict[str, Tensor] = {}
+    held_out: list[Floats] = []
+    for step in range(shape.steps):
+        network.train()
+        shown, learned = _half_of(batch, generator)
+        with seeds.step():
+            logits = network(batch.inputs, shown)
+        optimizer.zero_grad(set_to_none=True)
+        _mean_loss(logits, batch, learned).backward()
+        optimizer.step()
+        out_of_time = time.monotonic() > deadline
+        if step % _EVERY == _EVERY - 1 or out_of_time:
+            said = _ask(network, batch)
+            score = _judge(said, batch, metric)
+            if score > best[0]:
+                best, held_out = (score, step), said
+                weights = {k: v.clone() for k, v in network.state_dict().items()}
+            if progress is not None:
+                progress(step + 1, shape.steps, np.nan)
+        if out_of_time or step - best[1] > shape.patience:
+            break
+    network.load_state_dict(weights)
+    member = NetworkMember(target.width, shape, (network.eval(),), batch.scaling)
+    return member, out_of_fold(inputs.num_nodes, target.width, folds, held_out)
+
+
+def _prepare(
+    inputs: GraphInputs, target: Target, folds: dict[int, Fold], shape: Shape
+) -> _Batch:
+    masks = [fold.known(inputs.num_nodes) for fold in folds.values()]
+    dense, scaling = None, torch.zeros(2, 0)
+    if shape.table:
+        tables = [neighbour_table(inputs, shape.table, target, mask) for mask in masks]
+        stacked = torch.from_numpy(np.stack(tables))
+        rows = stacked.flatten(0, 1)
+        scaling = torch.stack([rows.mean(dim=0), rows.std(dim=0).clamp_min(1e-6)])
+        dense = _scaled(stacked, scaling)
+    train = torch.from_numpy(np.stack(masks))
+    known = np.asarray(train.any(dim=0))
+    values = np.where(known | ~np.isnan(target.values.astype(float)), target.values, 0)
+    kind = torch.float32 if target.is_number else torch.int64
+    return _Batch(
+        inputs=NetworkInputs.of(inputs, shape, dense),
+        target=target,
+        folds=folds,
+        values=torch.from_numpy(values).to(kind),
+        train=train,
+        labels=_label_columns(target, known) if shape.label_input else None,
+        scaling=scaling,
+    )
+
+
+def _new_network(batch: _Batch, shape: Shape, seed: int) -> BatchedNetwork:
+    widths = [
+        batch.inputs.dense.size(-1),
+        0 if batch.inputs.sparse is None else batch.inputs.sparse[0].size(1),
+        0 if batch.labels is None else batch.labels.size(1),
+    ]
+    return BatchedNetwork(shape, len(batch.folds), widths, batch.target.width, seed)
+
+
+def _label_columns(target: Target, known: Bools) -> Tensor:
+    """Labels as input, and whether there is one. ``[N, width + 1]``"""
+    return torch.from_numpy(np.column_stack([target.columns(known), known])).float()
+
+
+def _scaled(table: Tensor, scaling: Tensor) -> Tensor:
+    return ((table - scaling[0]) / scaling[1]).clamp(-10, 10)
+
+
+def _half_of(
+    batch: _Batch, generator: torch.Generator
+) -> tuple[Tensor | None, Tensor]:
+    """Labels that are shown in a step, and the nodes that it learns from."""
+    if batch.labels is None:
+        return None, batch.train
+    drawn = torch.rand(batch.train.shape, generator=generator) < _SHOWN
+    shown = batch.train & drawn
+    return batch.labels * shown[..., None], batch.train & ~drawn
+
+
+def _mean_loss(logits: Tensor, batch: _Batch, learned: Tensor) -> Tensor:
+    """The sum over networks of their mean losses, so that none slows another."""
+    network, node = learned.nonzero(as_tuple=True)
+    rows, y = logits[network, node], batch.values[node]
+    if batch.target.is_number:
+        losses = (rows[:, 0] - y) ** 2
+    else:
+        losses = F.cross_entropy(rows, y, reduction="none")
+    counts = learned.sum(dim=1).clamp_min(1)
+    return (losses / counts[network]).sum()
+
+
+@torch.no_grad()
+def _ask(network: BatchedNetwork, batch: _Batch) -> list[Floats]:
+    """What each network says of the nodes it was not trained on."""
+    labels = None
+    if batch.labels is not None:
+        labels = batch.labels * batch.train[..., None]
+    logits = network.eval()(batch.inputs, labels)
+    parts = zip(logits, batch.folds.values(), strict=True)
+    return [
+        _shares(each[torch.from_numpy(fold.held_out)], batch.target).numpy()
+        for each, fold in parts
+    ]
+
+
+def _judge(said: list[Floats], batch: _Batch, metric: str) -> float:
+    rows = [fold.held_out for fold in batch.folds.values()]
+    many = sum(map(len, rows)) >= _MANY
+    name = metric if many else ("r2" if batch.target.is_number else "log-loss")
+    function, y = SCORES[name].function, batch.target.values
+    each = [function(y[held], part) for held, part in zip(rows, said, strict=True)]
+    return float(np.mean(each))
+
+
+def _shares(logits: Tensor, target: Target) -> Tensor:
+    return logits if target.is_number else logits.softmax(dim=-1)

@@ -1,0 +1,203 @@
+"""Small networks of one shape, trained and asked together as one batch.
+
+Small graphs are bound by what every operation costs beside its arithmetic. Networks of
+all folds share the graph, so their states lie side by side, ``[folds, N, hidden]``, and
+one operation serves them all.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from ecg_gnn.ensemble.inputs import GraphInputs, Sparse
+from ecg_gnn.kernels import Adjacency, dropout, neighbour_mean, normalized_sum
+from ecg_gnn.system.checks import check_choice, check_in_range
+
+CONVOLUTIONS = ("none", "gcn", "sage")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """What a network looks like, and how it is trained.
+
+    Attributes:
+        convolution: ``gcn`` reads neighbours only (and the node as one of them),
+            ``sage`` the node and the mean of its neighbours, ``none`` no edges.
+        label_input: Whether labels of training nodes are input. In every step half of
+            them are, and the others are learned.
+        table: Read the neighbour table of these parts instead of single features.
+        residual: Whether layers are added to a stream and normalised.
+    """
+
+    convolution: str
+    label_input: bool = False
+    table: tuple[str, ...] = ()
+    hidden: int = 64
+    layers: int = 2
+    dropout: float = 0.5
+    residual: bool = False
+    lr: float = 0.01
+    weight_decay: float = 5e-4
+    steps: int = 300
+    patience: int = 40
+
+    def __post_init__(self) -> None:
+        check_choice("convolution", self.convolution, CONVOLUTIONS)
+        check_in_range("hidden", self.hidden, 1, 4096)
+        check_in_range("layers", self.layers, 1, 64)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return asdict(self) | {"table": list(self.table)}
+
+    @classmethod
+    def from_dict(cls, plain: dict[str, Any]) -> "Shape":
+        """See ``to_dict``."""
+        return cls(**(plain | {"table": tuple(plain["table"])}))
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkInputs:
+    """A graph as networks read it.
+
+    Attributes:
+        dense: ``[N, F]``, or a table for each fold ``[folds, N, F]``.
+        sparse: ``[N, S]``, and the other way round; None without sparse columns.
+        graph: The edges.
+    """
+
+    dense: Tensor
+    sparse: tuple[Tensor, Tensor] | None
+    graph: Adjacency | None
+
+    @classmethod
+    def of(
+        cls, inputs: GraphInputs, shape: Shape, dense: Tensor | None = None
+    ) -> "NetworkInputs":
+        """Inputs of networks of one shape; ``dense`` replaces the features."""
+        sparse = graph = None
+        if dense is None:
+            dense = torch.from_numpy(inputs.dense)
+            if inputs.sparse.shape[1]:
+                sparse = _tensor(inputs.sparse), _tensor(inputs.sparse.T.tocsr())
+        if shape.convolution != "none":
+            graph = Adjacency.from_edge_index(
+                inputs.edge_index,
+                inputs.num_nodes,
+                add_self_loops=shape.convolution == "gcn",
+            )
+        return cls(dense, sparse, graph)
+
+
+def _tensor(matrix: Sparse) -> Tensor:
+    indices = [torch.from_numpy(each).long() for each in (matrix.indptr, matrix.indices)]
+    values = torch.from_numpy(matrix.data).float()
+    return torch.sparse_csr_tensor(*indices, values, matrix.shape)
+
+
+class _SparseProduct(torch.autograd.Function):
+    """A sparse matrix times weights, whose gradient needs the matrix transposed."""
+
+    @staticmethod
+    def forward(ctx: Any, matrix: Tensor, transposed: Tensor, weight: Tensor) -> Tensor:
+        ctx.transposed = transposed
+        return matrix @ weight
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[None, None, Tensor]:
+        return None, None, ctx.transposed @ grad.contiguous()
+
+
+class BatchedNetwork(nn.Module):
+    """As many networks as there are folds.
+
+    Args:
+        shape: What each looks like.
+        folds: How many.
+        widths: Dense columns, sparse columns, and columns of labels.
+        outputs: Columns of a prediction.
+        seed: Of the first weights, which are the same whatever else is drawn.
+    """
+
+    def __init__(
+        self,
+        shape: Shape,
+        folds: int,
+        widths: Sequence[int],
+        outputs: int,
+        seed: int = 0,
+    ) -> None:
+        super().__init__()
+        self.shape, self.folds = shape, folds
+        generator = torch.Generator().manual_seed(seed)
+        hidden = shape.hidden
+
+        def matrix(rows: int, columns: int) -> nn.Parameter:
+            bound = (6 / (rows + columns)) ** 0.5
+            values = torch.rand(folds, rows, columns, generator=generator)
+            return nn.Parameter((2 * values - 1) * bound)
+
+        def zeros(width: int) -> nn.Parameter:
+            return nn.Parameter(torch.zeros(folds, 1, width))
+
+        dense, sparse, labels = widths
+        self.dense = matrix(dense, hidden) if dense else None
+        self.sparse = matrix(sparse, hidden) if sparse else None
+        self.labels = matrix(labels, hidden) if labels else None
+        self.bias = zeros(hidden)
+        parts = 2 if shape.convolution == "sage" else 1
+        layers = range(shape.layers)
+        self.weights = nn.ParameterList([matrix(parts * hidden, hidden) for _ in layers])
+        self.biases = nn.ParameterList([zeros(hidden) for _ in layers])
+        self.gains = nn.ParameterList([nn.Parameter(zeros(hidden) + 1) for _ in layers])
+        self.shifts = nn.ParameterList([zeros(hidden) for _ in layers])
+        self.last, self.last_bias = matrix(hidden, outputs), zeros(outputs)
+
+    def forward(self, inputs: NetworkInputs, labels: Tensor | None) -> Tensor:
+        """Logits ``[folds, N, outputs]``; labels are ``[folds, N, columns]``."""
+        shape = self.shape
+        x = self._first(inputs, labels)
+        if shape.residual:
+            x = F.relu(x)
+        for layer in range(shape.layers):
+            read = self._drop(x)
+            state = torch.baddbmm(
+                self.biases[layer], self._parts(read, inputs.graph), self.weights[layer]
+            )
+            if shape.residual:
+                state = F.layer_norm(state, (shape.hidden,))
+                state = torch.addcmul(self.shifts[layer], state, self.gains[layer])
+            state = F.relu(state)
+            x = x + state if shape.residual else state
+        return torch.baddbmm(self.last_bias, self._drop(x), self.last)
+
+    def _first(self, inputs: NetworkInputs, labels: Tensor | None) -> Tensor:
+        x = self.bias
+        if self.dense is not None:
+            x = x + inputs.dense @ self.dense
+        if self.sparse is not None:
+            assert inputs.sparse is not None
+            weight = self.sparse.transpose(0, 1).flatten(1)  # [S, folds * hidden]
+            out = _SparseProduct.apply(*inputs.sparse, weight)  # type: ignore[no-untyped-call]
+            x = x + out.view(-1, self.folds, self.shape.hidden).transpose(0, 1)
+        if self.labels is not None:
+            assert labels is not None
+            x = x + labels @ self.labels
+        return x
+
+    def _parts(self, x: Tensor, graph: Adjacency | None) -> Tensor:
+        """What a layer reads, ``[folds, N, columns]``."""
+        if graph is None:
+            return x
+        rows = x.transpose(0, 1).flatten(1)  # [N, folds * hidden]
+        is_gcn = self.shape.convolution == "gcn"
+        summed = normalized_sum(graph, rows) if is_gcn else neighbour_mean(graph, rows)
+        around = summed.view(-1, self.folds, self.shape.hidden).transpose(0, 1)
+        return around if is_gcn else torch.cat([x, around], dim=2)
+
+    def _drop(self, x: Tensor) -> Tensor:
+        return dropout(x.contiguous(), self.shape.dropout) if self.training else x

@@ -1,0 +1,129 @@
+"""How predictions are judged: metrics by name, losses, and intervals."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecg_gnn.ensemble.inputs import Target
+from ecg_gnn.system.checks import check_choice
+
+Array = NDArray[Any]
+_SMALLEST = 1e-7
+_RESAMPLES = 200
+
+
+@dataclass(frozen=True)
+class Score:
+    """A metric of predictions ``[n, width]`` against true values ``[n]``.
+
+    Attributes:
+        label: Its name in tables and sentences.
+        function: Higher is better.
+        for_numbers: Whether it judges numbers; otherwise classes.
+        is_loss: Whether people know it as a number that should be low.
+    """
+
+    label: str
+    function: Callable[[Array, Array], float]
+    for_numbers: bool = False
+    is_loss: bool = False
+
+    def shown(self, value: float) -> float:
+        """The value as people write it."""
+        return -value if self.is_loss else value
+
+
+def _roc_auc(y: Array, p: Array) -> float:
+    """Of two classes; of more, the mean of each class against all others."""
+    return float(np.mean([_area(y == c, p[:, c]) for c in _judged(y, p)]))
+
+
+def _area(positive: Array, score: Array) -> float:
+    from scipy.stats import rankdata
+
+    ranks = rankdata(score)
+    count = int(positive.sum())
+    below = ranks[positive].sum() - count * (count + 1) / 2
+    return float(below / max(count * (len(score) - count), 1))
+
+
+def _average_precision(y: Array, p: Array) -> float:
+    from sklearn.metrics import average_precision_score
+
+    each = [average_precision_score(y == c, p[:, c]) for c in _judged(y, p)]
+    return float(np.mean(each))
+
+
+def _judged(y: Array, p: Array) -> list[int]:
+    """Classes that a ranking is judged by: of two, the second; else all that occur."""
+    if p.shape[1] == 2:
+        return [1]
+    counts = np.bincount(y, minlength=p.shape[1])
+    return [c for c, count in enumerate(counts) if 0 < count < len(y)]
+
+
+def _f1(y: Array, p: Array) -> float:
+    from sklearn.metrics import f1_score
+
+    return float(f1_score(y, p.argmax(axis=1), average="macro", zero_division=0))
+
+
+def _log_likelihood(y: Array, p: Array) -> float:
+    return float(np.log(np.clip(p[np.arange(len(y)), y], _SMALLEST, 1)).mean())
+
+
+def _r2(y: Array, p: Array) -> float:
+    residual = ((y - p[:, 0]) ** 2).sum()
+    return float(1 - residual / max(((y - y.mean()) ** 2).sum(), _SMALLEST))
+
+
+SCORES: dict[str, Score] = {
+    "roc-auc": Score("ROC AUC", _roc_auc),
+    "average-precision": Score("average precision", _average_precision),
+    "accuracy": Score("accuracy", lambda y, p: float((p.argmax(axis=1) == y).mean())),
+    "f1-macro": Score("macro F1", _f1),
+    "log-loss": Score("log loss", _log_likelihood, is_loss=True),
+    "r2": Score("R²", _r2, for_numbers=True),
+    "mae": Score(
+        "mean absolute error",
+        lambda y, p: -float(np.abs(y - p[:, 0]).mean()),
+        for_numbers=True,
+        is_loss=True,
+    ),
+}
+
+
+def choose_metric(name: str | None, target: Target) -> str:
+    """The metric that was asked for, if it fits, else the usual one."""
+    fitting = [key for key, one in SCORES.items() if one.for_numbers == target.is_number]
+    if name is not None:
+        return check_choice("metric", name.replace("_", "-"), fitting)
+    if target.is_number:
+        return "r2"
+    return "roc-auc" if target.num_classes == 2 else "accuracy"
+
+
+def loss(target: Target, predicted: Array, rows: Array) -> float:
+    """Log loss of classes, squared error of numbers; what training minimises."""
+    y = target.values[rows]
+    if target.is_number:
+        return float(((y - predicted[rows, 0]) ** 2).mean())
+    return -_log_likelihood(y, predicted[rows])
+
+
+def interval(
+    score: Score, y: Array, p: Array, level: float = 0.9, seed: int = 0
+) -> tuple[float, float]:
+    """Where the score may lie, by drawing nodes again (percentile bootstrap)."""
+    generator = np.random.default_rng(seed)
+    draws = []
+    for _ in range(_RESAMPLES):
+        rows = generator.integers(0, len(y), len(y))
+        if score.for_numbers or len(np.unique(y[rows])) > 1:
+            draws.append(score.function(y[rows], p[rows]))
+    ends = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2]) if draws else (0, 0)
+    low, high = sorted(score.shown(float(end)) for end in ends)
+    return low, high

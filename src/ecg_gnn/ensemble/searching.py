@@ -1,0 +1,145 @@
+"""Search for the best ensemble on one graph: the one function that others call."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ecg_gnn.ensemble.certainty import Conformity, Scaling, fit_scaling
+from ecg_gnn.ensemble.inputs import Bools, GraphInputs
+from ecg_gnn.ensemble.members import Fitted
+from ecg_gnn.ensemble.scoring import choose_metric
+from ecg_gnn.ensemble.stored import read_finished, write_finished
+from ecg_gnn.ensemble.tournament import Say, Tournament, blended, hold_tournament
+from ecg_gnn.ensemble.weighted import Ensemble, Share, as_rows, hidden_target
+from ecg_gnn.system.checks import InputError, check_in_range
+
+# Seconds that a search takes unless told otherwise, by the number of nodes.
+_BUDGETS = ((5_000, 45.0), (20_000, 300.0), (None, 600.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """What a search found.
+
+    Attributes:
+        ensemble: The members, weighed and calibrated.
+        tournament: Everything that was tried.
+        metric: What decided.
+        seconds: How long it took.
+    """
+
+    ensemble: Ensemble
+    tournament: Tournament
+    metric: str
+    seconds: float
+
+
+def default_budget(num_nodes: int) -> float:
+    """Seconds for a graph of this size."""
+    return next(s for most, s in _BUDGETS if most is None or num_nodes < most)
+
+
+def search(
+    x: Tensor,
+    edge_index: Tensor,
+    values: NDArray[Any],
+    num_classes: int,
+    known: Bools,
+    *,
+    metric: str | None = None,
+    budget: float | None = None,
+    single: bool = False,
+    seed: int = 0,
+    work: Path | None = None,
+    say: Say | None = None,
+) -> Search:
+    """Try candidates on folds of the known nodes, and weigh the best.
+
+    Args:
+        x: Features. ``[N, F]``
+        edge_index: Edges, both ways if undirected. ``[2, E]``
+        values: Classes, or numbers where ``num_classes`` is 0; only those of ``known``
+            nodes are ever read. ``[N]``
+        num_classes: How many classes there are.
+        known: Nodes to learn from. ``[N]``
+        metric: What decides, see ``SCORES``; by default ROC AUC for two classes,
+            accuracy for more, R² for numbers.
+        budget: Seconds; by default by the graph's size.
+        single: Whether the best single candidate is kept instead of an ensemble.
+        seed: Of folds and first weights.
+        work: A folder for what is finished, so that a killed search goes on.
+        say: Shows how it goes.
+    """
+    start = time.monotonic()
+    budget = default_budget(len(x)) if budget is None else budget
+    check_in_range("budget", budget, 1, None)
+    target, centre = hidden_target(values, num_classes, known)
+    if num_classes and len(np.unique(target.values[known])) < 2:
+        raise InputError("the label must have at least 2 classes among known nodes")
+    metric = choose_metric(metric, target)
+    inputs = GraphInputs.of(as_rows(x), edge_index)
+    tournament = hold_tournament(
+        inputs,
+        target,
+        np.flatnonzero(known),
+        metric=metric,
+        seconds=budget - (time.monotonic() - start),
+        keep=_keeper(work),
+        seed=seed,
+        say=say,
+    )
+    if single:
+        _keep_the_best(tournament)
+    shares = [
+        Share(each.name, each.weight, each.member) for each in tournament.members
+    ]
+    rows, predicted = tournament.rows, blended(tournament).predicted
+    y, scaling = target.values[rows], Scaling()
+    if num_classes:
+        scaling = fit_scaling(predicted[rows], y)
+        said = scaling.probabilities(predicted[rows])
+    else:
+        said, y = predicted[rows] * centre[1], y * centre[1]
+    ensemble = Ensemble(
+        x=x,
+        edge_index=edge_index,
+        reading=inputs,
+        target=target,
+        known=known,
+        shares=tuple(shares),
+        scaling=scaling,
+        conformity=Conformity.of(said, y, is_number=not num_classes),
+        centre=centre,
+    )
+    return Search(ensemble, tournament, metric, time.monotonic() - start)
+
+
+def _keep_the_best(tournament: Tournament) -> None:
+    best = max(tournament.members, key=lambda each: each.score)
+    for entry in tournament.entries:
+        entry.weight = float(entry is best)
+
+
+def _keeper(
+    work: Path | None,
+) -> Callable[[str, Callable[[], Fitted]], tuple[Fitted, float]]:
+    """Trains a candidate, or reads it where it was finished before."""
+
+    def keep(name: str, train: Callable[[], Fitted]) -> tuple[Fitted, float]:
+        path = None if work is None else work / f"{name.replace(' ', '_')}.safetensors"
+        if path is not None and (finished := read_finished(path)) is not None:
+            return finished
+        start = time.monotonic()
+        fitted = train()
+        seconds = time.monotonic() - start
+        if path is not None:
+            write_finished(path, fitted, seconds)
+        return fitted, seconds
+
+    return keep

@@ -1,0 +1,117 @@
+"""The result of a search: members, their weights, and how sure they are."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ecg_gnn.ensemble.certainty import Conformity, Scaling
+from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Target
+from ecg_gnn.ensemble.members import Member
+
+
+@dataclass(frozen=True, eq=False)
+class Share:
+    """A member, its name and its weight."""
+
+    name: str
+    weight: float
+    member: Member
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Ensemble:
+    """A weighted mean of members, on the graph that they were fitted on.
+
+    Attributes:
+        x: Features of the stored nodes.
+        edge_index: Edges among them.
+        reading: How features are read.
+        target: What is predicted; labels that are not ``known`` are never read.
+        known: Whose labels may be read.
+        shares: The members, heaviest first.
+        scaling: Makes calibrated probabilities.
+        conformity: How wrong predictions of held-out nodes were.
+        centre: The mean and the scale of numbers, which members see standardised.
+    """
+
+    x: Tensor
+    edge_index: Tensor
+    reading: GraphInputs
+    target: Target
+    known: Bools
+    shares: tuple[Share, ...]
+    scaling: Scaling
+    conformity: Conformity
+    centre: tuple[float, float] = (0.0, 1.0)
+
+    # Such a model may hold evolved graphs inside its members, but has none of its own.
+    evolved: None = None
+    z: None = None
+
+    @property
+    def num_classes(self) -> int:
+        """How many classes there are; 0 where numbers are predicted."""
+        return self.target.num_classes
+
+    def probabilities(
+        self, new_x: Tensor | None = None, new_edges: Tensor | None = None
+    ) -> NDArray[np.float64]:
+        """Calibrated probabilities ``[N + M, C]``, or predicted numbers ``[N + M, 1]``.
+
+        Args:
+            new_x: Features of nodes to add, ``[M, F]``.
+            new_edges: Edges to add, new nodes numbered after the stored ones.
+        """
+        inputs, target, known = self._joined(new_x, new_edges)
+        total = np.zeros((inputs.num_nodes, self.target.width))
+        for share in self.shares:
+            total += share.weight * share.member.predict(inputs, target, known)
+        return self.finished(total)
+
+    def finished(self, predicted: NDArray[Any]) -> NDArray[np.float64]:
+        """Members' weighted mean, calibrated or on the scale of the labels."""
+        if self.target.is_number:
+            mean, scale = self.centre
+            return np.asarray(mean + scale * predicted)
+        return self.scaling.probabilities(predicted)
+
+    def _joined(
+        self, new_x: Tensor | None, new_edges: Tensor | None
+    ) -> tuple[GraphInputs, Target, Bools]:
+        x, edges = self.x, self.edge_index
+        if new_x is not None:
+            x = torch.cat([x, new_x.to(x)])
+        if new_edges is not None:
+            edges = torch.cat([edges, new_edges], dim=1)
+        inputs = self.reading.of_graph(as_rows(x), edges)
+        added = len(x) - len(self.known)
+        values = np.concatenate([self.target.values, np.zeros(added)])
+        target = Target(values.astype(self.target.values.dtype), self.num_classes)
+        known = np.concatenate([self.known, np.zeros(added, dtype=bool)])
+        return inputs, target, known
+
+
+def as_rows(x: Tensor) -> Floats:
+    """Features as an array."""
+    return np.ascontiguousarray(x.numpy(), dtype=np.float32)
+
+
+def hidden_target(
+    values: NDArray[Any], num_classes: int, known: Bools
+) -> tuple[Target, tuple[float, float]]:
+    """A target in which only known labels are left, and the centre of its numbers."""
+    if num_classes:
+        return Target(np.where(known, values, 0).astype(np.int64), num_classes), (0, 1)
+    mean, scale = float(values[known].mean()), float(values[known].std()) or 1.0
+    standard = np.where(known, (values - mean) / scale, 0.0)
+    return Target(standard.astype(np.float32), 0), (mean, scale)
+
+
+def weights_of(shares: Sequence[Share]) -> dict[str, float]:
+    """Weights by name."""
+    return {share.name: share.weight for share in shares}
