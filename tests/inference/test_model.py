@@ -76,7 +76,7 @@ def test_round_trip(graph, folder, tmp_path, embedding):
 
 
 def test_the_evolved_graph_is_that_of_a_run(graph):
-    dataset = fitting._one_split(graph.dataset, 0)
+    dataset = fitting.one_split(graph.dataset, 0)
     config = fit_settings(dataset, **QUICK)
     for name in ("mlp", "bgrl"):
         model, _ = fit_classifier(dataset, config, name)

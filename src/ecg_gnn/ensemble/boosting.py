@@ -128,7 +128,11 @@ def fit_boosting(
 
 def _parameters(target: Target, seed: int, num_cells: int) -> dict[str, Any]:
     objective = {0: "regression", 2: "binary"}.get(target.num_classes, "multiclass")
-    given = {"objective": objective, "seed": seed, "num_threads": _num_threads(num_cells)}
+    given = {
+        "objective": objective,
+        "seed": seed,
+        "num_threads": _num_threads(num_cells),
+    }
     if objective == "multiclass":
         given["num_class"] = target.num_classes
     return _PARAMETERS | given

@@ -9,9 +9,9 @@ from ecg_gnn.ensemble.folds import Fold
 from ecg_gnn.ensemble.inputs import GraphInputs, Target
 from ecg_gnn.ensemble.linear import fit_linear
 from ecg_gnn.ensemble.members import Fitted
+from ecg_gnn.ensemble.neighbour_table import PARTS
 from ecg_gnn.ensemble.network_members import fit_networks
 from ecg_gnn.ensemble.networks import Shape
-from ecg_gnn.ensemble.neighbour_table import PARTS
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,9 @@ def candidates(seed: int = 0) -> list[Candidate]:
     plain = dict(lr=0.01, dropout=0.5)
     residual = dict(residual=True, lr=0.003, dropout=0.3, weight_decay=0.0)
 
-    def network(name: str, reads: frozenset[str], deep: bool = False, **shape: Any) -> Candidate:
+    def network(
+        name: str, reads: frozenset[str], deep: bool = False, **shape: Any
+    ) -> Candidate:
         return Candidate(name, _network(Shape(**shape), seed), reads, deep)
 
     return [

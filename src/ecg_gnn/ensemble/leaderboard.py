@@ -33,7 +33,9 @@ def leaderboard(
     for entry in search.tournament.entries:
         value = None
         if test.any():
-            said = entry.member.predict(ensemble.reading, ensemble.target, ensemble.known)
+            said = entry.member.predict(
+                ensemble.reading, ensemble.target, ensemble.known
+            )
             value = score.shown(score.function(truth[test], said[test]))
         rows.append(
             {
@@ -56,7 +58,9 @@ def verdict(search: Search) -> str:
         with_it = [e for e in entries if source in e.candidate.reads]
         without = [e for e in entries if source not in e.candidate.reads]
         if with_it and without:
-            parts.append(f"{name} {_compared(score, y, with_it[0], without[0], search)}")
+            parts.append(
+                f"{name} {_compared(score, y, with_it[0], without[0], search)}"
+            )
     untried = [
         name
         for source, name in _SOURCES.items()

@@ -77,7 +77,11 @@ class NetworkMember(Member):
         for place, (folds, *widths) in enumerate(plain["widths"]):
             start = f"{place}."
             weights = {k.removeprefix(start): v for k, v in tensors.items()}
-            own = {k: weights[k.removeprefix(start)] for k in tensors if k.startswith(start)}
+            own = {
+                k: weights[k.removeprefix(start)]
+                for k in tensors
+                if k.startswith(start)
+            }
             with torch.device("meta"):  # absurd sizes must not take memory
                 batch = BatchedNetwork(shape, folds, widths, width)
             named = {k.removeprefix(start): v for k, v in own.items()}
@@ -209,9 +213,7 @@ def _scaled(table: Tensor, scaling: Tensor) -> Tensor:
     return ((table - scaling[0]) / scaling[1]).clamp(-10, 10)
 
 
-def _half_of(
-    batch: _Batch, generator: torch.Generator
-) -> tuple[Tensor | None, Tensor]:
+def _half_of(batch: _Batch, generator: torch.Generator) -> tuple[Tensor | None, Tensor]:
     """Labels that are shown in a step, and the nodes that it learns from."""
     if batch.labels is None:
         return None, batch.train

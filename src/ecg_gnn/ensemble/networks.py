@@ -94,7 +94,9 @@ class NetworkInputs:
 
 
 def _tensor(matrix: Sparse) -> Tensor:
-    indices = [torch.from_numpy(each).long() for each in (matrix.indptr, matrix.indices)]
+    indices = [
+        torch.from_numpy(each).long() for each in (matrix.indptr, matrix.indices)
+    ]
     values = torch.from_numpy(matrix.data).float()
     return torch.sparse_csr_tensor(*indices, values, matrix.shape)
 
@@ -151,7 +153,9 @@ class BatchedNetwork(nn.Module):
         self.bias = zeros(hidden)
         parts = 2 if shape.convolution == "sage" else 1
         layers = range(shape.layers)
-        self.weights = nn.ParameterList([matrix(parts * hidden, hidden) for _ in layers])
+        self.weights = nn.ParameterList(
+            [matrix(parts * hidden, hidden) for _ in layers]
+        )
         self.biases = nn.ParameterList([zeros(hidden) for _ in layers])
         self.gains = nn.ParameterList([nn.Parameter(zeros(hidden) + 1) for _ in layers])
         self.shifts = nn.ParameterList([zeros(hidden) for _ in layers])

@@ -98,7 +98,9 @@ SCORES: dict[str, Score] = {
 
 def choose_metric(name: str | None, target: Target) -> str:
     """The metric that was asked for, if it fits, else the usual one."""
-    fitting = [key for key, one in SCORES.items() if one.for_numbers == target.is_number]
+    fitting = [
+        key for key, one in SCORES.items() if one.for_numbers == target.is_number
+    ]
     if name is not None:
         return check_choice("metric", name.replace("_", "-"), fitting)
     if target.is_number:

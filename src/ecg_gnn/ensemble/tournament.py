@@ -176,7 +176,9 @@ def _more_seeds(running: _Running, folds: list[int], seed: int) -> None:
             fits = time.monotonic() + 1.2 * entry.seconds < running.end
             if fits and entry.name in again:
                 other = again[entry.name]
-                named = Candidate(f"{other.name}, seed {draw + 1}", other.fit, other.reads)
+                named = Candidate(
+                    f"{other.name}, seed {draw + 1}", other.fit, other.reads
+                )
                 running.train(named, folds, running.end)
 
 

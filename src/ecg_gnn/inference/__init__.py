@@ -1,5 +1,6 @@
 """Models that are kept: fit one, store it, predict, explain, and the estimator."""
 
+from ecg_gnn.inference.best_fit import fit_best
 from ecg_gnn.inference.explanation import Explanation, explain_node
 from ecg_gnn.inference.fitting import fit_model
 from ecg_gnn.inference.model_folder import Model, read_model
@@ -10,6 +11,7 @@ __all__ = [
     "Model",
     "Predictions",
     "explain_node",
+    "fit_best",
     "fit_model",
     "predict_nodes",
     "predict_stored",

@@ -89,7 +89,7 @@ def fit_model(
     check_free(out)
     embedding = options.setdefault("embedding", "mlp")
     check_choice("embedding", embedding, KEPT_EMBEDDINGS)
-    dataset = _one_split(graph.dataset, split)
+    dataset = one_split(graph.dataset, split)
     config = fit_settings(dataset, **options)
     weights = class_weights(dataset, config, balance)
     work = out.parent / f".{out.name}.fit"
@@ -242,7 +242,7 @@ def evaluate(fitted: GraphClassifier, dataset: GraphDataset) -> dict[str, Any]:
     return scores
 
 
-def _one_split(dataset: GraphDataset, index: int) -> GraphDataset:
+def one_split(dataset: GraphDataset, index: int) -> GraphDataset:
     """The same graph with one of its splits only."""
     split = dataset.split(index)
     return replace(

@@ -33,6 +33,8 @@ from ecg_gnn.data.graph_storage import (
     write_arrays,
 )
 from ecg_gnn.embed.protocol import as_trained, below, load_weights
+from ecg_gnn.ensemble.stored import read_ensemble, write_ensemble
+from ecg_gnn.ensemble.weighted import Ensemble
 from ecg_gnn.inference.calibration import Calibration
 from ecg_gnn.inference.classifier import GraphClassifier, label_columns
 from ecg_gnn.kernels import using_engine
@@ -77,7 +79,7 @@ class Model:
         ['identity', 'mlp', 'none']
     """
 
-    classifier: GraphClassifier
+    classifier: GraphClassifier | Ensemble
     dataset: GraphDataset
     ids: tuple[str, ...]
     classes: tuple[str, ...]
@@ -90,7 +92,10 @@ class Model:
 def write_model(folder: Path, model: Model, card: str) -> None:
     """Write a model into a folder that is not yet in place."""
     state, arrays = model.features.state() if model.features else (None, {})
-    described = write_classifier(folder, model.classifier)
+    if isinstance(model.classifier, Ensemble):
+        described = write_ensemble(folder, model.classifier)
+    else:
+        described = write_classifier(folder, model.classifier)
     write_arrays(folder / ARRAYS, graph_arrays(model.dataset, model.ids))
     write_arrays(folder / FEATURES, arrays)
     write_text(folder / CARD, card)
@@ -134,11 +139,16 @@ def read_model(path: str | Path) -> Model:
         unlabelled=True,
     )
     described = entry(manifest, "classifier", dict, path)
+    classifier: GraphClassifier | Ensemble
+    if described.get("kind") == "ensemble":
+        classifier = read_ensemble(path, described, dataset.x, dataset.edge_index)
+    else:
+        classifier = read_classifier(path, described, dataset)
     model = Model(
-        classifier=read_classifier(path, described, dataset),
+        classifier=classifier,
         dataset=dataset,
         ids=node_names(path / ARRAYS, arrays["node_ids"], dataset.num_nodes),
-        classes=class_names(path, manifest, dataset.num_classes),
+        classes=class_names(path, manifest, classifier.num_classes),
         columns=read_columns(path, manifest),
         features=read_features(path, manifest, dataset.num_features),
         metrics=entry(manifest, "metrics", dict, path),

@@ -62,6 +62,8 @@ class NamedGraph:
     """Makes features of new rows; None if the graph came without columns."""
     report: Mapping[str, Any]
     """What the import found."""
+    targets: NDArray[np.float64] | None = None
+    """Numbers to predict, NaN where unknown; None if classes are predicted."""
 
     def save(self, path: Path) -> None:
         """Write the folder whole or not at all; what is there already stays."""

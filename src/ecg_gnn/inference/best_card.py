@@ -1,0 +1,100 @@
+"""What a search left, on a page and in a picture."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from ecg_gnn._version import __version__
+from ecg_gnn.ensemble.scoring import SCORES
+from ecg_gnn.inference.model_folder import Model
+from ecg_gnn.system.canvas import COLOURS, draw, in_lines
+from ecg_gnn.system.checks import MissingExtraError
+
+_MOST_ROWS = 12
+
+
+def best_card(model: Model, split: int) -> str:
+    """The model card in Markdown: one page."""
+    metrics, dataset = model.metrics, model.dataset
+    score = SCORES[metrics["metric"]]
+    known = int((dataset.train_masks | dataset.val_masks).sum())
+    predicts = ", ".join(model.classes[:20]) if model.classes else "a number"
+    header, rows = leaderboard_rows(metrics)
+    table = [header, ["---"] * len(header), *rows[:_MOST_ROWS]]
+    parts = [
+        "# Model card",
+        f"Predicts `{model.columns.get('label', 'label')}` ({predicts}) for nodes of a "
+        f"graph of {dataset.num_nodes:,} nodes and {dataset.num_edges:,} edges. A "
+        f"weighted ensemble, chosen by {score.label} on {known:,} labelled nodes held "
+        f"out fold by fold (split {split}). Made by ecg-gnn {__version__}.",
+        "## Scores",
+        summary(metrics),
+        "\n".join(f"| {' | '.join(row)} |" for row in table),
+        metrics["verdict"],
+        "## Use",
+        "`ecg-gnn predict FOLDER --out predictions.csv` predicts nodes without a label; "
+        "`--nodes nodes.csv --edges edges.csv` new ones with the same columns; "
+        "`--coverage 0.9` adds sets (or intervals) that hold the truth nine times out "
+        "of ten. Every label was learned from by four of five models; labels of known "
+        "nodes are read as input where that helped, so keep the folder as you would "
+        "keep the data.",
+        f"sha256 of the graph: `{dataset.sha256}`",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def summary(metrics: Mapping[str, Any]) -> str:
+    """The ensemble's scores with their intervals, in one sentence."""
+    label = SCORES[metrics["metric"]].label
+    text = f"{label} {_with_interval(metrics, 'validation')} on held-out nodes"
+    if metrics["test"] is not None:
+        text += f", {_with_interval(metrics, 'test')} on test nodes"
+    ended = " It was ended early." if metrics["interrupted"] else ""
+    return f"{text} (90% intervals), in {metrics['seconds']:.0f} s.{ended}"
+
+
+def _with_interval(metrics: Mapping[str, Any], part: str) -> str:
+    low, high = metrics[f"{part}_interval"]
+    return f"{metrics[part]:.4f} [{low:.4f}, {high:.4f}]"
+
+
+def leaderboard_rows(metrics: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """The leaderboard as a table of texts."""
+    header = ["candidate", "validation", "test", "seconds", "weight"]
+    rows = [
+        [
+            row["name"],
+            f"{row['validation']:.4f}",
+            "" if row["test"] is None else f"{row['test']:.4f}",
+            f"{row['seconds']:.1f}",
+            f"{row['weight']:.2f}" if row["weight"] else "",
+        ]
+        for row in metrics["leaderboard"]
+    ]
+    return header, rows
+
+
+def draw_leaderboard(metrics: Mapping[str, Any], path: Path) -> None:
+    """The candidates' scores as dots, the ensemble's as a line with its interval."""
+    rows = metrics["leaderboard"][:_MOST_ROWS][::-1]
+    label = SCORES[metrics["metric"]].label
+
+    def paint(figure_class: Any) -> Any:
+        size = (7, 1.3 + 0.3 * len(rows))
+        figure = figure_class(figsize=size, layout="constrained")
+        axes = figure.subplots()
+        for place, row in enumerate(rows):
+            colour = COLOURS["baseline" if row["weight"] else "identity"]
+            axes.plot(row["validation"], place, "o", color=colour)
+            if row["test"] is not None:
+                axes.plot(row["test"], place, "x", color=colour)
+        axes.axvspan(*metrics["validation_interval"], color=COLOURS["ecg"], alpha=0.15)
+        axes.axvline(metrics["validation"], color=COLOURS["ecg"])
+        axes.set_yticks(range(len(rows)), [in_lines(row["name"], 40) for row in rows])
+        axes.set_xlabel(f"{label} (dots: held-out nodes, crosses: test nodes)")
+        axes.set_title("What was tried; blue counts in the ensemble (line)", loc="left")
+        return figure
+
+    with suppress(MissingExtraError):  # without matplotlib there is still the table
+        draw(path, paint)

@@ -1,0 +1,145 @@
+"""Fit the best model for one's own graph: search, explain the choice, keep it."""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecg_gnn._version import NUMERICS
+from ecg_gnn.config.identity import digest
+from ecg_gnn.ensemble import Search, default_budget, search
+from ecg_gnn.ensemble.leaderboard import leaderboard, verdict
+from ecg_gnn.ensemble.scoring import SCORES, interval
+from ecg_gnn.ensemble.tournament import Say, held_out_score
+from ecg_gnn.inference.best_card import best_card, draw_leaderboard
+from ecg_gnn.inference.fitting import one_split
+from ecg_gnn.inference.model_folder import Model, write_model
+from ecg_gnn.system.files import atomic_folder, check_free, made_folder, writing
+from ecg_gnn.tabular import NamedGraph
+from ecg_gnn.train.state import content_hash
+
+PICTURE = "leaderboard.svg"
+
+
+@dataclass(frozen=True, eq=False)
+class _Truth:
+    """The labels of a graph, and which of them may be learned from."""
+
+    values: NDArray[Any]
+    num_classes: int
+    known: NDArray[np.bool_]
+    test: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, graph: NamedGraph, split: int) -> "_Truth":
+        parts = graph.dataset.split(split)
+        known = (parts.train_mask | parts.val_mask).numpy()
+        test = parts.test_mask.numpy()
+        if graph.targets is not None:
+            return cls(graph.targets, 0, known, test)
+        return cls(graph.dataset.y.numpy(), graph.dataset.num_classes, known, test)
+
+
+def fit_best(
+    graph: NamedGraph,
+    out: Path,
+    *,
+    split: int = 0,
+    budget: float | None = None,
+    metric: str | None = None,
+    single: bool = False,
+    seed: int = 0,
+    say: Say | None = None,
+) -> Model:
+    """Search for the model that predicts best, and write its folder.
+
+    Linear models, gradient boosting and networks, with and without the graph and its
+    labels, compete on folds of the training and validation nodes; the best are weighed
+    into one ensemble. Test nodes are used for the reported scores only. What is
+    finished is kept beside the folder: after a kill, the same call goes on.
+
+    Args:
+        graph: What to learn.
+        out: The folder to write.
+        split: Which of the graph's splits says what the test nodes are.
+        budget: Seconds; by default by the graph's size.
+        metric: What decides; by default ROC AUC for two classes, accuracy for more,
+            R² for numbers.
+        single: Keep the best single candidate instead of an ensemble.
+        seed: Of everything random.
+        say: Shows how it goes.
+
+    Examples:
+        >>> from ecg_gnn.tabular import load_named_graph
+        >>> graph = load_named_graph("csbm:nodes=60")
+        >>> model = fit_best(graph, Path("model"), budget=5)
+        >>> model.metrics["metric"]
+        'roc-auc'
+    """
+    check_free(out)
+    dataset = one_split(graph.dataset, split)
+    truth = _Truth.of(graph, split)
+    seconds = default_budget(dataset.num_nodes) if budget is None else budget
+    key = [NUMERICS, dataset.sha256, content_hash([dataset.test_masks])]
+    key += [seconds, metric, seed, truth.num_classes]
+    work = out.parent / f".{out.name}.fit" / digest(key)[:16]
+    with writing(out), made_folder(work):
+        result = search(
+            dataset.x,
+            dataset.edge_index,
+            truth.values,
+            truth.num_classes,
+            truth.known,
+            metric=metric,
+            budget=seconds,
+            single=single,
+            seed=seed,
+            work=work,
+            say=say,
+        )
+        model = Model(
+            classifier=result.ensemble,
+            dataset=dataset,
+            ids=graph.ids,
+            classes=graph.classes if truth.num_classes else (),
+            columns=graph.columns,
+            features=graph.features,
+            metrics=report(result, truth.values, truth.test),
+            data=graph.report,
+        )
+        with atomic_folder(out) as folder:
+            write_model(folder, model, best_card(model, split))
+            draw_leaderboard(model.metrics, folder / PICTURE)
+    shutil.rmtree(work.parent, ignore_errors=True)
+    return model
+
+
+def report(
+    result: Search, values: NDArray[Any], test: NDArray[np.bool_]
+) -> dict[str, Any]:
+    """Scores with intervals, the leaderboard and the verdict, as plain values."""
+    metric, ensemble = result.metric, result.ensemble
+    score = SCORES[metric]
+    mean, scale = ensemble.centre
+    truth = values if ensemble.num_classes else (values - mean) / scale
+    held_out, around = held_out_score(result.tournament, ensemble.target, metric)
+    scores: dict[str, Any] = {
+        "metric": metric,
+        "validation": held_out,
+        "validation_interval": list(around),
+        "test": None,
+        "test_interval": None,
+    }
+    if test.any():
+        said, y = ensemble.probabilities()[test], values[test]
+        scores["test"] = score.shown(score.function(y, said))
+        scores["test_interval"] = list(interval(score, y, said))
+    return scores | {
+        "seconds": round(result.seconds, 2),
+        "interrupted": result.tournament.interrupted,
+        "leaderboard": leaderboard(result, truth, test),
+        "verdict": verdict(result),
+    }
