@@ -127,6 +127,7 @@ def fit(
             metric=metric,
             single=single,
             seed=settings.get("seed", 0),
+            cache=opt.default_cache(),
             say=display.start,
         )
     if as_json:

@@ -37,12 +37,14 @@ class Candidate:
         reads: What it learns from beside a node's own features: ``graph``, ``labels``
             of neighbours, ``embedding``, ``evolved`` graph.
         deep: Whether it pays only where there is much to learn from.
+        slow: Whether something is trained first that no deadline stops.
     """
 
     name: str
     fit: Callable[[Job], Fitted]
     reads: frozenset[str] = field(default=frozenset())
     deep: bool = False
+    slow: bool = False
 
 
 def _linear(parts: tuple[str, ...]) -> Callable[[Job], Fitted]:

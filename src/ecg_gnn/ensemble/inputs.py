@@ -61,12 +61,14 @@ class GraphInputs:
         adjacency: One where an edge leads from a column's node to a row's, no loops.
         sparse_columns: Which columns of ``x`` are mostly zeros.
         projection: Turns those into a few dense ones. ``[S, 64]``
+        evolved: Edges of a second graph over the same nodes; None without one.
     """
 
     x: Floats
     adjacency: Sparse
     sparse_columns: Bools
     projection: Floats
+    evolved: Tensor | None = None
 
     @classmethod
     def of(cls, x: Floats, edge_index: Tensor) -> "GraphInputs":
@@ -90,6 +92,16 @@ class GraphInputs:
     def of_graph(self, x: Floats, edge_index: Tensor) -> "GraphInputs":
         """Another graph read in the same way, one with new nodes, say."""
         return replace(self, x=x, adjacency=_adjacency(edge_index, len(x)))
+
+    def with_columns(self, more: Floats) -> "GraphInputs":
+        """With further dense columns after the others."""
+        dense = np.zeros(more.shape[1], dtype=bool)
+        columns = np.concatenate([self.sparse_columns, dense])
+        return replace(self, x=np.hstack([self.x, more]), sparse_columns=columns)
+
+    def with_evolved(self, edge_index: Tensor) -> "GraphInputs":
+        """With a second graph."""
+        return replace(self, evolved=edge_index)
 
     @property
     def num_nodes(self) -> int:

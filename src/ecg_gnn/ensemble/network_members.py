@@ -84,8 +84,8 @@ class NetworkMember(Member):
             }
             with torch.device("meta"):  # absurd sizes must not take memory
                 batch = BatchedNetwork(shape, folds, widths, width)
-            named = {k.removeprefix(start): v for k, v in own.items()}
-            batch.load_state_dict(named, assign=True)
+            weights = {name.removeprefix(start): tensors[name] for name in own}
+            batch.load_state_dict(weights, assign=True)
             batches.append(batch)
         return cls(width, shape, tuple(batches), tensors["scaling"])
 
@@ -97,8 +97,11 @@ class NetworkMember(Member):
 
 
 def _widths(batch: BatchedNetwork) -> list[int]:
+    """Folds and the widths that a network was built with."""
     given = (batch.dense, batch.sparse, batch.labels)
-    return [batch.folds, *(0 if each is None else each.size(1) for each in given)]
+    columns = [0 if each is None else each.size(1) for each in given]
+    parts = batch.weights[0].size(1) // batch.shape.hidden
+    return [batch.folds, *columns, parts - (batch.shape.convolution != "gcn")]
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,6 +203,7 @@ def _new_network(batch: _Batch, shape: Shape, seed: int) -> BatchedNetwork:
         batch.inputs.dense.size(-1),
         0 if batch.inputs.sparse is None else batch.inputs.sparse[0].size(1),
         0 if batch.labels is None else batch.labels.size(1),
+        len(batch.inputs.graphs),
     ]
     return BatchedNetwork(shape, len(batch.folds), widths, batch.target.width, seed)
 

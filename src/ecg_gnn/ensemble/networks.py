@@ -67,30 +67,37 @@ class NetworkInputs:
     Attributes:
         dense: ``[N, F]``, or a table for each fold ``[folds, N, F]``.
         sparse: ``[N, S]``, and the other way round; None without sparse columns.
-        graph: The edges.
+        graphs: The edges; those of an evolved graph second.
     """
 
     dense: Tensor
     sparse: tuple[Tensor, Tensor] | None
-    graph: Adjacency | None
+    graphs: tuple[Adjacency, ...]
 
     @classmethod
     def of(
         cls, inputs: GraphInputs, shape: Shape, dense: Tensor | None = None
     ) -> "NetworkInputs":
         """Inputs of networks of one shape; ``dense`` replaces the features."""
-        sparse = graph = None
+        sparse = None
         if dense is None:
             dense = torch.from_numpy(inputs.dense)
             if inputs.sparse.shape[1]:
                 sparse = _tensor(inputs.sparse), _tensor(inputs.sparse.T.tocsr())
-        if shape.convolution != "none":
-            graph = Adjacency.from_edge_index(
-                inputs.edge_index,
-                inputs.num_nodes,
-                add_self_loops=shape.convolution == "gcn",
-            )
-        return cls(dense, sparse, graph)
+        return cls(dense, sparse, _graphs(inputs, shape))
+
+
+def _graphs(inputs: GraphInputs, shape: Shape) -> tuple[Adjacency, ...]:
+    if shape.convolution == "none":
+        return ()
+    edges = [inputs.edge_index]
+    edges += [] if inputs.evolved is None else [inputs.evolved]
+    loops = shape.convolution == "gcn"
+    num_nodes = inputs.num_nodes
+    return tuple(
+        Adjacency.from_edge_index(each, num_nodes, add_self_loops=loops)
+        for each in edges
+    )
 
 
 def _tensor(matrix: Sparse) -> Tensor:
@@ -120,7 +127,7 @@ class BatchedNetwork(nn.Module):
     Args:
         shape: What each looks like.
         folds: How many.
-        widths: Dense columns, sparse columns, and columns of labels.
+        widths: Dense columns, sparse columns, columns of labels, and graphs.
         outputs: Columns of a prediction.
         seed: Of the first weights, which are the same whatever else is drawn.
     """
@@ -146,12 +153,13 @@ class BatchedNetwork(nn.Module):
         def zeros(width: int) -> nn.Parameter:
             return nn.Parameter(torch.zeros(folds, 1, width))
 
-        dense, sparse, labels = widths
+        dense, sparse, labels, graphs = widths
         self.dense = matrix(dense, hidden) if dense else None
         self.sparse = matrix(sparse, hidden) if sparse else None
         self.labels = matrix(labels, hidden) if labels else None
         self.bias = zeros(hidden)
-        parts = 2 if shape.convolution == "sage" else 1
+        # The paper's parallel step: what each graph brings, side by side, projected.
+        parts = graphs + (shape.convolution != "gcn")
         layers = range(shape.layers)
         self.weights = nn.ParameterList(
             [matrix(parts * hidden, hidden) for _ in layers]
@@ -170,7 +178,9 @@ class BatchedNetwork(nn.Module):
         for layer in range(shape.layers):
             read = self._drop(x)
             state = torch.baddbmm(
-                self.biases[layer], self._parts(read, inputs.graph), self.weights[layer]
+                self.biases[layer],
+                self._parts(read, inputs.graphs),
+                self.weights[layer],
             )
             if shape.residual:
                 state = F.layer_norm(state, (shape.hidden,))
@@ -193,15 +203,18 @@ class BatchedNetwork(nn.Module):
             x = x + labels @ self.labels
         return x
 
-    def _parts(self, x: Tensor, graph: Adjacency | None) -> Tensor:
+    def _parts(self, x: Tensor, graphs: Sequence[Adjacency]) -> Tensor:
         """What a layer reads, ``[folds, N, columns]``."""
-        if graph is None:
-            return x
         rows = x.transpose(0, 1).flatten(1)  # [N, folds * hidden]
         is_gcn = self.shape.convolution == "gcn"
-        summed = normalized_sum(graph, rows) if is_gcn else neighbour_mean(graph, rows)
-        around = summed.view(-1, self.folds, self.shape.hidden).transpose(0, 1)
-        return around if is_gcn else torch.cat([x, around], dim=2)
+        parts = [] if is_gcn else [x]
+        for graph in graphs:
+            sums = (
+                normalized_sum(graph, rows) if is_gcn else neighbour_mean(graph, rows)
+            )
+            around = sums.view(-1, self.folds, self.shape.hidden).transpose(0, 1)
+            parts.append(around)
+        return parts[0] if len(parts) == 1 else torch.cat(parts, dim=2)
 
     def _drop(self, x: Tensor) -> Tensor:
         return dropout(x.contiguous(), self.shape.dropout) if self.training else x

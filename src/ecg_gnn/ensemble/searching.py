@@ -1,7 +1,7 @@
 """Search for the best ensemble on one graph: the one function that others call."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ecg_gnn.ensemble.candidates import Candidate
 from ecg_gnn.ensemble.certainty import Conformity, Scaling, fit_scaling
 from ecg_gnn.ensemble.inputs import Bools, GraphInputs
 from ecg_gnn.ensemble.members import Fitted
@@ -58,6 +59,7 @@ def search(
     seed: int = 0,
     work: Path | None = None,
     say: Say | None = None,
+    extra: Sequence[Candidate] = (),
 ) -> Search:
     """Try candidates on folds of the known nodes, and weigh the best.
 
@@ -75,6 +77,7 @@ def search(
         seed: Of folds and first weights.
         work: A folder for what is finished, so that a killed search goes on.
         say: Shows how it goes.
+        extra: Further candidates.
     """
     start = time.monotonic()
     budget = default_budget(len(x)) if budget is None else budget
@@ -93,6 +96,7 @@ def search(
         keep=_keeper(work),
         seed=seed,
         say=say,
+        extra=extra,
     )
     if single:
         _keep_the_best(tournament)

@@ -1,7 +1,7 @@
 """The search: candidates compete on held-out nodes until the time is up."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,6 +19,8 @@ NUM_FOLDS = 5
 _SMALL = 60_000
 _ROUND_1_SHARE = 0.55
 _DEEP_NODES = 5_000
+_SLOW_BUDGET = 90.0
+"""Seconds from which on candidates take part that no deadline stops."""
 _KEPT = 8
 """Candidates that are trained on all folds where the graph is large."""
 # Of the budget, for blending, writing and the card.
@@ -117,6 +119,7 @@ def hold_tournament(
     keep: Keep,
     seed: int = 0,
     say: Say | None = None,
+    extra: Sequence[Candidate] = (),
 ) -> Tournament:
     """Try candidates, cheap ones first, until the time is up, and weigh the best.
 
@@ -129,6 +132,7 @@ def hold_tournament(
         keep: Keeps what is finished, so that a killed search goes on.
         seed: Of folds and first weights.
         say: Shows how it goes.
+        extra: Further candidates, tried last.
     """
     start = time.monotonic()
     count = min(NUM_FOLDS, len(labelled) // 4)
@@ -137,7 +141,7 @@ def hold_tournament(
     running = _Running(inputs, target, folds, metric, end, keep, say)
     interrupted = False
     try:
-        _rounds(running, start, seed)
+        _rounds(running, start, seed, extra)
     except KeyboardInterrupt:
         if not running.entries:
             raise
@@ -146,17 +150,20 @@ def hold_tournament(
     return Tournament(running.entries, folds, rows, interrupted)
 
 
-def _rounds(running: _Running, start: float, seed: int) -> None:
+def _rounds(
+    running: _Running, start: float, seed: int, extra: Sequence[Candidate]
+) -> None:
     size = running.inputs.num_nodes + running.inputs.adjacency.nnz
     everything = list(range(len(running.folds)))
     first = everything if size <= _SMALL else everything[:1]
     share = 1.0 if first == everything else _ROUND_1_SHARE
     until = start + share * (running.end - start)
     large = running.inputs.num_nodes >= _DEEP_NODES
-    for candidate in candidates(seed):
+    patient = until - start >= _SLOW_BUDGET
+    for candidate in [*candidates(seed), *extra]:
         if time.monotonic() >= until:
             break
-        if large or not candidate.deep:
+        if (patient or not candidate.slow) and (large or not candidate.deep):
             running.train(candidate, first, until)
     rest = everything[len(first) :]
     if rest:

@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 
 from ecg_gnn._version import NUMERICS
 from ecg_gnn.config.identity import digest
+from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.ensemble import Search, default_budget, search
 from ecg_gnn.ensemble.leaderboard import leaderboard, verdict
 from ecg_gnn.ensemble.scoring import SCORES, interval
 from ecg_gnn.ensemble.tournament import Say, held_out_score
 from ecg_gnn.inference.best_card import best_card, draw_leaderboard
+from ecg_gnn.inference.embedded_members import embedded_candidates
 from ecg_gnn.inference.fitting import one_split
 from ecg_gnn.inference.model_folder import Model, write_model
 from ecg_gnn.system.files import atomic_folder, check_free, made_folder, writing
@@ -52,6 +54,7 @@ def fit_best(
     metric: str | None = None,
     single: bool = False,
     seed: int = 0,
+    cache: EmbeddingCache | None = None,
     say: Say | None = None,
 ) -> Model:
     """Search for the model that predicts best, and write its folder.
@@ -70,6 +73,7 @@ def fit_best(
             R² for numbers.
         single: Keep the best single candidate instead of an ensemble.
         seed: Of everything random.
+        cache: Where embeddings are kept.
         say: Shows how it goes.
 
     Examples:
@@ -99,6 +103,7 @@ def fit_best(
             seed=seed,
             work=work,
             say=say,
+            extra=embedded_candidates(dataset, seed, cache),
         )
         model = Model(
             classifier=result.ensemble,

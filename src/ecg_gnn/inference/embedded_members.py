@@ -1,0 +1,170 @@
+"""Candidates that read an embedding: as further features, or as an evolved graph."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any, ClassVar, Self
+
+import torch
+from torch import Tensor
+
+from ecg_gnn.config import RunConfig
+from ecg_gnn.data import GraphDataset
+from ecg_gnn.embed import EmbeddingCache
+from ecg_gnn.embed.protocol import StoredEmbedder, as_trained, below
+from ecg_gnn.ensemble.candidates import Candidate, Job, candidates
+from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Target
+from ecg_gnn.ensemble.members import Fitted, Member
+from ecg_gnn.ensemble.stored import KINDS
+from ecg_gnn.ensemble.weighted import as_rows
+from ecg_gnn.inference.classifier import edges_to_new
+from ecg_gnn.inference.fitting import fit_settings
+from ecg_gnn.kernels import using_engine
+from ecg_gnn.pipeline import Workspace, embed_for_new_nodes
+from ecg_gnn.pipeline.method import evolve_embedding
+from ecg_gnn.pipeline.workspace import restore_embedder
+
+_STEPS = 150
+# Which embedding is read, how, by which candidate of the search.
+_USES = (
+    ("bgrl", "features", "boosting, neighbours and labels"),
+    ("features", "evolved", "SAGE, labels"),
+    ("bgrl", "features", "SAGE, labels"),
+    ("bgrl", "evolved", "SAGE, labels"),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Embedding:
+    """An embedding of all nodes, and what embeds those that come later.
+
+    It reads no labels, so one serves all folds.
+
+    Attributes:
+        name: Which embedder.
+        config: Its resolved settings.
+        z: Of the stored nodes. ``[N, D]``
+        evolved: The graph of nearest neighbours. ``[2, E]``
+        channels: Features that it embeds.
+    """
+
+    name: str
+    config: RunConfig
+    channels: int
+    embedder: StoredEmbedder
+    z: Tensor
+    evolved: Tensor
+
+    def added_to(self, inputs: GraphInputs, use: str) -> GraphInputs:
+        """A graph, the stored nodes first, with the embedding in its inputs."""
+        x, edges = torch.from_numpy(inputs.x), inputs.edge_index
+        stored = len(self.z)
+        z = self.z
+        if use == "features" or len(x) > stored:
+            with using_engine(self.config.engine):
+                z = self.embedder.embed(x.double(), edges).float()
+        if use == "features":
+            return inputs.with_columns(as_rows(z / self.z.std()))
+        added = edges_to_new(z[stored:], self.z, self.config.evolve)
+        return inputs.with_evolved(torch.cat([self.evolved, added], dim=1))
+
+
+@dataclass(frozen=True, eq=False)
+class EmbeddedMember(Member):
+    """A member that reads an embedding beside the graph."""
+
+    kind: ClassVar[str] = "embedded"
+
+    use: str
+    embedding: Embedding
+    inner: Member
+
+    def predict(self, inputs: GraphInputs, target: Target, known: Bools) -> Floats:
+        """What the inner member says of the wider inputs."""
+        wider = self.embedding.added_to(inputs, self.use)
+        return self.inner.predict(wider, target, known)
+
+    def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        """The embedding beside the inner member."""
+        plain, tensors = self.inner.state()
+        one = self.embedding
+        kept = {f"inner.{name}": each for name, each in tensors.items()}
+        kept |= {
+            f"embedder.{k}": as_trained(v) for k, v in one.embedder.tensors().items()
+        }
+        # Copies: several members may share one embedding.
+        kept |= {"z": one.z.clone(), "evolved": one.evolved.clone()}
+        about = {
+            "use": self.use,
+            "embedding": one.name,
+            "config": one.config.to_dict(),
+            "channels": one.channels,
+            "inner": self.inner.kind,
+        }
+        return about | {"state": plain}, kept
+
+    @classmethod
+    def from_state(
+        cls, width: int, plain: dict[str, Any], tensors: dict[str, Tensor]
+    ) -> Self:
+        """See ``state``."""
+        config, name = RunConfig.from_dict(plain["config"]), plain["embedding"]
+        kept = below(tensors, "embedder")
+        channels = int(plain["channels"])
+        embedder = restore_embedder(name, kept, config, channels)
+        index = tensors["z"], tensors["evolved"]
+        one = Embedding(name, config, channels, embedder, *index)
+        inner = KINDS[plain["inner"]]
+        own = inner.from_state(width, dict(plain["state"]), below(tensors, "inner"))
+        return cls(width, plain["use"], one, own)
+
+    def joined(self, other: Member) -> Member:
+        """The inner members joined; the embedding is the same."""
+        assert isinstance(other, EmbeddedMember)
+        return replace(self, inner=self.inner.joined(other.inner))
+
+
+KINDS[EmbeddedMember.kind] = EmbeddedMember
+
+
+def embedded_candidates(
+    dataset: GraphDataset, seed: int, store: EmbeddingCache | None
+) -> list[Candidate]:
+    """Candidates that embed the nodes first; each embedding is trained once."""
+
+    @cache
+    def embedding_of(name: str) -> Embedding:
+        workspace = Workspace(cache=store)
+        config = fit_settings(
+            dataset, model="sage", embedding=name, embed_steps=_STEPS, seed=seed
+        )
+        split = dataset.split(0)
+        kept = embed_for_new_nodes(name, dataset, split, config, workspace)
+        graph = evolve_embedding(kept.z, name, dataset, split, config, workspace)
+        index = kept.z.float(), graph.edge_index
+        return Embedding(name, config, dataset.num_features, kept.embedder, *index)
+
+    plain = {each.name: each for each in candidates(seed)}
+    found = []
+    for name, use, inner in _USES:
+        label = f"{inner}, {name.upper() if name == 'bgrl' else name} "
+        label += "embedding" if use == "features" else "evolved graph"
+        reads = plain[inner].reads | {"embedding" if use == "features" else "evolved"}
+        fit = _fit_with(name, use, plain[inner].fit, embedding_of)
+        found.append(Candidate(label, fit, reads, slow=True))
+    return found
+
+
+def _fit_with(
+    name: str,
+    use: str,
+    inner: Callable[[Job], Fitted],
+    embedding_of: Callable[[str], Embedding],
+) -> Callable[[Job], Fitted]:
+    def fit(job: Job) -> Fitted:
+        embedding = embedding_of(name)
+        wider = embedding.added_to(job.inputs, use)
+        member, out = inner(replace(job, inputs=wider))
+        return EmbeddedMember(member.width, use, embedding, member), out
+
+    return fit
