@@ -10,6 +10,10 @@ from ecg_gnn.ensemble.scoring import Score
 
 _STEPS = 25
 _DRAWS = 20
+_HALF_TRUSTED = 400
+"""Nodes at which greedy weights and even ones count the same."""
+_GOOD = 0.5
+"""Members in the better half share even weights."""
 # Gains below this are noise; a smaller ensemble is as good.
 _LEAST_GAIN = 1e-5
 # Members that count for less than this are left out.
@@ -43,7 +47,10 @@ def blend_weights(
     for _ in range(_DRAWS):
         rows = np.sort(generator.permutation(len(y))[: max(2, (2 * len(y)) // 3)])
         total += _greedy(score, smooth, y[rows], stacked[:, rows])
-    weights = total / total.sum()
+    chosen = total / total.sum()
+    # On few nodes the choice is mostly luck, and the mean of all good members is safer.
+    trust = len(y) / (len(y) + _HALF_TRUSTED)
+    weights = trust * chosen + (1 - trust) * _evenly(score, y, stacked)
     weights[weights < min(_LEAST_WEIGHT, weights.max())] = 0
     return np.asarray(weights / weights.sum())
 
@@ -66,3 +73,13 @@ def _greedy(
         mean = (mean * step + stacked[place]) / (step + 1)
         counts[place] += 1
     return counts / counts.sum()
+
+
+def _evenly(
+    score: Score, y: NDArray[Any], stacked: NDArray[Any]
+) -> NDArray[np.float64]:
+    """The same weight for every member of the better half."""
+    scores = np.array([score.function(y, each) for each in stacked])
+    count = max(1, round(_GOOD * len(scores)))
+    good = scores >= np.sort(scores)[-count]
+    return np.asarray(good / good.sum())

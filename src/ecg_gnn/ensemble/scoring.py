@@ -102,7 +102,8 @@ def choose_metric(name: str | None, target: Target) -> str:
         key for key, one in SCORES.items() if one.for_numbers == target.is_number
     ]
     if name is not None:
-        return check_choice("metric", name.replace("_", "-"), fitting)
+        check_choice("metric", name := name.replace("_", "-"), fitting)
+        return name
     if target.is_number:
         return "r2"
     return "roc-auc" if target.num_classes == 2 else "accuracy"

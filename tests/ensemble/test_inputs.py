@@ -1,0 +1,100 @@
+"""Folds and the neighbour table: parts of one whole, and no node sees its label."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ecg_gnn.ensemble.folds import make_folds
+from ecg_gnn.ensemble.inputs import GraphInputs, Target
+from ecg_gnn.ensemble.neighbour_table import PARTS, neighbour_table
+from ecg_gnn.system.checks import InputError
+
+
+@st.composite
+def graphs(draw):
+    num_nodes = draw(st.integers(3, 12))
+    node = st.integers(0, num_nodes - 1)
+    pairs = draw(st.lists(st.tuples(node, node), min_size=1, max_size=40))
+    directed = draw(st.booleans())
+    edges = torch.tensor(pairs + ([] if directed else [(b, a) for a, b in pairs])).t()
+    x = np.arange(2 * num_nodes, dtype=np.float32).reshape(num_nodes, 2)
+    return GraphInputs.of(x, edges)
+
+
+@settings(max_examples=60, deadline=None)
+@given(graphs(), st.integers(0, 10**6), st.booleans())
+def test_no_row_shows_the_label_of_its_own_node(inputs, seed, is_number):
+    """Over two steps a path may come back to where it began: it must not count."""
+    generator = np.random.default_rng(seed)
+    count = inputs.num_nodes
+    known = generator.random(count) < 0.8
+    node = int(generator.integers(count))
+    known[node] = True
+    if is_number:
+        values, other = generator.normal(size=count), 100.0
+    else:
+        values, other = generator.integers(0, 2, count), 2
+    changed = values.copy()
+    changed[node] = other
+    # The overall mean is in every row on purpose; so is it here, once for both.
+    tables = []
+    for each in (values, changed):
+        target = Target(each, 0 if is_number else 3)
+        tables.append(neighbour_table(inputs, PARTS, target, known)[node])
+    lone = neighbour_table(
+        inputs, PARTS, Target(values, 0 if is_number else 3), known & False
+    )
+    own_and_hops = lone.shape[1] - 2 * ((1 if is_number else 3) + 1)
+    first, second = tables
+    np.testing.assert_allclose(first[:own_and_hops], second[:own_and_hops])
+    np.testing.assert_allclose(
+        _without_prior(inputs, first, own_and_hops, values, known, is_number, node),
+        _without_prior(inputs, second, own_and_hops, changed, known, is_number, node),
+        atol=1e-3,
+    )
+
+
+def _without_prior(inputs, row, start, values, known, is_number, node):
+    """Label columns with the share of the overall mean taken out again."""
+    width = 1 if is_number else 3
+    columns = Target(values, 0 if is_number else 3).columns(known)
+    prior = columns.sum(axis=0) / known.sum()
+    once, count = row[start : start + width], np.expm1(row[start + width])
+    twice = row[start + width + 1 : start + 2 * width + 1]
+    count_2 = np.expm1(row[-1])
+    return np.concatenate(
+        [once * (count + 1) - prior, twice * (count_2 + 0.1) - 0.1 * prior]
+    )
+
+
+@given(st.integers(8, 60), st.integers(2, 5), st.integers(0, 100))
+def test_folds_hold_every_node_out_once(count, num_folds, seed):
+    target = Target(np.arange(count) % 3, 3)
+    labelled = np.flatnonzero(np.arange(count) % 7 != 0)
+    if len(labelled) < 2 * num_folds:
+        return
+    folds = make_folds(target, labelled, num_folds, seed)
+    held_out = np.concatenate([fold.held_out for fold in folds])
+    assert sorted(held_out) == labelled.tolist()
+    for fold in folds:
+        assert not set(fold.train) & set(fold.held_out)
+        assert len(fold.train) + len(fold.held_out) == len(labelled)
+        shares = np.bincount(target.values[fold.held_out], minlength=3)
+        assert np.ptp(shares) <= 2 * len(labelled) / (3 * num_folds) + 2
+
+
+def test_too_few_labels_are_refused():
+    with pytest.raises(InputError, match="at least 10 nodes must have a label"):
+        make_folds(Target(np.array([0, 1, 0]), 2), np.arange(3), 5, 0)
+
+
+def test_many_sparse_columns_are_projected_and_kept():
+    generator = np.random.default_rng(0)
+    words = (generator.random((200, 300)) < 0.03).astype(np.float32)
+    x = np.column_stack([generator.normal(size=200), words]).astype(np.float32)
+    inputs = GraphInputs.of(x, torch.tensor([[0, 1], [1, 0]]))
+    assert inputs.sparse.shape == (200, 300)
+    assert inputs.columns.shape == (200, 65)
+    assert inputs.dense.shape == (200, 2)  # the number, and the degree

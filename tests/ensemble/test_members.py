@@ -1,0 +1,174 @@
+"""Members: they learn, they are kept, and folds may come one after another."""
+
+import time
+
+import numpy as np
+import pytest
+import torch
+from torch_geometric.nn import GCNConv, SAGEConv
+
+from ecg_gnn.ensemble.boosting import fit_boosting
+from ecg_gnn.ensemble.inputs import Target
+from ecg_gnn.ensemble.linear import fit_linear
+from ecg_gnn.ensemble.network_members import fit_networks
+from ecg_gnn.ensemble.networks import BatchedNetwork, NetworkInputs, Shape
+from ecg_gnn.ensemble.neighbour_table import PARTS
+from ecg_gnn.ensemble.scoring import SCORES
+from ecg_gnn.ensemble.stored import KINDS, read_finished, write_finished
+
+SMALL = dict(hidden=8, steps=60)
+SHAPES = {
+    "mlp": Shape(convolution="none", **SMALL),
+    "table": Shape(convolution="none", table=PARTS, **SMALL),
+    "gcn": Shape(convolution="gcn", **SMALL),
+    "sage": Shape(convolution="sage", label_input=True, residual=True, **SMALL),
+}
+KNOWN = ["linear", "linear-table", "boosting", *SHAPES]
+
+
+def fit(name, inputs, target, folds, seed=0):
+    if name.startswith("linear"):
+        return fit_linear(inputs, target, folds, PARTS if "table" in name else ())
+    deadline = time.monotonic() + 60
+    if name == "boosting":
+        return fit_boosting(inputs, target, folds, PARTS, deadline=deadline, seed=seed)
+    metric = "r2" if target.is_number else "accuracy"
+    shape = SHAPES[name]
+    return fit_networks(
+        inputs, target, folds, shape, metric=metric, deadline=deadline, seed=seed
+    )
+
+
+def known_of(inputs, folds):
+    return np.isin(
+        np.arange(inputs.num_nodes), [n for f in folds.values() for n in f.train]
+    )
+
+
+@pytest.mark.parametrize("name", KNOWN)
+@pytest.mark.parametrize("kind", ["classes", "numbers"])
+def test_it_learns_and_is_kept(
+    name, kind, inputs, target, numbers, folds, labelled, tmp_path
+):
+    wanted = target if kind == "classes" else numbers
+    member, out = fit(name, inputs, wanted, folds)
+    score = SCORES["r2" if wanted.is_number else "roc-auc"].function
+    floor = 0.02 if wanted.is_number else 0.6
+    assert score(wanted.values[labelled], out.predicted[labelled]) > floor
+    known = known_of(inputs, folds)
+    said = member.predict(inputs, wanted, known)
+    assert said.shape == (inputs.num_nodes, wanted.width)
+    if not wanted.is_number:
+        np.testing.assert_allclose(said.sum(axis=1), 1, atol=1e-5)
+    again = KINDS[member.kind].from_state(member.width, *member.state())
+    np.testing.assert_array_equal(again.predict(inputs, wanted, known), said)
+    write_finished(tmp_path / "one.safetensors", (member, out), 1.5)
+    (third, held_out), seconds = read_finished(tmp_path / "one.safetensors")
+    assert seconds == 1.5
+    np.testing.assert_array_equal(held_out.predicted, out.predicted)
+    np.testing.assert_array_equal(third.predict(inputs, wanted, known), said)
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_it_repeats_bit_for_bit(name, inputs, target, folds):
+    first, second = (fit(name, inputs, target, folds)[1].predicted for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_labels_outside_its_folds_change_nothing(name, inputs, target, folds, labelled):
+    """Test labels, flipped: every prediction stays."""
+    flipped = np.where(
+        np.isin(np.arange(inputs.num_nodes), labelled), target.values, 1 - target.values
+    )
+    other = Target(flipped, target.num_classes)
+    known = known_of(inputs, folds)
+    said = []
+    for each in (target, other):
+        member, out = fit(name, inputs, each, folds)
+        said.append((out.predicted, member.predict(inputs, each, known)))
+    np.testing.assert_array_equal(said[0][0], said[1][0])
+    np.testing.assert_array_equal(said[0][1], said[1][1])
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_held_out_labels_change_no_prediction_of_their_fold(
+    name, inputs, target, folds
+):
+    """A fold's labels judge its model (which step is kept), and are never input."""
+    fold = folds[0]
+    node = fold.held_out[0]
+    member, _ = fit(name, inputs, target, {0: fold})
+    known = fold.known(inputs.num_nodes)
+    values = target.values.copy()
+    values[node] = 1 - values[node]
+    said = [
+        member.predict(inputs, each, known)[fold.held_out]
+        for each in (target, Target(values, target.num_classes))
+    ]
+    np.testing.assert_array_equal(*said)
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_folds_may_come_one_after_another(name, inputs, target, folds):
+    parts = [fit(name, inputs, target, {n: folds[n]}) for n in folds]
+    member, out = parts[0]
+    for number, (other, more) in list(zip(folds, parts, strict=True))[1:]:
+        member = member.joined(other)
+        out = out.joined(more, folds[number].held_out)
+    assert out.folds == tuple(folds)
+    known = known_of(inputs, folds)
+    mean = np.mean([m.predict(inputs, target, known) for m, _ in parts], axis=0)
+    if not name.startswith("linear") and name != "table":  # these share one scaling
+        np.testing.assert_allclose(
+            member.predict(inputs, target, known), mean, atol=1e-5
+        )
+    for number, (_, more) in zip(folds, parts, strict=True):
+        rows = folds[number].held_out
+        np.testing.assert_array_equal(out.predicted[rows], more.predicted[rows])
+
+
+@pytest.mark.parametrize("convolution", ["gcn", "sage"])
+def test_a_batch_is_pyg_network_by_network(convolution, inputs):
+    shape = Shape(convolution=convolution, hidden=6, layers=2)
+    read = NetworkInputs.of(inputs, shape)
+    network = BatchedNetwork(shape, 3, [read.dense.size(1), 0, 0, 1], 2, seed=1).eval()
+    said = network(read, None)
+    for fold in range(3):
+        x = read.dense @ network.dense[fold] + network.bias[fold]
+        for weight, bias in zip(network.weights, network.biases, strict=True):
+            if convolution == "gcn":
+                layer = GCNConv(6, 6)
+                layer.lin.weight.data = weight[fold].t()
+                layer.bias.data = bias[fold, 0]
+            else:
+                layer = SAGEConv(6, 6)
+                layer.lin_r.weight.data = weight[fold, :6].t()
+                layer.lin_l.weight.data = weight[fold, 6:].t()
+                layer.lin_l.bias.data = bias[fold, 0]
+            x = layer(x, inputs.edge_index).relu()
+        expected = x @ network.last[fold] + network.last_bias[fold]
+        torch.testing.assert_close(said[fold], expected, atol=1e-4, rtol=1e-4)
+
+
+def test_a_second_graph_is_read_beside_the_first(inputs):
+    shape = Shape(convolution="sage", hidden=4, layers=1)
+    loops = torch.arange(inputs.num_nodes).repeat(2, 1)
+    wider = inputs.with_evolved(loops)
+    read = NetworkInputs.of(wider, shape)
+    network = BatchedNetwork(shape, 1, [read.dense.size(1), 0, 0, 2], 2).eval()
+    with torch.no_grad():  # the evolved part of self-loops is the node itself
+        network.weights[0][:, 8:] = 0
+        plain = network(read, None)
+        network.weights[0][:, 8:] = network.weights[0][:, :4]
+        doubled = network(read, None)
+        network.weights[0][:, 8:] = 0
+        network.weights[0][:, :4] *= 2
+        torch.testing.assert_close(network(read, None), doubled)
+    assert not torch.equal(plain, doubled)
+
+
+def test_a_damaged_file_is_trained_anew(tmp_path):
+    assert read_finished(tmp_path / "none.safetensors") is None
+    (tmp_path / "bad.safetensors").write_bytes(b"\x08\0\0\0\0\0\0\0{}")
+    assert read_finished(tmp_path / "bad.safetensors") is None

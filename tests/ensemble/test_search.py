@@ -1,0 +1,221 @@
+"""The search as a whole: what it keeps, what it never reads, how it goes on."""
+
+import numpy as np
+import pytest
+
+from ecg_gnn.ensemble import search, tournament
+from ecg_gnn.ensemble.blend import blend_weights
+from ecg_gnn.ensemble.candidates import Candidate, candidates
+from ecg_gnn.ensemble.certainty import Conformity, fit_scaling
+from ecg_gnn.ensemble.leaderboard import leaderboard, verdict
+from ecg_gnn.ensemble.scoring import SCORES, choose_metric, interval
+from ecg_gnn.ensemble.stored import read_ensemble, write_ensemble
+from ecg_gnn.ensemble.inputs import Target
+from ecg_gnn.system.checks import InputError
+
+CHEAP = ["linear", "linear, neighbours and labels", "table network"]
+
+
+@pytest.fixture
+def cheap(monkeypatch):
+    """Three candidates only, and no second seeds: the same whatever the time."""
+
+    def few(seed=0):
+        return [each for each in candidates(seed) if each.name in CHEAP]
+
+    monkeypatch.setattr(tournament, "candidates", few)
+    monkeypatch.setattr(tournament, "_more_seeds", lambda *_: None)
+
+
+@pytest.fixture
+def known(graph):
+    return (graph.train_masks[0] | graph.val_masks[0]).numpy()
+
+
+def run(graph, known, **options):
+    options = {"budget": 60, **options}
+    y = options.pop("y", graph.y.numpy())
+    classes = options.pop("num_classes", graph.num_classes)
+    return search(graph.x, graph.edge_index, y, classes, known, **options)
+
+
+def test_test_labels_change_nothing(cheap, graph, known):
+    said = []
+    for y in (graph.y.numpy(), np.where(known, graph.y.numpy(), 1 - graph.y.numpy())):
+        said.append(run(graph, known, y=y).ensemble.probabilities())
+    np.testing.assert_array_equal(*said)
+
+
+def test_a_training_label_changes_something(cheap, graph, known):
+    y = graph.y.numpy().copy()
+    node = np.flatnonzero(known)[0]
+    first = run(graph, known).ensemble.probabilities()
+    y[node] = 1 - y[node]
+    assert not np.array_equal(first, run(graph, known, y=y).ensemble.probabilities())
+
+
+def test_it_is_read_back_as_it_was(cheap, graph, known, tmp_path):
+    ensemble = run(graph, known).ensemble
+    described = write_ensemble(tmp_path, ensemble)
+    again = read_ensemble(tmp_path, described, graph.x, graph.edge_index)
+    np.testing.assert_array_equal(again.probabilities(), ensemble.probabilities())
+    grown = again.probabilities(graph.x[:2], graph.edge_index[:, :0])
+    assert grown.shape == (graph.num_nodes + 2, 2)
+    np.testing.assert_allclose(grown.sum(axis=1), 1)
+    with pytest.raises(InputError, match="must be as it was written"):
+        read_ensemble(tmp_path, described | {"sha256": "0"}, graph.x, graph.edge_index)
+
+
+def test_a_member_that_does_not_fit_is_refused(cheap, graph, known, tmp_path):
+    described = write_ensemble(tmp_path, run(graph, known).ensemble)
+    described["members"][0]["state"] = {}
+    with pytest.raises(InputError, match="members"):
+        read_ensemble(tmp_path, described, graph.x, graph.edge_index)
+
+
+def test_numbers(cheap, graph, known, tmp_path):
+    values = 5 + 3 * graph.x[:, 0].double().numpy()
+    found = run(graph, known, y=values, num_classes=0)
+    said = found.ensemble.probabilities()
+    assert SCORES["r2"].function(values[~known], said[~known]) > 0.8
+    described = write_ensemble(tmp_path, found.ensemble)
+    again = read_ensemble(tmp_path, described, graph.x, graph.edge_index)
+    np.testing.assert_array_equal(again.probabilities(), said)
+    hidden = np.where(known, values, np.nan)
+    other = run(graph, known, y=hidden, num_classes=0).ensemble.probabilities()
+    np.testing.assert_array_equal(other, said)
+
+
+def test_single_keeps_the_best(cheap, graph, known):
+    found = run(graph, known, single=True)
+    (share,) = found.ensemble.shares
+    assert share.weight == 1
+    assert share.name == found.tournament.entries[0].name
+
+
+def test_a_killed_search_goes_on(cheap, graph, known, monkeypatch, tmp_path):
+    first = run(graph, known, work=tmp_path)
+
+    def refuse(seed=0):
+        def fit(job):
+            raise AssertionError("trained again")
+
+        return [
+            Candidate(each.name, fit, each.reads)
+            for each in candidates(seed)
+            if each.name in CHEAP
+        ]
+
+    monkeypatch.setattr(tournament, "candidates", refuse)
+    again = run(graph, known, work=tmp_path)
+    expected = first.ensemble.probabilities()
+    np.testing.assert_array_equal(again.ensemble.probabilities(), expected)
+
+
+def test_an_interruption_keeps_what_is_there(cheap, graph, known, monkeypatch):
+    def interrupted(seed=0):
+        def fit(job):
+            raise KeyboardInterrupt
+
+        return [*candidates(seed)[:1], Candidate("never", fit)]
+
+    monkeypatch.setattr(tournament, "candidates", interrupted)
+    found = run(graph, known)
+    assert found.tournament.interrupted
+    assert [share.name for share in found.ensemble.shares] == ["linear"]
+
+
+def test_the_leaderboard_and_the_verdict(cheap, graph, known):
+    found = run(graph, known)
+    rows = leaderboard(found, graph.y.numpy(), ~known)
+    assert [set(row) for row in rows] == [
+        {"name", "validation", "test", "seconds", "weight"}
+    ] * len(rows)
+    scores = [row["validation"] for row in rows]
+    assert scores == sorted(scores, reverse=True)
+    assert sum(row["weight"] for row in rows) == pytest.approx(1, abs=1e-3)
+    text = verdict(found)
+    assert "the graph helped" in text and "an evolved graph: not tried" in text
+
+
+def test_weights_find_the_member_that_knows():
+    generator = np.random.default_rng(0)
+    y = generator.integers(0, 2, 300)
+    perfect = np.column_stack([1 - y, y]) * 0.8 + 0.1
+    noise = [generator.dirichlet([1, 1], 300) for _ in range(3)]
+    weights = blend_weights(SCORES["roc-auc"], SCORES["log-loss"], y, [*noise, perfect])
+    assert weights.sum() == pytest.approx(1)
+    assert weights[-1] > 0.8
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_scaling_calibrates(classes):
+    generator = np.random.default_rng(0)
+    logits = 2 * generator.normal(size=(4000, classes))
+    true = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    y = (true.cumsum(axis=1) > generator.random((4000, 1))).argmax(axis=1)
+    over = true**3 / (true**3).sum(axis=1, keepdims=True)
+    scaling = fit_scaling(over, y)
+    np.testing.assert_allclose(scaling.slope, 1 / 3, atol=0.03)
+    np.testing.assert_allclose(scaling.probabilities(over), true, atol=0.05)
+
+
+@pytest.mark.parametrize("coverage", [0.5, 0.8, 0.9])
+def test_sets_and_intervals_cover_what_they_promise(coverage):
+    generator = np.random.default_rng(1)
+    shares = generator.dirichlet(np.ones(5), 6000)
+    y = (shares.cumsum(axis=1) > generator.random((6000, 1))).argmax(axis=1)
+    conformity = Conformity.of(shares[:3000], y[:3000], is_number=False)
+    sets = conformity.class_sets(shares[3000:], coverage)
+    covered = sets[np.arange(3000), y[3000:]].mean()
+    assert covered == pytest.approx(
+        max(coverage, covered if covered > coverage else 0), abs=0.03
+    )
+    assert covered >= coverage - 0.03
+    numbers, said = generator.normal(size=6000), np.zeros((6000, 1))
+    half = Conformity.of(said[:3000], numbers[:3000], is_number=True).half_width(
+        coverage
+    )
+    assert (np.abs(numbers[3000:]) <= half).mean() == pytest.approx(coverage, abs=0.03)
+
+
+def test_too_few_errors_promise_everything():
+    conformity = Conformity(np.array([0.1, 0.2]))
+    assert conformity.threshold(0.9) == np.inf
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_scores_are_those_of_scikit_learn(name):
+    from sklearn import metrics
+
+    generator = np.random.default_rng(0)
+    y, p = generator.integers(0, 3, 200), generator.dirichlet(np.ones(3), 200)
+    numbers, said = generator.normal(size=200), generator.normal(size=(200, 1))
+    best = p.argmax(axis=1)
+    expected = {
+        "roc-auc": lambda: metrics.roc_auc_score(y, p, multi_class="ovr"),
+        "average-precision": lambda: metrics.average_precision_score(np.eye(3)[y], p),
+        "accuracy": lambda: metrics.accuracy_score(y, best),
+        "f1-macro": lambda: metrics.f1_score(y, best, average="macro"),
+        "log-loss": lambda: metrics.log_loss(y, p),
+        "r2": lambda: metrics.r2_score(numbers, said),
+        "mae": lambda: metrics.mean_absolute_error(numbers, said),
+    }[name]()
+    score = SCORES[name]
+    given = (numbers, said) if score.for_numbers else (y, p)
+    value = score.shown(score.function(*given))
+    assert value == pytest.approx(expected)
+    low, high = interval(score, *given)
+    assert low < value < high
+
+
+def test_metrics_that_do_not_fit_are_refused():
+    with pytest.raises(InputError, match="'metric' must be one of"):
+        choose_metric("r2", Target(np.array([0, 1]), 2))
+    assert choose_metric(None, Target(np.zeros(3), 0)) == "r2"
+    assert choose_metric("roc_auc", Target(np.array([0, 1]), 2)) == "roc-auc"
+
+
+def test_one_class_is_refused(graph, known):
+    with pytest.raises(InputError, match="at least 2 classes"):
+        run(graph, known, y=np.zeros(graph.num_nodes, dtype=int))
