@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import ecg_gnn as package
-from ecg_gnn.cli.verbs import VERBS, load
+from ecg_gnn.cli import VERBS, load
 
 ASK = """
 import sys

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from ecg_gnn.cli.options import parse_splits
+from ecg_gnn.cli.terminal import parse_splits
 from small_runs import BOARD, RUN, SMALL, STATISTICS
 
 # --- Help -----------------------------------------------------------------------------

@@ -13,8 +13,8 @@ from ecg_gnn.advise.next_steps import GraphSource, next_steps
 from ecg_gnn.advise.question import DEFAULT_EMBEDDINGS, DEFAULT_KS, PLAIN
 from ecg_gnn.advise.time_budget import format_budget
 from ecg_gnn.advise.verdict import Round
-from ecg_gnn.cli import options as opt
-from ecg_gnn.cli.show import ProgressDisplay, print_json, print_table
+from ecg_gnn.cli import terminal as opt
+from ecg_gnn.cli.terminal import ProgressDisplay, print_json, print_table
 from ecg_gnn.data import load_dataset
 
 

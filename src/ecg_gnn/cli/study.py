@@ -9,10 +9,9 @@ from typing import Annotated
 
 import typer
 
-from ecg_gnn.cli import options as opt
-from ecg_gnn.cli import study_options as opt_study
-from ecg_gnn.cli.show import print_json, print_table
+from ecg_gnn.cli import terminal as opt
 from ecg_gnn.cli.study_run import run
+from ecg_gnn.cli.terminal import print_json, print_table
 from ecg_gnn.study.recipe_file import load_recipe, shipped_recipes
 from ecg_gnn.study.store import Progress, Store, merge_stores, write_records
 from ecg_gnn.study.table import Table, configuration_name, model_name, row_name
@@ -31,8 +30,8 @@ _STATES = ("done", "failed", "running", "missing")
 
 @app.command()
 def status(
-    store: opt_study.StoreFile,
-    recipe: opt_study.OfRecipe = None,
+    store: opt.StoreFile,
+    recipe: opt.OfRecipe = None,
     errors: Annotated[
         bool, typer.Option("--errors", help="Show the error of every failed unit.")
     ] = False,
@@ -88,7 +87,7 @@ def merge(
     sources: Annotated[
         list[Path], typer.Argument(metavar="FILE...", help="Stores to merge.")
     ],
-    store: opt_study.StoreFile,
+    store: opt.StoreFile,
     curves: Annotated[
         bool,
         typer.Option("--curves/--no-curves", help="Keep training curves."),
@@ -116,7 +115,7 @@ def merge(
 
 @app.command()
 def export(
-    store: opt_study.StoreFile,
+    store: opt.StoreFile,
     out: Annotated[Path, typer.Option(help="The text to write: a .jsonl file.")],
     curve_points: Annotated[
         int,

@@ -8,20 +8,20 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from ecg_gnn.embed import EmbeddingCache
-from ecg_gnn.study.executors import Executor, LocalExecutor, Outcome
+from ecg_gnn.study.executors import Executor, Outcome
 from ecg_gnn.study.grid import Only, recipe_cells
 from ecg_gnn.study.groups import Group, OnSkipped, bind_all, describe, load_graphs
 from ecg_gnn.study.recipe import Recipe
 from ecg_gnn.study.recipe_file import load_recipe
-from ecg_gnn.study.search import SearchWork
+from ecg_gnn.study.search import CellSummary, SearchWork, TrialEnded
 from ecg_gnn.study.search_space import search_spaces
 from ecg_gnn.study.store import Failed, StoreWriter
 from ecg_gnn.study.tpe import Search
 from ecg_gnn.study.units import OnProgress, UnitRunner
-from ecg_gnn.study.work import CellSummary, Counts, GridWork, TrialEnded, Work
+from ecg_gnn.study.work import Counts, GridWork
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Ended:
     """How one unit ended, and how far the study is."""
 
@@ -102,7 +102,7 @@ def run_study(
     recipe = load_recipe(recipe)
     cells = recipe_cells(recipe, only)
     plans = [] if search else [plan for cell in cells for plan in cell.plans()]
-    with executor or LocalExecutor(jobs) as where, TemporaryDirectory() as temporary:
+    with executor or Executor(jobs) as where, TemporaryDirectory() as temporary:
         device = where.pick_device(device)
         loaded, skipped = load_graphs(
             [cell.dataset for cell in cells],
@@ -113,13 +113,14 @@ def run_study(
         # Invalid settings are refused here, before there is a store.
         groups = bind_all(plans, loaded, device)
         spaces = search_spaces(cells, loaded, device) if search else []
+        name = search.recipe_name(recipe.name) if search else recipe.name
         with StoreWriter.open(store) as writer:
-            work: Work
+            work: GridWork | SearchWork
             if search:
-                work = SearchWork(writer, spaces, search, recipe.name, retry_failed)
+                work = SearchWork(writer, spaces, search, name, retry_failed)
             else:
                 infos = [describe(dataset) for dataset in loaded.values()]
-                work = GridWork(writer, recipe.name, infos, groups, retry_failed)
+                work = GridWork(writer, name, infos, groups, retry_failed)
             if listeners.counted is not None:
                 listeners.counted(work.counts())
             driver = _Driver(
@@ -133,11 +134,11 @@ def run_study(
             with writer.heartbeat():
                 ran = driver.run()
             return StudyReport(
-                recipe=search.recipe_name(recipe.name) if search else recipe.name,
+                recipe=name,
                 counts=work.counts(),
                 ran=ran,
                 skipped=skipped,
-                searched=work.summaries(),
+                searched=work.summaries() if isinstance(work, SearchWork) else [],
             )
 
 
@@ -146,7 +147,7 @@ class _Driver:
     """Gives work to an executor, and writes the outcomes into the store."""
 
     writer: StoreWriter
-    work: Work
+    work: GridWork | SearchWork
     executor: Executor
     made_with: dict[str, Any]
     cache: EmbeddingCache
@@ -159,7 +160,17 @@ class _Driver:
         try:
             while True:
                 while executor.has_room() and (group := self.work.next()) is not None:
-                    executor.start(group, self._runner(group, checkpoints))
+                    name = group.configuration.id
+                    runner = UnitRunner(
+                        dataset=group.dataset,
+                        config=group.config,
+                        run_id=name,
+                        made_with=self._made_with(group),
+                        checkpoints=f"{checkpoints}/{name}-{group.config.seed}-",
+                        cache=self.cache,
+                        on_progress=self.listeners.progress,
+                    )
+                    executor.start(group, runner)
                 if not executor.is_busy():
                     return ran
                 for group, split, outcome in executor.ended():
@@ -170,40 +181,22 @@ class _Driver:
             with suppress(OSError):  # it is not there, or other processes still use it
                 checkpoints.rmdir()
 
-    def _runner(self, group: Group, checkpoints: Path) -> UnitRunner:
-        name = group.configuration.id
-        return UnitRunner(
-            dataset=group.dataset,
-            config=group.config,
-            run_id=name,
-            made_with=self._made_with(group),
-            checkpoints=f"{checkpoints}/{name}-{group.config.seed}-",
-            cache=self.cache,
-            on_progress=self.listeners.progress,
-        )
-
     def _made_with(self, group: Group) -> dict[str, Any]:
         precision = group.config.train.precision
         return {**self.made_with, "precision": precision, **group.made_with}
 
     def _keep(self, group: Group, split: int, outcome: Outcome, ran: int) -> None:
         """Write one unit into the store, and report it."""
-        outcome, trial = self.work.ended(group, split, outcome)
-        unit = group.units[split]
+        unit, trial = group.units[split], None
+        if isinstance(self.work, SearchWork):
+            outcome, trial = self.work.ended(unit, outcome)
+        else:
+            self.work.ended(unit)
         if isinstance(outcome, Failed):
             made_with = self._made_with(group)
             self.writer.fail(unit, outcome.kind, outcome.error, made_with)
         else:
             self.writer.finish(unit, outcome)
         if self.listeners.ended is not None:
-            self.listeners.ended(
-                Ended(
-                    group=group,
-                    split=split,
-                    outcome=outcome,
-                    ran=ran,
-                    left=self.work.left(),
-                    total=self.work.total(),
-                    trial=trial,
-                )
-            )
+            told = Ended(group, split, outcome, ran, *self.work.left(), trial)
+            self.listeners.ended(told)

@@ -1,9 +1,8 @@
 """Where to search: a dataset, model and variant, and the grid tried there."""
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 from ecg_gnn.config import RunConfig
@@ -24,6 +23,8 @@ class SearchSpace:
     """Its grid has every value as the store writes it"""
     graph: GraphDataset
     device: str
+    num_units: int = 0
+    """Trainings of one point: splits times seeds"""
 
     @property
     def names(self) -> tuple[str, str, str]:
@@ -37,34 +38,19 @@ class SearchSpace:
         loaded = {self.cell.dataset: self.graph}
         return bind(self.cell.plan(point), loaded, self.device)
 
-    @property
-    def _first(self) -> Settings:
-        """The point of all first values."""
-        return {name: _ends(values)[0] for name, values in self.cell.grid.items()}
-
-    @cached_property
-    def num_units(self) -> int:
-        """Trainings of one point: splits times seeds."""
-        return sum(len(group.units) for group in self.groups(self._first))
-
     def with_stored_values(self) -> "SearchSpace":
-        """The same space, its grid as the store writes it.
-
-        Raises:
-            InputError: For a value that no run can have.
-        """
-        first = self._first
-        grid: dict[str, Values] = {}
-        for name, values in self.cell.grid.items():
+        """The same space, its grid as the store writes it; refuses invalid values."""
+        grid = dict(self.cell.grid)
+        first = {name: _ends(values)[0] for name, values in grid.items()}
+        for name, values in grid.items():
             points = [{**first, name: value} for value in _ends(values)]
-            stored = [
-                _setting(self.groups(point)[0].configuration, name) for point in points
-            ]
-            is_range = isinstance(values, Range)
-            once = {repr(value): value for value in stored}
-            grid[name] = values if is_range else tuple(once.values())
-        self.groups(first)  # also where the grid is empty
-        return replace(self, cell=replace(self.cell, grid=grid))
+            configurations = [self.groups(point)[0].configuration for point in points]
+            once = {repr(v): v for v in (_setting(at, name) for at in configurations)}
+            if not isinstance(values, Range):
+                grid[name] = tuple(once.values())
+        num_units = sum(len(group.units) for group in self.groups(first))
+        cell = replace(self.cell, grid=grid)
+        return replace(self, cell=cell, num_units=num_units)
 
     def point_of(self, configuration: Configuration) -> Settings | None:
         """The point that a stored configuration is at; None if at none."""
@@ -80,20 +66,23 @@ class SearchSpace:
 
     def all_points(self) -> Iterator[Settings]:
         """Every point in order if their number is finite; otherwise none."""
-        lists = [_listed(values) for values in self.cell.grid.values()]
-        if None not in lists:
-            for point in itertools.product(*(values for values in lists if values)):
-                yield dict(zip(self.cell.grid, point, strict=True))
+        lists: list[Iterable[Any]] = []
+        for values in self.cell.grid.values():
+            if not isinstance(values, Range):
+                lists.append(values)
+            elif values.whole:  # a step is never given with a log scale
+                low, high, step = values.low, values.high, values.step or 1
+                lists.append(range(int(low), int(high) + 1, int(step)))
+            else:
+                return
+        for point in itertools.product(*lists):
+            yield dict(zip(self.cell.grid, point, strict=True))
 
 
 def search_spaces(
     cells: Sequence[RecipeCell], loaded: Mapping[str, GraphDataset], device: str
 ) -> list[SearchSpace]:
-    """Where to search: cells whose graphs are loaded, every value of a grid checked.
-
-    Raises:
-        InputError: For a value that no run can have, or a recipe that trains nothing.
-    """
+    """Where to search: cells whose graphs are loaded, every value of a grid checked."""
     spaces = []
     for cell in cells:
         if cell.task != "train":
@@ -109,15 +98,6 @@ def search_spaces(
 def _ends(values: Values) -> tuple[Any, ...]:
     """If these values are valid, all others are."""
     return (values.low, values.high) if isinstance(values, Range) else values
-
-
-def _listed(values: Values) -> tuple[Any, ...] | None:
-    if not isinstance(values, Range):
-        return values
-    if not values.whole:
-        return None
-    low, high, step = int(values.low), int(values.high), int(values.step or 1)
-    return tuple(range(low, high + 1, 1 if values.log else step))
 
 
 def _setting(configuration: Configuration, name: str) -> Any:

@@ -66,10 +66,7 @@ class Trial:
         return statistics.fmean(self.scores.values()) if self.scores else None
 
     def next_group(self, *, one_by_one: bool) -> Group | None:
-        """The next units to run, all of one group, or a single one.
-
-        None if there are none, or if those in flight must end first.
-        """
+        """The next units to run, of one group, or a single one, if there are any."""
         if self.state != "open" or self.elsewhere or (one_by_one and self.in_flight):
             return None
         begun = {*self.scores, *self.failed, *self.in_flight}
@@ -149,19 +146,17 @@ def is_hopeless(grid: Grid, trials: Sequence[Trial], trial: Trial) -> bool:
 
 
 def _frozen(grid: Grid, trial: Trial) -> "FrozenTrial":
-    """A trial as Optuna knows it: a value of a list is a category without order."""
+    """A trial as Optuna knows it: a value of a list is a category without order.
+
+    One that failed is pruned without scores: the worst there is.
+    """
     from optuna.trial import TrialState, create_trial
 
-    states = {
-        "open": TrialState.RUNNING,
-        "done": TrialState.COMPLETE,
-        "pruned": TrialState.PRUNED,
-        "failed": TrialState.PRUNED,  # without scores: the worst there is
-    }
+    states = {"open": TrialState.RUNNING, "done": TrialState.COMPLETE}
     state, point = trial.state, trial.point
     scores = {trial.units.index(unit): val for unit, val in trial.scores.items()}
     return create_trial(
-        state=states[state],
+        state=states.get(state, TrialState.PRUNED),
         value=trial.val if state == "done" else None,
         params={
             name: point[name] if isinstance(values, Range) else json.dumps(point[name])

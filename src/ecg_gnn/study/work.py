@@ -4,49 +4,11 @@ A grid knows all of its units from the beginning; a search (see
 :mod:`ecg_gnn.study.search`) finds them as it goes.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ecg_gnn.config.run_config import Settings
-from ecg_gnn.study.executors import Outcome
 from ecg_gnn.study.groups import Group
 from ecg_gnn.study.store import DatasetInfo, StoreWriter
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrialEnded:
-    """One trial of a search that needs no more training."""
-
-    number: int
-    trials: int
-    """How many were asked for"""
-    point: Settings
-    ended: str
-    """``done``, ``pruned`` or ``failed``"""
-    splits: int
-    """How many splits and seeds have a score"""
-    val: float | None
-    """Mean validation score of these"""
-    best: float | None
-    """Of the best trial so far that is done"""
-
-
-@dataclass(frozen=True, kw_only=True)
-class CellSummary:
-    """How far the search in one dataset, model and variant is."""
-
-    dataset: str
-    model: str
-    variant: str
-    done: int
-    """Trials with a score on every split"""
-    pruned: int
-    failed: int
-    best: Settings | None
-    """The best point of those that are done"""
-    val: float | None
-    """Its mean validation score"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,38 +22,7 @@ class Counts:
     """In other processes"""
 
 
-class Work(ABC):
-    """Hands out groups of claimed units, and is told how each unit ended."""
-
-    @abstractmethod
-    def counts(self) -> Counts:
-        """How far everything is."""
-
-    @abstractmethod
-    def next(self) -> Group | None:
-        """The next claimed units; None if there are none, or none before others end."""
-
-    def ended(
-        self, group: Group, split: int, outcome: Outcome
-    ) -> tuple[Outcome, TrialEnded | None]:
-        """What the store is to keep of a unit, and the trial that ended with it."""
-        return outcome, None
-
-    def total(self) -> int:
-        """All units, as far as they are known."""
-        return self.counts().total
-
-    def left(self) -> int:
-        """Units that this process may still have to do."""
-        counts = self.counts()
-        return counts.total - counts.done - counts.failed - counts.running
-
-    def summaries(self) -> list[CellSummary]:
-        """How far each search is; none for a grid."""
-        return []
-
-
-class GridWork(Work):
+class GridWork:
     """All units of all groups, in order, except those of other processes."""
 
     def __init__(
@@ -117,13 +48,9 @@ class GridWork(Work):
         counted = {key: states.count(key) for key in ("done", "failed", "running")}
         return Counts(total=len(states), **counted)
 
-    def total(self) -> int:
-        """All units of the grid."""
-        return len(self._units)
-
-    def left(self) -> int:
-        """Units that this process may still have to do."""
-        return len(self._left)
+    def left(self) -> tuple[int, int]:
+        """Units that this process may still have to do, and how many there are."""
+        return len(self._left), len(self._units)
 
     def next(self) -> Group | None:
         """The claimed units of the next group that has any."""
@@ -135,9 +62,6 @@ class GridWork(Work):
                 return group.only(claimed)
         return None
 
-    def ended(
-        self, group: Group, split: int, outcome: Outcome
-    ) -> tuple[Outcome, TrialEnded | None]:
-        """One unit less to do; its outcome is kept as it is."""
-        self._left.discard(group.units[split])
-        return outcome, None
+    def ended(self, unit: str) -> None:
+        """One unit less to do."""
+        self._left.discard(unit)

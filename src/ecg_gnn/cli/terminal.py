@@ -1,26 +1,39 @@
-"""Options of the verbs: one for every declared setting, and those that verbs share."""
+"""What verbs share: options on one side; progress, tables and JSON on the other."""
 
 import inspect
+import json
+import math
 import sys
+import time
 import typing
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 import typer
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table as RichTable
+from rich.text import Text
 
 from ecg_gnn.config import Setting, declared, reads_labels
-from ecg_gnn.config.classify_settings import read_assignments
 from ecg_gnn.config.run_config import read_splits
 from ecg_gnn.embed import EmbeddingCache
-from ecg_gnn.reading import read_yaml
+from ecg_gnn.study.table import Table
 from ecg_gnn.system.checks import InputError, printable
 from ecg_gnn.system.files import cache_folder
 
 STEP_1, STEP_2 = "Step 1: embed", "Step 2: evolve"
 STEP_3, OUTPUT = "Step 3: classify", "Output"
 _PANELS = {"embed": STEP_1, "evolve": STEP_2, "model": STEP_3, "train": STEP_3}
-Wanted = Callable[[str, Setting], bool]
 DataRoot = Annotated[
     Path | None,
     typer.Option(
@@ -48,7 +61,10 @@ AsJson = Annotated[
 
 
 def with_settings(
-    wanted: Wanted, *, preset: str = "quick", helps: dict[str, str] | None = None
+    wanted: Callable[[str, Setting], bool],
+    *,
+    preset: str = "quick",
+    helps: Mapping[str, str] = MappingProxyType({}),
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a verb an option for every wanted setting.
 
@@ -69,8 +85,7 @@ def with_settings(
     def decorate(verb: Callable[..., None]) -> Callable[..., None]:
         own = inspect.signature(verb, eval_str=True).parameters.values()
         options = [
-            _option(name, one, preset, (helps or {}).get(name))
-            for name, one in by_name.items()
+            _option(name, one, preset, helps.get(name)) for name, one in by_name.items()
         ]
 
         def run(**values: Any) -> None:
@@ -127,42 +142,9 @@ def _typed_as(one: Setting) -> Any:
     return (str if origin in (Literal, tuple) else one.type) | None
 
 
-def read_config(path: Path | None) -> dict[str, Any]:
-    """Settings from a YAML or JSON file (JSON is YAML); none without a path."""
-    if path is None:
-        return {}
-    if not path.is_file():
-        raise InputError(f"'config' file {str(path)!r} does not exist")
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} is not YAML or JSON: {error}") from None
-    values = read_yaml(str(path), text)
-    if not isinstance(values, dict):
-        raise InputError(f"{path} must hold a mapping of settings (got {values!r})")
-    return values
-
-
-def merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
-    """Settings with others over them, section by section."""
-    result = dict(base)
-    for name, value in over.items():
-        below = result.get(name, {})
-        if not isinstance(value, dict):
-            result[name] = value
-        elif isinstance(below, dict):  # else it is no section, which is refused later
-            result[name] = merged(below, value)
-    return result
-
-
 def parse_splits(text: str | None) -> tuple[int, ...] | None:
     """Read ``0-9``, ``0,3,5`` or ``0-2,7``, if anything was given."""
     return None if text is None else read_splits(text)
-
-
-def parse_options(texts: list[str] | None) -> dict[str, Any] | None:
-    """Read ``alpha=0.2`` and the like, if anything was given."""
-    return read_assignments(texts) if texts else None
 
 
 def warn(text: str) -> None:
@@ -188,3 +170,110 @@ def check_apart(out: Path, *inputs: str | Path | None) -> None:
 def default_cache() -> EmbeddingCache:
     """Where embeddings are kept: ``ECG_CACHE``, else the user's cache."""
     return EmbeddingCache(cache_folder("embeddings"))
+
+
+StoreFile = Annotated[
+    Path,
+    typer.Option(
+        help="The SQLite file with the study's records; to read, also the text that "
+        "study export makes of it."
+    ),
+]
+OfRecipe = Annotated[
+    str | None,
+    typer.Option(help="Only what belongs to this recipe; a store may hold several."),
+]
+
+
+_QUIET_SECONDS = 20  # between lines without a terminal
+_PIPE_WIDTH = 10_000
+
+
+def print_json(value: Any) -> None:
+    """Print JSON, and nothing else, on stdout."""
+    print(json.dumps(value, indent=2, allow_nan=False))
+
+
+def print_table(table: Table, title: str | None = None) -> None:
+    """Print a table; cells wrap on a terminal and stay whole in a pipe."""
+    header, rows = table
+    # Text, not str: brackets in a name are not markup.
+    shown = RichTable(
+        title=Text(title or ""), title_justify="left", header_style="bold"
+    )
+    for place, name in enumerate(header):
+        shown.add_column(name, justify="right" if place else "left", overflow="fold")
+    for row in rows:
+        shown.add_row(*(Text(printable(cell)) for cell in row))
+    width = None if sys.stdout.isatty() else _PIPE_WIDTH
+    Console(width=width).print(shown)
+
+
+def print_facts(facts: Mapping[str, Any]) -> None:
+    """Print a line per fact, without those that are empty."""
+    for key, value in facts.items():
+        if shown := value_text(value):
+            print(f"{key.replace('_', ' '):>24}  {printable(shown)}")
+
+
+def value_text(value: Any, most: int = 12) -> str:
+    """A plain value as people read it; of a dictionary, the first entries."""
+    if isinstance(value, dict):
+        parts = [f"{key} {value_text(part)}" for key, part in value.items()]
+        rest = f", and {len(parts) - most} more" if len(parts) > most else ""
+        return ", ".join(parts[:most]) + rest
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.3f}"
+    if value is None:
+        return "undefined"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+class ProgressDisplay:
+    """A progress bar on a terminal, an occasional line elsewhere."""
+
+    def __init__(self) -> None:
+        self.console = Console(stderr=True)
+        self.bars = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[score]}"),
+            console=self.console,
+            transient=True,
+            disable=not self.console.is_terminal,
+        )
+        self.task: TaskID | None = None
+        self.last_line = time.monotonic()
+
+    def __enter__(self) -> "ProgressDisplay":
+        self.bars.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.bars.stop()
+
+    def say(self, text: str) -> None:
+        """Print a line above the bars."""
+        self.bars.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        self.last_line = time.monotonic()
+
+    def start(self, title: str, work: str) -> Callable[[int, int, float], None]:
+        """Start the bar of one piece of work; returns what updates it."""
+        if self.task is not None:
+            self.bars.remove_task(self.task)
+        name = f"{title}: {work}"
+        self.task = self.bars.add_task(name, total=None, score="")
+        return lambda done, total, score: self._update(name, done, total, score)
+
+    def _update(self, name: str, done: int, total: int, score: float) -> None:
+        best = "" if math.isnan(score) else f"best {score:.4f}"
+        if self.task is not None:
+            self.bars.update(self.task, completed=done, total=total, score=best)
+        waited = time.monotonic() - self.last_line > _QUIET_SECONDS
+        if not self.console.is_terminal and waited:
+            what = f"step {done} of {total}, {best}" if best else f"{done} of {total}"
+            self.say(f"{name}: {what}")
