@@ -7,7 +7,7 @@ from ecg_gnn.config import RunConfig
 from ecg_gnn.config.identity import BASELINE, canonical, unit_id, variant_of
 from ecg_gnn.config.run_config import flatten, replaced
 from ecg_gnn.data import CATALOGUE
-from ecg_gnn.study.recipe_file import recipe_from_dict
+from ecg_gnn.study.recipe import recipe_from_dict
 from ecg_gnn.study.store import (
     Configuration,
     Curves,

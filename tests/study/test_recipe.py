@@ -13,7 +13,7 @@ from ecg_gnn.paper_settings import best_settings, winning_embedding
 from ecg_gnn.study import Only, Part, Recipe, load_recipe, shipped_recipes
 from ecg_gnn.study.grid import expand
 from ecg_gnn.study.groups import bind
-from ecg_gnn.study.recipe_file import recipe_from_dict
+from ecg_gnn.study.recipe import recipe_from_dict
 from ecg_gnn.system.checks import InputError
 from ecg_gnn_lab import paper_numbers
 from ecg_gnn_lab.report.details import run_command

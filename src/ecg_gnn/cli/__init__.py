@@ -14,7 +14,7 @@ import warnings
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -33,50 +33,34 @@ BENCHMARKS = Path(__file__).resolve().parents[3] / "benchmarks"
 """Beside ``src`` in a checkout; an installed package has none."""
 
 
-class Verb(NamedTuple):
-    """Where a verb is, ``module:name``, and what the list of verbs says of it."""
-
-    place: str
-    summary: str
-
-
-VERBS = {
-    "run": Verb(
-        "ecg_gnn.cli.run_verb:run",
-        "Train baseline, ECG and the identity control on the same splits, and compare.",
-    ),
-    "homophily": Verb(
-        "ecg_gnn.cli.graph_verbs:homophily",
-        "Measure homophily of a graph and, with --embedding, of its evolved graph.",
-    ),
-    "knn": Verb(
-        "ecg_gnn.cli.graph_verbs:knn",
-        "Find every row's nearest neighbours in a file, and write the edges to "
-        "another.",
-    ),
-    "advise": Verb(
-        "ecg_gnn.cli.advise:advise",
-        "Say whether an evolved graph helps on a graph, which one, and why.",
-    ),
-    "fit": Verb(
-        "ecg_gnn.cli.model_verbs:fit",
-        "Fit a model, its baseline and its identity control, and keep the model.",
-    ),
-    "predict": Verb(
-        "ecg_gnn.cli.model_verbs:predict",
-        "Write the class and the probabilities of nodes, known or new.",
-    ),
-    "explain": Verb(
-        "ecg_gnn.cli.model_verbs:explain",
-        "Show a node's neighbours in both graphs: classes, similarity, effect.",
-    ),
-    "study": Verb(
-        "ecg_gnn.cli.study:app",
-        "Run a recipe of many configurations into one store, and make its tables.",
-    ),
-    "data": Verb("ecg_gnn.cli.data:app", "Find, inspect, check and fetch graphs."),
-    "bench": Verb("ecg_bench.command:app", "Measure speed and memory here and now."),
+_PLACES = {
+    "run": "ecg_gnn.cli.run_verb:run",
+    "homophily": "ecg_gnn.cli.graph_verbs:homophily",
+    "knn": "ecg_gnn.cli.graph_verbs:knn",
+    "advise": "ecg_gnn.cli.advise:advise",
+    "fit": "ecg_gnn.cli.model_verbs:fit",
+    "predict": "ecg_gnn.cli.model_verbs:predict",
+    "explain": "ecg_gnn.cli.model_verbs:explain",
+    "study": "ecg_gnn.cli.study:app",
+    "data": "ecg_gnn.cli.data:app",
+    "bench": "ecg_bench.command:app",
 }
+VERBS = {
+    "run": "Train baseline, ECG and the identity control on the same splits, and "
+    "compare.",
+    "homophily": "Measure homophily of a graph and, with --embedding, of its evolved "
+    "graph.",
+    "knn": "Find every row's nearest neighbours in a file, and write the edges to "
+    "another.",
+    "advise": "Say whether an evolved graph helps on a graph, which one, and why.",
+    "fit": "Fit a model, its baseline and its identity control, and keep the model.",
+    "predict": "Write the class and the probabilities of nodes, known or new.",
+    "explain": "Show a node's neighbours in both graphs: classes, similarity, effect.",
+    "study": "Run a recipe of many configurations into one store, and make its tables.",
+    "data": "Find, inspect, check and fetch graphs.",
+    "bench": "Measure speed and memory here and now.",
+}
+"""What the list of verbs says of each."""
 
 
 def main() -> None:
@@ -161,7 +145,7 @@ def load(name: str) -> Any:
             )
         if str(BENCHMARKS) not in sys.path:
             sys.path.append(str(BENCHMARKS))
-    module, attribute = VERBS[name].place.split(":")
+    module, attribute = _PLACES[name].split(":")
     verb = getattr(import_module(module), attribute)
     command: Any
     if isinstance(verb, typer.Typer):
@@ -185,7 +169,7 @@ class Verbs(TyperGroup):
         super().__init__(**settings)
         # For the list of verbs, and for suggestions where one is misspelt.
         self.commands = {
-            name: TyperCommand(name, help=verb.summary) for name, verb in VERBS.items()
+            name: TyperCommand(name, help=text) for name, text in VERBS.items()
         }
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[Any, Any, list[str]]:

@@ -9,12 +9,7 @@ import torch
 import typer
 
 from ecg_gnn.cli import terminal as opt
-from ecg_gnn.cli.terminal import (
-    ProgressDisplay,
-    print_json,
-    print_table,
-    with_settings,
-)
+from ecg_gnn.cli.terminal import ProgressDisplay, print_json, print_table, with_settings
 from ecg_gnn.config import EvolveConfig, RunConfig, Setting, known
 from ecg_gnn.data import load_dataset
 from ecg_gnn.evolve import KnnGraph, knn_search

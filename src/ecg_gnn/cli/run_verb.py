@@ -15,17 +15,8 @@ from ecg_gnn.nn import MODULES, SPECIALISED
 from ecg_gnn.pipeline.resolve import choose_variants
 from ecg_gnn.reading import read_yaml
 from ecg_gnn.scale import joined
-from ecg_gnn.study import Record, Report
+from ecg_gnn.study import Record, Report, table
 from ecg_gnn.study import run as run_all
-from ecg_gnn.study.table import (
-    draw,
-    model_name,
-    report_markdown,
-    result_table,
-    run_name,
-    run_notes,
-    statistics_table,
-)
 from ecg_gnn.system.checks import InputError, MissingExtraError
 from ecg_gnn.system.files import write_text
 
@@ -117,7 +108,11 @@ def run(
         )
     if own.is_first:
         assert report.folder is not None
-        _write_tables(report, report.folder)
+        write_text(report.folder / "results.md", table.report_markdown(report))
+        try:
+            table.draw(report, report.folder / "figure.png")
+        except MissingExtraError as error:
+            write_text(report.folder / "figure-missing.txt", f"{error}\n")
         if as_json:
             print_json(report.to_dict())
         else:
@@ -127,7 +122,7 @@ def run(
 def _listeners(display: ProgressDisplay, asked: RunConfig) -> dict[str, Any]:
     def on_record(record: Record, done: int, total: int) -> None:
         display.say(
-            f"[{done}/{total}] split {record.split} {run_name(asked, record)}: "
+            f"[{done}/{total}] split {record.split} {table.run_name(asked, record)}: "
             f"test {100 * record.test:.2f} at step {record.best_step} "
             f"({record.seconds:.1f} s)"
         )
@@ -139,20 +134,12 @@ def _listeners(display: ProgressDisplay, asked: RunConfig) -> dict[str, Any]:
     return {"on_progress": on_progress, "on_record": on_record, "on_reused": on_reused}
 
 
-def _write_tables(report: Report, folder: Path) -> None:
-    write_text(folder / "results.md", report_markdown(report))
-    try:
-        draw(report, folder / "figure.png")
-    except MissingExtraError as error:
-        write_text(folder / "figure-missing.txt", f"{error}\n")
-
-
 def _print(report: Report, folder: Path) -> None:
-    for note in run_notes(report):
+    for note in table.run_notes(report):
         print(f"Note: {note}")
     model = report.config.model
-    name = model_name(model.backbone, model.name)
-    print_table(result_table(report), f"{report.dataset} · {name}")
-    print_table(statistics_table(report), "Homophily (evolved: mean over splits)")
+    name = table.model_name(model.backbone, model.name)
+    print_table(table.result_table(report), f"{report.dataset} · {name}")
+    print_table(table.statistics_table(report), "Homophily (evolved: mean over splits)")
     names = [path.name for path in sorted(folder.iterdir()) if path.is_file()]
     print(f"In {folder}: {', '.join(names)}")

@@ -12,7 +12,7 @@ import typer
 from ecg_gnn.cli import terminal as opt
 from ecg_gnn.cli.study_run import run
 from ecg_gnn.cli.terminal import print_json, print_table
-from ecg_gnn.study.recipe_file import load_recipe, shipped_recipes
+from ecg_gnn.study.recipe import load_recipe, shipped_recipes
 from ecg_gnn.study.store import Progress, Store, merge_stores, write_records
 from ecg_gnn.study.table import Table, configuration_name, model_name, row_name
 
@@ -89,8 +89,7 @@ def merge(
     ],
     store: opt.StoreFile,
     curves: Annotated[
-        bool,
-        typer.Option("--curves/--no-curves", help="Keep training curves."),
+        bool, typer.Option("--curves/--no-curves", help="Keep training curves.")
     ] = True,
     as_json: opt.AsJson = False,
 ) -> None:

@@ -17,14 +17,13 @@ from ecg_gnn.config.run_config import Settings
 from ecg_gnn.study.execute import Ended, Listeners, StudyReport, run_study
 from ecg_gnn.study.executors import Executor
 from ecg_gnn.study.grid import Only
+from ecg_gnn.study.groups import Counts
 from ecg_gnn.study.ray_executor import RayExecutor
-from ecg_gnn.study.recipe import Recipe
-from ecg_gnn.study.recipe_file import load_recipe, shipped_recipes
+from ecg_gnn.study.recipe import Recipe, load_recipe, shipped_recipes
 from ecg_gnn.study.search import TrialEnded
+from ecg_gnn.study.search_space import Search
 from ecg_gnn.study.store import Failed
 from ecg_gnn.study.table import configuration_name, model_name
-from ecg_gnn.study.tpe import Search
-from ecg_gnn.study.work import Counts
 from ecg_gnn.system.checks import InputError, check_choice
 
 

@@ -1,6 +1,6 @@
 """Running a study: what is missing is claimed, trained and stored, group by group."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,15 +10,19 @@ from typing import Any
 from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.study.executors import Executor, Outcome
 from ecg_gnn.study.grid import Only, recipe_cells
-from ecg_gnn.study.groups import Group, OnSkipped, bind_all, describe, load_graphs
-from ecg_gnn.study.recipe import Recipe
-from ecg_gnn.study.recipe_file import load_recipe
+from ecg_gnn.study.groups import (
+    Counts,
+    Group,
+    OnSkipped,
+    bind_all,
+    describe,
+    load_graphs,
+)
+from ecg_gnn.study.recipe import Recipe, load_recipe
 from ecg_gnn.study.search import CellSummary, SearchWork, TrialEnded
-from ecg_gnn.study.search_space import search_spaces
-from ecg_gnn.study.store import Failed, StoreWriter
-from ecg_gnn.study.tpe import Search
+from ecg_gnn.study.search_space import Search, search_spaces
+from ecg_gnn.study.store import DatasetInfo, Failed, StoreWriter
 from ecg_gnn.study.units import OnProgress, UnitRunner
-from ecg_gnn.study.work import Counts, GridWork
 
 
 @dataclass(frozen=True)
@@ -123,16 +127,10 @@ def run_study(
                 work = GridWork(writer, name, infos, groups, retry_failed)
             if listeners.counted is not None:
                 listeners.counted(work.counts())
-            driver = _Driver(
-                writer=writer,
-                work=work,
-                executor=where,
-                made_with=where.made_with(device) | {"command": command},
-                cache=cache or EmbeddingCache(Path(temporary)),
-                listeners=listeners,
-            )
+            made_with = where.made_with(device) | {"command": command}
+            cache = cache or EmbeddingCache(Path(temporary))
             with writer.heartbeat():
-                ran = driver.run()
+                ran = _drive(writer, work, where, made_with, cache, listeners)
             return StudyReport(
                 recipe=name,
                 counts=work.counts(),
@@ -142,61 +140,92 @@ def run_study(
             )
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Driver:
-    """Gives work to an executor, and writes the outcomes into the store."""
+class GridWork:
+    """All units of all groups, in order, except those of other processes."""
 
-    writer: StoreWriter
-    work: GridWork | SearchWork
-    executor: Executor
-    made_with: dict[str, Any]
-    cache: EmbeddingCache
-    listeners: Listeners
+    def __init__(
+        self,
+        writer: StoreWriter,
+        recipe: str,
+        datasets: Sequence[DatasetInfo],
+        groups: Sequence[Group],
+        retry_failed: bool,
+    ) -> None:
+        self._writer, self._retry = writer, retry_failed
+        self._rest = iter(groups)
+        units = [unit for group in groups for unit in group.stored_units()]
+        writer.register(recipe, datasets, units)
+        self._units = [unit.id for unit in units]
+        wanted = {"missing", "failed"} if retry_failed else {"missing"}
+        states = writer.states(self._units)
+        self._left = {unit for unit, state in states.items() if state in wanted}
 
-    def run(self) -> int:
-        """Run until nothing is left that this process could do."""
-        executor, ran = self.executor, 0
-        checkpoints = Path(f"{self.writer.path}.checkpoints")
-        try:
-            while True:
-                while executor.has_room() and (group := self.work.next()) is not None:
-                    name = group.configuration.id
-                    runner = UnitRunner(
-                        dataset=group.dataset,
-                        config=group.config,
-                        run_id=name,
-                        made_with=self._made_with(group),
-                        checkpoints=f"{checkpoints}/{name}-{group.config.seed}-",
-                        cache=self.cache,
-                        on_progress=self.listeners.progress,
-                    )
-                    executor.start(group, runner)
-                if not executor.is_busy():
-                    return ran
-                for group, split, outcome in executor.ended():
-                    ran += 1
-                    self._keep(group, split, outcome, ran)
-        finally:
-            self.writer.release()
-            with suppress(OSError):  # it is not there, or other processes still use it
-                checkpoints.rmdir()
+    def counts(self) -> Counts:
+        """How far all units of the grid are."""
+        states = list(self._writer.states(self._units).values())
+        counted = {key: states.count(key) for key in ("done", "failed", "running")}
+        return Counts(total=len(states), **counted)
 
-    def _made_with(self, group: Group) -> dict[str, Any]:
-        precision = group.config.train.precision
-        return {**self.made_with, "precision": precision, **group.made_with}
+    def left(self) -> tuple[int, int]:
+        """Units that this process may still have to do, and how many there are."""
+        return len(self._left), len(self._units)
 
-    def _keep(self, group: Group, split: int, outcome: Outcome, ran: int) -> None:
-        """Write one unit into the store, and report it."""
-        unit, trial = group.units[split], None
-        if isinstance(self.work, SearchWork):
-            outcome, trial = self.work.ended(unit, outcome)
-        else:
-            self.work.ended(unit)
-        if isinstance(outcome, Failed):
-            made_with = self._made_with(group)
-            self.writer.fail(unit, outcome.kind, outcome.error, made_with)
-        else:
-            self.writer.finish(unit, outcome)
-        if self.listeners.ended is not None:
-            told = Ended(group, split, outcome, ran, *self.work.left(), trial)
-            self.listeners.ended(told)
+    def next(self) -> Group | None:
+        """The claimed units of the next group that has any."""
+        for group in self._rest:
+            wanted = [unit for unit in group.units.values() if unit in self._left]
+            claimed = self._writer.claim(wanted, retry_failed=self._retry)
+            self._left.difference_update(set(wanted) - set(claimed))
+            if claimed:
+                return group.only(claimed)
+        return None
+
+    def ended(self, unit: str) -> None:
+        """One unit less to do."""
+        self._left.discard(unit)
+
+
+def _drive(
+    writer: StoreWriter,
+    work: GridWork | SearchWork,
+    executor: Executor,
+    made_with: dict[str, Any],
+    cache: EmbeddingCache,
+    listeners: Listeners,
+) -> int:
+    """Run until nothing is left that this process could do, and store the outcomes."""
+    ran, checkpoints = 0, Path(f"{writer.path}.checkpoints")
+    try:
+        while True:
+            while executor.has_room() and (group := work.next()) is not None:
+                name = group.configuration.id
+                runner = UnitRunner(
+                    dataset=group.dataset,
+                    config=group.config,
+                    run_id=name,
+                    made_with=made_with | group.made_with,
+                    checkpoints=f"{checkpoints}/{name}-{group.config.seed}-",
+                    cache=cache,
+                    on_progress=listeners.progress,
+                )
+                executor.start(group, runner)
+            if not executor.is_busy():
+                return ran
+            for group, split, outcome in executor.ended():
+                unit, trial, ran = group.units[split], None, ran + 1
+                if isinstance(work, SearchWork):
+                    outcome, trial = work.ended(unit, outcome)
+                else:
+                    work.ended(unit)
+                if isinstance(outcome, Failed):
+                    made = made_with | group.made_with
+                    writer.fail(unit, outcome.kind, outcome.error, made)
+                else:
+                    writer.finish(unit, outcome)
+                if listeners.ended is not None:
+                    ended = Ended(group, split, outcome, ran, *work.left(), trial)
+                    listeners.ended(ended)
+    finally:
+        writer.release()
+        with suppress(OSError):  # it is not there, or other processes still use it
+            checkpoints.rmdir()

@@ -11,7 +11,7 @@ import torch
 from ecg_gnn.config.identity import Purpose
 from ecg_gnn.pipeline.resolve import pick_device
 from ecg_gnn.study.groups import Group
-from ecg_gnn.study.records import Record, of_evolved, provenance
+from ecg_gnn.study.records import of_evolved, provenance
 from ecg_gnn.study.store import Curves, Failed, Result
 from ecg_gnn.study.store.rows import names_of
 from ecg_gnn.study.units import Unit, UnitRunner, run_units
@@ -85,7 +85,10 @@ def run_group(
             if isinstance(ended, Exception):
                 yield unit, _failure(ended)
             else:
-                yield unit, _result(ended)
+                names = [name for name in names_of(Result) if name != "curves"]
+                row: dict[str, Any] = {name: getattr(ended, name) for name in names}
+                curves = Curves.of(ended.losses, ended.val_scores, ended.test_scores)
+                yield unit, Result(**row, curves=curves)
         return
     for unit in units:
         try:
@@ -102,12 +105,6 @@ def _failure(error: Exception) -> Failed:
     ran_out = ran_out or "can't allocate memory" in str(error)
     lines = "".join(traceback.format_exception(error)).splitlines()[-_TRACEBACK_LINES:]
     return Failed("out_of_memory" if ran_out else "error", "\n".join(lines))
-
-
-def _result(record: Record) -> Result:
-    names = [name for name in names_of(Result) if name != "curves"]
-    curves = Curves.of(record.losses, record.val_scores, record.test_scores)
-    return Result(**{name: getattr(record, name) for name in names}, curves=curves)
 
 
 def _measure(runner: UnitRunner, unit: Unit) -> Result:

@@ -68,7 +68,8 @@ class RecipeCell:
             if isinstance(values, Range):
                 raise InputError(
                     f"'grid.{name}' must be a list of values unless it is searched, "
-                    f"as with --search tpe --trials 20 (got {values})"
+                    "as with --search tpe --trials 20 "
+                    f"(got a range from {values.low:g} to {values.high:g})"
                 )
         lists = [v for v in self.grid.values() if not isinstance(v, Range)]
         if (count := math.prod(map(len, lists))) > _MAX_POINTS:
@@ -98,18 +99,24 @@ def expand(recipe: Recipe, only: Only | None = None) -> list[Plan]:
 def recipe_cells(recipe: Recipe, only: Only | None = None) -> list[RecipeCell]:
     """Every dataset, model and variant of a recipe with the grid tried there."""
     only = only or Only()
-    cells = [cell for part in recipe.parts for cell in _part_cells(recipe, part, only)]
+    cells = [
+        _cell(recipe, part, dataset, model, variant, only)
+        for part in recipe.parts
+        for dataset in part.datasets
+        for model in part.models
+        if _wanted(dataset, only.datasets) and _wanted(model, only.models)
+        for variant in _variants(recipe.task, part, dataset, model, only)
+    ]
     for key in ("datasets", "models", "variants"):
-        _check_wanted(key, getattr(only, key), recipe)
+        names = (name for part in recipe.parts for name in getattr(part, key))
+        allowed = list(dict.fromkeys(names))
+        for name in getattr(only, key) or ():
+            if not any(_wanted(each, [name]) for each in allowed):
+                raise InputError(
+                    f"{key!r} must be among those of the recipe {recipe.name!r}, "
+                    f"{allowed} (got {name!r})"
+                )
     return cells
-
-
-def _part_cells(recipe: Recipe, part: Part, only: Only) -> Iterator[RecipeCell]:
-    datasets = [name for name in part.datasets if _wanted(name, only.datasets)]
-    models = [name for name in part.models if _wanted(name, only.models)]
-    for dataset, model in itertools.product(datasets, models):
-        for variant in _variants(recipe.task, part, dataset, model, only):
-            yield _cell(recipe, part, dataset, model, variant, only)
 
 
 def _variants(
@@ -119,13 +126,11 @@ def _variants(
     names = [name for name in part.variants if _wanted(name, only.variants)]
     chosen: list[Variant] = []
     for name in names:
+        embedding = winning_embedding(dataset, model) if name == WINNER else name
         if name == "baseline":
             chosen.append(BASELINE)
-        elif name == WINNER:
-            winner = winning_embedding(dataset, model)
-            chosen += [] if winner is None else [variant_of(winner)]
-        elif name != "identity":
-            chosen.append(variant_of(name))
+        elif embedding not in (None, "identity"):
+            chosen.append(variant_of(embedding))
     if "identity" in names:
         sizes = {len(v.embeddings) for v in chosen if v.name == "ecg"}
         chosen += [identity_control(size) for size in sorted(sizes or {1})]
@@ -163,14 +168,3 @@ def _fixed(part: Part, dataset: str, model: str) -> dict[str, Any]:
 def _wanted(name: str, wanted: Sequence[str] | None) -> bool:
     """Whether a name was asked for; a generator also by its name alone."""
     return wanted is None or name in wanted or name.partition(":")[0] in wanted
-
-
-def _check_wanted(key: str, wanted: Sequence[str] | None, recipe: Recipe) -> None:
-    names = (name for part in recipe.parts for name in getattr(part, key))
-    allowed = list(dict.fromkeys(names))
-    for name in wanted or ():
-        if not any(_wanted(each, [name]) for each in allowed):
-            raise InputError(
-                f"{key!r} must be among those of the recipe {recipe.name!r}, {allowed} "
-                f"(got {name!r})"
-            )

@@ -8,12 +8,10 @@ from dataclasses import dataclass, replace
 from ecg_gnn.config import known
 from ecg_gnn.config.run_config import Settings
 from ecg_gnn.study.executors import Outcome
-from ecg_gnn.study.groups import Group, describe
+from ecg_gnn.study.groups import Counts, Group, describe
 from ecg_gnn.study.records import is_pruned
-from ecg_gnn.study.search_space import SearchSpace
+from ecg_gnn.study.search_space import Search, SearchSpace, Trial, is_hopeless, propose
 from ecg_gnn.study.store import Failed, Store, StoreWriter
-from ecg_gnn.study.tpe import Search, Trial, is_hopeless, propose
-from ecg_gnn.study.work import Counts
 from ecg_gnn.system.seeds import derive_seed
 
 _MAX_PROPOSALS = 10
@@ -135,7 +133,8 @@ class CellSearch:
             if claimed:
                 trial.in_flight.update(claimed)
                 mark = {"sampler": self._search.sampler, "trial": trial.number + 1}
-                return replace(group.only(claimed), made_with={"search": mark})
+                made_with = group.made_with | {"search": mark}
+                return replace(group.only(claimed), made_with=made_with)
         return None
 
     def _propose(self) -> Trial | None:
@@ -143,8 +142,7 @@ class CellSearch:
         # In the order in which a later call will find them in the store.
         places, last = self._places, len(self._places)
         trials = sorted(
-            self._trials,
-            key=lambda t: places.get(t.configuration, last + t.number),
+            self._trials, key=lambda t: places.get(t.configuration, last + t.number)
         )
         tried = {trial.configuration for trial in trials}
         purpose = ("search", *self._space.names, len(trials))

@@ -35,7 +35,7 @@ _MODEL_ORDER = (
 
 @dataclass(frozen=True, kw_only=True)
 class CellKey:
-    """Which cell it is."""
+    """Which cell it is: the same names as a configuration has."""
 
     dataset: str
     dataset_sha256: str
@@ -43,17 +43,13 @@ class CellKey:
     backbone: str
     model: str
     variant: str
-    """``baseline``, ``ecg``, ``identity``, ``random`` or ``oracle``"""
     embedding: str | None
-    """The evolved graphs as the user writes them; None for the baseline"""
     tags: Tags = ()
-    """Options past the paper: see :mod:`ecg_gnn.config.identity`"""
 
     @classmethod
     def of(cls, configuration: Configuration) -> "CellKey":
         """The cell that a configuration belongs to."""
-        names = names_of(cls)
-        return cls(**{name: getattr(configuration, name) for name in names})
+        return cls(**{name: getattr(configuration, name) for name in names_of(cls)})
 
     @property
     def model_label(self) -> str:
@@ -80,11 +76,6 @@ class Candidate:
 
     configuration: Configuration
     records: tuple[UnitRecord, ...]
-
-    @property
-    def pairs(self) -> list[tuple[int, int]]:
-        """Splits and seeds that are finished."""
-        return [record.pair for record in self.records]
 
     @property
     def val_mean(self) -> float:
@@ -157,12 +148,7 @@ class Selection:
 
     @classmethod
     def of(cls, store: Store, *, recipe: str | None = None) -> "Selection":
-        """Choose from a store's finished trainings.
-
-        Args:
-            store: Where the records are.
-            recipe: Only units of this recipe; by default all that the store has.
-        """
+        """Choose from a store's finished trainings, of one recipe or of all."""
         records = store.records(recipe=recipe, task="train")
         newest = max((r.configuration.numerics for r in records), default=0)
         kept = [r for r in records if r.configuration.numerics == newest]
@@ -190,35 +176,26 @@ class Selection:
         return list(groups.values())
 
     def rival(self, cell: Cell, other: str) -> Cell | None:
-        """The ``baseline`` or the ``identity`` control of a cell.
-
-        The control has as many evolved graphs as the cell.
-        """
+        """The ``baseline``, or the ``identity`` control with as many evolved graphs."""
         if cell.key.variant == other:
             return None
-        embedding = None
-        if other == "identity":
-            if cell.key.embedding is None:
-                return None
-            size = cell.key.embedding.count(",") + 1
-            embedding = identity_control(size).embedding
-        return self.find(cell.key, other, embedding)
+        if other == "baseline":
+            return self.find(cell.key, other, None)
+        if cell.key.embedding is None:
+            return None
+        size = cell.key.embedding.count(",") + 1
+        return self.find(cell.key, other, identity_control(size).embedding)
 
     def against(self, cell: Cell, other: str) -> PairedTest | None:
-        """Test a cell against its ``baseline`` or its ``identity`` control.
-
-        Pairs are the splits and seeds that both have. None where there is no such cell
-        or no common pair.
-        """
+        """Test a cell against its ``baseline`` or ``identity``, if there is such."""
         rival = self.rival(cell, other)
         return None if rival is None else cell.chosen.against(rival.chosen, other)
 
 
 def best_ecg(cells: Iterable[Cell]) -> Cell | None:
-    """Of the ECG cells of one dataset and model, the best on validation.
+    """Of the ECG cells with the most finished units, the best on validation.
 
-    Embeddings are chosen like every other hyper-parameter, from the cells with the most
-    finished units, but never a control or a variant that sees test labels.
+    Never a control or a variant that sees test labels.
     """
     rivals = [cell for cell in cells if cell.key.variant == "ecg"]
     most = max((len(cell.chosen.records) for cell in rivals), default=0)

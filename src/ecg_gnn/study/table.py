@@ -6,10 +6,9 @@ from typing import Any
 
 from ecg_gnn.config import RunConfig
 from ecg_gnn.config.identity import Tags, explain, run_tags, tagged
-from ecg_gnn.study.compare import Comparison, Summary
 from ecg_gnn.study.records import RECALL, Record, Statistics
 from ecg_gnn.study.records import STATISTICS as STATISTICS
-from ecg_gnn.study.run import Report
+from ecg_gnn.study.run import Comparison, Report, Summary
 from ecg_gnn.study.store import Configuration
 from ecg_gnn.system import canvas
 from ecg_gnn.system.canvas import COLOURS, in_lines
@@ -55,11 +54,16 @@ def result_table(report: Report) -> Table:
     """Mean ± sample standard deviation, and the paired differences."""
     header = ["variant", f"test {metric_label(report.metric)} (%)", "validation (%)"]
     header += ["− baseline [95% CI]", "− identity [95% CI]"]
+    differences = {
+        (each.variant, each.embedding, each.against): format_difference(each)
+        for each in report.comparisons
+    }
     rows = []
     for row in report.results:
-        cells = [run_name(report.config, row), _score(row)]
-        cells.append(f"{100 * row.val_mean:.2f}")
-        cells += [_difference(report, row, other) for other in ("baseline", "identity")]
+        name, score = (row.variant, row.embedding), f"{100 * row.test_mean:.2f}"
+        score += "" if row.test_std is None else f" ± {100 * row.test_std:.2f}"
+        cells = [run_name(report.config, row), score, f"{100 * row.val_mean:.2f}"]
+        cells += [differences.get((*name, o), "") for o in ("baseline", "identity")]
         rows.append(cells)
     return header, rows
 
@@ -126,19 +130,6 @@ def run_notes(report: Report) -> list[str]:
         if row.get(RECALL) is not None
     ]
     return [report.note, *notes] if report.note else notes
-
-
-def _score(row: Summary) -> str:
-    mean = f"{100 * row.test_mean:.2f}"
-    return mean if row.test_std is None else f"{mean} ± {100 * row.test_std:.2f}"
-
-
-def _difference(report: Report, row: Summary, other: str) -> str:
-    wanted = row.variant, row.embedding, other
-    for each in report.comparisons:
-        if (each.variant, each.embedding, each.against) == wanted:
-            return format_difference(each)
-    return ""
 
 
 def format_difference(comparison: Comparison) -> str:
@@ -219,8 +210,7 @@ def _draw_differences(axes: Any, report: Report) -> None:
 
 def _draw_homophily(axes: Any, report: Report) -> None:
     graphs = {"G": report.graph} | report.evolved
-    keys = {"edge_homophily": "h_edge", "adjusted_homophily": "h_adj"}
-    keys |= {"label_informativeness": "LI"}
+    keys = ["edge_homophily", "adjusted_homophily", "label_informativeness"]
     width = 0.8 / len(graphs)
     for place, (name, statistics) in enumerate(graphs.items()):
         colour = _GRAPH_COLOURS[place % len(_GRAPH_COLOURS)]
@@ -230,6 +220,6 @@ def _draw_homophily(axes: Any, report: Report) -> None:
         bars = axes.bar(left, values, width=width * 0.92, color=colour, label=label)
         axes.bar_label(bars, fmt="%.2f", fontsize=8, padding=2)
     axes.axhline(0, color="0.5", lw=0.8)
-    axes.set_xticks(range(len(keys)), list(keys.values()))
+    axes.set_xticks(range(len(keys)), [STATISTICS[key] for key in keys])
     axes.set_title("Homophily before and after")
     axes.legend(fontsize=8)

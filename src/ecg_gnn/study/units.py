@@ -65,12 +65,17 @@ class UnitRunner:
             embed_together(part, self.dataset, chosen, self.config, workspace)
         trainings = [self._training(variant, index, workspace) for index in splits]
         trained = classify(self.dataset, trainings, self.config, workspace)
-        peak = None
+        made_with: dict[str, Any] = {"threads": torch.get_num_threads()}
+        made_with |= {"trained_together": len(units)}
+        if self.config.train.batch_size:
+            made_with |= {"processes": world().size, "sampler": SAMPLER_NAME}
+        measured: dict[str, Any] = {"provenance": self.made_with | made_with}
+        measured["peak_memory_mb"] = None
         if on_gpu:
-            peak = torch.cuda.max_memory_reserved(self.config.device) / 2**20
-        made_with = {"trained_together": len(units)}
+            peak = torch.cuda.max_memory_reserved(self.config.device)
+            measured["peak_memory_mb"] = peak / 2**20
         return [
-            self._record(unit, training.evolved, result, peak, made_with)
+            self._record(unit, training.evolved, result, measured)
             for unit, training, (_, result) in zip(
                 units, trainings, trained, strict=True
             )
@@ -101,13 +106,14 @@ class UnitRunner:
         unit: Unit,
         evolved: Sequence[Any],
         result: TrainResult,
-        peak: float | None,
-        made_here: dict[str, Any],
+        measured: dict[str, Any],
     ) -> Record:
         variant, index = unit
-        made_here = {"threads": torch.get_num_threads(), **made_here}
-        if self.config.train.batch_size:
-            made_here |= {"processes": world().size, "sampler": SAMPLER_NAME}
+        if result.test is None or not math.isfinite(result.test):
+            raise InputError(
+                "'lr' must be small enough for training to stay finite "
+                f"(the test score at the best step is {result.test})"
+            )
         return Record(
             id=self.run_id,
             variant=variant.name,
@@ -117,25 +123,21 @@ class UnitRunner:
             seed=self.config.seed,
             best_step=result.best_step,
             val=result.val,
-            test=_checked_score(result.test),
+            test=result.test,
             seconds=result.seconds,
-            peak_memory_mb=peak,
             evolved_statistics=[
                 of_evolved(EvolvedGraph.of(graph), self.dataset) for graph in evolved
             ],
             losses=_finite(result.losses),
             val_scores=_finite(result.val_scores),
             test_scores=_finite(known(result.test_scores)),
-            provenance={**self.made_with, **made_here},
+            **measured,
         )
 
     def workspace(self, title: str) -> Workspace:
         """What the pipeline needs, its progress shown under a title."""
-        own = Workspace(
-            cache=self.cache,
-            embedders=self.embedders,
-            loader_workers=self.loader_workers,
-        )
+        names = ("cache", "embedders", "loader_workers")
+        own = Workspace(**{name: getattr(self, name) for name in names})
         if (on_progress := self.on_progress) is None:
             return own
         return replace(own, progress=lambda work: on_progress(title, work))
@@ -146,20 +148,9 @@ def _finite(values: Sequence[float]) -> list[float | None]:
     return [value if math.isfinite(value) else None for value in values]
 
 
-def _checked_score(score: float | None) -> float:
-    if score is None or not math.isfinite(score):
-        raise InputError(
-            "'lr' must be small enough for training to stay finite "
-            f"(the test score at the best step is {score})"
-        )
-    return score
-
-
 def most_together(config: RunConfig) -> int:
-    """How many splits to train at once: one keeps a CPU busy, but not a GPU.
-
-    The size of mini-batches is the user's choice, so they train alone.
-    """
+    """How many splits to train at once: one keeps a CPU busy, but not a GPU."""
+    # The size of mini-batches is the user's choice, so they train alone.
     alone = config.train.batch_size or not config.device.startswith("cuda")
     return 1 if alone else 10
 
@@ -171,10 +162,7 @@ def batched(items: Iterable[_Item], most: int) -> list[tuple[_Item, ...]]:
 
 
 def run_units(
-    runner: UnitRunner,
-    units: Sequence[Unit],
-    jobs: int,
-    pool: WorkerPool | None = None,
+    runner: UnitRunner, units: Sequence[Unit], jobs: int, pool: WorkerPool | None = None
 ) -> EndedUnits:
     """Train units and yield each one's record, or what it failed with.
 

@@ -24,11 +24,7 @@ class LostWorkerError(MemoryError):
 
 
 class WorkerPool:
-    """Processes that are started when first needed and stay until the pool is left.
-
-    Args:
-        jobs: How many; each gets its share of this process's threads.
-    """
+    """Processes, with a share of the threads each, that are started when needed."""
 
     def __init__(self, jobs: int) -> None:
         self.jobs = jobs
@@ -65,8 +61,11 @@ class WorkerPool:
             raise LostWorkerError(
                 "a training process was killed, most often for its memory: fewer jobs"
             ) from None
-        except BaseException:
-            self._stop(executor)
+        except BaseException:  # nothing waits for what the processes still do
+            self._executor = None
+            executor.shutdown(wait=False, cancel_futures=True)
+            for child in set(active_children()) - self._not_ours:
+                child.terminate()
             raise
 
     def _started(self) -> ProcessPoolExecutor:
@@ -80,19 +79,9 @@ class WorkerPool:
             )
         return self._executor
 
-    def _stop(self, executor: ProcessPoolExecutor) -> None:
-        """End the processes: nothing waits for what they still do."""
-        self._executor = None
-        executor.shutdown(wait=False, cancel_futures=True)
-        for child in set(active_children()) - self._not_ours:
-            child.terminate()
-
 
 def start_worker(threads: int) -> None:
-    """Set up a worker: limit its threads, and end it when its parent is gone.
-
-    A parent that is killed cannot end its children: they would wait for work forever.
-    """
+    """Limit a worker's threads, and end it when its parent, perhaps killed, is gone."""
     torch.set_num_threads(threads)
     watcher = threading.Thread(target=_exit_after, args=(os.getppid(),), daemon=True)
     watcher.start()

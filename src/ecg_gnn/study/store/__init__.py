@@ -13,7 +13,7 @@ from ecg_gnn.study.store.rows import (
     UnitRecord,
 )
 from ecg_gnn.study.store.text import write_records
-from ecg_gnn.study.store.writer import Merged, StoreWriter, merge_stores
+from ecg_gnn.study.store.writer import StoreWriter, merge_stores
 
 __all__ = [
     "Configuration",
@@ -21,7 +21,6 @@ __all__ = [
     "DatasetInfo",
     "Failed",
     "Failure",
-    "Merged",
     "Progress",
     "Result",
     "Store",

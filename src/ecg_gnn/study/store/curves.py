@@ -59,22 +59,16 @@ class Curves:
         """Whole numbers at some places, each as the change from the one before."""
         text = {}
         for (name, scale), row in zip(_TEXT_SCALES.items(), self.values, strict=True):
-            values, changes, before = row[places].tolist(), list[int | None](), 0
-            for value in values:
-                now = round(value * scale) if math.isfinite(value) else None
-                changes.append(None if now is None else now - before)
-                before = before if now is None else now
-            text[name] = changes
+            text[name], before = list[int | None](), 0
+            for value in row[places].tolist():
+                if math.isfinite(value):
+                    before, last = round(value * scale), before
+                text[name].append(before - last if math.isfinite(value) else None)
         return text
 
     @classmethod
     def from_text(cls, steps: Any, text: Mapping[str, Any]) -> "Curves":
-        """The inverse of :meth:`to_text`, NaN at all other places.
-
-        Args:
-            steps: The places, counted from 1.
-            text: What :meth:`to_text` gave.
-        """
+        """The inverse of :meth:`to_text`; ``steps`` are its places, counted from 1."""
         places = np.array(steps, dtype=np.int64) - 1
         if not places.size or places.min() < 0 or places.max() >= _MAX_STEPS:
             raise InputError(f"steps must be in [1, {_MAX_STEPS}]")
@@ -90,10 +84,7 @@ class Curves:
 
 
 def known_steps(curves: Sequence[Curves]) -> Places:
-    """Places at which any of the curves has a number; all, where none has.
-
-    Curves that were thinned have numbers at some steps only.
-    """
+    """Places at which any of the curves has a number; all, where none has."""
     known = np.zeros(max(each.losses.size for each in curves), dtype=bool)
     for each in curves:
         known[: each.losses.size] |= np.isfinite(each.values).any(axis=0)

@@ -30,16 +30,8 @@ class Owner:
         """For the store; equal texts mean the same process."""
         return json.dumps(asdict(self))
 
-    @classmethod
-    def from_text(cls, text: str) -> "Owner":
-        """The inverse of :meth:`to_text`."""
-        return cls(**json.loads(text))
-
     def lives(self, heartbeat: float) -> bool:
-        """Whether the process still runs.
-
-        Here the operating system knows; for another machine the last heartbeat decides.
-        """
+        """Whether the process runs: on another machine, by its last heartbeat."""
         if self.machine != _machine():
             return time.time() - heartbeat < _SILENT_SECONDS
         return _started(self.pid) == self.started
@@ -67,10 +59,9 @@ def _started(pid: int) -> str | None:
         return None if fields[0] in "ZX" else fields[19]
     if Path("/proc/self/stat").exists():
         return None
-    try:  # no /proc here: a number in use has to be enough
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return None
-    except PermissionError:
-        pass
+    with suppress(PermissionError):
+        try:  # no /proc here: a number in use has to be enough
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return None
     return ""

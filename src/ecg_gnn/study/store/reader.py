@@ -1,5 +1,6 @@
 """Reading a store: what selection, tables, figures and reports are made from."""
 
+import json
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator
@@ -30,7 +31,6 @@ from ecg_gnn.system.checks import InputError, check_choice
 _OF_RECIPE = (
     "(:recipe IS NULL OR units.id IN (SELECT unit FROM members WHERE recipe = :recipe))"
 )
-_UNIT_COLUMNS = ("id", "configuration", "split", "seed")
 _RESULT_COLUMNS = [name for name in names_of(Result) if name != "curves"]
 
 
@@ -42,13 +42,9 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
 class Store:
     """The records of studies; open it, read, close it (or use ``with``).
 
-        with Store.open("study.sqlite") as store:
-            for record in store.records(task="train"):
-                print(record.configuration.model, record.split, record.result.test)
-
-    Args:
-        connection: An open database with this schema.
-        path: Its file.
+    with Store.open("study.sqlite") as store:
+        for record in store.records(task="train"):
+            print(record.configuration.model, record.split, record.result.test)
     """
 
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
@@ -57,13 +53,7 @@ class Store:
 
     @classmethod
     def open(cls, path: str | Path) -> Self:
-        """Open an existing store for reading; others may be writing to it.
-
-        A file that ends in ``.jsonl`` is a store as text, which is read into memory.
-
-        Raises:
-            InputError: If there is none, or the file is something else.
-        """
+        """Open an existing store, or a text of one, while others may write to it."""
         return cls(open_for_reading(Path(path)), Path(path))
 
     def close(self) -> None:
@@ -78,9 +68,8 @@ class Store:
 
     def recipes(self) -> list[str]:
         """Names of the recipes that were run into this store."""
-        with self._naming_damage():
-            rows = self._rows("SELECT DISTINCT recipe FROM members ORDER BY recipe")
-            return [str(row["recipe"]) for row in rows]
+        units = self.recipes_of_units().values()
+        return sorted({recipe for recipes in units for recipe in recipes})
 
     def recipes_of_units(self) -> dict[str, list[str]]:
         """The recipes that every unit belongs to."""
@@ -111,12 +100,7 @@ class Store:
     def records(
         self, *, recipe: str | None = None, task: str | None = None
     ) -> list[UnitRecord]:
-        """Finished units, by configuration, split and seed.
-
-        Args:
-            recipe: Only units of this recipe.
-            task: ``train`` or ``statistics``; None is both.
-        """
+        """Finished units of a recipe or task, by configuration, split and seed."""
         self.check_recipe(recipe)
         with self._naming_damage():
             return [
@@ -178,7 +162,7 @@ class Store:
     ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
         """Units that a table has a row of, each with these columns of that row."""
         configurations = self.configurations()
-        names = [f"units.{name}" for name in _UNIT_COLUMNS]
+        names = ["units.id", "configuration", "split", "seed"]
         names += [f"{table}.{name}" for name in ["finished", *columns]]
         query = (
             f"SELECT {', '.join(names)} FROM {table} "
@@ -188,9 +172,9 @@ class Store:
         )
         for row in self._rows(query, recipe=recipe):
             values = _parsed(row)
-            unit = {name: values.pop(name) for name in (*_UNIT_COLUMNS, "finished")}
-            unit["configuration"] = configurations[unit["configuration"]]
-            yield unit, values
+            ended = {name: values.pop(name) for name in columns}
+            configuration = configurations[values["configuration"]]
+            yield values | {"configuration": configuration}, ended
 
     def _rows(self, query: str, **values: Any) -> list[sqlite3.Row]:
         return self._connection.execute(query, values).fetchall()
@@ -229,8 +213,7 @@ def _parsed(row: sqlite3.Row) -> dict[str, Any]:
 
 def state_of(unit: sqlite3.Row) -> str:
     """A unit's state; one whose process died is missing."""
-    if unit["state"] == "running":
-        owner = Owner.from_text(unit["owner"])
-        if not owner.lives(unit["heartbeat"]):
-            return "missing"
+    running = unit["state"] == "running"
+    if running and not Owner(**json.loads(unit["owner"])).lives(unit["heartbeat"]):
+        return "missing"
     return str(unit["state"])

@@ -51,11 +51,9 @@ class Configuration:
 
     id: str
     task: str
-    """``train`` or ``statistics``"""
     dataset: str
     dataset_sha256: str
     variant: str
-    """``baseline``, ``ecg``, ``identity``, ``random`` or ``oracle``"""
     embedding: str | None
     """The evolved graphs as the user writes them; None for the baseline"""
     numerics: int
@@ -85,10 +83,9 @@ class Configuration:
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """Raw numbers of one finished unit; scores are shares, not percent.
+    """Raw numbers of one finished unit: columns of the table ``records``.
 
-    A unit of the task ``statistics`` has no scores and no curves. These fields are the
-    columns of the table ``records``.
+    Scores are shares. A unit of the task ``statistics`` has no scores and no curves.
     """
 
     val: float | None
@@ -107,7 +104,6 @@ class Failed:
     """Why a unit has no result."""
 
     kind: str
-    """``error`` or ``out_of_memory``"""
     error: str
 
 
@@ -178,12 +174,7 @@ def names_of(kind: Any) -> list[str]:
 
 
 def checked(kind: type[Row], values: Any) -> Row:
-    """A row from plain values, which may come from a damaged file.
-
-    Raises:
-        InputError: For a field that is missing and has no default, that is unknown, or
-            of another type.
-    """
+    """A row from plain values, refused where they are not what its fields must be."""
     if not isinstance(values, Mapping):
         raise InputError(f"must be a JSON object (got {values!r})")
     any_kind: Any = kind
@@ -213,11 +204,8 @@ def _fits(value: Any, hint: Any) -> bool:
     if origin is list:
         return isinstance(value, list) and all(_fits(v, inner[0]) for v in value)
     if origin in (dict, Mapping):
-        values = value.values() if isinstance(value, dict) else ()
-        return isinstance(value, dict) and all(_fits(v, inner[1]) for v in values)
-    if hint is Any:
-        return True
+        is_dict = isinstance(value, dict)
+        return is_dict and all(_fits(v, inner[1]) for v in value.values())
     if hint is float:
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        return is_number and math.isfinite(value)
-    return type(value) is hint
+        return type(value) in (int, float) and math.isfinite(value)
+    return hint is Any or type(value) is hint

@@ -86,13 +86,11 @@ _STATES_CONTRADICT_RECORDS = (
 
 
 def open_existing(path: Path) -> sqlite3.Connection:
-    """A connection that only reads; the file must be there.
-
-    The file is opened for writing where possible, so that the last reader to leave
-    removes the side files. In a read-only place no other process writes either.
-    """
+    """A connection that only reads; the file must be there."""
     if not path.is_file():
         raise InputError(f"'store' {str(path)!r} does not exist")
+    # For writing where possible, so that the last reader to leave removes the side
+    # files. In a read-only place no other process writes either.
     writable = os.access(path, os.W_OK) and os.access(path.absolute().parent, os.W_OK)
     with _opened(path, "rw" if writable else "ro&immutable=1") as connection:
         _check_version(connection, path)
@@ -214,11 +212,7 @@ def _check_version(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _check_whole(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuse other tables than ours, and a file that has lost rows.
-
-    A view or trigger of a stranger may never end; tables that lost rows would still
-    look complete.
-    """
+    """Refuse strangers' tables (a view may never end), and a file that lost rows."""
     shape = "SELECT type, name, sql FROM sqlite_schema ORDER BY type, name"
     with closing(open_in_memory()) as ours:
         expected = ours.execute(shape).fetchall()
