@@ -9,7 +9,7 @@ import torch
 import typer
 
 from ecg_gnn.cli import terminal as opt
-from ecg_gnn.cli.terminal import ProgressDisplay, print_json, print_table, with_settings
+from ecg_gnn.cli.terminal import ProgressDisplay, print_json, print_table
 from ecg_gnn.config import EvolveConfig, RunConfig, Setting, known
 from ecg_gnn.data import load_dataset
 from ecg_gnn.evolve import KnnGraph, knn_search
@@ -37,7 +37,7 @@ def _of_a_graph(name: str, setting: Setting) -> bool:
     return steps or name in ("dataset", "preset", "seed", "device")
 
 
-@with_settings(_of_a_graph)
+@opt.with_settings(_of_a_graph)
 def homophily(
     settings: dict[str, Any],
     data_root: opt.DataRoot = None,
@@ -85,10 +85,9 @@ def homophily(
     print(_LEGEND)
 
 
-_DEFAULT_K = 10
-
-
-@with_settings(lambda name, _: name.startswith("evolve.") and name != "evolve.weights")
+@opt.with_settings(
+    lambda name, _: name.startswith("evolve.") and name != "evolve.weights"
+)
 def knn(
     settings: dict[str, Any],
     embeddings: Annotated[
@@ -127,7 +126,7 @@ def knn(
 
     Under torchrun the first process searches and writes, and the others wait for it.
     """
-    asked = EvolveConfig(**{"k": _DEFAULT_K, **settings})
+    asked = EvolveConfig(**{"k": 10, **settings})
     if memory is not None:
         check_in_range("memory", memory, 2**-20, 2**20)
     check_in_range("patience", patience, 1, timedelta(days=7).total_seconds())
@@ -163,12 +162,9 @@ def knn(
 
     with joined():
         graph = in_first_process(write, own_device, timedelta(seconds=patience))
-    if graph is not None:
-        _print(graph, out, len(array), as_json)
-
-
-def _print(graph: KnnGraph, out: Path, num_nodes: int, as_json: bool) -> None:
-    num_edges = graph.edge_index.size(1)
+    if graph is None:  # in the first process only
+        return
+    num_nodes, num_edges = len(array), graph.edge_index.size(1)
     if as_json:
         sizes = {"out": str(out), "num_nodes": num_nodes, "num_edges": num_edges}
         print_json({**sizes, "method": graph.method, "recall": graph.recall})

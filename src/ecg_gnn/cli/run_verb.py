@@ -94,32 +94,8 @@ def run(
     if "embedding" in settings and names and choose_variants(asked) == [BASELINE]:
         text = f"it runs without {' or '.join(names)}"
         opt.warn(f"{asked.model.name} has no place for an evolved graph: {text}")
-    with joined() as own, ProgressDisplay() as display:
-        report = run_all(
-            asked,
-            data_root=data_root,
-            out=out,
-            out_root="runs",
-            cache=opt.default_cache(),
-            jobs=jobs,
-            loader_workers=workers,
-            # Of joined processes the first one speaks for all.
-            **(_listeners(display, asked) if own.is_first else {}),
-        )
-    if own.is_first:
-        assert report.folder is not None
-        write_text(report.folder / "results.md", table.report_markdown(report))
-        try:
-            table.draw(report, report.folder / "figure.png")
-        except MissingExtraError as error:
-            write_text(report.folder / "figure-missing.txt", f"{error}\n")
-        if as_json:
-            print_json(report.to_dict())
-        else:
-            _print(report, report.folder)
+    display = ProgressDisplay()
 
-
-def _listeners(display: ProgressDisplay, asked: RunConfig) -> dict[str, Any]:
     def on_record(record: Record, done: int, total: int) -> None:
         display.say(
             f"[{done}/{total}] split {record.split} {table.run_name(asked, record)}: "
@@ -130,8 +106,31 @@ def _listeners(display: ProgressDisplay, asked: RunConfig) -> dict[str, Any]:
     def on_reused(count: int, total: int) -> None:
         display.say(f"{count} of {total} trainings are in the output folder already")
 
-    on_progress = display.start
-    return {"on_progress": on_progress, "on_record": on_record, "on_reused": on_reused}
+    with joined() as own, display:
+        first = own.is_first  # of joined processes, which speaks for all
+        report = run_all(
+            asked,
+            data_root=data_root,
+            out=out,
+            out_root="runs",
+            cache=opt.default_cache(),
+            jobs=jobs,
+            loader_workers=workers,
+            on_progress=display.start if first else None,
+            on_record=on_record if first else None,
+            on_reused=on_reused if first else None,
+        )
+    if first:
+        assert report.folder is not None
+        write_text(report.folder / "results.md", table.report_markdown(report))
+        try:
+            table.draw(report, report.folder / "figure.png")
+        except MissingExtraError as error:
+            write_text(report.folder / "figure-missing.txt", f"{error}\n")
+        if as_json:
+            print_json(report.to_dict())
+        else:
+            _print(report, report.folder)
 
 
 def _print(report: Report, folder: Path) -> None:

@@ -42,17 +42,13 @@ def status(
         rows = opened.progress(recipe=recipe)
         failures = opened.failures(recipe=recipe)
     if as_json:
-        print_json(
-            {
-                "rows": [asdict(row) for row in rows],
-                "total": _total(rows),
-                "failures": [
-                    {**asdict(f.configuration), "split": f.split, "seed": f.seed}
-                    | {"kind": f.kind, "error": f.error}
-                    for f in failures
-                ],
-            }
-        )
+        failed = [
+            {**asdict(f.configuration), "split": f.split, "seed": f.seed}
+            | {"kind": f.kind, "error": f.error}
+            for f in failures
+        ]
+        counted = {"rows": [asdict(row) for row in rows], "total": _total(rows)}
+        print_json({**counted, "failures": failed})
         return
     print_table(_status_table(rows), str(store))
     for failure in failures if errors else ():

@@ -13,14 +13,13 @@ import typer
 from ecg_gnn.cli import terminal as opt
 from ecg_gnn.cli.terminal import ProgressDisplay, print_json
 from ecg_gnn.config.classify_settings import read_assignments
-from ecg_gnn.config.run_config import Settings
+from ecg_gnn.config.run_config import Settings, read_splits
 from ecg_gnn.study.execute import Ended, Listeners, StudyReport, run_study
 from ecg_gnn.study.executors import Executor
 from ecg_gnn.study.grid import Only
 from ecg_gnn.study.groups import Counts
 from ecg_gnn.study.ray_executor import RayExecutor
 from ecg_gnn.study.recipe import Recipe, load_recipe, shipped_recipes
-from ecg_gnn.study.search import TrialEnded
 from ecg_gnn.study.search_space import Search
 from ecg_gnn.study.store import Failed
 from ecg_gnn.study.table import configuration_name, model_name
@@ -30,8 +29,8 @@ from ecg_gnn.system.checks import InputError, check_choice
 class StudyLines:
     """Shows what a study reports, line by line."""
 
-    def __init__(self, display: ProgressDisplay) -> None:
-        self.display = display
+    def __init__(self, display: ProgressDisplay, trials: int | None) -> None:
+        self.display, self.trials = display, trials
         self.started = time.monotonic()
 
     def counted(self, counts: Counts) -> None:
@@ -62,8 +61,14 @@ class StudyLines:
             f"[{ended.total - ended.left}/{ended.total}] {name} split {ended.split}"
             f"{seed}: {_result_text(ended)} · {rate:.1f} a minute, {left} left"
         )
-        if ended.trial is not None:
-            self.display.say(f"{name}: {_trial_text(ended.trial)}")
+        if (trial := ended.trial) is not None:
+            val = "" if trial.val is None else f", validation {100 * trial.val:.2f}"
+            best = "" if trial.best is None else f" (best {100 * trial.best:.2f})"
+            self.display.say(
+                f"{name}: trial {trial.number + 1} of {self.trials} {trial.state} "
+                f"after {len(trial.scores)} splits{val}{best}: "
+                f"{settings_text(trial.point)}"
+            )
 
 
 def _result_text(ended: Ended) -> str:
@@ -78,24 +83,11 @@ def _result_text(ended: Ended) -> str:
     return f"test {test:.2f} at step {step} ({outcome.seconds:.1f} s)"
 
 
-def _trial_text(ended: TrialEnded) -> str:
-    """What came of one point of a search."""
-    trial = ended.trial
-    val = "" if trial.val is None else f", validation {100 * trial.val:.2f}"
-    best = "" if ended.best is None else f" (best {100 * ended.best:.2f})"
-    return (
-        f"trial {trial.number + 1} of {ended.trials} {trial.state} after "
-        f"{len(trial.scores)} splits{val}{best}: {settings_text(trial.point)}"
-    )
-
-
 def settings_text(point: Settings) -> str:
     """Settings as people write them: ``train.lr=0.003, evolve.k=10``."""
-    shown = {
-        name: f"{value:.4g}" if isinstance(value, float) else str(value)
-        for name, value in point.items()
-    }
-    return ", ".join(f"{name}={value}" for name, value in shown.items()) or "no choice"
+    forms = {name: ".4g" if isinstance(point[name], float) else "" for name in point}
+    parts = [f"{name}={format(point[name], form)}" for name, form in forms.items()]
+    return ", ".join(parts) or "no choice"
 
 
 def duration(seconds: float) -> str:
@@ -212,12 +204,20 @@ def run(
         datasets=_names(datasets),
         models=_names(models),
         variants=_variants(variants, asked),
-        splits=opt.parse_splits(splits),
+        splits=None if splits is None else read_splits(splits),
     )
     search = _search(sampler, trials, prune, at_once, search_seed)
+    check_choice("engine", engine, ["local", "ray"])
+    if engine == "local" and address is not None:
+        raise InputError(
+            f"'address' must be given with --engine ray (got {address!r} without it)"
+        )
     # Ray prints warnings on stdout, which is for results.
     with ProgressDisplay() as display, redirect_stdout(sys.stderr):
-        lines = StudyLines(display)
+        lines = StudyLines(display, trials)
+        executor = Executor(jobs)
+        if engine == "ray":
+            executor = RayExecutor(jobs=jobs, address=address, on_lost=display.say)
         report = run_study(
             asked,
             store,
@@ -225,7 +225,7 @@ def run(
             search=search,
             data_root=data_root,
             device=device or "auto",
-            executor=_executor(engine, jobs, address, lines),
+            executor=executor,
             cache=opt.default_cache(),
             retry_failed=retry_failed,
             command=" ".join(["ecg-gnn", *sys.argv[1:]]),
@@ -240,19 +240,6 @@ def run(
         print_json({**asdict(report), "store": str(store)})
     else:
         _print_report(report, store)
-
-
-def _executor(
-    engine: str, jobs: int, address: str | None, lines: StudyLines
-) -> Executor:
-    check_choice("engine", engine, ["local", "ray"])
-    if engine == "ray":
-        return RayExecutor(jobs=jobs, address=address, on_lost=lines.display.say)
-    if address is not None:
-        raise InputError(
-            f"'address' must be given with --engine ray (got {address!r} without it)"
-        )
-    return Executor(jobs)
 
 
 def _search(

@@ -12,20 +12,12 @@ from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 import typer
+from rich import progress
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeRemainingColumn,
-)
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from ecg_gnn.config import Setting, declared, reads_labels
-from ecg_gnn.config.run_config import read_splits
 from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.study.table import Table
 from ecg_gnn.system.checks import InputError, printable
@@ -69,12 +61,8 @@ def with_settings(
     """Give a verb an option for every wanted setting.
 
     The verb's parameter ``settings`` gets those that were typed, by the names of their
-    options; its other parameters are options as they are.
-
-    Args:
-        wanted: Which settings, by dotted name and declaration.
-        preset: Whose values ``--help`` shows.
-        helps: Help texts that are known here only, by dotted name.
+    options; its other parameters are options as they are. ``--help`` shows the values
+    of a preset, and help texts that are known here only, by dotted name.
     """
     by_name = {
         name: one
@@ -126,25 +114,16 @@ def _option(
         metavar=one.metavar,
         rich_help_panel=one.panel or _PANELS.get(name.partition(".")[0]),
     )
+    origin = typing.get_origin(one.type)
+    typed_as: Any = str if origin in (Literal, tuple) else one.type
+    if origin is dict or (origin is tuple and one.read is None):
+        typed_as = list[str]
     return inspect.Parameter(
         str(one.option),
         inspect.Parameter.KEYWORD_ONLY,
         default=None,
-        annotation=Annotated[_typed_as(one), details],
+        annotation=Annotated[typed_as | None, details],
     )
-
-
-def _typed_as(one: Setting) -> Any:
-    """The type that a command line reads."""
-    origin = typing.get_origin(one.type)
-    if origin is dict or (origin is tuple and one.read is None):
-        return list[str] | None
-    return (str if origin in (Literal, tuple) else one.type) | None
-
-
-def parse_splits(text: str | None) -> tuple[int, ...] | None:
-    """Read ``0-9``, ``0,3,5`` or ``0-2,7``, if anything was given."""
-    return None if text is None else read_splits(text)
 
 
 def warn(text: str) -> None:
@@ -236,17 +215,17 @@ class ProgressDisplay:
 
     def __init__(self) -> None:
         self.console = Console(stderr=True)
-        self.bars = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
-            TextColumn("{task.fields[score]}"),
+        self.bars = progress.Progress(
+            progress.TextColumn("{task.description}", markup=False),
+            progress.BarColumn(),
+            progress.MofNCompleteColumn(),
+            progress.TimeRemainingColumn(),
+            progress.TextColumn("{task.fields[score]}"),
             console=self.console,
             transient=True,
             disable=not self.console.is_terminal,
         )
-        self.task: TaskID | None = None
+        self.task: progress.TaskID | None = None
         self.last_line = time.monotonic()
 
     def __enter__(self) -> "ProgressDisplay":
@@ -267,13 +246,14 @@ class ProgressDisplay:
             self.bars.remove_task(self.task)
         name = f"{title}: {work}"
         self.task = self.bars.add_task(name, total=None, score="")
-        return lambda done, total, score: self._update(name, done, total, score)
 
-    def _update(self, name: str, done: int, total: int, score: float) -> None:
-        best = "" if math.isnan(score) else f"best {score:.4f}"
-        if self.task is not None:
-            self.bars.update(self.task, completed=done, total=total, score=best)
-        waited = time.monotonic() - self.last_line > _QUIET_SECONDS
-        if not self.console.is_terminal and waited:
-            what = f"step {done} of {total}, {best}" if best else f"{done} of {total}"
-            self.say(f"{name}: {what}")
+        def update(done: int, total: int, score: float) -> None:
+            best = "" if math.isnan(score) else f"best {score:.4f}"
+            if self.task is not None:
+                self.bars.update(self.task, completed=done, total=total, score=best)
+            waited = time.monotonic() - self.last_line > _QUIET_SECONDS
+            if not self.console.is_terminal and waited:
+                what = f"{done} of {total}"
+                self.say(f"{name}: " + (f"step {what}, {best}" if best else what))
+
+        return update

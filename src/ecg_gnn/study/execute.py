@@ -10,17 +10,10 @@ from typing import Any
 from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.study.executors import Executor, Outcome
 from ecg_gnn.study.grid import Only, recipe_cells
-from ecg_gnn.study.groups import (
-    Counts,
-    Group,
-    OnSkipped,
-    bind_all,
-    describe,
-    load_graphs,
-)
+from ecg_gnn.study.groups import Counts, Group, bind_all, describe, load_graphs
 from ecg_gnn.study.recipe import Recipe, load_recipe
-from ecg_gnn.study.search import CellSummary, SearchWork, TrialEnded
-from ecg_gnn.study.search_space import Search, search_spaces
+from ecg_gnn.study.search import CellSearch, CellSummary, SearchWork
+from ecg_gnn.study.search_space import Search, Trial, search_spaces
 from ecg_gnn.study.store import DatasetInfo, Failed, StoreWriter
 from ecg_gnn.study.units import OnProgress, UnitRunner
 
@@ -37,9 +30,7 @@ class Ended:
     left: int
     """Units that it may still have to do"""
     total: int
-    """Units of the recipe"""
-    trial: TrialEnded | None = None
-    """The trial of a search that ended with it"""
+    trial: Trial | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,9 +40,7 @@ class StudyReport:
     recipe: str
     counts: Counts
     ran: int
-    """Units that this call ended"""
     skipped: dict[str, str]
-    """Datasets that are not here, and why"""
     searched: list[CellSummary]
     """How far each search is, and its best settings; none for a grid"""
 
@@ -62,7 +51,7 @@ class Listeners:
 
     progress: OnProgress | None = None
     ended: Callable[[Ended], None] | None = None
-    skipped: OnSkipped | None = None
+    skipped: Callable[[str, str], None] | None = None
     counted: Callable[[Counts], None] | None = None
     """Called once, before anything runs"""
 
@@ -95,12 +84,12 @@ def run_study(
         search: How to look for good settings, instead of trying the whole grid.
         data_root: Folder with the official files.
         device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
-        jobs: Parallel trainings, each in a process of its own.
+        jobs: Parallel trainings.
         executor: Where units run; by default in ``jobs`` processes of this machine.
         cache: Where embeddings and graphs are kept; by default only during this call.
         retry_failed: Whether to repeat what failed.
         command: What the user typed, for the records.
-        listeners: Callbacks for progress.
+        listeners: Callbacks.
     """
     listeners, only = listeners or Listeners(), only or Only()
     recipe = load_recipe(recipe)
@@ -136,7 +125,7 @@ def run_study(
                 counts=work.counts(),
                 ran=ran,
                 skipped=skipped,
-                searched=work.summaries() if isinstance(work, SearchWork) else [],
+                searched=[cell.summary() for cell in work.cells],
             )
 
 
@@ -152,6 +141,7 @@ class GridWork:
         retry_failed: bool,
     ) -> None:
         self._writer, self._retry = writer, retry_failed
+        self.cells: list[CellSearch] = []  # a grid has no searches
         self._rest = iter(groups)
         units = [unit for group in groups for unit in group.stored_units()]
         writer.register(recipe, datasets, units)

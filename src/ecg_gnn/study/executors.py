@@ -18,11 +18,8 @@ from ecg_gnn.study.units import Unit, UnitRunner, run_units
 from ecg_gnn.study.workers import WorkerPool
 from ecg_gnn.system.checks import InputError, check_in_range
 
-_TRACEBACK_LINES = 20
-Outcome = Result | Failed
-"""How a unit ended."""
-Ending = tuple[Group, int, Outcome]
-"""A group, one of its splits, and how that unit ended."""
+Outcome = Result | Failed  # how a unit ended
+Ending = tuple[Group, int, Outcome]  # of a group's split
 
 
 class Executor:
@@ -81,7 +78,7 @@ def run_group(
 ) -> Iterator[tuple[Unit, Outcome]]:
     """Train or measure units of one group; every one of them ends."""
     if task == "train":
-        for unit, ended in run_units(runner, units, pool.jobs, pool):
+        for unit, ended in run_units(runner, units, pool):
             if isinstance(ended, Exception):
                 yield unit, _failure(ended)
             else:
@@ -103,7 +100,7 @@ def _failure(error: Exception) -> Failed:
         return Failed("error", str(error))
     ran_out = isinstance(error, MemoryError | torch.OutOfMemoryError)
     ran_out = ran_out or "can't allocate memory" in str(error)
-    lines = "".join(traceback.format_exception(error)).splitlines()[-_TRACEBACK_LINES:]
+    lines = "".join(traceback.format_exception(error)).splitlines()[-20:]
     return Failed("out_of_memory" if ran_out else "error", "\n".join(lines))
 
 

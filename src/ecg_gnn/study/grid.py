@@ -4,17 +4,10 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from ecg_gnn.config import RunConfig
-from ecg_gnn.config.identity import (
-    BASELINE,
-    Purpose,
-    Variant,
-    identity_control,
-    ignored_settings,
-    variant_of,
-)
+from ecg_gnn.config import RunConfig, identity
+from ecg_gnn.config.identity import BASELINE, Variant
 from ecg_gnn.config.run_config import Settings, unflatten
 from ecg_gnn.paper_settings import winning_embedding
 from ecg_gnn.pipeline.resolve import evolves
@@ -24,11 +17,10 @@ from ecg_gnn.system.checks import InputError
 _MAX_POINTS = 100_000  # years of training: more must be a typing mistake
 
 
-@dataclass(frozen=True, kw_only=True)
-class Plan:
+class Plan(NamedTuple):
     """One configuration before its graph is loaded; the preset fills the rest."""
 
-    task: Purpose
+    task: identity.Purpose
     config: RunConfig
     variant: Variant
     seeds: tuple[int, ...]
@@ -43,7 +35,7 @@ class Plan:
 class RecipeCell:
     """One dataset, model and variant of a recipe, and the grid that is tried there."""
 
-    task: Purpose
+    task: identity.Purpose
     variant: Variant
     seeds: tuple[int, ...]
     fixed: Settings
@@ -58,9 +50,7 @@ class RecipeCell:
     def plan(self, point: Settings) -> Plan:
         """The configuration at one point of the grid."""
         config = RunConfig.from_dict(unflatten({**self.fixed, **point}))
-        return Plan(
-            task=self.task, config=config, variant=self.variant, seeds=self.seeds
-        )
+        return Plan(self.task, config, self.variant, self.seeds)
 
     def plans(self) -> Iterator[Plan]:
         """The configurations at all points of the grid."""
@@ -91,11 +81,6 @@ class Only:
     splits: tuple[int, ...] | None = None
 
 
-def expand(recipe: Recipe, only: Only | None = None) -> list[Plan]:
-    """Every configuration of a recipe, checked as far as it can be without data."""
-    return [plan for cell in recipe_cells(recipe, only) for plan in cell.plans()]
-
-
 def recipe_cells(recipe: Recipe, only: Only | None = None) -> list[RecipeCell]:
     """Every dataset, model and variant of a recipe with the grid tried there."""
     only = only or Only()
@@ -120,7 +105,7 @@ def recipe_cells(recipe: Recipe, only: Only | None = None) -> list[RecipeCell]:
 
 
 def _variants(
-    task: Purpose, part: Part, dataset: str, model: str, only: Only
+    task: identity.Purpose, part: Part, dataset: str, model: str, only: Only
 ) -> list[Variant]:
     """The variants of one model; without evolved graphs it has the baseline only."""
     names = [name for name in part.variants if _wanted(name, only.variants)]
@@ -130,10 +115,10 @@ def _variants(
         if name == "baseline":
             chosen.append(BASELINE)
         elif embedding not in (None, "identity"):
-            chosen.append(variant_of(embedding))
+            chosen.append(identity.variant_of(embedding))
     if "identity" in names:
         sizes = {len(v.embeddings) for v in chosen if v.name == "ecg"}
-        chosen += [identity_control(size) for size in sorted(sizes or {1})]
+        chosen += [identity.identity_control(size) for size in sorted(sizes or {1})]
     config = RunConfig.from_dict(unflatten(_fixed(part, dataset, model)))
     if task == "statistics":  # the input graph's own are measured when it is loaded
         chosen = [variant for variant in chosen if variant != BASELINE]
@@ -150,7 +135,7 @@ def _cell(
     for override in recipe.overrides:
         if override.applies(*names):
             forced |= override.settings
-    ignored = ignored_settings(variant, recipe.task) | set(forced)
+    ignored = identity.ignored_settings(variant, recipe.task) | set(forced)
     grid = {key: values for key, values in part.grid.items() if key not in ignored}
     fixed = _fixed(part, dataset, model) | forced
     fixed |= {"embed.names": (variant.embedding or "none",)}

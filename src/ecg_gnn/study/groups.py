@@ -8,15 +8,8 @@ from typing import Any
 import torch
 
 from ecg_gnn._version import NUMERICS
-from ecg_gnn.config import RunConfig, known
+from ecg_gnn.config import RunConfig, identity, known
 from ecg_gnn.config.embedders import entry_of
-from ecg_gnn.config.identity import (
-    Purpose,
-    Variant,
-    canonical,
-    configuration_id,
-    unit_id,
-)
 from ecg_gnn.config.run_config import replaced
 from ecg_gnn.data import GraphDataset, load_dataset
 from ecg_gnn.data.catalogue import find_entry, is_present, resolve_data_root
@@ -31,18 +24,16 @@ from ecg_gnn.study.store.rows import names_of
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.train import default_precision
 
-OnSkipped = Callable[[str, str], None]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
     """The units of one configuration and one seed: they train together."""
 
-    task: Purpose
+    task: identity.Purpose
     configuration: Configuration
     config: RunConfig
     """Resolved for this machine, splits and seed included"""
-    variant: Variant
+    variant: identity.Variant
     dataset: GraphDataset
     """With the splits that are used"""
     units: dict[int, str]
@@ -80,12 +71,9 @@ def load_graphs(
     data_root: str | Path | None,
     *,
     fetch: bool = False,
-    on_skipped: OnSkipped | None = None,
+    on_skipped: Callable[[str, str], None] | None = None,
 ) -> tuple[dict[str, GraphDataset], dict[str, str]]:
-    """Load every graph that is here, once, and say why others were skipped.
-
-    With ``fetch`` an absent graph is downloaded or refused instead of skipped.
-    """
+    """Load every graph, once; those not here are skipped, or with ``fetch`` fetched."""
     loaded, skipped = {}, {}
     for name in dict.fromkeys(names):
         reason = None if fetch else _why_absent(name, data_root)
@@ -150,8 +138,10 @@ def _group(plan: Plan, asked: RunConfig, dataset: GraphDataset) -> Group:
     contents = check_embeddings([plan.variant], used, resolved, {})
     # What the device decides is no part of the name: see identity.py.
     portable = replaced(resolved, {"train.precision": asked.train.precision})
-    named = canonical(portable, plan.variant, plan.task)
-    name = configuration_id(named, plan.task, (dataset.name, dataset.sha256), contents)
+    named = identity.canonical(portable, plan.variant, plan.task)
+    name = identity.configuration_id(
+        named, plan.task, (dataset.name, dataset.sha256), contents
+    )
     splits = known(resolved.splits)
     labels = any(entry_of(part).uses_labels for part in plan.variant.embeddings)
     if plan.task == "statistics" and not labels:
@@ -171,7 +161,7 @@ def _group(plan: Plan, asked: RunConfig, dataset: GraphDataset) -> Group:
         config=resolved,
         variant=plan.variant,
         dataset=used,
-        units={split: unit_id(name, split, resolved.seed) for split in splits},
+        units={split: identity.unit_id(name, split, resolved.seed) for split in splits},
         made_with={"precision": resolved.train.precision},
     )
 

@@ -77,7 +77,6 @@ class RayExecutor(Executor):
         self._tasks: dict[Any, _Task] = {}
         self._graphs: dict[tuple[str, str, int | None], Any] = {}
         self._on_gpus = self._is_ours = False
-        self._seen_alive = 0.0
 
     def __enter__(self) -> Self:
         ray = _ray()

@@ -17,8 +17,7 @@ from ecg_gnn.nn import MODULES, SPECIALISED
 from ecg_gnn.reading import expanded, read_yaml
 from ecg_gnn.system.checks import InputError, check_choice
 
-WINNER = "paper-winner"
-"""The variant with the embedding of the paper's best ECG model."""
+WINNER = "paper-winner"  # the variant with the embedding of the paper's best model
 _OWN_KEYS = {"dataset": "datasets", "model.name": "models", "embed.names": "variants"}
 _OWN_KEYS |= {"seed": "seeds", "device": "--device"}
 _OWN_KEYS |= {name: name for name in ("splits", "preset")}
@@ -33,7 +32,6 @@ class Range:
     high: float
     log: bool = False
     step: float | None = None
-    """Distance between the numbers; any number may be tried unless given"""
 
     @property
     def whole(self) -> bool:
@@ -85,7 +83,6 @@ class Part:
     """Every dataset with every model, every variant and every point of the grid."""
 
     datasets: tuple[str, ...]
-    """Catalogue names, generators with parameters, or .npz files"""
     models: tuple[str, ...] = ("gcn",)
     variants: tuple[str, ...] = ("baseline", "mlp", "identity")
     """baseline, embeddings, controls, or paper-winner"""
@@ -222,8 +219,7 @@ def _number(name: str, value: Any, kind: type[int] | type[float]) -> float:
     return number
 
 
-# Recipes are data of the laboratory, which this package never imports.
-_LAB = "ecg_gnn_lab"
+_LAB = "ecg_gnn_lab"  # has the recipes as data, and is never imported here
 _PART_KEYS = [f.name for f in fields(Part)]
 
 

@@ -6,12 +6,12 @@ import math
 import os
 import platform
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
@@ -22,6 +22,8 @@ from ecg_gnn.evolve import EvolvedGraph, graph_statistics
 from ecg_gnn.scale import world
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.files import write_json
+
+_Kind = TypeVar("_Kind")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +63,7 @@ class RunFolder:
                 f"'out' must be a folder (got the file {str(self.path)!r})"
             )
         try:
-            existing = self._read("run.json")
+            existing = self._read("run.json", dict[str, Any])
             if existing is None:
                 names = [path.name for path in self.path.glob("*")]
                 # A killed first write leaves such a file behind.
@@ -86,29 +88,24 @@ class RunFolder:
 
     def load(self, name: str) -> Record | None:
         """A finished training, or None."""
-        values = self._read(f"records/{name}.json")
-        try:
-            return None if values is None else Record(**values)
-        except TypeError as error:
-            path = self.path / f"records/{name}.json"
-            raise InputError(f"{path} is damaged ({error}): remove it") from None
+        return self._read(f"records/{name}.json", Record)
 
     def store(self, name: str, record: Record) -> None:
         """Keep a finished training."""
         if world().is_first:
             write_json(self.path / f"records/{name}.json", dataclasses.asdict(record))
 
-    def _read(self, name: str) -> dict[str, Any] | None:
+    def _read(self, name: str, kind: Callable[..., _Kind]) -> _Kind | None:
         path = self.path / name
         if not path.is_file():
             return None
         try:
             values = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as error:
+            if not isinstance(values, dict):
+                raise ValueError("it holds no mapping")
+            return kind(**values)
+        except (TypeError, ValueError) as error:
             raise InputError(f"{path} is damaged ({error}): remove it") from None
-        if not isinstance(values, dict):
-            raise InputError(f"{path} is damaged (it holds no mapping): remove it")
-        return values
 
 
 def check_joined(config: RunConfig, jobs: int) -> None:

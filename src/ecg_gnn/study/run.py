@@ -4,7 +4,7 @@ import dataclasses
 import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,6 +28,7 @@ from ecg_gnn.study.records import (
     provenance,
 )
 from ecg_gnn.study.units import OnProgress, UnitRunner, run_units
+from ecg_gnn.study.workers import WorkerPool
 from ecg_gnn.system.checks import check_in_range
 from ecg_gnn.system.files import write_json
 
@@ -271,7 +272,10 @@ def _gather(
         on_reused(len(records), len(units))
     missing = [unit for unit in units if unit not in records]
     # Closed also after an error: other processes must not go on training.
-    with closing(run_units(runner, missing, jobs)) as trained:
+    with (
+        nullcontext() if jobs == 1 else WorkerPool(jobs) as pool,
+        closing(run_units(runner, missing, pool)) as trained,
+    ):
         for (variant, index), ended in trained if missing else ():
             if isinstance(ended, Exception):
                 raise ended

@@ -14,19 +14,7 @@ from ecg_gnn.study.search_space import Search, SearchSpace, Trial, is_hopeless, 
 from ecg_gnn.study.store import Failed, Store, StoreWriter
 from ecg_gnn.system.seeds import derive_seed
 
-_MAX_PROPOSALS = 10
-"""After as many proposals of tried points, the first untried one is taken."""
-
-
-@dataclass(frozen=True)
-class TrialEnded:
-    """A trial that needs no more training."""
-
-    trial: Trial
-    trials: int
-    """How many were asked for"""
-    best: float | None
-    """Validation score of the best trial so far that is done"""
+_MAX_PROPOSALS = 10  # if all have been tried, the first untried point is taken
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,13 +25,11 @@ class CellSummary:
     model: str
     variant: str
     done: int
-    """Trials with a score on every split"""
     pruned: int
     failed: int
     best: Settings | None
     """The best point of those that are done"""
     val: float | None
-    """Its mean validation score"""
 
 
 class StoredScores:
@@ -159,7 +145,7 @@ class CellSearch:
         groups = self._space.groups(point)
         return Trial(number=len(self._trials), point=point, groups=groups)
 
-    def ended(self, unit: str, outcome: Outcome) -> tuple[Outcome, TrialEnded | None]:
+    def ended(self, unit: str, outcome: Outcome) -> tuple[Outcome, Trial | None]:
         """Note a unit; the record after which a trial is pruned says so."""
         trial = next(trial for trial in self._trials if unit in trial.in_flight)
         trial.in_flight.remove(unit)
@@ -176,7 +162,8 @@ class CellSearch:
                 outcome = replace(outcome, provenance=made_with)
         if trial.state == "open" or trial.in_flight:
             return outcome, None
-        return outcome, TrialEnded(trial, self._search.trials, self._best()[1])
+        trial.best = self._best()[1]
+        return outcome, trial
 
     def _best(self) -> tuple[Settings | None, float | None]:
         """The point of the best trial that is done, and its validation score."""
@@ -223,7 +210,7 @@ class SearchWork:
     ) -> None:
         self._running: dict[str, CellSearch] = {}  # by unit
         stored = StoredScores(writer)
-        self._cells = [
+        self.cells = [
             CellSearch(space, search, recipe, writer, stored, retry_failed)
             for space in spaces
         ]
@@ -231,7 +218,7 @@ class SearchWork:
     def counts(self) -> Counts:
         """Units of all trials, including those still to be proposed."""
         counts = Counter[str]()
-        for cell in self._cells:
+        for cell in self.cells:
             counts.update(vars(cell.counts()))
         return Counts(**counts)
 
@@ -243,16 +230,12 @@ class SearchWork:
 
     def next(self) -> Group | None:
         """Claimed units of the first trial that has any; None before others end."""
-        for cell in self._cells:
+        for cell in self.cells:
             if (group := cell.next()) is not None:
                 self._running |= dict.fromkeys(group.units.values(), cell)
                 return group
         return None
 
-    def ended(self, unit: str, outcome: Outcome) -> tuple[Outcome, TrialEnded | None]:
+    def ended(self, unit: str, outcome: Outcome) -> tuple[Outcome, Trial | None]:
         """What the store is to keep of a unit, and the trial that ended with it."""
         return self._running.pop(unit).ended(unit, outcome)
-
-    def summaries(self) -> list[CellSummary]:
-        """How far every cell is."""
-        return [cell.summary() for cell in self._cells]

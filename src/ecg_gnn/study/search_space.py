@@ -138,6 +138,8 @@ class Trial:
     elsewhere: set[str] = field(default_factory=set)
     """Units that other processes are running"""
     pruned: bool = False
+    best: float | None = None
+    """When it ended: the score of the best trial so far that was done"""
 
     @property
     def configuration(self) -> str:

@@ -3,13 +3,6 @@
 A cell is one dataset, model and variant. Of its configurations (the points of a grid)
 the one with the best mean *validation* score represents the cell, and only its test
 scores are used. All variants are chosen in this way, including controls.
-
-    with Store.open("study.sqlite") as store:
-        selection = Selection.of(store)
-    for cell in selection.cells:
-        print(cell.key.dataset, cell.key.model, cell.label, cell.chosen.test_mean)
-        if (test := selection.against(cell, "identity")) is not None:
-            print("  above identity by", test.mean, test.ci_low, test.ci_high)
 """
 
 import statistics
@@ -27,10 +20,7 @@ from ecg_gnn.study.store.rows import names_of
 from ecg_gnn.study.table import model_name, row_name
 
 _ORDER = ("baseline", "ecg", "identity", "random", "oracle")
-_MODEL_ORDER = (
-    *("resnet", "gcn", "sage", "gat", "gat-sep", "gt", "gt-sep"),
-    *SPECIALISED,
-)
+_MODELS = ("resnet", "gcn", "sage", "gat", "gat-sep", "gt", "gt-sep", *SPECIALISED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,10 +183,7 @@ class Selection:
 
 
 def best_ecg(cells: Iterable[Cell]) -> Cell | None:
-    """Of the ECG cells with the most finished units, the best on validation.
-
-    Never a control or a variant that sees test labels.
-    """
+    """Of the ECG cells (no controls) with the most units, the best on validation."""
     rivals = [cell for cell in cells if cell.key.variant == "ecg"]
     most = max((len(cell.chosen.records) for cell in rivals), default=0)
     rivals = [cell for cell in rivals if len(cell.chosen.records) == most]
@@ -242,7 +229,7 @@ def _place(key: CellKey, datasets: Sequence[str]) -> tuple[Any, ...]:
         key.dataset_sha256,
         key.random_splits,
         key.backbone,
-        _MODEL_ORDER.index(key.model) if key.model in _MODEL_ORDER else 99,
+        _MODELS.index(key.model) if key.model in _MODELS else 99,
         LABELS in key.tags,
         _ORDER.index(key.variant),
         EMBEDDINGS.index(key.embedding) if key.embedding in EMBEDDINGS else 99,

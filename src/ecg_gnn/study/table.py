@@ -104,19 +104,17 @@ def markdown(table: Table) -> str:
 def report_markdown(report: Report) -> str:
     """Both tables with the notes that belong to them."""
     config = report.config
-    splits = len(config.splits or ())
-    lines = [
+    parts = [
         f"# {report.dataset}: {config.model.name}",
-        "",
-        f"{splits} splits, {config.train.steps} steps, seed {config.seed}, "
-        f"k = {config.evolve.k}, self-loops {config.evolve.self_loops}; "
+        f"{len(config.splits or ())} splits, {config.train.steps} steps, seed "
+        f"{config.seed}, k = {config.evolve.k}, self-loops {config.evolve.self_loops}; "
         "mean ± sample standard deviation.",
+        *(f"Note: {note}" for note in run_notes(report)),
+        markdown(result_table(report)),
+        "Homophily before and after (evolved graphs: mean over splits):",
+        markdown(statistics_table(report)),
     ]
-    for note in run_notes(report):
-        lines += ["", f"Note: {note}"]
-    lines += ["", markdown(result_table(report)), ""]
-    lines += ["Homophily before and after (evolved graphs: mean over splits):", ""]
-    return "\n".join([*lines, markdown(statistics_table(report)), ""])
+    return "\n\n".join(parts) + "\n"
 
 
 def run_notes(report: Report) -> list[str]:
@@ -145,18 +143,18 @@ _GRAPH_COLOURS = ["#0072B2", "#D55E00", "#E69F00", "#CC79A7", "#009E73", "#56B4E
 
 def draw(report: Report, path: Path) -> None:
     """Write the figure; the ending of ``path`` chooses the format."""
-    canvas.draw(path, lambda kind: _figure(kind, report))
 
+    def make(kind: Any) -> Any:
+        figure = kind(figsize=(12, 4.2), layout="constrained")
+        all_axes = figure.subplots(1, 3, width_ratios=[1.1, 1.2, 1])
+        parts = (_draw_scores, _draw_differences, _draw_homophily)
+        for draw_part, axes in zip(parts, all_axes, strict=True):
+            draw_part(axes, report)
+        model, splits = report.config.model.name, len(report.config.splits or ())
+        figure.suptitle(f"{report.dataset} · {model} · {splits} splits", fontsize=12)
+        return figure
 
-def _figure(kind: Any, report: Report) -> Any:
-    figure = kind(figsize=(12, 4.2), layout="constrained")
-    scores, differences, homophily = figure.subplots(1, 3, width_ratios=[1.1, 1.2, 1])
-    _draw_scores(scores, report)
-    _draw_differences(differences, report)
-    _draw_homophily(homophily, report)
-    model, splits = report.config.model.name, len(report.config.splits or ())
-    figure.suptitle(f"{report.dataset} · {model} · {splits} splits", fontsize=12)
-    return figure
+    canvas.draw(path, make)
 
 
 def _draw_scores(axes: Any, report: Report) -> None:
@@ -178,13 +176,11 @@ def _draw_scores(axes: Any, report: Report) -> None:
             fontsize=9,
             bbox={"facecolor": "white", "edgecolor": "none", "pad": 1, "alpha": 0.8},
         )
+    few = len(rows) <= 4  # side by side there is room for a few
     names = [run_name(report.config, row) for row in rows]
-    if len(rows) <= 4:  # side by side there is room for a few
-        names = [in_lines(name, 15) for name in names]
-        axes.set_xticks(range(len(rows)), names, fontsize=8)
-    else:
-        names = [in_lines(name) for name in names]
-        axes.set_xticks(range(len(rows)), names, rotation=20, ha="right")
+    names = [in_lines(name, 15) if few else in_lines(name) for name in names]
+    style = {"fontsize": 8} if few else {"rotation": 20, "ha": "right"}
+    axes.set_xticks(range(len(rows)), names, **style)
     axes.set_xlim(-0.5, len(rows) - 0.15)
     axes.set_ylabel(f"test {metric_label(report.metric)} (%)")
     axes.set_title("Scores, one line per split")

@@ -3,11 +3,11 @@
 import gc
 import math
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 
@@ -25,11 +25,8 @@ from ecg_gnn.system.checks import InputError
 from ecg_gnn.train import Progress, TrainResult
 
 OnProgress = Callable[[str, str], Progress | None]
-Unit = tuple[Variant, int]
-"""One training: a variant on a split."""
+Unit = tuple[Variant, int]  # one training: a variant on a split
 EndedUnits = Generator[tuple[Unit, Record | Exception], None, None]
-"""Units as they end, each with its record or with what it failed with."""
-_Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,11 +66,9 @@ class UnitRunner:
         made_with |= {"trained_together": len(units)}
         if self.config.train.batch_size:
             made_with |= {"processes": world().size, "sampler": SAMPLER_NAME}
-        measured: dict[str, Any] = {"provenance": self.made_with | made_with}
-        measured["peak_memory_mb"] = None
-        if on_gpu:
-            peak = torch.cuda.max_memory_reserved(self.config.device)
-            measured["peak_memory_mb"] = peak / 2**20
+        device = self.config.device
+        peak = torch.cuda.max_memory_reserved(device) / 2**20 if on_gpu else None
+        measured = {"peak_memory_mb": peak, "provenance": self.made_with | made_with}
         return [
             self._record(unit, training.evolved, result, measured)
             for unit, training, (_, result) in zip(
@@ -95,10 +90,8 @@ class UnitRunner:
         self, variant: Variant, index: int, workspace: Workspace
     ) -> Classification:
         evolved = self.graphs(variant, index, workspace)
-        checkpoint = None
-        if self.checkpoints is not None:
-            name = variant.file_name(index)
-            checkpoint = Path(f"{self.checkpoints}{name}.safetensors")
+        file = f"{self.checkpoints}{variant.file_name(index)}.safetensors"
+        checkpoint = None if self.checkpoints is None else Path(file)
         return Classification(self.dataset.split(index), evolved, checkpoint)
 
     def _record(
@@ -155,42 +148,41 @@ def most_together(config: RunConfig) -> int:
     return 1 if alone else 10
 
 
-def batched(items: Iterable[_Item], most: int) -> list[tuple[_Item, ...]]:
+def batched(items: Iterable[Any], most: int) -> list[tuple[Any, ...]]:
     """Tuples of at most ``most`` items, in order (in ``itertools`` from 3.12 on)."""
     whole = tuple(items)
     return [whole[start : start + most] for start in range(0, len(whole), most)]
 
 
 def run_units(
-    runner: UnitRunner, units: Sequence[Unit], jobs: int, pool: WorkerPool | None = None
+    runner: UnitRunner, units: Sequence[Unit], pool: WorkerPool | None
 ) -> EndedUnits:
     """Train units and yield each one's record, or what it failed with.
 
     What fails together (memory may be enough for each unit but not for all), or is lost
     with its process, is tried again alone. Each of several jobs is a process with its
     share of the threads (their number may change how sums are rounded, so records say
-    it). A given pool is left running.
+    it).
     """
-    if jobs == 1:
+    if pool is None or pool.jobs == 1:
         for _, same in groupby(units, key=lambda unit: unit[0]):
             for batch in batched(same, most_together(runner.config)):
                 yield from _train_here(runner, batch)
         return
     left = list(units)
     silent = replace(runner, on_progress=None)
-    with WorkerPool(jobs) if pool is None else nullcontext(pool) as workers:
-        try:
-            with suppress(Exception):  # it will be each unit's own error
-                _embed_shared(runner, units)
-            for unit, ended in workers.each(silent, units):
-                left.remove(unit)
-                yield unit, ended
-        except LostWorkerError:
-            for unit in left:
-                try:
-                    yield from workers.each(silent, [unit])
-                except LostWorkerError as error:
-                    yield unit, error
+    try:
+        with suppress(Exception):  # it will be each unit's own error
+            _embed_shared(runner, units)
+        for unit, ended in pool.each(silent, units):
+            left.remove(unit)
+            yield unit, ended
+    except LostWorkerError:
+        for unit in left:
+            try:
+                yield from pool.each(silent, [unit])
+            except LostWorkerError as error:
+                yield unit, error
 
 
 def _train_here(runner: UnitRunner, units: Sequence[Unit]) -> EndedUnits:

@@ -41,12 +41,16 @@ class WorkerPool:
     def each(
         self, work: Callable[[_Task], _Answer], tasks: Sequence[_Task]
     ) -> Iterator[tuple[_Task, _Answer | Exception]]:
-        """Do all tasks, and yield each with its answer, or its error, as it ends.
-
-        Raises:
-            LostWorkerError: If a process was killed; the next call starts new ones.
-        """
-        executor = self._started()
+        """Do all tasks, and yield each with its answer, or its error, as it ends."""
+        if self._executor is None:
+            self._not_ours = set(active_children())
+            self._executor = ProcessPoolExecutor(
+                max_workers=self.jobs,
+                mp_context=torch.multiprocessing.get_context("spawn"),
+                initializer=start_worker,
+                initargs=(max(1, torch.get_num_threads() // self.jobs),),
+            )
+        executor = self._executor
         with _sigint_ignored():
             tasks_of = {executor.submit(work, task): task for task in tasks}
         try:
@@ -67,17 +71,6 @@ class WorkerPool:
             for child in set(active_children()) - self._not_ours:
                 child.terminate()
             raise
-
-    def _started(self) -> ProcessPoolExecutor:
-        if self._executor is None:
-            self._not_ours = set(active_children())
-            self._executor = ProcessPoolExecutor(
-                max_workers=self.jobs,
-                mp_context=torch.multiprocessing.get_context("spawn"),
-                initializer=start_worker,
-                initargs=(max(1, torch.get_num_threads() // self.jobs),),
-            )
-        return self._executor
 
 
 def start_worker(threads: int) -> None:

@@ -8,16 +8,13 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from ecg_gnn.study.store.curves import Curves
+from ecg_gnn.study.store.rows import Curves
 from ecg_gnn.system.checks import InputError
 
 SCHEMA_VERSION = 1
-TEXT_ENDING = ".jsonl"
-"""Of stores as text, which are read and never filled."""
+TEXT_ENDING = ".jsonl"  # of stores as text, which are read and never filled
 JSON_COLUMNS = {"statistics", "config", "evolved_statistics", "provenance"}
-"""Columns of any table that hold JSON."""
 _APPLICATION_ID = 0x45434753  # "ECGS": tells our files from other databases
-_BUSY_SECONDS = 60
 
 _TABLES = """
 CREATE TABLE datasets (
@@ -133,9 +130,7 @@ def _opened(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
         if mode == "rwc":
             path.parent.mkdir(parents=True, exist_ok=True)
         uri = f"{path.absolute().as_uri()}?mode={mode}"
-        connection = sqlite3.connect(
-            uri, uri=True, timeout=_BUSY_SECONDS, isolation_level=None
-        )
+        connection = sqlite3.connect(uri, uri=True, timeout=60, isolation_level=None)
         connection.row_factory = sqlite3.Row
         yield connection
     except BaseException as error:

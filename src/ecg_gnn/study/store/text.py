@@ -27,17 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ecg_gnn.config import RunConfig
-from ecg_gnn.study.store.curves import Curves, known_steps, thinned
-from ecg_gnn.study.store.rows import (
-    Configuration,
-    DatasetInfo,
-    Failed,
-    Failure,
-    Result,
-    UnitRecord,
-    checked,
-    names_of,
-)
+from ecg_gnn.study.store import rows as stored
 from ecg_gnn.study.store.schema import TEXT_ENDING, insert, open_in_memory, transaction
 from ecg_gnn.system.checks import InputError, check_choice, check_in_range
 from ecg_gnn.system.files import write_text
@@ -46,12 +36,13 @@ if TYPE_CHECKING:
     from ecg_gnn.study.store.reader import Store
 
 _FORMAT, _VERSION = "ecg_gnn_records", 1
-_COUNT = "units"
-"""Beside the format: how many units follow. Older files do not say."""
+_COUNT = "units"  # how many follow; older files do not say
 _SHARED = ("provenance", "statistics", "steps")
 _KINDS = (*_SHARED, "dataset", "configuration", "unit")
 _WRITTEN_OTHERWISE = ("evolved_statistics", "provenance", "curves")
-_NUMBERS = [name for name in names_of(Result) if name not in _WRITTEN_OTHERWISE]
+_NUMBERS = [
+    name for name in stored.names_of(stored.Result) if name not in _WRITTEN_OTHERWISE
+]
 _DAMAGES = (
     *(OSError, ValueError, TypeError, KeyError, OverflowError),
     *(RecursionError, sqlite3.Error),
@@ -62,16 +53,15 @@ def write_records(store: "Store", path: Path, *, curve_points: int = 25) -> int:
     """Write what a store knows about finished and failed units; returns how many.
 
     The same records give the same text, whatever the order in which they were made.
-
-    Args:
-        store: What to write.
-        path: The file, which is either whole or not there.
-        curve_points: Steps to keep of every training curve; 0 keeps no curves.
+    Of every training curve as many points are kept; 0 keeps no curves.
     """
     check_in_range("curve_points", curve_points, 0, None)
     if path.suffix != TEXT_ENDING:
         raise InputError(f"'out' must end in {TEXT_ENDING!r} (got {str(path)!r})")
-    units: list[UnitRecord | Failure] = [*store.records(), *store.failures()]
+    units: list[stored.UnitRecord | stored.Failure] = [
+        *store.records(),
+        *store.failures(),
+    ]
     units.sort(key=_place)  # not in the order in which processes happened to run them
     recipes = store.recipes_of_units()
     lines = [_line({_FORMAT: _VERSION, _COUNT: len(units)})]
@@ -85,11 +75,13 @@ def write_records(store: "Store", path: Path, *, curve_points: int = 25) -> int:
             lines.append(_line({kind: value, "key": key}))
         return key
 
-    def result_row(result: Result, curves: Curves | None) -> dict[str, Any]:
+    def result_row(
+        result: stored.Result, curves: stored.Curves | None
+    ) -> dict[str, Any]:
         row: dict[str, Any] = {name: getattr(result, name) for name in _NUMBERS}
         row["evolved"] = [share("statistics", g) for g in result.evolved_statistics]
         if curves is not None and curves.losses.size:
-            places = thinned(known_steps([curves]), curve_points)
+            places = stored.thinned(stored.known_steps([curves]), curve_points)
             steps = share("steps", (places + 1).tolist())
             row["curves"] = {"steps": steps, **curves.to_text(places)}
         return row
@@ -101,7 +93,7 @@ def write_records(store: "Store", path: Path, *, curve_points: int = 25) -> int:
         for unit in group:
             row = {"id": unit.id, "split": unit.split, "seed": unit.seed}
             row |= {"recipes": recipes[unit.id]}
-            if isinstance(unit, Failure):
+            if isinstance(unit, stored.Failure):
                 row |= {"failure": {"kind": unit.kind, "error": unit.error}}
                 made_with = unit.provenance
             else:
@@ -118,19 +110,14 @@ def _line(row: Mapping[str, Any]) -> str:
     return json.dumps(row, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
 
 
-def _place(unit: UnitRecord | Failure) -> tuple[Any, ...]:
+def _place(unit: stored.UnitRecord | stored.Failure) -> tuple[Any, ...]:
     at = unit.configuration
     where = at.dataset, at.dataset_sha256, at.task, at.backbone, at.model
     return *where, at.variant, at.embedding or "", at.numerics, at.id, unit.pair
 
 
 def read_records(path: Path) -> sqlite3.Connection:
-    """The lines of a file as a database in memory: all that reads a store reads it.
-
-    Raises:
-        InputError: If there is no such file, it is of another version, or a line of it
-            is not as it was written; the line is named.
-    """
+    """The lines of a file as a database in memory: all that reads a store reads it."""
     if not path.is_file():
         raise InputError(f"'store' {str(path)!r} does not exist")
     loader, number = _Loader(open_in_memory()), 0
@@ -167,7 +154,7 @@ class _Loader:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
-        self.configuration: Configuration | None = None
+        self.configuration: stored.Configuration | None = None
         self.promised: int | None = None
         self.units = 0
         self.shared: dict[str, dict[str, Any]] = {kind: {} for kind in _SHARED}
@@ -191,15 +178,19 @@ class _Loader:
         if kind in _SHARED:
             self.shared[kind][row["key"]] = value
         elif kind == "dataset":
-            insert(self.connection, "datasets", asdict(checked(DatasetInfo, value)))
+            insert(
+                self.connection,
+                "datasets",
+                asdict(stored.checked(stored.DatasetInfo, value)),
+            )
         elif kind == "configuration":
-            self._add_configuration(checked(Configuration, value))
+            self._add_configuration(stored.checked(stored.Configuration, value))
         elif isinstance(value, dict):
             self._add_unit(value)
         else:
             raise InputError(f"a unit must be a JSON object (got {value!r})")
 
-    def _add_configuration(self, at: Configuration) -> None:
+    def _add_configuration(self, at: stored.Configuration) -> None:
         query = "SELECT 1 FROM datasets WHERE (name, sha256) = (?, ?)"
         names = at.dataset, at.dataset_sha256
         if not self.connection.execute(query, names).fetchone():
@@ -218,17 +209,19 @@ class _Loader:
         unit = {name: value.pop(name) for name in ("id", "split", "seed")}
         whole = unit | end | {"configuration": at}
         if failure:
-            failed = vars(checked(Failed, failure)) | {"provenance": provenance}
-            checked(Failure, whole | failed)
+            failed = vars(stored.checked(stored.Failed, failure)) | {
+                "provenance": provenance
+            }
+            stored.checked(stored.Failure, whole | failed)
             table, columns = "failures", failed
         else:
             graphs = [self.shared["statistics"][key] for key in value.pop("evolved")]
             if curves := value.get("curves"):
                 steps = self.shared["steps"][curves["steps"]]
-                value["curves"] = Curves.from_text(steps, curves)
+                value["curves"] = stored.Curves.from_text(steps, curves)
             value |= {"evolved_statistics": graphs, "provenance": provenance}
-            result = checked(Result, value)
-            checked(UnitRecord, whole | {"result": result})
+            result = stored.checked(stored.Result, value)
+            stored.checked(stored.UnitRecord, whole | {"result": result})
             table, columns = "records", vars(result)
         row = unit | {"configuration": at.id, "state": "failed" if failure else "done"}
         insert(self.connection, "units", row)

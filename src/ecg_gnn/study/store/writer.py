@@ -10,13 +10,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
-from ecg_gnn.study.store.owner import BEAT_SECONDS, Owner
-from ecg_gnn.study.store.reader import Store, open_for_reading, state_of
+from ecg_gnn.study.store.reader import (
+    BEAT_SECONDS,
+    Owner,
+    Store,
+    open_for_reading,
+    state_of,
+)
 from ecg_gnn.study.store.rows import DatasetInfo, Result, StoredUnit
 from ecg_gnn.study.store.schema import insert, open_or_create, transaction
 from ecg_gnn.system.checks import InputError
 
-_TOLERANCE = 1e-12
 _COPIED = {
     "datasets": "SELECT * FROM datasets ORDER BY rowid",
     "configurations": "SELECT * FROM configurations ORDER BY rowid",
@@ -158,13 +162,11 @@ class Merged:
     records: int
     """Finished units in the store afterwards"""
     added: int
-    """How many of them came with this merge"""
     twice: int
     """Units that were finished in several stores; the first result stays"""
     different: int
     """How many of those had another test score"""
     failures: int
-    """Failed units in the store afterwards"""
 
 
 def merge_stores(
@@ -191,7 +193,7 @@ def merge_stores(
                 both = ours.keys() & theirs.keys()
                 gaps = [abs((ours[u] or 0) - (theirs[u] or 0)) for u in both]
                 twice += len(both)
-                different += sum(gap > _TOLERANCE for gap in gaps)
+                different += sum(gap > 1e-12 for gap in gaps)
                 for table, query in _COPIED.items():
                     query = query if curves else query.replace("curves", "NULL")
                     rows = other.execute(query)
