@@ -7,7 +7,8 @@ from ecg_gnn.config import RunConfig
 from ecg_gnn.config.identity import BASELINE, canonical, unit_id, variant_of
 from ecg_gnn.config.run_config import flatten, replaced
 from ecg_gnn.data import CATALOGUE
-from ecg_gnn.study.recipe_file import recipe_from_dict
+from ecg_gnn.study.grid import recipe_cells
+from ecg_gnn.study.recipe import recipe_from_dict
 from ecg_gnn.study.store import (
     Configuration,
     Curves,
@@ -39,6 +40,11 @@ def small_recipe(name="small", **changed):
     """Twenty units of four steps each, unless changed."""
     settings = SMALL_RECIPE["settings"] | changed.pop("settings", {})
     return recipe_from_dict(SMALL_RECIPE | {"settings": settings} | changed, name)
+
+
+def expand(recipe, only=None):
+    """Every configuration of a recipe, checked as far as it can be without data."""
+    return [plan for cell in recipe_cells(recipe, only) for plan in cell.plans()]
 
 
 def numbers(store):

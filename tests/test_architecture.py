@@ -16,7 +16,7 @@ LIBRARY_FILES = sorted(SRC.rglob("*.py"))
 FILES = [*LIBRARY_FILES, *sorted(SRC.with_name(LAB).rglob("*.py"))]
 # The library never imports its laboratory: the command line asks it for verbs, and
 # recipes are looked for among its files, both by this name.
-MAY_NAME_THE_LAB = {"cli/study.py", "study/recipe_file.py"}
+MAY_NAME_THE_LAB = {"cli/study.py", "study/recipe.py"}
 
 LEAVES = {"_version", "system"}
 STEPS = {"data", "embed", "evolve", "kernels", "nn", "train"}

@@ -8,8 +8,8 @@ import typer
 
 from ecg_bench.knn_timing import NOISE, KnnRow, bench_knn
 from ecg_bench.step_timing import StepRow, bench_train, default_cells
-from ecg_gnn.cli import options as opt
-from ecg_gnn.cli.show import ProgressDisplay, print_json, print_table
+from ecg_gnn.cli import terminal as opt
+from ecg_gnn.cli.terminal import ProgressDisplay, print_json, print_table
 from ecg_gnn.pipeline.resolve import pick_device
 from ecg_gnn.system.checks import check_choice, check_in_range
 from ecg_gnn.train import PRECISIONS, default_precision

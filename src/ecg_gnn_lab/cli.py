@@ -5,9 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from ecg_gnn.cli import options as opt
-from ecg_gnn.cli import study_options as opt_study
-from ecg_gnn.cli.show import ProgressDisplay
+from ecg_gnn.cli import terminal as opt
+from ecg_gnn.cli.terminal import ProgressDisplay
 from ecg_gnn.pipeline.workspace import Workspace
 from ecg_gnn.study.store import Store
 from ecg_gnn.system.canvas import check_format
@@ -26,8 +25,8 @@ def table(
     name: Annotated[
         str, typer.Argument(metavar="TABLE", help=f"One of {', '.join(TABLES)}.")
     ],
-    store: opt_study.StoreFile,
-    recipe: opt_study.OfRecipe = None,
+    store: opt.StoreFile,
+    recipe: opt.OfRecipe = None,
     form: Annotated[
         str | None,
         typer.Option(
@@ -65,9 +64,9 @@ def figure(
     name: Annotated[
         str, typer.Argument(metavar="FIGURE", help=f"One of {', '.join(_FIGURES)}.")
     ],
-    store: opt_study.StoreFile,
+    store: opt.StoreFile,
     out: Annotated[Path, typer.Option(help="File to write: .png, .svg or .pdf.")],
-    recipe: opt_study.OfRecipe = None,
+    recipe: opt.OfRecipe = None,
     dataset: Annotated[
         str | None,
         typer.Option(help="Dataset, if the store has several.", rich_help_panel=_TSNE),
@@ -113,11 +112,11 @@ def _draw_tsne(store: Store, out: Path, embedding: str, **asked: Any) -> None:
 
 
 def report(
-    store: opt_study.StoreFile,
+    store: opt.StoreFile,
     out: Annotated[Path, typer.Option(help="The HTML file to write.")] = Path(
         "report.html"
     ),
-    recipe: opt_study.OfRecipe = None,
+    recipe: opt.OfRecipe = None,
 ) -> None:
     """Write one HTML file that shows a study: open it in a browser, offline.
 

@@ -12,7 +12,7 @@ from ecg_bench.peak_memory import peak_mb
 from ecg_bench.pyg_net import LAYERS, PyGNet
 from ecg_bench.step_timing import Cell, bench_train, default_cells
 from ecg_gnn import cli
-from ecg_gnn.cli.verbs import load
+from ecg_gnn.cli import load
 from ecg_gnn.kernels import Adjacency, using_engine
 from ecg_gnn.nn import BenchmarkNet, GraphInput, NetworkSpec
 
@@ -115,7 +115,7 @@ def test_command_prints_json(data_root, monkeypatch, capsys):
 
 
 def test_command_needs_a_checkout(monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr("ecg_gnn.cli.bench.FOLDER", tmp_path)
+    monkeypatch.setattr("ecg_gnn.cli.BENCHMARKS", tmp_path)
     load.cache_clear()
     monkeypatch.setattr(sys, "argv", ["ecg-gnn", "bench", "train"])
     with pytest.raises(SystemExit) as stop:

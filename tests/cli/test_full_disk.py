@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from ecg_gnn.study.store import Store
-from ecg_gnn.study.store.owner import Owner
+from ecg_gnn.study.store.reader import Owner
 from malformed import folders, stores, tables
 from malformed.runner import MINE, built_once, files_in, put, run
 from small_runs import BOARD, SMALL

@@ -5,7 +5,7 @@ import json
 import pytest
 import yaml
 
-from ecg_gnn.cli.study_progress import duration
+from ecg_gnn.cli.study_run import duration
 from ecg_gnn.study.store import Store
 from small_runs import BOARD
 from small_studies import SMALL_RECIPE, HandmadeStore

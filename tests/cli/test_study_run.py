@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from ecg_gnn.cli import study_run
-from ecg_gnn.study.executors import LocalExecutor
+from ecg_gnn.study.executors import Executor
 from small_studies import SMALL_RECIPE
 
 STORE = ["--store", "s.sqlite"]
@@ -44,12 +44,12 @@ def test_a_search_and_what_it_says(ecg_gnn, recipe):
 
 
 def test_what_a_cluster_prints_is_no_result(ecg_gnn, recipe, monkeypatch):
-    class Talkative(LocalExecutor):
+    class Talkative(Executor):
         def ended(self):
             sys.stdout.write("a raylet said something\n")
             return super().ended()
 
-    monkeypatch.setattr(study_run, "LocalExecutor", Talkative)
+    monkeypatch.setattr(study_run, "Executor", Talkative)
     status, out, err = ecg_gnn(
         "study", "run", recipe(), *STORE, "--splits", "0", "--json"
     )

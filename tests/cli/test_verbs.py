@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from ecg_gnn.cli.options import parse_splits
+from ecg_gnn.config.run_config import read_splits
 from small_runs import BOARD, RUN, SMALL, STATISTICS
 
 # --- Help -----------------------------------------------------------------------------
@@ -284,11 +284,10 @@ def test_unusual_but_right(ecg_gnn, options):
         ("0,3,5", (0, 3, 5)),
         ("0-2,7", (0, 1, 2, 7)),
         (" 0 - 1 , 4", (0, 1, 4)),
-        (None, None),
     ],
 )
 def test_forms_of_splits(text, expected):
-    assert parse_splits(text) == expected
+    assert read_splits(text) == expected
 
 
 def test_cache_that_cannot_be_written_is_a_warning(ecg_gnn, monkeypatch):

@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 
 from ecg_gnn import ECGClassifier, RunConfig, load_dataset
-from ecg_gnn.cli.verbs import VERBS, load
+from ecg_gnn.cli import VERBS, load
 from ecg_gnn.config import EMBEDDERS, KEPT_EMBEDDINGS, declared
 from ecg_gnn.config.identity import (
     BASELINE,

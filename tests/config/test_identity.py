@@ -5,10 +5,9 @@ import pytest
 from ecg_gnn.config import RunConfig, identity
 from ecg_gnn.config.identity import BASELINE, canonical, configuration_id, variant_of
 from ecg_gnn.config.run_config import DEFAULTS, flatten, given, replaced, unflatten
-from ecg_gnn.study.grid import expand
 from ecg_gnn.study.groups import bind
 from small_runs import BOARD, small_board
-from small_studies import small_recipe
+from small_studies import expand, small_recipe
 
 OTHER = {
     "engine": "reference",

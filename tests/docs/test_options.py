@@ -6,7 +6,7 @@ import pytest
 import typer
 
 from documented import DOCUMENTED
-from ecg_gnn.cli.verbs import VERBS, app, load
+from ecg_gnn.cli import VERBS, app, load
 
 NAMED = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
 

@@ -21,13 +21,7 @@ from ecg_gnn.nn import NetworkSpec, build_network
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.seeds import seeded
 from ecg_gnn.train import LoopSettings, Task, train
-from embed.small_embedders import (
-    BGRL,
-    EMBEDDERS,
-    GNN,
-    MLP,
-    evolved_graph,
-)
+from embed.small_embedders import BGRL, EMBEDDERS, GNN, MLP, evolved_graph
 from toy_graphs import directed_edges, graph_input, labelled_graph, random
 
 

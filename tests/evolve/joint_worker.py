@@ -16,11 +16,7 @@ import torch
 import torch.distributed as dist
 
 from ecg_gnn.evolve import KnnGraph, knn, knn_search
-from ecg_gnn.evolve.knn import (
-    PATIENCE,
-    in_first_process,
-    knn_search_jointly,
-)
+from ecg_gnn.evolve.knn import PATIENCE, in_first_process, knn_search_jointly
 from evolve.knn_cases import embeddings
 
 FAILED = 19

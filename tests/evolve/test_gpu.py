@@ -17,12 +17,7 @@ triton = pytest.importorskip("triton")
 
 from ecg_gnn.evolve.exact.gpu import tiled  # noqa: E402
 from ecg_gnn.evolve.exact.gpu.halves import UNIT, Halves, halve, unit_rows  # noqa: E402
-from ecg_gnn.evolve.exact.gpu.maxima import (  # noqa: E402
-    GROUP,
-    Tiling,
-    group_maxima,
-    top,
-)
+from ecg_gnn.evolve.exact.gpu.maxima import GROUP, Tiling, group_maxima, top  # noqa: E402
 from ecg_gnn.evolve.exact.gpu.tiled import member_scores  # noqa: E402
 
 METRICS = ["cosine", "dot", "euclidean"]

@@ -11,13 +11,7 @@ from ecg_gnn.config import EvolveConfig
 from ecg_gnn.data import load_dataset
 from ecg_gnn.embed import EmbeddingCache, MLPEmbedder, TrainedModelEmbedder
 from ecg_gnn.evolve import graph_statistics
-from ecg_gnn.pipeline import (
-    Classification,
-    Workspace,
-    classify,
-    embed_together,
-    method,
-)
+from ecg_gnn.pipeline import Classification, Workspace, classify, embed_together, method
 from ecg_gnn.pipeline.classification import prepare_graphs
 from ecg_gnn.study import run
 from ecg_gnn.train import loop

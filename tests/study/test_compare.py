@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 from ecg_gnn.study import Record, compare, summarize
-from ecg_gnn.study.compare import paired_interval
 from ecg_gnn.study.records import mean, plain
+from ecg_gnn.study.run import paired_interval
 
 
 def record(test, split, variant="baseline", val=0.5):
@@ -71,10 +71,10 @@ def test_interval_is_the_paired_t_tests(count):
     assert (found.variant, found.embedding, found.against) == ("ecg", "mlp", "baseline")
 
 
-def test_another_confidence():
+def test_the_interval_is_students():
     differences = scores(3)
-    expected = stats.ttest_1samp(differences, 0).confidence_interval(0.9)
-    assert paired_interval(differences, 0.9) == pytest.approx(tuple(expected))
+    expected = stats.ttest_1samp(differences, 0).confidence_interval(0.95)
+    assert paired_interval(differences) == pytest.approx(tuple(expected))
 
 
 def test_one_split_has_no_deviation_and_no_interval():

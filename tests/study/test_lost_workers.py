@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from ecg_gnn.study import Store, ray_executor, run_study, units, workers
-from ecg_gnn.study.executors import LocalExecutor
+from ecg_gnn.study.executors import Executor
 from ecg_gnn.study.ray_executor import RayExecutor, run_on_node
 from ecg_gnn.system.checks import InputError
 from small_studies import small_recipe
@@ -233,7 +233,7 @@ class FragilePool:
 
 def test_a_killed_process_costs_only_the_unit_that_kills_it(tmp_path):
     recipe = small_recipe(models=["gcn"], variants=["baseline"], splits=[0, 1, 2])
-    executor = LocalExecutor(jobs=2)
+    executor = Executor(jobs=2)
     executor._pool = FragilePool()
     report = run_study(recipe, tmp_path / "s.sqlite", executor=executor)
     assert executor._pool.tried == [0, 1, 1, 2]

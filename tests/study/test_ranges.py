@@ -2,10 +2,10 @@
 
 import pytest
 
-from ecg_gnn.study.grid import expand, recipe_cells
+from ecg_gnn.study.grid import recipe_cells
 from ecg_gnn.study.recipe import Range
 from ecg_gnn.system.checks import InputError
-from small_studies import small_recipe
+from small_studies import expand, small_recipe
 
 
 def test_numbers_are_of_the_settings_kind():

@@ -8,7 +8,7 @@ import pytest
 from ecg_gnn.study import Store, run_study
 from ecg_gnn.study.execute import Listeners
 from ecg_gnn.study.ray_executor import RayExecutor
-from ecg_gnn.study.tpe import Search
+from ecg_gnn.study.search_space import Search
 from small_runs import threads
 from small_studies import numbers, small_recipe
 

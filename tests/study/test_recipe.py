@@ -11,14 +11,13 @@ from ecg_gnn.data import CATALOGUE, load_dataset, make_dataset
 from ecg_gnn.nn import SPECIALISED, read_options
 from ecg_gnn.paper_settings import best_settings, winning_embedding
 from ecg_gnn.study import Only, Part, Recipe, load_recipe, shipped_recipes
-from ecg_gnn.study.grid import expand
 from ecg_gnn.study.groups import bind
-from ecg_gnn.study.recipe_file import recipe_from_dict
+from ecg_gnn.study.recipe import recipe_from_dict
 from ecg_gnn.system.checks import InputError
 from ecg_gnn_lab import paper_numbers
 from ecg_gnn_lab.report.details import run_command
 from small_runs import BOARD
-from small_studies import SMALL_RECIPE, small_recipe
+from small_studies import SMALL_RECIPE, expand, small_recipe
 
 NAMES = [
     "beyond",

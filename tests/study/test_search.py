@@ -6,10 +6,10 @@ import pytest
 
 from ecg_gnn.study import Only, Selection, Store, run_study
 from ecg_gnn.study.execute import Listeners
-from ecg_gnn.study.recipe_file import recipe_from_dict
-from ecg_gnn.study.store.owner import Owner
+from ecg_gnn.study.recipe import recipe_from_dict
+from ecg_gnn.study.search_space import Search
+from ecg_gnn.study.store.reader import Owner
 from ecg_gnn.study.store.writer import StoreWriter
-from ecg_gnn.study.tpe import Search
 from ecg_gnn.system.checks import InputError
 from small_studies import SMALL_RECIPE, InventedScores, Killed
 

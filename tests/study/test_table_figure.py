@@ -6,8 +6,8 @@ import dataclasses
 import pytest
 
 from ecg_gnn.study import run
-from ecg_gnn.study.figure import draw
 from ecg_gnn.study.table import (
+    draw,
     format_statistic,
     markdown,
     report_markdown,

@@ -12,13 +12,7 @@ from hypothesis import strategies as st
 
 from ecg_gnn.config.identity import unit_id
 from ecg_gnn.study.records import STATISTICS
-from ecg_gnn.study.store import (
-    Curves,
-    Store,
-    StoreWriter,
-    merge_stores,
-    write_records,
-)
+from ecg_gnn.study.store import Curves, Store, StoreWriter, merge_stores, write_records
 from ecg_gnn.study.store.schema import open_in_memory
 from ecg_gnn.system.checks import InputError
 from ecg_gnn_lab.report import gather

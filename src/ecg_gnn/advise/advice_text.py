@@ -4,8 +4,9 @@ from ecg_gnn.advise.next_steps import GraphSource, longer_budget, next_steps
 from ecg_gnn.advise.question import PLAIN, Contender
 from ecg_gnn.advise.time_budget import format_budget
 from ecg_gnn.advise.verdict import WORTH, Advice, Kind
-from ecg_gnn.study.compare import PairedTest, compare
+from ecg_gnn.study.compare import PairedTest
 from ecg_gnn.study.records import Statistics
+from ecg_gnn.study.run import compare
 from ecg_gnn.study.table import Table, format_difference, markdown
 from ecg_gnn.study.table import graph_table as statistics_table
 from ecg_gnn.system.canvas import minus

@@ -12,8 +12,9 @@ from typing import Any, Literal
 
 from ecg_gnn.advise.question import PLAIN, Contender, Plan, Question
 from ecg_gnn.advise.time_budget import Speed
-from ecg_gnn.study.compare import PairedTest, Summary, corrected, paired_test, summarize
+from ecg_gnn.study.compare import PairedTest, corrected, paired_test
 from ecg_gnn.study.records import Record, Statistics, mean
+from ecg_gnn.study.run import Summary, summarize
 from ecg_gnn.system.metric_names import metric_label
 
 Round = Mapping[Contender, Record]

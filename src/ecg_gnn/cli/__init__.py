@@ -1,15 +1,25 @@
-"""The command line: parse, call one function, print."""
+"""The command line: parse, call one function, print.
 
+Verbs are listed at once, and imported when one of them is called: Torch and PyG take
+seconds to import, which a list of verbs does not need.
+"""
+
+import inspect
 import io
 import os
 import re
 import sqlite3
 import sys
 import warnings
-from typing import Any
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
+from ecg_gnn._version import __version__
 from ecg_gnn.system.checks import InputError, printable
 
 # Newer typer carries its own click, older typer depends on it: the base class of
@@ -19,6 +29,38 @@ _UsageError: Any = next(
 )
 _INTERRUPTED = 130
 _LONGEST = 2_000
+BENCHMARKS = Path(__file__).resolve().parents[3] / "benchmarks"
+"""Beside ``src`` in a checkout; an installed package has none."""
+
+
+_PLACES = {
+    "run": "ecg_gnn.cli.run_verb:run",
+    "homophily": "ecg_gnn.cli.graph_verbs:homophily",
+    "knn": "ecg_gnn.cli.graph_verbs:knn",
+    "advise": "ecg_gnn.cli.advise:advise",
+    "fit": "ecg_gnn.cli.model_verbs:fit",
+    "predict": "ecg_gnn.cli.model_verbs:predict",
+    "explain": "ecg_gnn.cli.model_verbs:explain",
+    "study": "ecg_gnn.cli.study:app",
+    "data": "ecg_gnn.cli.data:app",
+    "bench": "ecg_bench.command:app",
+}
+VERBS = {
+    "run": "Train baseline, ECG and the identity control on the same splits, and "
+    "compare.",
+    "homophily": "Measure homophily of a graph and, with --embedding, of its evolved "
+    "graph.",
+    "knn": "Find every row's nearest neighbours in a file, and write the edges to "
+    "another.",
+    "advise": "Say whether an evolved graph helps on a graph, which one, and why.",
+    "fit": "Fit a model, its baseline and its identity control, and keep the model.",
+    "predict": "Write the class and the probabilities of nodes, known or new.",
+    "explain": "Show a node's neighbours in both graphs: classes, similarity, effect.",
+    "study": "Run a recipe of many configurations into one store, and make its tables.",
+    "data": "Find, inspect, check and fetch graphs.",
+    "bench": "Measure speed and memory here and now.",
+}
+"""What the list of verbs says of each."""
 
 
 def main() -> None:
@@ -43,8 +85,6 @@ def main() -> None:
 
 def _run() -> int:
     try:
-        from ecg_gnn.cli.verbs import app
-
         status = app(standalone_mode=False)
     except InputError as error:
         return _fail(str(error), 2)
@@ -57,7 +97,12 @@ def _run() -> int:
     except (OSError, sqlite3.Error) as error:  # a full disk, a file that vanished
         return _fail(str(error), 1)
     except (MemoryError, RuntimeError) as error:
-        if not _out_of_memory(error):
+        # Torch says so on a CPU in words only.
+        if not (
+            isinstance(error, MemoryError)
+            or type(error).__name__ == "OutOfMemoryError"
+            or "can't allocate memory" in str(error)
+        ):
             raise
         return _fail(f"not enough memory: {error}", 1)
     if status == _INTERRUPTED:  # newer typer returns it, older ones raise Abort
@@ -69,12 +114,10 @@ def _run() -> int:
 def _with_value(message: str) -> str:
     """The message of an invalid value, with the value."""
     option = re.match(r"Invalid value for '(--[\w-]+)'", message)
-    if option is None:
-        return message
-    words = sys.argv[1:]
+    words = sys.argv[1:] if option else []
     for place in reversed(range(len(words))):  # of one given twice the last counts
         name, equals, value = words[place].partition("=")
-        if name == option[1] and (equals or words[place + 1 :]):
+        if option and name == option[1] and (equals or words[place + 1 :]):
             came = value if equals else words[place + 1]
             return f"{message} (got {came!r:.60})"
     return message
@@ -85,18 +128,87 @@ def _show_warning(message: Warning | str, *_: object) -> None:
     print(f"warning: {' '.join(str(message).split())}", file=sys.stderr)
 
 
-def _out_of_memory(error: BaseException) -> bool:
-    """Whether memory ran out; torch says so on a CPU in words only."""
-    return (
-        isinstance(error, MemoryError)
-        or type(error).__name__ == "OutOfMemoryError"
-        or "can't allocate memory" in str(error)
-    )
-
-
 def _fail(message: str, status: int) -> int:
-    line = printable(" ".join(message.split()))
-    if line:
+    if line := printable(" ".join(message.split())):
         shown = line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"
         print(f"error: {shown}", file=sys.stderr)
     return status
+
+
+@cache
+def load(name: str) -> Any:
+    """Import a verb and build its command, or its group of commands."""
+    if name == "bench":
+        if not (BENCHMARKS / "ecg_bench" / "command.py").is_file():
+            raise InputError(
+                f"'bench' needs a checkout of ecg-gnn (got none at {BENCHMARKS})"
+            )
+        if str(BENCHMARKS) not in sys.path:
+            sys.path.append(str(BENCHMARKS))
+    module, attribute = _PLACES[name].split(":")
+    verb = getattr(import_module(module), attribute)
+    command: Any
+    if isinstance(verb, typer.Typer):
+        command = typer.main.get_group(verb)
+    else:
+        alone = typer.Typer(add_completion=False)
+        alone.command(name)(verb)
+        command = typer.main.get_command(alone)
+    command.name = name
+    for each in (command, *getattr(command, "commands", {}).values()):
+        if each.help is not None:  # paragraphs of one line, which a terminal may break
+            paragraphs = inspect.cleandoc(each.help).split("\n\n")
+            each.help = "\n\n".join(text.replace("\n", " ") for text in paragraphs)
+    return command
+
+
+class Verbs(TyperGroup):
+    """A group that imports the verb it is asked to run, and no other."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        # For the list of verbs, and for suggestions where one is misspelt.
+        self.commands = {
+            name: TyperCommand(name, help=text) for name, text in VERBS.items()
+        }
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[Any, Any, list[str]]:
+        """The verb itself, where it is to run."""
+        name, *rest = args
+        if name in VERBS:
+            return name, load(name), rest
+        return super().resolve_command(ctx, args)  # which suggests others
+
+
+app = typer.Typer(
+    cls=Verbs,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help=(
+        "Evolving Computation Graphs: graph learning where neighbours disagree. "
+        "Start with `ecg-gnn run`: it trains a GNN on a generated graph with and "
+        "without an evolved graph, beside a control, in a few minutes."
+    ),
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"ecg-gnn {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _before_verbs(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            help="Show the version.",
+            callback=_print_version,
+            is_eager=True,
+        ),
+    ] = False,
+) -> None:
+    """Hold the options that stand before a verb."""

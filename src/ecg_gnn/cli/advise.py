@@ -1,7 +1,7 @@
 """``ecg-gnn advise``: does an evolved graph help? An answer within a time budget."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,12 +13,21 @@ from ecg_gnn.advise.next_steps import GraphSource, next_steps
 from ecg_gnn.advise.question import DEFAULT_EMBEDDINGS, DEFAULT_KS, PLAIN
 from ecg_gnn.advise.time_budget import format_budget
 from ecg_gnn.advise.verdict import Round
-from ecg_gnn.cli import options as opt
-from ecg_gnn.cli.show import ProgressDisplay, print_json, print_table
+from ecg_gnn.cli import terminal as opt
+from ecg_gnn.cli.terminal import ProgressDisplay, print_json, print_table
 from ecg_gnn.data import load_dataset
 
+_HELPS = {
+    "model.name": "The network (sage or gcn, by homophily)",
+    "embed.names": f"To choose from ({', '.join(DEFAULT_EMBEDDINGS)}); may be repeated",
+    "splits": "Such as 0-9 or 0,3,5. Default: the first ten",
+    "random_splits": "Ten fresh stratified 50/25/25 splits from the seed",
+}
 
+
+@opt.with_settings(lambda name, _: name in {*_HELPS, "seed", "device"}, helps=_HELPS)
 def advise(
+    settings: dict[str, Any],
     dataset: Annotated[
         str,
         typer.Option(
@@ -34,19 +43,6 @@ def advise(
             "What does not fit is cut, and the answer says what."
         ),
     ] = "5m",
-    model: Annotated[
-        str | None,
-        typer.Option(
-            help="The network (sage or gcn, by homophily).", rich_help_panel=opt.STEP_3
-        ),
-    ] = None,
-    embedding: Annotated[
-        list[str] | None,
-        typer.Option(
-            help=f"To choose from ({', '.join(DEFAULT_EMBEDDINGS)}); may be repeated.",
-            rich_help_panel=opt.STEP_1,
-        ),
-    ] = None,
     k: Annotated[
         list[int] | None,
         typer.Option(
@@ -57,18 +53,6 @@ def advise(
             rich_help_panel=opt.STEP_2,
         ),
     ] = None,
-    splits: Annotated[
-        str | None, typer.Option(help="Such as 0-9 or 0,3,5. Default: the first ten.")
-    ] = None,
-    random_splits: Annotated[
-        bool,
-        typer.Option(
-            "--random-splits/--own-splits",
-            help="Ten fresh stratified 50/25/25 splits from the seed.",
-        ),
-    ] = False,
-    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")] = "auto",
     out: Annotated[
         Path | None,
         typer.Option(
@@ -89,25 +73,25 @@ def advise(
     watch = Stopwatch(parse_budget(budget))
     source = GraphSource(dataset, None if data_root is None else str(data_root))
     graph = load_dataset(dataset, data_root=data_root)
+    names = tuple(settings.pop("embedding", DEFAULT_EMBEDDINGS))
     question = make_question(
-        graph,
-        model=model,
-        embeddings=tuple(embedding or DEFAULT_EMBEDDINGS),
-        ks=tuple(k) if k else None,
-        splits=opt.parse_splits(splits),
-        random_splits=random_splits,
-        seed=seed,
-        device=device,
+        graph, embeddings=names, ks=tuple(k) if k else None, **settings
     )
     folder = out or Path("runs") / f"advice-{Path(graph.name).stem.split(':')[0]}"
     claim_folder(folder)
+
+    def on_round(records: Round, done: int, planned: int) -> None:
+        time = f"{format_budget(watch.spent())} of {format_budget(watch.budget)}"
+        split, count = records[PLAIN].split, len(records)
+        display.say(f"[{done}/{planned}] split {split}: {count} trainings, {time}")
+
     with ProgressDisplay() as display:
         advice = give_advice(
             question,
             watch,
             cache=opt.default_cache(),
             display=display.start,
-            on_round=lambda *progress: display.say(_round_line(watch, *progress)),
+            on_round=on_round,
         )
     written = write_advice(advice, source, folder)
     if as_json:
@@ -115,13 +99,6 @@ def advise(
         return
     _print(advice, source)
     print(f"In {folder}: {', '.join(written)}")
-
-
-def _round_line(watch: Stopwatch, records: Round, done: int, planned: int) -> str:
-    """One finished split, on one line."""
-    time = f"{format_budget(watch.spent())} of {format_budget(watch.budget)}"
-    split, count = records[PLAIN].split, len(records)
-    return f"[{done}/{planned}] split {split}: {count} trainings, {time}"
 
 
 def _print(advice: Advice, source: GraphSource) -> None:

@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from ecg_gnn.cli import options as opt
-from ecg_gnn.cli.show import (
+from ecg_gnn.cli import terminal as opt
+from ecg_gnn.cli.terminal import (
     ProgressDisplay,
     print_facts,
     print_json,

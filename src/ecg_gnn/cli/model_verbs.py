@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from ecg_gnn.advise import parse_budget
-from ecg_gnn.cli import options as opt
+from ecg_gnn.cli import terminal as opt
 from ecg_gnn.cli.data import Delimiter, MaxCells
-from ecg_gnn.cli.show import ProgressDisplay, print_json, print_table
+from ecg_gnn.cli.terminal import ProgressDisplay, print_json, print_table
 from ecg_gnn.config import KEPT_EMBEDDINGS, Setting
 from ecg_gnn.config.run_config import kept_options
 from ecg_gnn.ensemble.scoring import SCORES

@@ -1,126 +1,52 @@
 """``ecg-gnn run``: baseline, ECG and control on one dataset."""
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from ecg_gnn.cli import options as opt
-from ecg_gnn.cli.options import (
-    default_cache,
-    merged,
-    read_config,
-    warn,
-    warn_of_cross_fit,
-    with_settings,
-)
-from ecg_gnn.cli.show import ProgressDisplay, print_json, print_table
+from ecg_gnn.cli import terminal as opt
+from ecg_gnn.cli.terminal import ProgressDisplay, print_json, print_table
 from ecg_gnn.config import RunConfig
 from ecg_gnn.config.embedders import EMBEDDING_HELP
 from ecg_gnn.config.identity import BASELINE
 from ecg_gnn.config.run_config import nest_options
 from ecg_gnn.nn import MODULES, SPECIALISED
 from ecg_gnn.pipeline.resolve import choose_variants
+from ecg_gnn.reading import read_yaml
 from ecg_gnn.scale import joined
-from ecg_gnn.study import Record, Report
+from ecg_gnn.study import Record, Report, table
 from ecg_gnn.study import run as run_all
-from ecg_gnn.study.figure import draw
-from ecg_gnn.study.table import (
-    model_name,
-    report_markdown,
-    result_table,
-    run_name,
-    run_notes,
-    statistics_table,
-)
-from ecg_gnn.system.checks import MissingExtraError
+from ecg_gnn.system.checks import InputError, MissingExtraError
 from ecg_gnn.system.files import write_text
 
-_ROOT = "runs"
 
-
-def warn_of_no_effect(settings: RunConfig, *, asked_for: bool) -> None:
-    """Say so of options that change nothing.
-
-    Args:
-        settings: The run.
-        asked_for: Whether its embeddings are the user's own choice.
-    """
-    warn_of_cross_fit(settings.embed.cross_fit, settings.embed.names)
-    names = [name for name in settings.embed.names if name != "none"]
-    if asked_for and names and choose_variants(settings) == [BASELINE]:
-        text = f"it runs without {' or '.join(names)}"
-        warn(f"{settings.model.name} has no place for an evolved graph: {text}")
-
-
-def run_and_show(
-    settings: RunConfig,
-    *,
-    data_root: Path | None,
-    out: Path | None,
-    jobs: int,
-    workers: int,
-    as_json: bool,
-) -> None:
-    """Run, write tables and print them; of joined processes the first one does."""
-    train = partial(
-        run_all,
-        settings,
-        data_root=data_root,
-        out=out,
-        out_root=_ROOT,
-        cache=default_cache(),
-        jobs=jobs,
-        loader_workers=workers,
-    )
-    with joined() as own:
-        if not own.is_first:
-            train()
-            return
-        with ProgressDisplay() as display:
-            report = train(
-                on_progress=display.start,
-                on_record=partial(_say_record, display, settings),
-                on_reused=lambda count, total: display.say(
-                    f"{count} of {total} trainings are in the output folder already"
-                ),
-            )
-    assert report.folder is not None
-    _write_tables(report, report.folder)
-    if as_json:
-        print_json(report.to_dict())
-    else:
-        _print(report, report.folder)
-
-
-def _say_record(
-    display: ProgressDisplay, settings: RunConfig, record: Record, done: int, total: int
-) -> None:
-    display.say(
-        f"[{done}/{total}] split {record.split} {run_name(settings, record)}: "
-        f"test {100 * record.test:.2f} at step {record.best_step} "
-        f"({record.seconds:.1f} s)"
-    )
-
-
-def _write_tables(report: Report, folder: Path) -> None:
-    write_text(folder / "results.md", report_markdown(report))
+def _read_config(path: Path | None) -> dict[str, Any]:
+    """Settings from a YAML or JSON file (JSON is YAML); none without a path."""
+    if path is None:
+        return {}
+    if not path.is_file():
+        raise InputError(f"'config' file {str(path)!r} does not exist")
     try:
-        draw(report, folder / "figure.png")
-    except MissingExtraError as error:
-        write_text(folder / "figure-missing.txt", f"{error}\n")
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} is not YAML or JSON: {error}") from None
+    values = read_yaml(str(path), text)
+    if not isinstance(values, dict):
+        raise InputError(f"{path} must hold a mapping of settings (got {values!r})")
+    return values
 
 
-def _print(report: Report, folder: Path) -> None:
-    for note in run_notes(report):
-        print(f"Note: {note}")
-    model = report.config.model
-    name = model_name(model.backbone, model.name)
-    print_table(result_table(report), f"{report.dataset} · {name}")
-    print_table(statistics_table(report), "Homophily (evolved: mean over splits)")
-    names = [path.name for path in sorted(folder.iterdir()) if path.is_file()]
-    print(f"In {folder}: {', '.join(names)}")
+def _merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+    """Settings with others over them, section by section."""
+    result = dict(base)
+    for name, value in over.items():
+        below = result.get(name, {})
+        if not isinstance(value, dict):
+            result[name] = value
+        elif isinstance(below, dict):  # else it is no section, which is refused later
+            result[name] = _merged(below, value)
+    return result
 
 
 _HELPS = {
@@ -131,7 +57,7 @@ _HELPS = {
 }
 
 
-@with_settings(lambda name, setting: True, helps=_HELPS)
+@opt.with_settings(lambda name, setting: True, helps=_HELPS)
 def run(
     settings: dict[str, Any],
     data_root: opt.DataRoot = None,
@@ -162,8 +88,57 @@ def run(
     versions, the data's checksum, tables and a figure. Without options it runs on a
     generated Minesweeper board in a few minutes.
     """
-    asked = RunConfig.from_dict(merged(read_config(config), nest_options(settings)))
-    warn_of_no_effect(asked, asked_for="embedding" in settings)
-    run_and_show(
-        asked, data_root=data_root, out=out, jobs=jobs, workers=workers, as_json=as_json
-    )
+    asked = RunConfig.from_dict(_merged(_read_config(config), nest_options(settings)))
+    opt.warn_of_cross_fit(asked.embed.cross_fit, asked.embed.names)
+    names = [name for name in asked.embed.names if name != "none"]
+    if "embedding" in settings and names and choose_variants(asked) == [BASELINE]:
+        text = f"it runs without {' or '.join(names)}"
+        opt.warn(f"{asked.model.name} has no place for an evolved graph: {text}")
+    display = ProgressDisplay()
+
+    def on_record(record: Record, done: int, total: int) -> None:
+        display.say(
+            f"[{done}/{total}] split {record.split} {table.run_name(asked, record)}: "
+            f"test {100 * record.test:.2f} at step {record.best_step} "
+            f"({record.seconds:.1f} s)"
+        )
+
+    def on_reused(count: int, total: int) -> None:
+        display.say(f"{count} of {total} trainings are in the output folder already")
+
+    with joined() as own, display:
+        first = own.is_first  # of joined processes, which speaks for all
+        report = run_all(
+            asked,
+            data_root=data_root,
+            out=out,
+            out_root="runs",
+            cache=opt.default_cache(),
+            jobs=jobs,
+            loader_workers=workers,
+            on_progress=display.start if first else None,
+            on_record=on_record if first else None,
+            on_reused=on_reused if first else None,
+        )
+    if first:
+        assert report.folder is not None
+        write_text(report.folder / "results.md", table.report_markdown(report))
+        try:
+            table.draw(report, report.folder / "figure.png")
+        except MissingExtraError as error:
+            write_text(report.folder / "figure-missing.txt", f"{error}\n")
+        if as_json:
+            print_json(report.to_dict())
+        else:
+            _print(report, report.folder)
+
+
+def _print(report: Report, folder: Path) -> None:
+    for note in table.run_notes(report):
+        print(f"Note: {note}")
+    model = report.config.model
+    name = table.model_name(model.backbone, model.name)
+    print_table(table.result_table(report), f"{report.dataset} · {name}")
+    print_table(table.statistics_table(report), "Homophily (evolved: mean over splits)")
+    names = [path.name for path in sorted(folder.iterdir()) if path.is_file()]
+    print(f"In {folder}: {', '.join(names)}")

@@ -9,11 +9,10 @@ from typing import Annotated
 
 import typer
 
-from ecg_gnn.cli import options as opt
-from ecg_gnn.cli import study_options as opt_study
-from ecg_gnn.cli.show import print_json, print_table
+from ecg_gnn.cli import terminal as opt
 from ecg_gnn.cli.study_run import run
-from ecg_gnn.study.recipe_file import load_recipe, shipped_recipes
+from ecg_gnn.cli.terminal import print_json, print_table
+from ecg_gnn.study.recipe import load_recipe, shipped_recipes
 from ecg_gnn.study.store import Progress, Store, merge_stores, write_records
 from ecg_gnn.study.table import Table, configuration_name, model_name, row_name
 
@@ -31,8 +30,8 @@ _STATES = ("done", "failed", "running", "missing")
 
 @app.command()
 def status(
-    store: opt_study.StoreFile,
-    recipe: opt_study.OfRecipe = None,
+    store: opt.StoreFile,
+    recipe: opt.OfRecipe = None,
     errors: Annotated[
         bool, typer.Option("--errors", help="Show the error of every failed unit.")
     ] = False,
@@ -43,17 +42,13 @@ def status(
         rows = opened.progress(recipe=recipe)
         failures = opened.failures(recipe=recipe)
     if as_json:
-        print_json(
-            {
-                "rows": [asdict(row) for row in rows],
-                "total": _total(rows),
-                "failures": [
-                    {**asdict(f.configuration), "split": f.split, "seed": f.seed}
-                    | {"kind": f.kind, "error": f.error}
-                    for f in failures
-                ],
-            }
-        )
+        failed = [
+            {**asdict(f.configuration), "split": f.split, "seed": f.seed}
+            | {"kind": f.kind, "error": f.error}
+            for f in failures
+        ]
+        counted = {"rows": [asdict(row) for row in rows], "total": _total(rows)}
+        print_json({**counted, "failures": failed})
         return
     print_table(_status_table(rows), str(store))
     for failure in failures if errors else ():
@@ -88,10 +83,9 @@ def merge(
     sources: Annotated[
         list[Path], typer.Argument(metavar="FILE...", help="Stores to merge.")
     ],
-    store: opt_study.StoreFile,
+    store: opt.StoreFile,
     curves: Annotated[
-        bool,
-        typer.Option("--curves/--no-curves", help="Keep training curves."),
+        bool, typer.Option("--curves/--no-curves", help="Keep training curves.")
     ] = True,
     as_json: opt.AsJson = False,
 ) -> None:
@@ -116,7 +110,7 @@ def merge(
 
 @app.command()
 def export(
-    store: opt_study.StoreFile,
+    store: opt.StoreFile,
     out: Annotated[Path, typer.Option(help="The text to write: a .jsonl file.")],
     curve_points: Annotated[
         int,

@@ -1,6 +1,7 @@
 """``ecg-gnn study run``: train a recipe's grid, or search it, here or on a cluster."""
 
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import redirect_stdout
 from dataclasses import asdict
@@ -9,18 +10,96 @@ from typing import Annotated
 
 import typer
 
-from ecg_gnn.cli import options as opt
-from ecg_gnn.cli import study_options as opt_study
-from ecg_gnn.cli.show import ProgressDisplay, print_json
-from ecg_gnn.cli.study_progress import StudyLines, settings_text
-from ecg_gnn.study.execute import Listeners, StudyReport, run_study
-from ecg_gnn.study.executors import Executor, LocalExecutor
+from ecg_gnn.cli import terminal as opt
+from ecg_gnn.cli.terminal import ProgressDisplay, print_json
+from ecg_gnn.config.classify_settings import read_assignments
+from ecg_gnn.config.run_config import Settings, read_splits
+from ecg_gnn.study.execute import Ended, Listeners, StudyReport, run_study
+from ecg_gnn.study.executors import Executor
 from ecg_gnn.study.grid import Only
+from ecg_gnn.study.groups import Counts
 from ecg_gnn.study.ray_executor import RayExecutor
-from ecg_gnn.study.recipe import Recipe
-from ecg_gnn.study.recipe_file import load_recipe, shipped_recipes
-from ecg_gnn.study.tpe import Search
+from ecg_gnn.study.recipe import Recipe, load_recipe, shipped_recipes
+from ecg_gnn.study.search_space import Search
+from ecg_gnn.study.store import Failed
+from ecg_gnn.study.table import configuration_name, model_name
 from ecg_gnn.system.checks import InputError, check_choice
+
+
+class StudyLines:
+    """Shows what a study reports, line by line."""
+
+    def __init__(self, display: ProgressDisplay, trials: int | None) -> None:
+        self.display, self.trials = display, trials
+        self.started = time.monotonic()
+
+    def counted(self, counts: Counts) -> None:
+        """How many units there are before anything runs."""
+        self.started = time.monotonic()
+        text = f"{counts.total} units: {counts.done} done"
+        text += f", {counts.failed} failed" if counts.failed else ""
+        text += f", {counts.running} running elsewhere" if counts.running else ""
+        self.display.say(text)
+
+    def skipped(self, dataset: str, reason: str) -> None:
+        """A dataset that is not here."""
+        self.display.say(
+            f"skipping {dataset}: {reason} (--datasets {dataset} would fetch it or "
+            "say how to)"
+        )
+
+    def ended(self, ended: Ended) -> None:
+        """One line per unit."""
+        at = ended.group.configuration
+        model = f"{model_name(at.backbone, at.model)} " if at.task == "train" else ""
+        name = f"{at.dataset} {model}{configuration_name(at)}"
+        seconds = max(time.monotonic() - self.started, 1e-9)
+        rate = 60 * ended.ran / seconds
+        left = duration(ended.left * seconds / ended.ran)
+        seed = f" seed {ended.group.config.seed}" if ended.group.config.seed else ""
+        self.display.say(
+            f"[{ended.total - ended.left}/{ended.total}] {name} split {ended.split}"
+            f"{seed}: {_result_text(ended)} · {rate:.1f} a minute, {left} left"
+        )
+        if (trial := ended.trial) is not None:
+            val = "" if trial.val is None else f", validation {100 * trial.val:.2f}"
+            best = "" if trial.best is None else f" (best {100 * trial.best:.2f})"
+            self.display.say(
+                f"{name}: trial {trial.number + 1} of {self.trials} {trial.state} "
+                f"after {len(trial.scores)} splits{val}{best}: "
+                f"{settings_text(trial.point)}"
+            )
+
+
+def _result_text(ended: Ended) -> str:
+    outcome = ended.outcome
+    if isinstance(outcome, Failed):
+        return f"failed ({outcome.kind}): {outcome.error.splitlines()[-1]}"
+    if outcome.test is None:
+        homophily = outcome.evolved_statistics[0]["edge_homophily"]
+        shown = "undefined" if homophily is None else f"{homophily:.3f}"
+        return f"h_edge {shown} ({outcome.seconds:.1f} s)"
+    test, step = 100 * outcome.test, outcome.best_step
+    return f"test {test:.2f} at step {step} ({outcome.seconds:.1f} s)"
+
+
+def settings_text(point: Settings) -> str:
+    """Settings as people write them: ``train.lr=0.003, evolve.k=10``."""
+    forms = {name: ".4g" if isinstance(point[name], float) else "" for name in point}
+    parts = [f"{name}={format(point[name], form)}" for name, form in forms.items()]
+    return ", ".join(parts) or "no choice"
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people say them: 45 s, 12 min, 3.5 h, 2.1 days."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    if seconds < 6000:
+        return f"{seconds / 60:.0f} min"
+    if seconds < 48 * 3600:
+        return f"{seconds / 3600:.1f} h"
+    return f"{seconds / 86400:.1f} days"
+
 
 RecipeName = Annotated[
     str,
@@ -48,7 +127,7 @@ Engine = Annotated[
 
 def run(
     recipe: RecipeName,
-    store: opt_study.StoreFile,
+    store: opt.StoreFile,
     datasets: Annotated[
         list[str] | None,
         typer.Option(
@@ -120,17 +199,25 @@ def run(
     machines can be merged. A failed training is kept with its error and does not stop
     the rest.
     """
-    asked = load_recipe(recipe).with_settings(opt.parse_options(settings) or {})
+    asked = load_recipe(recipe).with_settings(read_assignments(settings or []))
     only = Only(
         datasets=_names(datasets),
         models=_names(models),
         variants=_variants(variants, asked),
-        splits=opt.parse_splits(splits),
+        splits=None if splits is None else read_splits(splits),
     )
     search = _search(sampler, trials, prune, at_once, search_seed)
+    check_choice("engine", engine, ["local", "ray"])
+    if engine == "local" and address is not None:
+        raise InputError(
+            f"'address' must be given with --engine ray (got {address!r} without it)"
+        )
     # Ray prints warnings on stdout, which is for results.
     with ProgressDisplay() as display, redirect_stdout(sys.stderr):
-        lines = StudyLines(display)
+        lines = StudyLines(display, trials)
+        executor = Executor(jobs)
+        if engine == "ray":
+            executor = RayExecutor(jobs=jobs, address=address, on_lost=display.say)
         report = run_study(
             asked,
             store,
@@ -138,12 +225,12 @@ def run(
             search=search,
             data_root=data_root,
             device=device or "auto",
-            executor=_executor(engine, jobs, address, lines),
+            executor=executor,
             cache=opt.default_cache(),
             retry_failed=retry_failed,
             command=" ".join(["ecg-gnn", *sys.argv[1:]]),
             listeners=Listeners(
-                progress=lines.progress,
+                progress=display.start,
                 ended=lines.ended,
                 skipped=lines.skipped,
                 counted=lines.counted,
@@ -153,19 +240,6 @@ def run(
         print_json({**asdict(report), "store": str(store)})
     else:
         _print_report(report, store)
-
-
-def _executor(
-    engine: str, jobs: int, address: str | None, lines: StudyLines
-) -> Executor:
-    check_choice("engine", engine, ["local", "ray"])
-    if engine == "ray":
-        return RayExecutor(jobs=jobs, address=address, on_lost=lines.display.say)
-    if address is not None:
-        raise InputError(
-            f"'address' must be given with --engine ray (got {address!r} without it)"
-        )
-    return LocalExecutor(jobs)
 
 
 def _search(
@@ -179,11 +253,8 @@ def _search(
         )
     given = {"trials": trials, "prune": prune, "search_seed": seed}
     given["at_once"] = at_once != 1
-    for name, value in given.items():
-        if value:
-            raise InputError(
-                f"{name!r} must be given with --search tpe (got no search)"
-            )
+    for name in (name for name, value in given.items() if value):
+        raise InputError(f"{name!r} must be given with --search tpe (got no search)")
     return None
 
 
@@ -209,10 +280,8 @@ def _print_report(report: StudyReport, store: Path) -> None:
     counts = report.counts
     parts = [f"{counts.done} of {counts.total} done", f"{report.ran} of them now"]
     if counts.failed:
-        parts.append(
-            f"{counts.failed} failed (study status --errors shows why, "
-            "study run --retry-failed tries again)"
-        )
+        hint = "study status --errors shows why, study run --retry-failed tries again"
+        parts.append(f"{counts.failed} failed ({hint})")
     if counts.running:
         parts.append(f"{counts.running} running in other processes")
     print(f"{report.recipe}: {', '.join(parts)}. Records: {store}")

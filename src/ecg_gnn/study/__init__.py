@@ -13,21 +13,19 @@ The nouns, in the order in which a study uses them:
 - A *record* is what is kept of a finished unit: which one it was, and its result.
 
 The modules, in the same order: recipe, grid, groups, units, run (some variants, without
-a store), work and search (what to do next), executors (where to do it), store, execute
-(all of this together), selection and compare (what came of it).
+a store), search (what to try next), executors (where to do it), store, execute (all of
+this together), selection and compare (what came of it).
 """
 
-from ecg_gnn.study.compare import Comparison, Summary, compare, summarize
 from ecg_gnn.study.execute import StudyReport, run_study
 from ecg_gnn.study.grid import Only
 from ecg_gnn.study.ray_executor import RayExecutor
-from ecg_gnn.study.recipe import Override, Part, Recipe
-from ecg_gnn.study.recipe_file import load_recipe, shipped_recipes
+from ecg_gnn.study.recipe import Override, Part, Recipe, load_recipe, shipped_recipes
 from ecg_gnn.study.records import Record, RunFolder
-from ecg_gnn.study.run import Report, run
+from ecg_gnn.study.run import Comparison, Report, Summary, compare, run, summarize
+from ecg_gnn.study.search_space import Search
 from ecg_gnn.study.selection import Candidate, Cell, CellKey, Selection, best_ecg
 from ecg_gnn.study.store import Store, merge_stores, write_records
-from ecg_gnn.study.tpe import Search
 
 __all__ = [
     "Candidate",

@@ -1,6 +1,6 @@
 """Running a study: what is missing is claimed, trained and stored, group by group."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,20 +8,17 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from ecg_gnn.embed import EmbeddingCache
-from ecg_gnn.study.executors import Executor, LocalExecutor, Outcome
+from ecg_gnn.study.executors import Executor, Outcome
 from ecg_gnn.study.grid import Only, recipe_cells
-from ecg_gnn.study.groups import Group, OnSkipped, bind_all, describe, load_graphs
-from ecg_gnn.study.recipe import Recipe
-from ecg_gnn.study.recipe_file import load_recipe
-from ecg_gnn.study.search import SearchWork
-from ecg_gnn.study.search_space import search_spaces
-from ecg_gnn.study.store import Failed, StoreWriter
-from ecg_gnn.study.tpe import Search
+from ecg_gnn.study.groups import Counts, Group, bind_all, describe, load_graphs
+from ecg_gnn.study.recipe import Recipe, load_recipe
+from ecg_gnn.study.search import CellSearch, CellSummary, SearchWork
+from ecg_gnn.study.search_space import Search, Trial, search_spaces
+from ecg_gnn.study.store import DatasetInfo, Failed, StoreWriter
 from ecg_gnn.study.units import OnProgress, UnitRunner
-from ecg_gnn.study.work import CellSummary, Counts, GridWork, TrialEnded, Work
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Ended:
     """How one unit ended, and how far the study is."""
 
@@ -33,9 +30,7 @@ class Ended:
     left: int
     """Units that it may still have to do"""
     total: int
-    """Units of the recipe"""
-    trial: TrialEnded | None = None
-    """The trial of a search that ended with it"""
+    trial: Trial | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,9 +40,7 @@ class StudyReport:
     recipe: str
     counts: Counts
     ran: int
-    """Units that this call ended"""
     skipped: dict[str, str]
-    """Datasets that are not here, and why"""
     searched: list[CellSummary]
     """How far each search is, and its best settings; none for a grid"""
 
@@ -58,7 +51,7 @@ class Listeners:
 
     progress: OnProgress | None = None
     ended: Callable[[Ended], None] | None = None
-    skipped: OnSkipped | None = None
+    skipped: Callable[[str, str], None] | None = None
     counted: Callable[[Counts], None] | None = None
     """Called once, before anything runs"""
 
@@ -91,18 +84,18 @@ def run_study(
         search: How to look for good settings, instead of trying the whole grid.
         data_root: Folder with the official files.
         device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
-        jobs: Parallel trainings, each in a process of its own.
+        jobs: Parallel trainings.
         executor: Where units run; by default in ``jobs`` processes of this machine.
         cache: Where embeddings and graphs are kept; by default only during this call.
         retry_failed: Whether to repeat what failed.
         command: What the user typed, for the records.
-        listeners: Callbacks for progress.
+        listeners: Callbacks.
     """
     listeners, only = listeners or Listeners(), only or Only()
     recipe = load_recipe(recipe)
     cells = recipe_cells(recipe, only)
     plans = [] if search else [plan for cell in cells for plan in cell.plans()]
-    with executor or LocalExecutor(jobs) as where, TemporaryDirectory() as temporary:
+    with executor or Executor(jobs) as where, TemporaryDirectory() as temporary:
         device = where.pick_device(device)
         loaded, skipped = load_graphs(
             [cell.dataset for cell in cells],
@@ -113,97 +106,116 @@ def run_study(
         # Invalid settings are refused here, before there is a store.
         groups = bind_all(plans, loaded, device)
         spaces = search_spaces(cells, loaded, device) if search else []
+        name = search.recipe_name(recipe.name) if search else recipe.name
         with StoreWriter.open(store) as writer:
-            work: Work
+            work: GridWork | SearchWork
             if search:
-                work = SearchWork(writer, spaces, search, recipe.name, retry_failed)
+                work = SearchWork(writer, spaces, search, name, retry_failed)
             else:
                 infos = [describe(dataset) for dataset in loaded.values()]
-                work = GridWork(writer, recipe.name, infos, groups, retry_failed)
+                work = GridWork(writer, name, infos, groups, retry_failed)
             if listeners.counted is not None:
                 listeners.counted(work.counts())
-            driver = _Driver(
-                writer=writer,
-                work=work,
-                executor=where,
-                made_with=where.made_with(device) | {"command": command},
-                cache=cache or EmbeddingCache(Path(temporary)),
-                listeners=listeners,
-            )
+            made_with = where.made_with(device) | {"command": command}
+            cache = cache or EmbeddingCache(Path(temporary))
             with writer.heartbeat():
-                ran = driver.run()
+                ran = _drive(writer, work, where, made_with, cache, listeners)
             return StudyReport(
-                recipe=search.recipe_name(recipe.name) if search else recipe.name,
+                recipe=name,
                 counts=work.counts(),
                 ran=ran,
                 skipped=skipped,
-                searched=work.summaries(),
+                searched=[cell.summary() for cell in work.cells],
             )
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Driver:
-    """Gives work to an executor, and writes the outcomes into the store."""
+class GridWork:
+    """All units of all groups, in order, except those of other processes."""
 
-    writer: StoreWriter
-    work: Work
-    executor: Executor
-    made_with: dict[str, Any]
-    cache: EmbeddingCache
-    listeners: Listeners
+    def __init__(
+        self,
+        writer: StoreWriter,
+        recipe: str,
+        datasets: Sequence[DatasetInfo],
+        groups: Sequence[Group],
+        retry_failed: bool,
+    ) -> None:
+        self._writer, self._retry = writer, retry_failed
+        self.cells: list[CellSearch] = []  # a grid has no searches
+        self._rest = iter(groups)
+        units = [unit for group in groups for unit in group.stored_units()]
+        writer.register(recipe, datasets, units)
+        self._units = [unit.id for unit in units]
+        wanted = {"missing", "failed"} if retry_failed else {"missing"}
+        states = writer.states(self._units)
+        self._left = {unit for unit, state in states.items() if state in wanted}
 
-    def run(self) -> int:
-        """Run until nothing is left that this process could do."""
-        executor, ran = self.executor, 0
-        checkpoints = Path(f"{self.writer.path}.checkpoints")
-        try:
-            while True:
-                while executor.has_room() and (group := self.work.next()) is not None:
-                    executor.start(group, self._runner(group, checkpoints))
-                if not executor.is_busy():
-                    return ran
-                for group, split, outcome in executor.ended():
-                    ran += 1
-                    self._keep(group, split, outcome, ran)
-        finally:
-            self.writer.release()
-            with suppress(OSError):  # it is not there, or other processes still use it
-                checkpoints.rmdir()
+    def counts(self) -> Counts:
+        """How far all units of the grid are."""
+        states = list(self._writer.states(self._units).values())
+        counted = {key: states.count(key) for key in ("done", "failed", "running")}
+        return Counts(total=len(states), **counted)
 
-    def _runner(self, group: Group, checkpoints: Path) -> UnitRunner:
-        name = group.configuration.id
-        return UnitRunner(
-            dataset=group.dataset,
-            config=group.config,
-            run_id=name,
-            made_with=self._made_with(group),
-            checkpoints=f"{checkpoints}/{name}-{group.config.seed}-",
-            cache=self.cache,
-            on_progress=self.listeners.progress,
-        )
+    def left(self) -> tuple[int, int]:
+        """Units that this process may still have to do, and how many there are."""
+        return len(self._left), len(self._units)
 
-    def _made_with(self, group: Group) -> dict[str, Any]:
-        precision = group.config.train.precision
-        return {**self.made_with, "precision": precision, **group.made_with}
+    def next(self) -> Group | None:
+        """The claimed units of the next group that has any."""
+        for group in self._rest:
+            wanted = [unit for unit in group.units.values() if unit in self._left]
+            claimed = self._writer.claim(wanted, retry_failed=self._retry)
+            self._left.difference_update(set(wanted) - set(claimed))
+            if claimed:
+                return group.only(claimed)
+        return None
 
-    def _keep(self, group: Group, split: int, outcome: Outcome, ran: int) -> None:
-        """Write one unit into the store, and report it."""
-        outcome, trial = self.work.ended(group, split, outcome)
-        unit = group.units[split]
-        if isinstance(outcome, Failed):
-            made_with = self._made_with(group)
-            self.writer.fail(unit, outcome.kind, outcome.error, made_with)
-        else:
-            self.writer.finish(unit, outcome)
-        if self.listeners.ended is not None:
-            self.listeners.ended(
-                Ended(
-                    group=group,
-                    split=split,
-                    outcome=outcome,
-                    ran=ran,
-                    left=self.work.left(),
-                    total=self.work.total(),
-                    trial=trial,
+    def ended(self, unit: str) -> None:
+        """One unit less to do."""
+        self._left.discard(unit)
+
+
+def _drive(
+    writer: StoreWriter,
+    work: GridWork | SearchWork,
+    executor: Executor,
+    made_with: dict[str, Any],
+    cache: EmbeddingCache,
+    listeners: Listeners,
+) -> int:
+    """Run until nothing is left that this process could do, and store the outcomes."""
+    ran, checkpoints = 0, Path(f"{writer.path}.checkpoints")
+    try:
+        while True:
+            while executor.has_room() and (group := work.next()) is not None:
+                name = group.configuration.id
+                runner = UnitRunner(
+                    dataset=group.dataset,
+                    config=group.config,
+                    run_id=name,
+                    made_with=made_with | group.made_with,
+                    checkpoints=f"{checkpoints}/{name}-{group.config.seed}-",
+                    cache=cache,
+                    on_progress=listeners.progress,
                 )
-            )
+                executor.start(group, runner)
+            if not executor.is_busy():
+                return ran
+            for group, split, outcome in executor.ended():
+                unit, trial, ran = group.units[split], None, ran + 1
+                if isinstance(work, SearchWork):
+                    outcome, trial = work.ended(unit, outcome)
+                else:
+                    work.ended(unit)
+                if isinstance(outcome, Failed):
+                    made = made_with | group.made_with
+                    writer.fail(unit, outcome.kind, outcome.error, made)
+                else:
+                    writer.finish(unit, outcome)
+                if listeners.ended is not None:
+                    ended = Ended(group, split, outcome, ran, *work.left(), trial)
+                    listeners.ended(ended)
+    finally:
+        writer.release()
+        with suppress(OSError):  # it is not there, or other processes still use it
+            checkpoints.rmdir()

@@ -1,64 +1,33 @@
-"""Where a study's units run: what an executor does, and the one for this machine."""
+"""Where a study's units run: on this machine, unless elsewhere."""
 
 import time
 import traceback
 from collections import deque
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import torch
 
 from ecg_gnn.config.identity import Purpose
 from ecg_gnn.pipeline.resolve import pick_device
 from ecg_gnn.study.groups import Group
-from ecg_gnn.study.records import Record, of_evolved, provenance
+from ecg_gnn.study.records import of_evolved, provenance
 from ecg_gnn.study.store import Curves, Failed, Result
 from ecg_gnn.study.store.rows import names_of
 from ecg_gnn.study.units import Unit, UnitRunner, run_units
 from ecg_gnn.study.workers import WorkerPool
 from ecg_gnn.system.checks import InputError, check_in_range
 
-_TRACEBACK_LINES = 20
-Outcome = Result | Failed
-"""How a unit ended."""
-Ending = tuple[Group, int, Outcome]
-"""A group, one of its splits, and how that unit ended."""
+Outcome = Result | Failed  # how a unit ended
+Ending = tuple[Group, int, Outcome]  # of a group's split
 
 
-class Executor(Protocol):
-    """Runs units somewhere; only the process that owns it writes the store.
+class Executor:
+    """Runs units, one group after the other on this machine.
 
+    Others do so elsewhere; only the process that owns an executor writes the store.
     Enter it before anything else; leaving it stops what still runs. A failing unit is
     an outcome like any other and is never raised.
-    """
-
-    def __enter__(self) -> Self:
-        """Get ready to run units."""
-
-    def __exit__(self, *_: object) -> None:
-        """Stop what still runs."""
-
-    def pick_device(self, name: str) -> str:
-        """The device that a user's choice means where units will run."""
-
-    def made_with(self, device: str) -> dict[str, Any]:
-        """What records say about versions and machine."""
-
-    def has_room(self) -> bool:
-        """Whether another group could start now or soon."""
-
-    def is_busy(self) -> bool:
-        """Whether there are units that have not ended."""
-
-    def start(self, group: Group, runner: UnitRunner) -> None:
-        """Take a group of claimed units, and how to run them."""
-
-    def ended(self) -> Iterator[Ending]:
-        """Wait a while for units to end; there may be none."""
-
-
-class LocalExecutor:
-    """Runs one group after the other on this machine.
 
     Args:
         jobs: Parallel trainings; more than one run in processes of their own.
@@ -77,27 +46,27 @@ class LocalExecutor:
         self._pool.__exit__()
 
     def pick_device(self, name: str) -> str:
-        """A device of this machine."""
+        """The device that a user's choice means where units will run."""
         return str(pick_device(name))
 
     def made_with(self, device: str) -> dict[str, Any]:
-        """Versions, and this machine."""
+        """What records say about versions and machine."""
         return provenance(device)
 
     def has_room(self) -> bool:
-        """Whether the last group has ended."""
+        """Whether another group could start now or soon."""
         return not self._waiting
 
     def is_busy(self) -> bool:
-        """Whether a group waits to be run."""
+        """Whether there are units that have not ended."""
         return bool(self._waiting)
 
     def start(self, group: Group, runner: UnitRunner) -> None:
-        """Take a group; it runs when :meth:`ended` is called."""
+        """Take a group of claimed units, and how to run them."""
         self._waiting.append((group, runner))
 
     def ended(self) -> Iterator[Ending]:
-        """Run the oldest group, and yield its units as they end."""
+        """Wait a while for units to end; there may be none."""
         group, runner = self._waiting.popleft()
         units = [(group.variant, split) for split in group.units]
         for (_, split), outcome in run_group(group.task, runner, units, self._pool):
@@ -109,49 +78,39 @@ def run_group(
 ) -> Iterator[tuple[Unit, Outcome]]:
     """Train or measure units of one group; every one of them ends."""
     if task == "train":
-        for unit, ended in run_units(runner, units, pool.jobs, pool):
-            if isinstance(ended, Record):
-                yield unit, _result(ended)
-            else:
+        for unit, ended in run_units(runner, units, pool):
+            if isinstance(ended, Exception):
                 yield unit, _failure(ended)
-    else:
-        for unit in units:
-            try:
-                yield unit, _measure(runner, unit)
-            except Exception as error:
-                yield unit, _failure(error)
+            else:
+                names = [name for name in names_of(Result) if name != "curves"]
+                row: dict[str, Any] = {name: getattr(ended, name) for name in names}
+                curves = Curves.of(ended.losses, ended.val_scores, ended.test_scores)
+                yield unit, Result(**row, curves=curves)
+        return
+    for unit in units:
+        try:
+            yield unit, _measure(runner, unit)
+        except Exception as error:
+            yield unit, _failure(error)
 
 
 def _failure(error: Exception) -> Failed:
     """An error as the store keeps it: the message, and where it came from."""
     if isinstance(error, InputError):
         return Failed("error", str(error))
-    ran_out = isinstance(
-        error, MemoryError | torch.OutOfMemoryError
-    ) or "can't allocate memory" in str(error)
-    lines = "".join(traceback.format_exception(error)).splitlines()[-_TRACEBACK_LINES:]
+    ran_out = isinstance(error, MemoryError | torch.OutOfMemoryError)
+    ran_out = ran_out or "can't allocate memory" in str(error)
+    lines = "".join(traceback.format_exception(error)).splitlines()[-20:]
     return Failed("out_of_memory" if ran_out else "error", "\n".join(lines))
-
-
-def _result(record: Record) -> Result:
-    names = [name for name in names_of(Result) if name != "curves"]
-    values: dict[str, Any] = {name: getattr(record, name) for name in names}
-    curves = Curves.of(record.losses, record.val_scores, record.test_scores)
-    return Result(**values, curves=curves)
 
 
 def _measure(runner: UnitRunner, unit: Unit) -> Result:
     """Evolve the graphs of a unit and measure them; only embeddings are trained."""
-    variant, index = unit
     started = time.perf_counter()
-    graphs = runner.graphs(variant, index, runner.workspace(variant.name))
-    statistics = [of_evolved(graph, runner.dataset) for graph in graphs]
+    graphs = runner.graphs(*unit, runner.workspace(unit[0].name))
     return Result(
-        val=None,
-        test=None,
-        best_step=None,
+        **dict.fromkeys(["val", "test", "best_step", "peak_memory_mb"]),
+        evolved_statistics=[of_evolved(graph, runner.dataset) for graph in graphs],
         seconds=time.perf_counter() - started,
-        peak_memory_mb=None,
-        evolved_statistics=statistics,
         provenance={**runner.made_with, "threads": torch.get_num_threads()},
     )

@@ -4,17 +4,10 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from ecg_gnn.config import RunConfig
-from ecg_gnn.config.identity import (
-    BASELINE,
-    Purpose,
-    Variant,
-    identity_control,
-    ignored_settings,
-    variant_of,
-)
+from ecg_gnn.config import RunConfig, identity
+from ecg_gnn.config.identity import BASELINE, Variant
 from ecg_gnn.config.run_config import Settings, unflatten
 from ecg_gnn.paper_settings import winning_embedding
 from ecg_gnn.pipeline.resolve import evolves
@@ -24,11 +17,10 @@ from ecg_gnn.system.checks import InputError
 _MAX_POINTS = 100_000  # years of training: more must be a typing mistake
 
 
-@dataclass(frozen=True, kw_only=True)
-class Plan:
+class Plan(NamedTuple):
     """One configuration before its graph is loaded; the preset fills the rest."""
 
-    task: Purpose
+    task: identity.Purpose
     config: RunConfig
     variant: Variant
     seeds: tuple[int, ...]
@@ -43,7 +35,7 @@ class Plan:
 class RecipeCell:
     """One dataset, model and variant of a recipe, and the grid that is tried there."""
 
-    task: Purpose
+    task: identity.Purpose
     variant: Variant
     seeds: tuple[int, ...]
     fixed: Settings
@@ -58,9 +50,7 @@ class RecipeCell:
     def plan(self, point: Settings) -> Plan:
         """The configuration at one point of the grid."""
         config = RunConfig.from_dict(unflatten({**self.fixed, **point}))
-        return Plan(
-            task=self.task, config=config, variant=self.variant, seeds=self.seeds
-        )
+        return Plan(self.task, config, self.variant, self.seeds)
 
     def plans(self) -> Iterator[Plan]:
         """The configurations at all points of the grid."""
@@ -68,7 +58,8 @@ class RecipeCell:
             if isinstance(values, Range):
                 raise InputError(
                     f"'grid.{name}' must be a list of values unless it is searched, "
-                    f"as with --search tpe --trials 20 (got {values})"
+                    "as with --search tpe --trials 20 "
+                    f"(got a range from {values.low:g} to {values.high:g})"
                 )
         lists = [v for v in self.grid.values() if not isinstance(v, Range)]
         if (count := math.prod(map(len, lists))) > _MAX_POINTS:
@@ -90,45 +81,44 @@ class Only:
     splits: tuple[int, ...] | None = None
 
 
-def expand(recipe: Recipe, only: Only | None = None) -> list[Plan]:
-    """Every configuration of a recipe, checked as far as it can be without data."""
-    return [plan for cell in recipe_cells(recipe, only) for plan in cell.plans()]
-
-
 def recipe_cells(recipe: Recipe, only: Only | None = None) -> list[RecipeCell]:
     """Every dataset, model and variant of a recipe with the grid tried there."""
     only = only or Only()
-    cells = [cell for part in recipe.parts for cell in _part_cells(recipe, part, only)]
+    cells = [
+        _cell(recipe, part, dataset, model, variant, only)
+        for part in recipe.parts
+        for dataset in part.datasets
+        for model in part.models
+        if _wanted(dataset, only.datasets) and _wanted(model, only.models)
+        for variant in _variants(recipe.task, part, dataset, model, only)
+    ]
     for key in ("datasets", "models", "variants"):
-        _check_wanted(key, getattr(only, key), recipe)
+        names = (name for part in recipe.parts for name in getattr(part, key))
+        allowed = list(dict.fromkeys(names))
+        for name in getattr(only, key) or ():
+            if not any(_wanted(each, [name]) for each in allowed):
+                raise InputError(
+                    f"{key!r} must be among those of the recipe {recipe.name!r}, "
+                    f"{allowed} (got {name!r})"
+                )
     return cells
 
 
-def _part_cells(recipe: Recipe, part: Part, only: Only) -> Iterator[RecipeCell]:
-    datasets = [name for name in part.datasets if _wanted(name, only.datasets)]
-    models = [name for name in part.models if _wanted(name, only.models)]
-    for dataset, model in itertools.product(datasets, models):
-        for variant in _variants(recipe.task, part, dataset, model, only):
-            yield _cell(recipe, part, dataset, model, variant, only)
-
-
 def _variants(
-    task: Purpose, part: Part, dataset: str, model: str, only: Only
+    task: identity.Purpose, part: Part, dataset: str, model: str, only: Only
 ) -> list[Variant]:
     """The variants of one model; without evolved graphs it has the baseline only."""
     names = [name for name in part.variants if _wanted(name, only.variants)]
     chosen: list[Variant] = []
     for name in names:
+        embedding = winning_embedding(dataset, model) if name == WINNER else name
         if name == "baseline":
             chosen.append(BASELINE)
-        elif name == WINNER:
-            winner = winning_embedding(dataset, model)
-            chosen += [] if winner is None else [variant_of(winner)]
-        elif name != "identity":
-            chosen.append(variant_of(name))
+        elif embedding not in (None, "identity"):
+            chosen.append(identity.variant_of(embedding))
     if "identity" in names:
         sizes = {len(v.embeddings) for v in chosen if v.name == "ecg"}
-        chosen += [identity_control(size) for size in sorted(sizes or {1})]
+        chosen += [identity.identity_control(size) for size in sorted(sizes or {1})]
     config = RunConfig.from_dict(unflatten(_fixed(part, dataset, model)))
     if task == "statistics":  # the input graph's own are measured when it is loaded
         chosen = [variant for variant in chosen if variant != BASELINE]
@@ -145,7 +135,7 @@ def _cell(
     for override in recipe.overrides:
         if override.applies(*names):
             forced |= override.settings
-    ignored = ignored_settings(variant, recipe.task) | set(forced)
+    ignored = identity.ignored_settings(variant, recipe.task) | set(forced)
     grid = {key: values for key, values in part.grid.items() if key not in ignored}
     fixed = _fixed(part, dataset, model) | forced
     fixed |= {"embed.names": (variant.embedding or "none",)}
@@ -163,14 +153,3 @@ def _fixed(part: Part, dataset: str, model: str) -> dict[str, Any]:
 def _wanted(name: str, wanted: Sequence[str] | None) -> bool:
     """Whether a name was asked for; a generator also by its name alone."""
     return wanted is None or name in wanted or name.partition(":")[0] in wanted
-
-
-def _check_wanted(key: str, wanted: Sequence[str] | None, recipe: Recipe) -> None:
-    names = (name for part in recipe.parts for name in getattr(part, key))
-    allowed = list(dict.fromkeys(names))
-    for name in wanted or ():
-        if not any(_wanted(each, [name]) for each in allowed):
-            raise InputError(
-                f"{key!r} must be among those of the recipe {recipe.name!r}, {allowed} "
-                f"(got {name!r})"
-            )

@@ -1,26 +1,19 @@
 """From a recipe's plans to groups of units: graphs loaded, settings resolved."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from ecg_gnn._version import NUMERICS
-from ecg_gnn.config import RunConfig, known
-from ecg_gnn.config.identity import (
-    Purpose,
-    Variant,
-    canonical,
-    configuration_id,
-    unit_id,
-)
+from ecg_gnn.config import RunConfig, identity, known
+from ecg_gnn.config.embedders import entry_of
 from ecg_gnn.config.run_config import replaced
 from ecg_gnn.data import GraphDataset, load_dataset
 from ecg_gnn.data.catalogue import find_entry, is_present, resolve_data_root
 from ecg_gnn.pipeline.resolve import check_embeddings
-from ecg_gnn.pipeline.workspace import Workspace, make_embedder
 from ecg_gnn.reading import expanded
 from ecg_gnn.study.grid import Plan
 from ecg_gnn.study.recipe import is_file
@@ -31,23 +24,21 @@ from ecg_gnn.study.store.rows import names_of
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.train import default_precision
 
-OnSkipped = Callable[[str, str], None]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
     """The units of one configuration and one seed: they train together."""
 
-    task: Purpose
+    task: identity.Purpose
     configuration: Configuration
     config: RunConfig
     """Resolved for this machine, splits and seed included"""
-    variant: Variant
+    variant: identity.Variant
     dataset: GraphDataset
     """With the splits that are used"""
     units: dict[int, str]
     """The id of every split's unit"""
-    made_with: Mapping[str, Any] = field(default_factory=dict)
+    made_with: dict[str, Any]
     """What records say about this group besides versions and machine"""
 
     def only(self, ids: Collection[str]) -> "Group":
@@ -64,20 +55,25 @@ class Group:
         ]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Counts:
+    """How many units of a recipe are in which state."""
+
+    total: int
+    done: int
+    failed: int
+    running: int
+    """In other processes"""
+
+
 def load_graphs(
     names: Iterable[str],
     data_root: str | Path | None,
     *,
     fetch: bool = False,
-    on_skipped: OnSkipped | None = None,
+    on_skipped: Callable[[str, str], None] | None = None,
 ) -> tuple[dict[str, GraphDataset], dict[str, str]]:
-    """Load every graph that is here, once, and say why others were skipped.
-
-    With ``fetch`` an absent graph is downloaded or refused instead of skipped.
-
-    Raises:
-        InputError: If none is here.
-    """
+    """Load every graph, once; those not here are skipped, or with ``fetch`` fetched."""
     loaded, skipped = {}, {}
     for name in dict.fromkeys(names):
         reason = None if fetch else _why_absent(name, data_root)
@@ -130,11 +126,7 @@ def bind_all(
 def bind(
     plan: Plan, loaded: Mapping[str, GraphDataset], device: str = "auto"
 ) -> list[Group]:
-    """The groups of one plan, one per seed; none if its graph is not loaded.
-
-    Raises:
-        InputError: For a setting that does not fit the graph.
-    """
+    """The groups of one plan, one per seed; none if its graph is not loaded."""
     if (dataset := loaded.get(plan.dataset)) is None:
         return []
     asked = replaced(plan.config, {"device": device})
@@ -146,10 +138,13 @@ def _group(plan: Plan, asked: RunConfig, dataset: GraphDataset) -> Group:
     contents = check_embeddings([plan.variant], used, resolved, {})
     # What the device decides is no part of the name: see identity.py.
     portable = replaced(resolved, {"train.precision": asked.train.precision})
-    named = canonical(portable, plan.variant, plan.task)
-    name = configuration_id(named, plan.task, (dataset.name, dataset.sha256), contents)
+    named = identity.canonical(portable, plan.variant, plan.task)
+    name = identity.configuration_id(
+        named, plan.task, (dataset.name, dataset.sha256), contents
+    )
     splits = known(resolved.splits)
-    if plan.task == "statistics" and not _reads_labels(plan.variant, resolved):
+    labels = any(entry_of(part).uses_labels for part in plan.variant.embeddings)
+    if plan.task == "statistics" and not labels:
         splits = splits[:1]  # the graph is the same for all splits
     return Group(
         task=plan.task,
@@ -166,23 +161,18 @@ def _group(plan: Plan, asked: RunConfig, dataset: GraphDataset) -> Group:
         config=resolved,
         variant=plan.variant,
         dataset=used,
-        units={split: unit_id(name, split, resolved.seed) for split in splits},
+        units={split: identity.unit_id(name, split, resolved.seed) for split in splits},
+        made_with={"precision": resolved.train.precision},
     )
 
 
 def _resolve(asked: RunConfig, dataset: GraphDataset) -> tuple[RunConfig, GraphDataset]:
     """Fill in all settings, even for a device that only other machines have."""
-    device = asked.device
+    device, precision = asked.device, asked.train.precision
     if not device.startswith("cuda") or torch.cuda.is_available():
         return prepare(asked, None, dataset)
     on_cpu = replaced(asked, {"device": "cpu", "train.precision": "auto"})
     resolved, used = prepare(on_cpu, None, dataset)
-    precision = asked.train.precision
     if precision == "auto":
         precision = default_precision(torch.device(device))
     return replaced(resolved, {"device": device, "train.precision": precision}), used
-
-
-def _reads_labels(variant: Variant, config: RunConfig) -> bool:
-    embedders = [make_embedder(p, config, Workspace()) for p in variant.embeddings]
-    return any(embedder.uses_labels for embedder in embedders)

@@ -19,18 +19,13 @@ from ecg_gnn.config.identity import Purpose
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.reading import first_line
-from ecg_gnn.study.executors import Ending, Outcome, run_group
+from ecg_gnn.study.executors import Ending, Executor, Outcome, run_group
 from ecg_gnn.study.groups import Group
 from ecg_gnn.study.records import provenance
 from ecg_gnn.study.store import Failed
 from ecg_gnn.study.units import Unit, UnitRunner, batched, most_together
 from ecg_gnn.study.workers import WorkerPool
-from ecg_gnn.system.checks import (
-    InputError,
-    MissingExtraError,
-    check_choice,
-    check_in_range,
-)
+from ecg_gnn.system.checks import InputError, MissingExtraError, check_choice
 from ecg_gnn.system.files import cache_folder
 
 _WAIT_SECONDS = 5.0
@@ -56,7 +51,7 @@ class _Task:
         return f"{at.dataset} {at.model} {at.embedding or at.variant} split {splits}"
 
 
-class RayExecutor:
+class RayExecutor(Executor):
     """Runs units on the nodes of a Ray cluster.
 
     Every node needs the same ecg-gnn; it is sent the graphs and keeps embeddings in its
@@ -75,19 +70,18 @@ class RayExecutor:
         address: str | None = None,
         on_lost: Callable[[str], None] | None = None,
     ) -> None:
-        check_in_range("jobs", jobs, 1, None)
+        super().__init__(jobs)
         if importlib.util.find_spec("ray") is None:
             raise MissingExtraError("ray", "ray", "--engine ray")
-        self._jobs, self._address, self._on_lost = jobs, address, on_lost
+        self._address, self._on_lost = address, on_lost
         self._tasks: dict[Any, _Task] = {}
         self._graphs: dict[tuple[str, str, int | None], Any] = {}
         self._on_gpus = self._is_ours = False
-        self._seen_alive = 0.0
 
     def __enter__(self) -> Self:
         ray = _ray()
         if not ray.is_initialized():
-            _connect(ray, self._address, self._jobs)
+            _connect(ray, self._address, self._pool.jobs)
             self._is_ours = True
         self._train = ray.remote(run_on_node)
         self._seen_alive = time.monotonic()
@@ -141,8 +135,12 @@ class RayExecutor:
         # Ray would retry a task that runs out of memory without end.
         options = {"num_cpus": 1, "num_gpus": int(self._on_gpus), "max_retries": 0}
         names = ("config", "run_id", "made_with")
+        graph, config = runner.dataset, runner.config
+        key = graph.name, graph.sha256, config.seed if config.random_splits else None
+        if key not in self._graphs:  # put into Ray's object store once
+            self._graphs[key] = _ray().put(graph)
         reference = self._train.options(**options).remote(
-            self._graph(runner),
+            self._graphs[key],
             {name: getattr(runner, name) for name in names},
             group.task,
             [(group.variant, split) for split in task.splits],
@@ -150,27 +148,11 @@ class RayExecutor:
         )
         self._tasks[reference] = task
 
-    def _graph(self, runner: UnitRunner) -> Any:
-        """A graph in Ray's object store, put there once."""
-        graph, config = runner.dataset, runner.config
-        key = graph.name, graph.sha256, config.seed if config.random_splits else None
-        if key not in self._graphs:
-            self._graphs[key] = _ray().put(graph)
-        return self._graphs[key]
-
     def ended(self) -> Iterator[Ending]:
         """Wait a while for tasks; those that were lost are started again."""
         ready, _ = _ray().wait(list(self._tasks), timeout=_WAIT_SECONDS)
-        self._check_alive(bool(ready))
-        for reference in ready:
-            task = self._tasks.pop(reference)
-            for split, outcome in self._outcomes(task, reference):
-                yield task.group, split, outcome
-
-    def _check_alive(self, something_ended: bool) -> None:
-        """Wait for nodes to come back, but not forever."""
         now = time.monotonic()
-        if something_ended or self._places():
+        if ready or self._places():  # nodes are waited for, but not forever
             self._seen_alive = now
         elif now - self._seen_alive > _PATIENCE_SECONDS:
             raise ConnectionError(
@@ -178,6 +160,10 @@ class RayExecutor:
                 f"{_PATIENCE_SECONDS:.0f} s: finished units are kept, rerun the "
                 "command to resume"
             )
+        for reference in ready:
+            task = self._tasks.pop(reference)
+            for split, outcome in self._outcomes(task, reference):
+                yield task.group, split, outcome
 
     def _outcomes(self, task: _Task, reference: Any) -> list[tuple[int, Outcome]]:
         """How a task's splits ended; none if they are run again."""
@@ -222,11 +208,7 @@ def run_on_node(
     units: Sequence[Unit],
     numerics: int,
 ) -> list[tuple[int, Outcome]]:
-    """Run units of one variant on a node; how each of their splits ended.
-
-    Raises:
-        RuntimeError: If this node would compute other numbers.
-    """
+    """Run units of one variant on a node; how each of their splits ended."""
     if numerics != NUMERICS:
         raise RuntimeError(
             f"ecg-gnn {__version__} of the node {platform.node()} has numerics "

@@ -4,6 +4,9 @@ import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Self, get_args
 
 from ecg_gnn import config
@@ -11,19 +14,13 @@ from ecg_gnn.config.identity import Purpose
 from ecg_gnn.config.run_config import DEFAULTS, OPTION, Settings, number_type
 from ecg_gnn.data.catalogue import find_entry
 from ecg_gnn.nn import MODULES, SPECIALISED
+from ecg_gnn.reading import expanded, read_yaml
 from ecg_gnn.system.checks import InputError, check_choice
 
-WINNER = "paper-winner"
-"""The variant with the embedding of the paper's best ECG model."""
-_OWN_KEYS = {
-    "dataset": "datasets",
-    "model.name": "models",
-    "embed.names": "variants",
-    "splits": "splits",
-    "seed": "seeds",
-    "preset": "preset",
-    "device": "--device",
-}
+WINNER = "paper-winner"  # the variant with the embedding of the paper's best model
+_OWN_KEYS = {"dataset": "datasets", "model.name": "models", "embed.names": "variants"}
+_OWN_KEYS |= {"seed": "seeds", "device": "--device"}
+_OWN_KEYS |= {name: name for name in ("splits", "preset")}
 _SETTABLE = [name for name in DEFAULTS if name not in _OWN_KEYS]
 
 
@@ -34,29 +31,19 @@ class Range:
     low: float
     high: float
     log: bool = False
-    """Whether to sample evenly on a log scale"""
     step: float | None = None
-    """Distance between the numbers; any number may be tried unless given"""
 
     @property
     def whole(self) -> bool:
         """Whether only integers are tried."""
         return isinstance(self.low, int)
 
-    def __str__(self) -> str:
-        return f"a range from {self.low:g} to {self.high:g}"
-
     def __contains__(self, value: Any) -> bool:
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        return number and self.low <= value <= self.high
+        return type(value) in (int, float) and self.low <= value <= self.high
 
     @classmethod
     def read(cls, setting: str, values: Mapping[str, Any]) -> Self:
-        """Read a recipe's mapping; numbers get the type that the setting has.
-
-        Raises:
-            InputError: For a setting that takes no numbers, or an empty range.
-        """
+        """Read a recipe's mapping; numbers get the type that the setting has."""
         place = f"grid.{setting}"
         check_mapping(place, values, [field.name for field in fields(cls)])
         for key in ("low", "high"):
@@ -71,24 +58,19 @@ class Range:
             for key, value in values.items()
             if key != "log"
         }
-        numbers_range = cls(**numbers, log=values.get("log", False))
-        numbers_range._check(place)
-        return numbers_range
-
-    def _check(self, place: str) -> None:
-        if not isinstance(self.log, bool):
-            raise InputError(f"'{place}.log' must be true or false (got {self.log!r})")
-        if not self.low < self.high:
-            raise InputError(
-                f"'{place}.low' must be below 'high' {self.high} (got {self.low})"
-            )
-        if self.log and self.low <= 0:
-            raise InputError(f"'{place}.low' must be above 0 with log (got {self.low})")
-        if self.step is not None and (self.log or self.step <= 0):
-            raise InputError(
-                f"'{place}.step' must be above 0, and not given with log "
-                f"(got {self.step})"
-            )
+        made = cls(**numbers, log=values.get("log", False))
+        low, high, log, step = made.low, made.high, made.log, made.step
+        bad_step = step is not None and (log or step <= 0)
+        for key, is_wrong, rule in (
+            ("log", not isinstance(log, bool), "be true or false"),
+            ("low", not low < high, f"be below 'high' {high}"),
+            ("low", log and low <= 0, "be above 0 with log"),
+            ("step", bad_step, "be above 0, and not given with log"),
+        ):
+            if is_wrong:
+                got = vars(made)[key]
+                raise InputError(f"'{place}.{key}' must {rule} (got {got!r})")
+        return made
 
 
 Values = tuple[Any, ...] | Range
@@ -101,19 +83,14 @@ class Part:
     """Every dataset with every model, every variant and every point of the grid."""
 
     datasets: tuple[str, ...]
-    """Catalogue names, generators with parameters, or .npz files"""
     models: tuple[str, ...] = ("gcn",)
-    """Message-passing modules"""
     variants: tuple[str, ...] = ("baseline", "mlp", "identity")
     """baseline, embeddings, controls, or paper-winner"""
     preset: str = "quick"
-    """What fills the settings that are not given"""
     splits: tuple[int, ...] | None = None
-    """Which splits; the preset's number of them unless given"""
+    """None: as many as the preset has"""
     seeds: tuple[int, ...] = (0,)
-    """Random seeds; everything is repeated with each"""
     settings: Settings = field(default_factory=dict)
-    """Settings of every run, by dotted name"""
     grid: Grid = field(default_factory=dict)
     """Values to try in all combinations; a search also takes ranges"""
 
@@ -121,7 +98,11 @@ class Part:
         for name in ("datasets", "models", "variants", "seeds"):
             _check_names(name, getattr(self, name))
         for dataset in self.datasets:
-            _check_dataset(dataset)
+            if not isinstance(dataset, str):
+                text = f"'datasets' must be a list of names (got {dataset!r})"
+                raise InputError(text)
+            if not is_file(dataset):
+                find_entry(dataset.partition(":")[0])
         for model in self.models:
             check_choice("models", model, [*MODULES, *SPECIALISED])
         for variant in self.variants:
@@ -192,20 +173,16 @@ def check_mapping(name: str, values: Any, allowed: list[str]) -> None:
 
 def check_settings(name: str, settings: Any) -> None:
     """Refuse what is no mapping of settings, or has one with a key of its own."""
-    check_mapping(name, settings, [*_SETTABLE, *_OWN_KEYS, *_options_in(settings)])
+    keys = settings if isinstance(settings, Mapping) else ()
+    # Only a model can check its options.
+    options = [key for key in keys if isinstance(key, str) and key.startswith(OPTION)]
+    check_mapping(name, settings, [*_SETTABLE, *_OWN_KEYS, *options])
     for key in settings:
         if key in _OWN_KEYS:
             raise InputError(
                 f"a key of {name!r} must be one of {_SETTABLE} (got {key!r}: it has "
                 f"the place {_OWN_KEYS[key]!r} of its own)"
             )
-
-
-def _options_in(settings: Any) -> list[str]:
-    """Keys that name a model's option, which only the model can check."""
-    if not isinstance(settings, Mapping):
-        return []
-    return [key for key in settings if isinstance(key, str) and key.startswith(OPTION)]
 
 
 def _check_names(name: str, values: tuple[Any, ...]) -> None:
@@ -229,13 +206,6 @@ def is_file(dataset: str) -> bool:
     return dataset.endswith(".npz") or os.sep in dataset
 
 
-def _check_dataset(dataset: Any) -> None:
-    if not isinstance(dataset, str):
-        raise InputError(f"'datasets' must be a list of names (got {dataset!r})")
-    if not is_file(dataset):
-        find_entry(dataset.partition(":")[0])
-
-
 def _number(name: str, value: Any, kind: type[int] | type[float]) -> float:
     # YAML reads 3e-5 as text: it wants a dot before the exponent.
     readable = (int,) if kind is int else (int, float, str)
@@ -247,3 +217,83 @@ def _number(name: str, value: Any, kind: type[int] | type[float]) -> float:
         wanted = "a whole number" if kind is int else "a number"
         raise InputError(f"{name!r} must be {wanted} (got {value!r})")
     return number
+
+
+_LAB = "ecg_gnn_lab"  # has the recipes as data, and is never imported here
+_PART_KEYS = [f.name for f in fields(Part)]
+
+
+def shipped_recipes() -> list[str]:
+    """Names of the recipes that come with the package."""
+    if find_spec(_LAB) is None:
+        return []
+    names = (Path(entry.name) for entry in files(_LAB).joinpath("recipes").iterdir())
+    return sorted(name.stem for name in names if name.suffix == ".yaml")
+
+
+def load_recipe(source: str | Path | Recipe) -> Recipe:
+    """A shipped recipe by its name, or the user's own from a YAML file."""
+    if isinstance(source, Recipe):
+        return source
+    text, path = str(source), expanded(source)
+    if text in shipped_recipes():
+        shipped = files(_LAB).joinpath("recipes", f"{text}.yaml")
+        return recipe_from_dict(read_yaml(text, shipped.read_text("utf-8")), text)
+    if path.suffix not in (".yaml", ".yml", ".json") and not path.is_file():
+        raise InputError(
+            f"'recipe' must be a YAML file or one of {shipped_recipes()} (got {text!r})"
+        )
+    try:
+        content = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"'recipe' {text!r} cannot be read ({error})") from None
+    return recipe_from_dict(read_yaml(f"'recipe' {text!r}", content), path.stem)
+
+
+def recipe_from_dict(values: Any, name: str) -> Recipe:
+    """Read plain values as YAML gives them; keys at the top are defaults of parts."""
+    allowed = ["description", "task", "parts", "overrides", *_PART_KEYS]
+    check_mapping(f"recipe {name}", values, allowed)
+    top = {key: values[key] for key in _PART_KEYS if key in values}
+    parts = _tuple("parts", values.get("parts", [])) or ({},)
+    overrides = []
+    for each in _tuple("overrides", values.get("overrides", [])):
+        check_mapping("overrides", each, [f.name for f in fields(Override)])
+        lists = {key: _tuple(key, each[key]) for key in each if key != "settings"}
+        overrides.append(Override(**{**each, **lists}))
+    return Recipe(
+        name=name,
+        description=" ".join(str(values.get("description", "")).split()),
+        task=values.get("task", "train"),
+        parts=tuple(_read_part(top, part) for part in parts),
+        overrides=tuple(overrides),
+    )
+
+
+def _read_part(top: Mapping[str, Any], part: Any) -> Part:
+    """A part over the defaults; settings and grids are merged name by name."""
+    check_mapping("parts", part, _PART_KEYS)
+    read = {**top, **part}
+    for key in ("settings", "grid"):
+        if isinstance(top.get(key), Mapping) and isinstance(part.get(key), Mapping):
+            read[key] = {**top[key], **part[key]}
+    if "datasets" not in read:
+        raise InputError("'datasets' must name at least one dataset (got none)")
+    for key in ("datasets", "models", "variants", "splits", "seeds"):
+        if key in read and (key, read[key]) != ("splits", None):  # the preset's
+            read[key] = _tuple(key, read[key])
+    if "grid" in read:
+        check_settings("grid", read["grid"])
+        read["grid"] = {
+            key: Range.read(key, tried)
+            if isinstance(tried, Mapping)
+            else _tuple(f"grid.{key}", tried)
+            for key, tried in read["grid"].items()
+        }
+    return Part(**read)
+
+
+def _tuple(name: str, value: Any) -> tuple[Any, ...]:
+    if not isinstance(value, list | tuple):
+        raise InputError(f"{name!r} must be a list (got {value!r})")
+    return tuple(value)

@@ -6,12 +6,12 @@ import math
 import os
 import platform
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
@@ -22,6 +22,8 @@ from ecg_gnn.evolve import EvolvedGraph, graph_statistics
 from ecg_gnn.scale import world
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.files import write_json
+
+_Kind = TypeVar("_Kind")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,9 +63,15 @@ class RunFolder:
                 f"'out' must be a folder (got the file {str(self.path)!r})"
             )
         try:
-            existing = self._read("run.json")
+            existing = self._read("run.json", dict[str, Any])
             if existing is None:
-                self._check_empty()
+                names = [path.name for path in self.path.glob("*")]
+                # A killed first write leaves such a file behind.
+                if not all(name.startswith(".run.json.") for name in names):
+                    raise InputError(
+                        f"'out' {str(self.path)!r} is not empty and holds no run: "
+                        "choose another folder"
+                    )
                 write_json(
                     self.path / "run.json", {"id": run_id, "config": config, **extra}
                 )
@@ -78,50 +86,31 @@ class RunFolder:
                 f"'out' {str(self.path)!r} cannot be written ({error.strerror})"
             ) from None
 
-    def _check_empty(self) -> None:
-        """Refuse a folder with more than a killed first write left behind."""
-        names = [path.name for path in self.path.glob("*")]
-        if not all(name.startswith(".run.json.") for name in names):
-            raise InputError(
-                f"'out' {str(self.path)!r} is not empty and holds no run: "
-                "choose another folder"
-            )
-
     def load(self, name: str) -> Record | None:
         """A finished training, or None."""
-        values = self._read(f"records/{name}.json")
-        try:
-            return None if values is None else Record(**values)
-        except TypeError as error:
-            path = self.path / f"records/{name}.json"
-            raise InputError(f"{path} is damaged ({error}): remove it") from None
+        return self._read(f"records/{name}.json", Record)
 
     def store(self, name: str, record: Record) -> None:
         """Keep a finished training."""
         if world().is_first:
             write_json(self.path / f"records/{name}.json", dataclasses.asdict(record))
 
-    def _read(self, name: str) -> dict[str, Any] | None:
+    def _read(self, name: str, kind: Callable[..., _Kind]) -> _Kind | None:
         path = self.path / name
         if not path.is_file():
             return None
         try:
             values = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as error:
+            if not isinstance(values, dict):
+                raise ValueError("it holds no mapping")
+            return kind(**values)
+        except (TypeError, ValueError) as error:
             raise InputError(f"{path} is damaged ({error}): remove it") from None
-        if not isinstance(values, dict):
-            raise InputError(f"{path} is damaged (it holds no mapping): remove it")
-        return values
 
 
 def check_joined(config: RunConfig, jobs: int) -> None:
-    """Refuse what several processes cannot share.
-
-    Raises:
-        InputError: For full-batch steps, several jobs, or one GPU for all.
-    """
-    size = world().size
-    if size == 1:
+    """Refuse what several processes cannot share."""
+    if (size := world().size) == 1:
         return
     if not config.train.batch_size:
         raise InputError(
@@ -137,9 +126,6 @@ def check_joined(config: RunConfig, jobs: int) -> None:
         )
 
 
-# --- What a record was made with ------------------------------------------------------
-
-
 def provenance(device: str) -> dict[str, Any]:
     """Versions and machine, for the record; nothing here changes a result."""
     return {
@@ -148,33 +134,19 @@ def provenance(device: str) -> dict[str, Any]:
         "commit": _commit(),
         "python": platform.python_version(),
         "torch": torch.__version__,
-        "torch_geometric": _version("torch-geometric"),
-        "numpy": _version("numpy"),
+        "torch_geometric": version("torch-geometric"),
+        "numpy": version("numpy"),
         "device": device,
-        "device_name": _device_name(device),
+        "device_name": torch.cuda.get_device_name(device)
+        if device.startswith("cuda")
+        else platform.processor() or platform.machine(),
         "threads": torch.get_num_threads(),
     }
 
 
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
-
-
-def _device_name(device: str) -> str:
-    if device.startswith("cuda"):
-        return torch.cuda.get_device_name(device)
-    return platform.processor() or platform.machine()
-
-
 def _commit() -> str | None:
-    """The commit of a source checkout, marked where files differ; None elsewhere.
-
-    A tree that was copied without its history is named by ``ECG_COMMIT``.
-    """
-    if named := os.environ.get("ECG_COMMIT"):
+    """The commit of a source checkout, marked where files differ; None elsewhere."""
+    if named := os.environ.get("ECG_COMMIT"):  # of a tree without its history
         return named
     if not _git("ls-files", Path(__file__).name):
         return None  # installed inside another repository, or git is missing
@@ -191,12 +163,7 @@ def _git(*arguments: str) -> str | None:
 
 
 def is_pruned(provenance: Mapping[str, Any], finished: int) -> bool:
-    """Whether a search pruned a configuration that has not been finished since.
-
-    Args:
-        provenance: Of one of its records.
-        finished: How many records it has.
-    """
+    """Whether a search pruned a configuration, of whose records ``finished`` exist."""
     pruned = provenance.get("search", {}).get("pruned")
     return pruned is not None and finished < int(pruned["of"])
 
@@ -217,9 +184,7 @@ RECALL = "knn_recall"
 
 def plain(statistics: Mapping[str, float | int]) -> Statistics:
     """JSON has no NaN: what is undefined is null."""
-    return {
-        key: None if math.isnan(value) else value for key, value in statistics.items()
-    }
+    return {key: None if math.isnan(v) else v for key, v in statistics.items()}
 
 
 def of_input(dataset: GraphDataset) -> Statistics:
@@ -231,10 +196,8 @@ def of_input(dataset: GraphDataset) -> Statistics:
 def of_evolved(graph: EvolvedGraph, dataset: GraphDataset) -> Statistics:
     """Everything that is measured of an evolved graph."""
     labelled = dataset.labelled_part(graph.edge_index)
-    statistics = plain(graph_statistics(*labelled, directed=True))
-    if graph.recall is not None:
-        statistics[RECALL] = graph.recall
-    return statistics
+    recall = {} if graph.recall is None else {RECALL: graph.recall}
+    return plain(graph_statistics(*labelled, directed=True)) | recall
 
 
 def mean(rows: Sequence[Statistics]) -> Statistics:
@@ -244,6 +207,5 @@ def mean(rows: Sequence[Statistics]) -> Statistics:
     for key in dict.fromkeys(key for row in rows for key in row):
         values = [(exact | row)[key] for row in rows]
         defined = [value for value in values if value is not None]
-        whole = len(defined) == len(values)
-        means[key] = sum(defined) / len(defined) if whole else None
+        means[key] = sum(defined) / len(values) if defined == values else None
     return means

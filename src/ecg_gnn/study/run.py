@@ -1,12 +1,16 @@
 """One run: baseline, ECG and the identity control, trained on the same splits."""
 
 import dataclasses
+import math
+import statistics
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+
+from scipy import stats
 
 from ecg_gnn.config import RunConfig, known
 from ecg_gnn.config.identity import BASELINE, Variant, identity_control
@@ -14,7 +18,6 @@ from ecg_gnn.data import GraphDataset, load_dataset
 from ecg_gnn.embed import Embedder, EmbeddingCache
 from ecg_gnn.pipeline.resolve import check_embeddings, choose_variants, resolve
 from ecg_gnn.scale import wait_for_all, world
-from ecg_gnn.study.compare import Comparison, Summary, compare, summarize
 from ecg_gnn.study.records import (
     Record,
     RunFolder,
@@ -24,12 +27,91 @@ from ecg_gnn.study.records import (
     of_input,
     provenance,
 )
-from ecg_gnn.study.units import OnProgress, Unit, UnitRunner, run_units
+from ecg_gnn.study.units import OnProgress, UnitRunner, run_units
+from ecg_gnn.study.workers import WorkerPool
 from ecg_gnn.system.checks import check_in_range
 from ecg_gnn.system.files import write_json
 
 OnRecord = Callable[[Record, int, int], None]
 OnReused = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    """One row of results: a variant over its splits.
+
+    Examples:
+        >>> from ecg_gnn import RunConfig, TrainConfig, run
+        >>> quick = TrainConfig(steps=2)
+        >>> config = RunConfig(dataset="csbm:nodes=60", splits=(0, 1), train=quick)
+        >>> plain = run(config).results[0]
+        >>> plain.variant, plain.splits, len(plain.per_split)
+        ('baseline', [0, 1], 2)
+    """
+
+    variant: str
+    model: str
+    embedding: str | None
+    test_mean: float
+    test_std: float | None
+    val_mean: float
+    splits: list[int]
+    per_split: list[float]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Mean paired difference of test scores, split by split, with a 95% interval.
+
+    The interval is Student's over the splits' differences; None with one split.
+
+    Examples:
+        >>> from ecg_gnn import RunConfig, TrainConfig, run
+        >>> quick = TrainConfig(steps=2)
+        >>> config = RunConfig(dataset="csbm:nodes=60", splits=(0, 1), train=quick)
+        >>> [(row.variant, row.against) for row in run(config).comparisons]
+        [('ecg', 'baseline'), ('ecg', 'identity'), ('identity', 'baseline')]
+    """
+
+    variant: str
+    embedding: str | None
+    against: str
+    mean_difference: float
+    ci_low: float | None
+    ci_high: float | None
+
+
+def summarize(records: Sequence[Record]) -> Summary:
+    """Mean and sample standard deviation of one variant's records."""
+    ordered = sorted(records, key=lambda record: record.split)
+    tests = [record.test for record in ordered]
+    return Summary(
+        variant=ordered[0].variant,
+        model=ordered[0].model,
+        embedding=ordered[0].embedding,
+        test_mean=statistics.fmean(tests),
+        test_std=statistics.stdev(tests) if len(tests) > 1 else None,
+        val_mean=statistics.fmean(record.val for record in ordered),
+        splits=[record.split for record in ordered],
+        per_split=tests,
+    )
+
+
+def compare(ours: Summary, other: Summary) -> Comparison:
+    """How much ``ours`` is above ``other`` on the same splits."""
+    assert ours.splits == other.splits, "paired differences need the same splits"
+    differences = [a - b for a, b in zip(ours.per_split, other.per_split, strict=True)]
+    mean, interval = statistics.fmean(differences), paired_interval(differences)
+    return Comparison(ours.variant, ours.embedding, other.variant, mean, *interval)
+
+
+def paired_interval(values: Sequence[float]) -> tuple[float | None, float | None]:
+    """Student's 95% interval for the mean difference; None with one split."""
+    if (count := len(values)) < 2:
+        return None, None
+    mean, error = statistics.fmean(values), statistics.stdev(values) / math.sqrt(count)
+    half = float(stats.t.ppf((1 + 0.95) / 2, count - 1)) * error
+    return mean - half, mean + half
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,8 +142,8 @@ class Report:
         return {
             "dataset": self.dataset,
             "metric": self.metric,
-            "results": [dataclasses.asdict(row) for row in self.results],
-            "comparisons": [dataclasses.asdict(row) for row in self.comparisons],
+            "results": [vars(row) for row in self.results],
+            "comparisons": [vars(row) for row in self.comparisons],
             "homophily": {"graph": self.graph, "evolved": self.evolved},
             "note": self.note,
             "out": None if self.folder is None else str(self.folder),
@@ -121,13 +203,8 @@ def run(
     folder = None if out is None else RunFolder(Path(out))
     made_with = provenance(config.device)
     if folder is not None:
-        folder.claim(
-            run_id,
-            config.to_dict(),
-            dataset=dataset.name,
-            dataset_sha256=dataset.sha256,
-            provenance=made_with,
-        )
+        about = {"dataset": dataset.name, "dataset_sha256": dataset.sha256}
+        folder.claim(run_id, config.to_dict(), **about, provenance=made_with)
     wait_for_all()  # no process may read a folder that is not claimed yet
     with TemporaryDirectory(prefix="ecg-gnn-") as temporary:
         runner = UnitRunner(
@@ -142,7 +219,24 @@ def run(
             on_progress=on_progress,
         )
         records = _gather(runner, folder, variants, jobs, on_record, on_reused)
-    report = _report(runner, records, None if folder is None else folder.path)
+    summaries = {variant: summarize(rows) for variant, rows in records.items()}
+    report = Report(
+        dataset=dataset.name,
+        metric=dataset.metric,
+        note=dataset.note,
+        config=config,
+        results=list(summaries.values()),
+        comparisons=[  # against the baseline, and the identity of equal size
+            compare(summary, summaries[other])
+            for variant, summary in summaries.items()
+            for other in (BASELINE, identity_control(len(variant.embeddings)))
+            if variant not in (BASELINE, other)
+        ],
+        graph=of_input(dataset),
+        evolved=_evolved_statistics(records),
+        records=[record for rows in records.values() for record in rows],
+        folder=None if folder is None else folder.path,
+    )
     if folder is not None and world().is_first:
         write_json(folder.path / "results.json", report.to_dict())
     return report
@@ -172,16 +266,16 @@ def _gather(
     # Split by split, so that a run stopped half-way still compares like with like.
     splits = known(runner.config.splits)
     units = [(variant, index) for index in splits for variant in variants]
-    records: dict[Unit, Record] = {}
-    for variant, index in units:
-        name = variant.file_name(index)
-        if folder is not None and (record := folder.load(name)) is not None:
-            records[variant, index] = record
+    kept = {(v, i): folder.load(v.file_name(i)) for v, i in units} if folder else {}
+    records = {unit: record for unit, record in kept.items() if record is not None}
     if records and on_reused is not None:
         on_reused(len(records), len(units))
     missing = [unit for unit in units if unit not in records]
     # Closed also after an error: other processes must not go on training.
-    with closing(run_units(runner, missing, jobs)) as trained:
+    with (
+        nullcontext() if jobs == 1 else WorkerPool(jobs) as pool,
+        closing(run_units(runner, missing, pool)) as trained,
+    ):
         for (variant, index), ended in trained if missing else ():
             if isinstance(ended, Exception):
                 raise ended
@@ -191,37 +285,6 @@ def _gather(
             if on_record is not None:
                 on_record(ended, len(records), len(units))
     return {v: [records[v, index] for index in splits] for v in variants}
-
-
-def _report(
-    runner: UnitRunner, records: dict[Variant, list[Record]], folder: Path | None
-) -> Report:
-    dataset = runner.dataset
-    summaries = {variant: summarize(rows) for variant, rows in records.items()}
-    return Report(
-        dataset=dataset.name,
-        metric=dataset.metric,
-        note=dataset.note,
-        config=runner.config,
-        results=list(summaries.values()),
-        comparisons=_compare_all(summaries),
-        graph=of_input(dataset),
-        evolved=_evolved_statistics(records),
-        records=[record for rows in records.values() for record in rows],
-        folder=folder,
-    )
-
-
-def _compare_all(summaries: dict[Variant, Summary]) -> list[Comparison]:
-    """Everything against the baseline, and against the identity of equal size."""
-    comparisons = []
-    for variant, summary in summaries.items():
-        control = identity_control(len(variant.embeddings))
-        if variant != BASELINE:
-            comparisons.append(compare(summary, summaries[BASELINE]))
-        if variant not in (BASELINE, control):
-            comparisons.append(compare(summary, summaries[control]))
-    return comparisons
 
 
 def _evolved_statistics(records: dict[Variant, list[Record]]) -> dict[str, Statistics]:

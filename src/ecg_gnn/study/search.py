@@ -4,54 +4,49 @@ import itertools
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Self
 
 from ecg_gnn.config import known
 from ecg_gnn.config.run_config import Settings
 from ecg_gnn.study.executors import Outcome
-from ecg_gnn.study.groups import Group, describe
+from ecg_gnn.study.groups import Counts, Group, describe
 from ecg_gnn.study.records import is_pruned
-from ecg_gnn.study.search_space import SearchSpace
-from ecg_gnn.study.store import Configuration, Failed, Store, StoreWriter
-from ecg_gnn.study.tpe import Search, Trial, is_hopeless, propose
-from ecg_gnn.study.work import CellSummary, Counts, TrialEnded, Work
+from ecg_gnn.study.search_space import Search, SearchSpace, Trial, is_hopeless, propose
+from ecg_gnn.study.store import Failed, Store, StoreWriter
 from ecg_gnn.system.seeds import derive_seed
 
-_MAX_PROPOSALS = 10
-"""After as many proposals of tried points, the first untried one is taken."""
+_MAX_PROPOSALS = 10  # if all have been tried, the first untried point is taken
 
 
 @dataclass(frozen=True, kw_only=True)
+class CellSummary:
+    """How far the search in one dataset, model and variant is."""
+
+    dataset: str
+    model: str
+    variant: str
+    done: int
+    pruned: int
+    failed: int
+    best: Settings | None
+    """The best point of those that are done"""
+    val: float | None
+
+
 class StoredScores:
-    """All that a search knows; it keeps nothing but the store."""
+    """All that has been trained for any recipe: a search knows nothing else."""
 
-    scores: dict[str, float]
-    """Validation score of every finished unit"""
-    failed: set[str]
-    """Units that failed"""
-    pruned: set[str]
-    """Configurations that were pruned"""
-    configurations: dict[str, Configuration]
-    """All, in the order of the store"""
-    recipes: dict[str, list[str]]
-    """The recipes of every unit"""
-
-    @classmethod
-    def read(cls, store: Store) -> Self:
-        """Everything that has been trained, for any recipe."""
+    def __init__(self, store: Store) -> None:
         records = store.records(task="train")
         finished = Counter(record.configuration.id for record in records)
-        return cls(
-            scores={r.id: r.result.val for r in records if r.result.val is not None},
-            failed={failure.id for failure in store.failures()},
-            pruned={
-                r.configuration.id
-                for r in records
-                if is_pruned(r.result.provenance, finished[r.configuration.id])
-            },
-            configurations=store.configurations(),
-            recipes=store.recipes_of_units(),
-        )
+        self.scores = {r.id: known(r.result.val) for r in records}
+        self.failed = {failure.id for failure in store.failures()}
+        self.pruned = {
+            r.configuration.id
+            for r in records
+            if is_pruned(r.result.provenance, finished[r.configuration.id])
+        }
+        self.configurations = store.configurations()
+        self.recipes = store.recipes_of_units()
 
 
 class CellSearch:
@@ -116,23 +111,25 @@ class CellSearch:
             wanted = list(group.units.values())
             claimed = self._writer.claim(wanted, retry_failed=self._retry)
             if len(claimed) < len(wanted):
-                self._catch_up(trial, set(wanted) - set(claimed))
+                # Read what other processes did; leave them what they are still doing.
+                self._update(trial, StoredScores(self._writer))
+                refused = set(wanted) - set(claimed)
+                trial.elsewhere |= refused - trial.scores.keys() - trial.failed
+                self._closed = self._closed or bool(trial.elsewhere)
             if claimed:
                 trial.in_flight.update(claimed)
                 mark = {"sampler": self._search.sampler, "trial": trial.number + 1}
-                return replace(group.only(claimed), made_with={"search": mark})
+                made_with = group.made_with | {"search": mark}
+                return replace(group.only(claimed), made_with=made_with)
         return None
-
-    def _catch_up(self, trial: Trial, refused: set[str]) -> None:
-        """Read what other processes did; leave them what they are still doing."""
-        self._update(trial, StoredScores.read(self._writer))
-        trial.elsewhere |= refused - trial.scores.keys() - trial.failed
-        self._closed = self._closed or bool(trial.elsewhere)
 
     def _propose(self) -> Trial | None:
         """A trial at a point that has not been tried; None if all have been."""
         # In the order in which a later call will find them in the store.
-        trials = sorted(self._trials, key=self._place)
+        places, last = self._places, len(self._places)
+        trials = sorted(
+            self._trials, key=lambda t: places.get(t.configuration, last + t.number)
+        )
         tried = {trial.configuration for trial in trials}
         purpose = ("search", *self._space.names, len(trials))
         seeds = (
@@ -148,14 +145,8 @@ class CellSearch:
         groups = self._space.groups(point)
         return Trial(number=len(self._trials), point=point, groups=groups)
 
-    def _place(self, trial: Trial) -> int:
-        return self._places.get(trial.configuration, len(self._places) + trial.number)
-
-    def ended(
-        self, group: Group, split: int, outcome: Outcome
-    ) -> tuple[Outcome, TrialEnded | None]:
+    def ended(self, unit: str, outcome: Outcome) -> tuple[Outcome, Trial | None]:
         """Note a unit; the record after which a trial is pruned says so."""
-        unit = group.units[split]
         trial = next(trial for trial in self._trials if unit in trial.in_flight)
         trial.in_flight.remove(unit)
         if isinstance(outcome, Failed):
@@ -169,24 +160,15 @@ class CellSearch:
                 mark = {**outcome.provenance["search"], "pruned": pruned}
                 made_with = {**outcome.provenance, "search": mark}
                 outcome = replace(outcome, provenance=made_with)
-        over = trial.state != "open" and not trial.in_flight
-        return outcome, self._trial_ended(trial) if over else None
+        if trial.state == "open" or trial.in_flight:
+            return outcome, None
+        trial.best = self._best()[1]
+        return outcome, trial
 
-    def _best(self) -> Trial | None:
-        done = [trial for trial in self._trials if trial.state == "done"]
-        return max(done, key=lambda trial: trial.val or 0.0, default=None)
-
-    def _trial_ended(self, trial: Trial) -> TrialEnded:
-        best = self._best()
-        return TrialEnded(
-            number=trial.number,
-            trials=self._search.trials,
-            point=trial.point,
-            ended=trial.state,
-            splits=len(trial.scores),
-            val=trial.val,
-            best=None if best is None else best.val,
-        )
+    def _best(self) -> tuple[Settings | None, float | None]:
+        """The point of the best trial that is done, and its validation score."""
+        done = [(t.point, t.val) for t in self._trials if t.state == "done"]
+        return max(done, key=lambda best: best[1] or 0.0, default=(None, None))
 
     def counts(self) -> Counts:
         """Units of all trials, including those still to be proposed."""
@@ -202,22 +184,20 @@ class CellSearch:
 
     def summary(self) -> CellSummary:
         """How many trials ended how, and the best of them."""
-        dataset, model, variant = self._space.names
-        states = [trial.state for trial in self._trials]
-        best = self._best()
+        names = zip(("dataset", "model", "variant"), self._space.names, strict=True)
+        states = Counter(trial.state for trial in self._trials)
+        best, val = self._best()
         return CellSummary(
-            dataset=dataset,
-            model=model,
-            variant=variant,
-            done=states.count("done"),
-            pruned=states.count("pruned"),
-            failed=states.count("failed"),
-            best=None if best is None else best.point,
-            val=None if best is None else best.val,
+            **dict(names),
+            done=states["done"],
+            pruned=states["pruned"],
+            failed=states["failed"],
+            best=best,
+            val=val,
         )
 
 
-class SearchWork(Work):
+class SearchWork:
     """Cell after cell; while one waits for scores, the next ones continue."""
 
     def __init__(
@@ -229,32 +209,33 @@ class SearchWork(Work):
         retry_failed: bool,
     ) -> None:
         self._running: dict[str, CellSearch] = {}  # by unit
-        name, stored = search.recipe_name(recipe), StoredScores.read(writer)
-        self._cells = [
-            CellSearch(space, search, name, writer, stored, retry_failed)
+        stored = StoredScores(writer)
+        self.cells = [
+            CellSearch(space, search, recipe, writer, stored, retry_failed)
             for space in spaces
         ]
 
     def counts(self) -> Counts:
         """Units of all trials, including those still to be proposed."""
-        counts = [vars(cell.counts()) for cell in self._cells]
-        return Counts(**{name: sum(c[name] for c in counts) for name in counts[0]})
+        counts = Counter[str]()
+        for cell in self.cells:
+            counts.update(vars(cell.counts()))
+        return Counts(**counts)
+
+    def left(self) -> tuple[int, int]:
+        """Units that this process may still have to do, and how many there are."""
+        counts = self.counts()
+        ended = counts.done + counts.failed + counts.running
+        return counts.total - ended, counts.total
 
     def next(self) -> Group | None:
-        """Claimed units of the first trial that has any."""
-        for cell in self._cells:
+        """Claimed units of the first trial that has any; None before others end."""
+        for cell in self.cells:
             if (group := cell.next()) is not None:
                 self._running |= dict.fromkeys(group.units.values(), cell)
                 return group
         return None
 
-    def ended(
-        self, group: Group, split: int, outcome: Outcome
-    ) -> tuple[Outcome, TrialEnded | None]:
-        """Tell the cell that a unit belongs to."""
-        cell = self._running.pop(group.units[split])
-        return cell.ended(group, split, outcome)
-
-    def summaries(self) -> list[CellSummary]:
-        """How far every cell is."""
-        return [cell.summary() for cell in self._cells]
+    def ended(self, unit: str, outcome: Outcome) -> tuple[Outcome, Trial | None]:
+        """What the store is to keep of a unit, and the trial that ended with it."""
+        return self._running.pop(unit).ended(unit, outcome)

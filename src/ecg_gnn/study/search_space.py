@@ -1,19 +1,32 @@
-"""Where to search: a dataset, model and variant, and the grid tried there."""
+"""Where to search, what Optuna proposes to try there next, and what it prunes.
 
+Optuna keeps nothing: its studies are made anew from the trials in the store.
+"""
+
+import importlib.util
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+import json
+import statistics
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 from ecg_gnn.config import RunConfig
 from ecg_gnn.config.run_config import OPTION, Settings, flatten
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.study.grid import RecipeCell
 from ecg_gnn.study.groups import Group, bind
-from ecg_gnn.study.recipe import Range, Values
+from ecg_gnn.study.recipe import Grid, Range, Values
 from ecg_gnn.study.store import Configuration
-from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.checks import (
+    InputError,
+    MissingExtraError,
+    check_choice,
+    check_in_range,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +37,8 @@ class SearchSpace:
     """Its grid has every value as the store writes it"""
     graph: GraphDataset
     device: str
+    num_units: int = 0
+    """Trainings of one point: splits times seeds"""
 
     @property
     def names(self) -> tuple[str, str, str]:
@@ -37,34 +52,19 @@ class SearchSpace:
         loaded = {self.cell.dataset: self.graph}
         return bind(self.cell.plan(point), loaded, self.device)
 
-    @property
-    def _first(self) -> Settings:
-        """The point of all first values."""
-        return {name: _ends(values)[0] for name, values in self.cell.grid.items()}
-
-    @cached_property
-    def num_units(self) -> int:
-        """Trainings of one point: splits times seeds."""
-        return sum(len(group.units) for group in self.groups(self._first))
-
     def with_stored_values(self) -> "SearchSpace":
-        """The same space, its grid as the store writes it.
-
-        Raises:
-            InputError: For a value that no run can have.
-        """
-        first = self._first
-        grid: dict[str, Values] = {}
-        for name, values in self.cell.grid.items():
+        """The same space, its grid as the store writes it; refuses invalid values."""
+        grid = dict(self.cell.grid)
+        first = {name: _ends(values)[0] for name, values in grid.items()}
+        for name, values in grid.items():
             points = [{**first, name: value} for value in _ends(values)]
-            stored = [
-                _setting(self.groups(point)[0].configuration, name) for point in points
-            ]
-            is_range = isinstance(values, Range)
-            once = {repr(value): value for value in stored}
-            grid[name] = values if is_range else tuple(once.values())
-        self.groups(first)  # also where the grid is empty
-        return replace(self, cell=replace(self.cell, grid=grid))
+            configurations = [self.groups(point)[0].configuration for point in points]
+            once = {repr(v): v for v in (_setting(at, name) for at in configurations)}
+            if not isinstance(values, Range):
+                grid[name] = tuple(once.values())
+        num_units = sum(len(group.units) for group in self.groups(first))
+        cell = replace(self.cell, grid=grid)
+        return replace(self, cell=cell, num_units=num_units)
 
     def point_of(self, configuration: Configuration) -> Settings | None:
         """The point that a stored configuration is at; None if at none."""
@@ -80,20 +80,23 @@ class SearchSpace:
 
     def all_points(self) -> Iterator[Settings]:
         """Every point in order if their number is finite; otherwise none."""
-        lists = [_listed(values) for values in self.cell.grid.values()]
-        if None not in lists:
-            for point in itertools.product(*(values for values in lists if values)):
-                yield dict(zip(self.cell.grid, point, strict=True))
+        lists: list[Iterable[Any]] = []
+        for values in self.cell.grid.values():
+            if not isinstance(values, Range):
+                lists.append(values)
+            elif values.whole:  # a step is never given with a log scale
+                low, high, step = values.low, values.high, values.step or 1
+                lists.append(range(int(low), int(high) + 1, int(step)))
+            else:
+                return
+        for point in itertools.product(*lists):
+            yield dict(zip(self.cell.grid, point, strict=True))
 
 
 def search_spaces(
     cells: Sequence[RecipeCell], loaded: Mapping[str, GraphDataset], device: str
 ) -> list[SearchSpace]:
-    """Where to search: cells whose graphs are loaded, every value of a grid checked.
-
-    Raises:
-        InputError: For a value that no run can have, or a recipe that trains nothing.
-    """
+    """Where to search: cells whose graphs are loaded, every value of a grid checked."""
     spaces = []
     for cell in cells:
         if cell.task != "train":
@@ -111,17 +114,180 @@ def _ends(values: Values) -> tuple[Any, ...]:
     return (values.low, values.high) if isinstance(values, Range) else values
 
 
-def _listed(values: Values) -> tuple[Any, ...] | None:
-    if not isinstance(values, Range):
-        return values
-    if not values.whole:
-        return None
-    low, high, step = int(values.low), int(values.high), int(values.step or 1)
-    return tuple(range(low, high + 1, 1 if values.log else step))
-
-
 def _setting(configuration: Configuration, name: str) -> Any:
     settings = flatten(RunConfig.from_dict(configuration.config))
     if name.startswith(OPTION):
         return settings["model.options"].get(name.removeprefix(OPTION))
     return settings[name]
+
+
+State = Literal["open", "done", "failed", "pruned"]
+
+
+@dataclass
+class Trial:
+    """A point with its units, seed by seed and split by split; units are ids."""
+
+    number: int
+    point: Settings
+    groups: Sequence[Group]
+    scores: dict[str, float] = field(default_factory=dict)
+    """Validation score of every finished unit"""
+    failed: set[str] = field(default_factory=set)
+    in_flight: set[str] = field(default_factory=set)
+    elsewhere: set[str] = field(default_factory=set)
+    """Units that other processes are running"""
+    pruned: bool = False
+    best: float | None = None
+    """When it ended: the score of the best trial so far that was done"""
+
+    @property
+    def configuration(self) -> str:
+        """The id of the point's configuration."""
+        return self.groups[0].configuration.id
+
+    @cached_property
+    def units(self) -> list[str]:
+        """All of them, in the order in which they are run."""
+        return [unit for group in self.groups for unit in group.units.values()]
+
+    @property
+    def state(self) -> State:
+        """How it ended; after a failure it cannot be compared any more."""
+        if self.pruned:
+            return "pruned"
+        if self.failed:
+            return "failed"
+        return "done" if len(self.scores) == len(self.units) else "open"
+
+    @property
+    def val(self) -> float | None:
+        """Mean validation score so far: what the search maximises."""
+        return statistics.fmean(self.scores.values()) if self.scores else None
+
+    def next_group(self, *, one_by_one: bool) -> Group | None:
+        """The next units to run, of one group, or a single one, if there are any."""
+        if self.state != "open" or self.elsewhere or (one_by_one and self.in_flight):
+            return None
+        begun = {*self.scores, *self.failed, *self.in_flight}
+        for group in self.groups:
+            missing = [unit for unit in group.units.values() if unit not in begun]
+            if missing:
+                return group.only(missing[:1] if one_by_one else missing)
+        return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Search:
+    """How to search in every dataset, model and variant of a recipe."""
+
+    trials: int
+    """Points to try for each of them, including those of earlier calls"""
+    sampler: str = "tpe"
+    prune: bool = False
+    """Whether to train split by split, and stop trials that are worse than the best"""
+    seed: int = 0
+    at_once: int = 1
+    """Parallel trials; only with one are proposals reproducible"""
+
+    def __post_init__(self) -> None:
+        check_choice("search", self.sampler, ("tpe",))
+        check_in_range("trials", self.trials, 1, None)
+        check_in_range("search_seed", self.seed, 0, 2**62)
+        check_in_range("at_once", self.at_once, 1, None)
+        if importlib.util.find_spec("optuna") is None:
+            raise MissingExtraError("optuna", "sweep", "--search tpe")
+
+    def recipe_name(self, recipe: str) -> str:
+        """The recipe's name in the store, which differs from that of its grid."""
+        return f"{recipe}+{self.sampler}"
+
+
+def propose(grid: Grid, trials: Sequence[Trial], seed: int) -> Settings:
+    """A promising point, given all trials so far in their order.
+
+    The same trials and the same seed give the same point. A failed trial counts as the
+    worst of all; one that is under way is not proposed again.
+    """
+    import optuna
+
+    with _quiet():
+        sampler = optuna.samplers.TPESampler(
+            seed=seed % 2**32, multivariate=True, constant_liar=True
+        )
+        study = optuna.create_study(direction="maximize", sampler=sampler)
+        study.add_trials([_frozen(grid, trial) for trial in trials])
+        spaces = {name: _distribution(values) for name, values in grid.items()}
+        params = study.ask(spaces).params
+    return {
+        name: params[name]
+        if isinstance(values, Range)
+        else values[list(map(json.dumps, values)).index(params[name])]
+        for name, values in grid.items()
+    }
+
+
+def is_hopeless(grid: Grid, trials: Sequence[Trial], trial: Trial) -> bool:
+    """Whether a trial is worse than the best one on the splits that both have.
+
+    Wilcoxon's paired test does not mistake hard splits for bad settings; no trial whose
+    mean is above the best one's is hopeless.
+    """
+    if trial.state != "open":
+        return False
+    import optuna
+
+    with _quiet():
+        study = optuna.create_study(direction="maximize")
+        study.add_trials([_frozen(grid, t) for t in trials if t.state == "done"])
+        return optuna.pruners.WilcoxonPruner().prune(study, _frozen(grid, trial))
+
+
+def _frozen(grid: Grid, trial: Trial) -> Any:
+    """A trial as Optuna knows it: a value of a list is a category without order.
+
+    One that failed is pruned without scores: the worst there is.
+    """
+    from optuna.trial import TrialState, create_trial
+
+    states = {"open": TrialState.RUNNING, "done": TrialState.COMPLETE}
+    state, point = trial.state, trial.point
+    scores = {trial.units.index(unit): val for unit, val in trial.scores.items()}
+    return create_trial(
+        state=states.get(state, TrialState.PRUNED),
+        value=trial.val if state == "done" else None,
+        params={
+            name: point[name] if isinstance(values, Range) else json.dumps(point[name])
+            for name, values in grid.items()
+        },
+        distributions={name: _distribution(values) for name, values in grid.items()},
+        intermediate_values={} if state == "failed" else scores,
+    )
+
+
+def _distribution(values: Values) -> Any:
+    from optuna import distributions
+
+    if not isinstance(values, Range):
+        return distributions.CategoricalDistribution(tuple(map(json.dumps, values)))
+    low, high, step = values.low, values.high, values.step
+    if values.whole:
+        return distributions.IntDistribution(
+            int(low), int(high), log=values.log, step=int(step or 1)
+        )
+    return distributions.FloatDistribution(low, high, log=values.log, step=step)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without Optuna's log lines and warnings about experimental features."""
+    import optuna
+
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+            yield
+    finally:
+        optuna.logging.set_verbosity(before)

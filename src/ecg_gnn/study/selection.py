@@ -3,13 +3,6 @@
 A cell is one dataset, model and variant. Of its configurations (the points of a grid)
 the one with the best mean *validation* score represents the cell, and only its test
 scores are used. All variants are chosen in this way, including controls.
-
-    with Store.open("study.sqlite") as store:
-        selection = Selection.of(store)
-    for cell in selection.cells:
-        print(cell.key.dataset, cell.key.model, cell.label, cell.chosen.test_mean)
-        if (test := selection.against(cell, "identity")) is not None:
-            print("  above identity by", test.mean, test.ci_low, test.ci_high)
 """
 
 import statistics
@@ -27,15 +20,12 @@ from ecg_gnn.study.store.rows import names_of
 from ecg_gnn.study.table import model_name, row_name
 
 _ORDER = ("baseline", "ecg", "identity", "random", "oracle")
-_MODEL_ORDER = (
-    *("resnet", "gcn", "sage", "gat", "gat-sep", "gt", "gt-sep"),
-    *SPECIALISED,
-)
+_MODELS = ("resnet", "gcn", "sage", "gat", "gat-sep", "gt", "gt-sep", *SPECIALISED)
 
 
 @dataclass(frozen=True, kw_only=True)
 class CellKey:
-    """Which cell it is."""
+    """Which cell it is: the same names as a configuration has."""
 
     dataset: str
     dataset_sha256: str
@@ -43,17 +33,13 @@ class CellKey:
     backbone: str
     model: str
     variant: str
-    """``baseline``, ``ecg``, ``identity``, ``random`` or ``oracle``"""
     embedding: str | None
-    """The evolved graphs as the user writes them; None for the baseline"""
     tags: Tags = ()
-    """Options past the paper: see :mod:`ecg_gnn.config.identity`"""
 
     @classmethod
     def of(cls, configuration: Configuration) -> "CellKey":
         """The cell that a configuration belongs to."""
-        names = names_of(cls)
-        return cls(**{name: getattr(configuration, name) for name in names})
+        return cls(**{name: getattr(configuration, name) for name in names_of(cls)})
 
     @property
     def model_label(self) -> str:
@@ -80,11 +66,6 @@ class Candidate:
 
     configuration: Configuration
     records: tuple[UnitRecord, ...]
-
-    @property
-    def pairs(self) -> list[tuple[int, int]]:
-        """Splits and seeds that are finished."""
-        return [record.pair for record in self.records]
 
     @property
     def val_mean(self) -> float:
@@ -157,12 +138,7 @@ class Selection:
 
     @classmethod
     def of(cls, store: Store, *, recipe: str | None = None) -> "Selection":
-        """Choose from a store's finished trainings.
-
-        Args:
-            store: Where the records are.
-            recipe: Only units of this recipe; by default all that the store has.
-        """
+        """Choose from a store's finished trainings, of one recipe or of all."""
         records = store.records(recipe=recipe, task="train")
         newest = max((r.configuration.numerics for r in records), default=0)
         kept = [r for r in records if r.configuration.numerics == newest]
@@ -190,36 +166,24 @@ class Selection:
         return list(groups.values())
 
     def rival(self, cell: Cell, other: str) -> Cell | None:
-        """The ``baseline`` or the ``identity`` control of a cell.
-
-        The control has as many evolved graphs as the cell.
-        """
+        """The ``baseline``, or the ``identity`` control with as many evolved graphs."""
         if cell.key.variant == other:
             return None
-        embedding = None
-        if other == "identity":
-            if cell.key.embedding is None:
-                return None
-            size = cell.key.embedding.count(",") + 1
-            embedding = identity_control(size).embedding
-        return self.find(cell.key, other, embedding)
+        if other == "baseline":
+            return self.find(cell.key, other, None)
+        if cell.key.embedding is None:
+            return None
+        size = cell.key.embedding.count(",") + 1
+        return self.find(cell.key, other, identity_control(size).embedding)
 
     def against(self, cell: Cell, other: str) -> PairedTest | None:
-        """Test a cell against its ``baseline`` or its ``identity`` control.
-
-        Pairs are the splits and seeds that both have. None where there is no such cell
-        or no common pair.
-        """
+        """Test a cell against its ``baseline`` or ``identity``, if there is such."""
         rival = self.rival(cell, other)
         return None if rival is None else cell.chosen.against(rival.chosen, other)
 
 
 def best_ecg(cells: Iterable[Cell]) -> Cell | None:
-    """Of the ECG cells of one dataset and model, the best on validation.
-
-    Embeddings are chosen like every other hyper-parameter, from the cells with the most
-    finished units, but never a control or a variant that sees test labels.
-    """
+    """Of the ECG cells (no controls) with the most units, the best on validation."""
     rivals = [cell for cell in cells if cell.key.variant == "ecg"]
     most = max((len(cell.chosen.records) for cell in rivals), default=0)
     rivals = [cell for cell in rivals if len(cell.chosen.records) == most]
@@ -265,7 +229,7 @@ def _place(key: CellKey, datasets: Sequence[str]) -> tuple[Any, ...]:
         key.dataset_sha256,
         key.random_splits,
         key.backbone,
-        _MODEL_ORDER.index(key.model) if key.model in _MODEL_ORDER else 99,
+        _MODELS.index(key.model) if key.model in _MODELS else 99,
         LABELS in key.tags,
         _ORDER.index(key.variant),
         EMBEDDINGS.index(key.embedding) if key.embedding in EMBEDDINGS else 99,

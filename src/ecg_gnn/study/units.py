@@ -3,11 +3,11 @@
 import gc
 import math
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 
@@ -25,11 +25,8 @@ from ecg_gnn.system.checks import InputError
 from ecg_gnn.train import Progress, TrainResult
 
 OnProgress = Callable[[str, str], Progress | None]
-Unit = tuple[Variant, int]
-"""One training: a variant on a split."""
+Unit = tuple[Variant, int]  # one training: a variant on a split
 EndedUnits = Generator[tuple[Unit, Record | Exception], None, None]
-"""Units as they end, each with its record or with what it failed with."""
-_Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,12 +62,15 @@ class UnitRunner:
             embed_together(part, self.dataset, chosen, self.config, workspace)
         trainings = [self._training(variant, index, workspace) for index in splits]
         trained = classify(self.dataset, trainings, self.config, workspace)
-        peak = None
-        if on_gpu:
-            peak = torch.cuda.max_memory_reserved(self.config.device) / 2**20
-        made_with = {"trained_together": len(units)}
+        made_with: dict[str, Any] = {"threads": torch.get_num_threads()}
+        made_with |= {"trained_together": len(units)}
+        if self.config.train.batch_size:
+            made_with |= {"processes": world().size, "sampler": SAMPLER_NAME}
+        device = self.config.device
+        peak = torch.cuda.max_memory_reserved(device) / 2**20 if on_gpu else None
+        measured = {"peak_memory_mb": peak, "provenance": self.made_with | made_with}
         return [
-            self._record(unit, training.evolved, result, peak, made_with)
+            self._record(unit, training.evolved, result, measured)
             for unit, training, (_, result) in zip(
                 units, trainings, trained, strict=True
             )
@@ -90,10 +90,8 @@ class UnitRunner:
         self, variant: Variant, index: int, workspace: Workspace
     ) -> Classification:
         evolved = self.graphs(variant, index, workspace)
-        checkpoint = None
-        if self.checkpoints is not None:
-            name = variant.file_name(index)
-            checkpoint = Path(f"{self.checkpoints}{name}.safetensors")
+        file = f"{self.checkpoints}{variant.file_name(index)}.safetensors"
+        checkpoint = None if self.checkpoints is None else Path(file)
         return Classification(self.dataset.split(index), evolved, checkpoint)
 
     def _record(
@@ -101,13 +99,14 @@ class UnitRunner:
         unit: Unit,
         evolved: Sequence[Any],
         result: TrainResult,
-        peak: float | None,
-        made_here: dict[str, Any],
+        measured: dict[str, Any],
     ) -> Record:
         variant, index = unit
-        made_here = {"threads": torch.get_num_threads(), **made_here}
-        if self.config.train.batch_size:
-            made_here |= {"processes": world().size, "sampler": SAMPLER_NAME}
+        if result.test is None or not math.isfinite(result.test):
+            raise InputError(
+                "'lr' must be small enough for training to stay finite "
+                f"(the test score at the best step is {result.test})"
+            )
         return Record(
             id=self.run_id,
             variant=variant.name,
@@ -117,25 +116,21 @@ class UnitRunner:
             seed=self.config.seed,
             best_step=result.best_step,
             val=result.val,
-            test=_checked_score(result.test),
+            test=result.test,
             seconds=result.seconds,
-            peak_memory_mb=peak,
             evolved_statistics=[
                 of_evolved(EvolvedGraph.of(graph), self.dataset) for graph in evolved
             ],
             losses=_finite(result.losses),
             val_scores=_finite(result.val_scores),
             test_scores=_finite(known(result.test_scores)),
-            provenance={**self.made_with, **made_here},
+            **measured,
         )
 
     def workspace(self, title: str) -> Workspace:
         """What the pipeline needs, its progress shown under a title."""
-        own = Workspace(
-            cache=self.cache,
-            embedders=self.embedders,
-            loader_workers=self.loader_workers,
-        )
+        names = ("cache", "embedders", "loader_workers")
+        own = Workspace(**{name: getattr(self, name) for name in names})
         if (on_progress := self.on_progress) is None:
             return own
         return replace(own, progress=lambda work: on_progress(title, work))
@@ -146,63 +141,48 @@ def _finite(values: Sequence[float]) -> list[float | None]:
     return [value if math.isfinite(value) else None for value in values]
 
 
-def _checked_score(score: float | None) -> float:
-    if score is None or not math.isfinite(score):
-        raise InputError(
-            "'lr' must be small enough for training to stay finite "
-            f"(the test score at the best step is {score})"
-        )
-    return score
-
-
 def most_together(config: RunConfig) -> int:
-    """How many splits to train at once: one keeps a CPU busy, but not a GPU.
-
-    The size of mini-batches is the user's choice, so they train alone.
-    """
+    """How many splits to train at once: one keeps a CPU busy, but not a GPU."""
+    # The size of mini-batches is the user's choice, so they train alone.
     alone = config.train.batch_size or not config.device.startswith("cuda")
     return 1 if alone else 10
 
 
-def batched(items: Iterable[_Item], most: int) -> list[tuple[_Item, ...]]:
+def batched(items: Iterable[Any], most: int) -> list[tuple[Any, ...]]:
     """Tuples of at most ``most`` items, in order (in ``itertools`` from 3.12 on)."""
     whole = tuple(items)
     return [whole[start : start + most] for start in range(0, len(whole), most)]
 
 
 def run_units(
-    runner: UnitRunner,
-    units: Sequence[Unit],
-    jobs: int,
-    pool: WorkerPool | None = None,
+    runner: UnitRunner, units: Sequence[Unit], pool: WorkerPool | None
 ) -> EndedUnits:
     """Train units and yield each one's record, or what it failed with.
 
     What fails together (memory may be enough for each unit but not for all), or is lost
     with its process, is tried again alone. Each of several jobs is a process with its
     share of the threads (their number may change how sums are rounded, so records say
-    it). A given pool is left running.
+    it).
     """
-    if jobs == 1:
+    if pool is None or pool.jobs == 1:
         for _, same in groupby(units, key=lambda unit: unit[0]):
             for batch in batched(same, most_together(runner.config)):
                 yield from _train_here(runner, batch)
         return
     left = list(units)
     silent = replace(runner, on_progress=None)
-    with WorkerPool(jobs) if pool is None else nullcontext(pool) as workers:
-        try:
-            with suppress(Exception):  # it will be each unit's own error
-                _embed_shared(runner, units)
-            for unit, ended in workers.each(silent, units):
-                left.remove(unit)
-                yield unit, ended
-        except LostWorkerError:
-            for unit in left:
-                try:
-                    yield from workers.each(silent, [unit])
-                except LostWorkerError as error:
-                    yield unit, error
+    try:
+        with suppress(Exception):  # it will be each unit's own error
+            _embed_shared(runner, units)
+        for unit, ended in pool.each(silent, units):
+            left.remove(unit)
+            yield unit, ended
+    except LostWorkerError:
+        for unit in left:
+            try:
+                yield from pool.each(silent, [unit])
+            except LostWorkerError as error:
+                yield unit, error
 
 
 def _train_here(runner: UnitRunner, units: Sequence[Unit]) -> EndedUnits:

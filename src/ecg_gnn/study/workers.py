@@ -24,11 +24,7 @@ class LostWorkerError(MemoryError):
 
 
 class WorkerPool:
-    """Processes that are started when first needed and stay until the pool is left.
-
-    Args:
-        jobs: How many; each gets its share of this process's threads.
-    """
+    """Processes, with a share of the threads each, that are started when needed."""
 
     def __init__(self, jobs: int) -> None:
         self.jobs = jobs
@@ -45,12 +41,16 @@ class WorkerPool:
     def each(
         self, work: Callable[[_Task], _Answer], tasks: Sequence[_Task]
     ) -> Iterator[tuple[_Task, _Answer | Exception]]:
-        """Do all tasks, and yield each with its answer, or its error, as it ends.
-
-        Raises:
-            LostWorkerError: If a process was killed; the next call starts new ones.
-        """
-        executor = self._started()
+        """Do all tasks, and yield each with its answer, or its error, as it ends."""
+        if self._executor is None:
+            self._not_ours = set(active_children())
+            self._executor = ProcessPoolExecutor(
+                max_workers=self.jobs,
+                mp_context=torch.multiprocessing.get_context("spawn"),
+                initializer=start_worker,
+                initargs=(max(1, torch.get_num_threads() // self.jobs),),
+            )
+        executor = self._executor
         with _sigint_ignored():
             tasks_of = {executor.submit(work, task): task for task in tasks}
         try:
@@ -65,34 +65,16 @@ class WorkerPool:
             raise LostWorkerError(
                 "a training process was killed, most often for its memory: fewer jobs"
             ) from None
-        except BaseException:
-            self._stop(executor)
+        except BaseException:  # nothing waits for what the processes still do
+            self._executor = None
+            executor.shutdown(wait=False, cancel_futures=True)
+            for child in set(active_children()) - self._not_ours:
+                child.terminate()
             raise
-
-    def _started(self) -> ProcessPoolExecutor:
-        if self._executor is None:
-            self._not_ours = set(active_children())
-            self._executor = ProcessPoolExecutor(
-                max_workers=self.jobs,
-                mp_context=torch.multiprocessing.get_context("spawn"),
-                initializer=start_worker,
-                initargs=(max(1, torch.get_num_threads() // self.jobs),),
-            )
-        return self._executor
-
-    def _stop(self, executor: ProcessPoolExecutor) -> None:
-        """End the processes: nothing waits for what they still do."""
-        self._executor = None
-        executor.shutdown(wait=False, cancel_futures=True)
-        for child in set(active_children()) - self._not_ours:
-            child.terminate()
 
 
 def start_worker(threads: int) -> None:
-    """Set up a worker: limit its threads, and end it when its parent is gone.
-
-    A parent that is killed cannot end its children: they would wait for work forever.
-    """
+    """Limit a worker's threads, and end it when its parent, perhaps killed, is gone."""
     torch.set_num_threads(threads)
     watcher = threading.Thread(target=_exit_after, args=(os.getppid(),), daemon=True)
     watcher.start()

@@ -6,13 +6,7 @@ from ecg_gnn.config.identity import tagged
 from ecg_gnn.study.selection import Cell, best_ecg
 from ecg_gnn_lab import paper_numbers
 from ecg_gnn_lab.published import in_paper
-from ecg_gnn_lab.tables.document import (
-    Column,
-    Row,
-    Source,
-    TableDocument,
-    common_notes,
-)
+from ecg_gnn_lab.tables.document import Column, Row, Source, TableDocument, common_notes
 
 _SETTINGS = {
     "layers": "model.layers",

@@ -153,7 +153,7 @@ def _row(
         "options": ", ".join(key.tags) or None,
         "best_on_validation": is_best,
         "metric": selection.dataset(key).metric,
-        "splits": len({split for split, _ in chosen.pairs}),
+        "splits": len({split for split, _ in chosen.tests}),
         "units": len(chosen.records),
         **score_values(chosen),
         **published_values(published_score(cell), ours),

@@ -22,12 +22,7 @@ from ecg_gnn.evolve.exact.canonical import (
     chunk_elements,
     full_precision,
 )
-from ecg_gnn.evolve.exact.ties import (
-    NOBODY,
-    Boundary,
-    choose_by_groups,
-    num_candidates,
-)
+from ecg_gnn.evolve.exact.ties import NOBODY, Boundary, choose_by_groups, num_candidates
 from ecg_gnn.evolve.query import Query, Rows
 from ecg_gnn.kernels.distinct_rows import distinct_rows, first_of_group
 from ecg_gnn.system.checks import InputError

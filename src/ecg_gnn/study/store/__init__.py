@@ -1,9 +1,9 @@
 """One SQLite file with every training of a study: claimed once, never lost."""
 
-from ecg_gnn.study.store.curves import Curves, known_steps, thinned
 from ecg_gnn.study.store.reader import Store
 from ecg_gnn.study.store.rows import (
     Configuration,
+    Curves,
     DatasetInfo,
     Failed,
     Failure,
@@ -11,9 +11,11 @@ from ecg_gnn.study.store.rows import (
     Result,
     StoredUnit,
     UnitRecord,
+    known_steps,
+    thinned,
 )
 from ecg_gnn.study.store.text import write_records
-from ecg_gnn.study.store.writer import Merged, StoreWriter, merge_stores
+from ecg_gnn.study.store.writer import StoreWriter, merge_stores
 
 __all__ = [
     "Configuration",
@@ -21,7 +23,6 @@ __all__ = [
     "DatasetInfo",
     "Failed",
     "Failure",
-    "Merged",
     "Progress",
     "Result",
     "Store",

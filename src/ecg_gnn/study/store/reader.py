@@ -1,37 +1,88 @@
-"""Reading a store: what selection, tables, figures and reports are made from."""
+"""Reading a store: its records, and which process runs what is not finished."""
 
+import json
+import os
+import platform
 import sqlite3
+import time
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
 from ecg_gnn.config import RunConfig
 from ecg_gnn.reading import first_line, read_json
-from ecg_gnn.study.store.curves import Curves
-from ecg_gnn.study.store.owner import Owner
-from ecg_gnn.study.store.rows import (
-    Configuration,
-    DatasetInfo,
-    Failed,
-    Failure,
-    Progress,
-    Result,
-    UnitRecord,
-    checked,
-    names_of,
-)
+from ecg_gnn.study.store import rows as stored
 from ecg_gnn.study.store.schema import JSON_COLUMNS, TEXT_ENDING, open_existing
 from ecg_gnn.study.store.text import read_records
 from ecg_gnn.system.checks import InputError, check_choice
 
+BEAT_SECONDS = 30
+_SILENT_SECONDS = 10 * BEAT_SECONDS
+
+
+@dataclass(frozen=True)
+class Owner:
+    """A process; its start time tells it from a later one with the same number."""
+
+    machine: str
+    pid: int
+    started: str
+
+    @classmethod
+    def this_process(cls) -> "Owner":
+        """The running process."""
+        pid = os.getpid()
+        return cls(_machine(), pid, _started(pid) or "")
+
+    def to_text(self) -> str:
+        """For the store; equal texts mean the same process."""
+        return json.dumps(asdict(self))
+
+    def lives(self, heartbeat: float) -> bool:
+        """Whether the process runs: on another machine, by its last heartbeat."""
+        if self.machine != _machine():
+            return time.time() - heartbeat < _SILENT_SECONDS
+        return _started(self.pid) == self.started
+
+
+def _machine() -> str:
+    """The host and its namespace of process numbers."""
+    parts = [platform.node(), _read("/proc/sys/kernel/random/boot_id")]
+    with suppress(OSError):
+        parts.append(os.readlink("/proc/self/ns/pid"))
+    return "/".join(parts)
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+
+
+def _started(pid: int) -> str | None:
+    """When a process started, in clock ticks; None if there is no such process."""
+    if stat := _read(f"/proc/{pid}/stat"):
+        fields = stat.rpartition(")")[2].split()  # a name may hold spaces and brackets
+        return None if fields[0] in "ZX" else fields[19]
+    if Path("/proc/self/stat").exists():
+        return None
+    with suppress(PermissionError):
+        try:  # no /proc here: a number in use has to be enough
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return None
+    return ""
+
+
 _OF_RECIPE = (
     "(:recipe IS NULL OR units.id IN (SELECT unit FROM members WHERE recipe = :recipe))"
 )
-_UNIT_COLUMNS = ("id", "configuration", "split", "seed")
-_RESULT_COLUMNS = [name for name in names_of(Result) if name != "curves"]
+_RESULT_COLUMNS = [name for name in stored.names_of(stored.Result) if name != "curves"]
 
 
 def open_for_reading(path: Path) -> sqlite3.Connection:
@@ -42,13 +93,9 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
 class Store:
     """The records of studies; open it, read, close it (or use ``with``).
 
-        with Store.open("study.sqlite") as store:
-            for record in store.records(task="train"):
-                print(record.configuration.model, record.split, record.result.test)
-
-    Args:
-        connection: An open database with this schema.
-        path: Its file.
+    with Store.open("study.sqlite") as store:
+        for record in store.records(task="train"):
+            print(record.configuration.model, record.split, record.result.test)
     """
 
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
@@ -57,13 +104,7 @@ class Store:
 
     @classmethod
     def open(cls, path: str | Path) -> Self:
-        """Open an existing store for reading; others may be writing to it.
-
-        A file that ends in ``.jsonl`` is a store as text, which is read into memory.
-
-        Raises:
-            InputError: If there is none, or the file is something else.
-        """
+        """Open an existing store, or a text of one, while others may write to it."""
         return cls(open_for_reading(Path(path)), Path(path))
 
     def close(self) -> None:
@@ -78,9 +119,8 @@ class Store:
 
     def recipes(self) -> list[str]:
         """Names of the recipes that were run into this store."""
-        with self._naming_damage():
-            rows = self._rows("SELECT DISTINCT recipe FROM members ORDER BY recipe")
-            return [str(row["recipe"]) for row in rows]
+        units = self.recipes_of_units().values()
+        return sorted({recipe for recipes in units for recipe in recipes})
 
     def recipes_of_units(self) -> dict[str, list[str]]:
         """The recipes that every unit belongs to."""
@@ -90,57 +130,59 @@ class Store:
                 recipes.setdefault(row["unit"], []).append(row["recipe"])
         return recipes
 
-    def datasets(self) -> list[DatasetInfo]:
+    def datasets(self) -> list[stored.DatasetInfo]:
         """The graphs, with the statistics of their own edges."""
         with self._naming_damage():
             rows = self._rows("SELECT * FROM datasets ORDER BY rowid")
-            return [checked(DatasetInfo, _parsed(row)) for row in rows]
+            return [stored.checked(stored.DatasetInfo, _parsed(row)) for row in rows]
 
-    def configurations(self) -> dict[str, Configuration]:
+    def configurations(self) -> dict[str, stored.Configuration]:
         """Every configuration by its id, in the order in which they came."""
         graphs = {(graph.name, graph.sha256) for graph in self.datasets()}
         configurations = {}
         with self._naming_damage():
             for row in self._rows("SELECT * FROM configurations ORDER BY rowid"):
                 values = dict(row) | {"config": _settings(row["config"])}
-                at = configurations[row["id"]] = checked(Configuration, values)
+                at = configurations[row["id"]] = stored.checked(
+                    stored.Configuration, values
+                )
                 if (at.dataset, at.dataset_sha256) not in graphs:
                     raise InputError(f"the graph {at.dataset!r} is not described")
         return configurations
 
     def records(
         self, *, recipe: str | None = None, task: str | None = None
-    ) -> list[UnitRecord]:
-        """Finished units, by configuration, split and seed.
-
-        Args:
-            recipe: Only units of this recipe.
-            task: ``train`` or ``statistics``; None is both.
-        """
+    ) -> list[stored.UnitRecord]:
+        """Finished units of a recipe or task, by configuration, split and seed."""
         self.check_recipe(recipe)
         with self._naming_damage():
             return [
-                checked(UnitRecord, unit | {"result": checked(Result, values)})
+                stored.checked(
+                    stored.UnitRecord,
+                    unit | {"result": stored.checked(stored.Result, values)},
+                )
                 for unit, values in self._ended("records", _RESULT_COLUMNS, recipe)
                 if task in (None, unit["configuration"].task)
             ]
 
-    def failures(self, *, recipe: str | None = None) -> list[Failure]:
+    def failures(self, *, recipe: str | None = None) -> list[stored.Failure]:
         """Units that could not be finished, with their errors."""
         self.check_recipe(recipe)
-        columns = [*names_of(Failed), "provenance"]
+        columns = [*stored.names_of(stored.Failed), "provenance"]
         with self._naming_damage():
             ended = self._ended("failures", columns, recipe)
-            return [checked(Failure, unit | values) for unit, values in ended]
+            return [
+                stored.checked(stored.Failure, unit | values) for unit, values in ended
+            ]
 
-    def curves(self, unit: str) -> Curves | None:
+    def curves(self, unit: str) -> stored.Curves | None:
         """Loss, validation and test score of every step of one unit, if kept."""
         query = "SELECT curves FROM records WHERE unit = :unit AND curves IS NOT NULL"
         with self._naming_damage():
             rows = self._rows(query, unit=unit)
-            return Curves.from_bytes(rows[0]["curves"]) if rows else None
+            return stored.Curves.from_bytes(rows[0]["curves"]) if rows else None
 
-    def progress(self, *, recipe: str | None = None) -> list[Progress]:
+    def progress(self, *, recipe: str | None = None) -> list[stored.Progress]:
         """How many units of every dataset, model and variant are in which state.
 
         A unit whose process died counts as missing: the next run takes it. Units of
@@ -164,7 +206,7 @@ class Store:
                     count[state_of(row)] += 1
                     count["seconds"] += row["seconds"] or 0
             return [
-                Progress(**dict(zip(names, key, strict=True)), **count)
+                stored.Progress(**dict(zip(names, key, strict=True)), **count)
                 for key, count in counts.items()
             ]
 
@@ -178,7 +220,7 @@ class Store:
     ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
         """Units that a table has a row of, each with these columns of that row."""
         configurations = self.configurations()
-        names = [f"units.{name}" for name in _UNIT_COLUMNS]
+        names = ["units.id", "configuration", "split", "seed"]
         names += [f"{table}.{name}" for name in ["finished", *columns]]
         query = (
             f"SELECT {', '.join(names)} FROM {table} "
@@ -188,9 +230,9 @@ class Store:
         )
         for row in self._rows(query, recipe=recipe):
             values = _parsed(row)
-            unit = {name: values.pop(name) for name in (*_UNIT_COLUMNS, "finished")}
-            unit["configuration"] = configurations[unit["configuration"]]
-            yield unit, values
+            ended = {name: values.pop(name) for name in columns}
+            configuration = configurations[values["configuration"]]
+            yield values | {"configuration": configuration}, ended
 
     def _rows(self, query: str, **values: Any) -> list[sqlite3.Row]:
         return self._connection.execute(query, values).fetchall()
@@ -229,8 +271,7 @@ def _parsed(row: sqlite3.Row) -> dict[str, Any]:
 
 def state_of(unit: sqlite3.Row) -> str:
     """A unit's state; one whose process died is missing."""
-    if unit["state"] == "running":
-        owner = Owner.from_text(unit["owner"])
-        if not owner.lives(unit["heartbeat"]):
-            return "missing"
+    running = unit["state"] == "running"
+    if running and not Owner(**json.loads(unit["owner"])).lives(unit["heartbeat"]):
+        return "missing"
     return str(unit["state"])

@@ -1,20 +1,110 @@
-"""What a store holds, as typed rows, each checked field by field when it is read."""
+"""What a store holds: rows, checked field by field when read, and training curves."""
 
 import dataclasses
+import itertools
 import math
 import types
 import typing
-from collections.abc import Mapping
+import zlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ecg_gnn.config.identity import Tags, stored_tags
 from ecg_gnn.config.setting import field_types
 from ecg_gnn.study.records import STATISTICS, Statistics
-from ecg_gnn.study.store.curves import Curves
 from ecg_gnn.system.checks import InputError, check_choice
 from ecg_gnn.system.metric_names import METRIC_NAMES
+
+Curve = NDArray[np.float32]
+Places = NDArray[np.int64]
+_MAX_STEPS = 10_000_000
+_MAX_BYTES = 3 * 4 * _MAX_STEPS
+_TEXT_SCALES = {"loss": 1e3, "val": 1e4, "test": 1e4}
+"""What the text calls the three curves, and what it multiplies their values by."""
+
+
+@dataclass(frozen=True, eq=False)
+class Curves:
+    """Values per step, first to last; NaN where a training had diverged."""
+
+    losses: Curve
+    val_scores: Curve
+    test_scores: Curve
+
+    @classmethod
+    def of(cls, *series: Sequence[float | None]) -> "Curves":
+        """From lists in which what is not finite is None."""
+        return cls(*(np.array(values, dtype=np.float32) for values in series))
+
+    @property
+    def values(self) -> Curve:
+        """All of them, row by row."""
+        return np.stack([self.losses, self.val_scores, self.test_scores])
+
+    def to_bytes(self) -> bytes:
+        """About 2.5 bytes per number."""
+        # Grouped by significance: signs and exponents hardly change between steps.
+        planes = self.values.astype("<f4").view(np.uint8).reshape(-1, 4).T
+        return zlib.compress(planes.tobytes(), 1)
+
+    @classmethod
+    def from_bytes(cls, blob: bytes) -> "Curves":
+        """The inverse of :meth:`to_bytes`."""
+        unpacker = zlib.decompressobj()
+        unpacked = unpacker.decompress(blob, _MAX_BYTES)
+        if not unpacker.eof:
+            raise ValueError("curves are cut, or longer than any training")
+        planes = np.frombuffer(unpacked, np.uint8).reshape(4, -1)
+        values = np.ascontiguousarray(planes.T).view("<f4").astype(np.float32)
+        return cls(*values.reshape(3, -1))
+
+    def to_text(self, places: Places) -> dict[str, list[int | None]]:
+        """Whole numbers at some places, each as the change from the one before."""
+        text = {}
+        for (name, scale), row in zip(_TEXT_SCALES.items(), self.values, strict=True):
+            text[name], before = list[int | None](), 0
+            for value in row[places].tolist():
+                if math.isfinite(value):
+                    before, last = round(value * scale), before
+                text[name].append(before - last if math.isfinite(value) else None)
+        return text
+
+    @classmethod
+    def from_text(cls, steps: Any, text: Mapping[str, Any]) -> "Curves":
+        """The inverse of :meth:`to_text`; ``steps`` are its places, counted from 1."""
+        places = np.array(steps, dtype=np.int64) - 1
+        if not places.size or places.min() < 0 or places.max() >= _MAX_STEPS:
+            raise InputError(f"steps must be in [1, {_MAX_STEPS}]")
+        values = np.full((3, places.max() + 1), np.nan, dtype=np.float32)
+        for row, (name, scale) in zip(values, _TEXT_SCALES.items(), strict=True):
+            changes = text[name]
+            totals = list(itertools.accumulate(change or 0 for change in changes))
+            gaps = np.array([change is None for change in changes])
+            row[places] = np.where(gaps, np.nan, np.array(totals, np.float64) / scale)
+            if len(changes) != len(places):
+                raise InputError("every step of a curve must have its value")
+        return cls(*values)
+
+
+def known_steps(curves: Sequence[Curves]) -> Places:
+    """Places at which any of the curves has a number; all, where none has."""
+    known = np.zeros(max(each.losses.size for each in curves), dtype=bool)
+    for each in curves:
+        known[: each.losses.size] |= np.isfinite(each.values).any(axis=0)
+    return np.flatnonzero(known) if known.any() else np.arange(known.size)
+
+
+def thinned(places: Places, points: int | None) -> Places:
+    """At most ``points`` places, evenly spread, the first and the last among them."""
+    if points is None or places.size <= points:
+        return places
+    return places[np.linspace(0, places.size - 1, points).round().astype(np.int64)]
+
 
 _CHOICES = {
     "metric": tuple(METRIC_NAMES),
@@ -39,7 +129,6 @@ class DatasetInfo:
     num_features: int
     num_classes: int
     statistics: Statistics
-    """Homophily of the input graph"""
 
     def __post_init__(self) -> None:
         _check_statistics(self.statistics)
@@ -51,11 +140,9 @@ class Configuration:
 
     id: str
     task: str
-    """``train`` or ``statistics``"""
     dataset: str
     dataset_sha256: str
     variant: str
-    """``baseline``, ``ecg``, ``identity``, ``random`` or ``oracle``"""
     embedding: str | None
     """The evolved graphs as the user writes them; None for the baseline"""
     numerics: int
@@ -85,10 +172,9 @@ class Configuration:
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """Raw numbers of one finished unit; scores are shares, not percent.
+    """Raw numbers of one finished unit: columns of the table ``records``.
 
-    A unit of the task ``statistics`` has no scores and no curves. These fields are the
-    columns of the table ``records``.
+    Scores are shares. A unit of the task ``statistics`` has no scores and no curves.
     """
 
     val: float | None
@@ -107,7 +193,6 @@ class Failed:
     """Why a unit has no result."""
 
     kind: str
-    """``error`` or ``out_of_memory``"""
     error: str
 
 
@@ -178,12 +263,7 @@ def names_of(kind: Any) -> list[str]:
 
 
 def checked(kind: type[Row], values: Any) -> Row:
-    """A row from plain values, which may come from a damaged file.
-
-    Raises:
-        InputError: For a field that is missing and has no default, that is unknown, or
-            of another type.
-    """
+    """A row from plain values, refused where they are not what its fields must be."""
     if not isinstance(values, Mapping):
         raise InputError(f"must be a JSON object (got {values!r})")
     any_kind: Any = kind
@@ -213,11 +293,8 @@ def _fits(value: Any, hint: Any) -> bool:
     if origin is list:
         return isinstance(value, list) and all(_fits(v, inner[0]) for v in value)
     if origin in (dict, Mapping):
-        values = value.values() if isinstance(value, dict) else ()
-        return isinstance(value, dict) and all(_fits(v, inner[1]) for v in values)
-    if hint is Any:
-        return True
+        is_dict = isinstance(value, dict)
+        return is_dict and all(_fits(v, inner[1]) for v in value.values())
     if hint is float:
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        return is_number and math.isfinite(value)
-    return type(value) is hint
+        return type(value) in (int, float) and math.isfinite(value)
+    return hint is Any or type(value) is hint

@@ -8,16 +8,13 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from ecg_gnn.study.store.curves import Curves
+from ecg_gnn.study.store.rows import Curves
 from ecg_gnn.system.checks import InputError
 
 SCHEMA_VERSION = 1
-TEXT_ENDING = ".jsonl"
-"""Of stores as text, which are read and never filled."""
+TEXT_ENDING = ".jsonl"  # of stores as text, which are read and never filled
 JSON_COLUMNS = {"statistics", "config", "evolved_statistics", "provenance"}
-"""Columns of any table that hold JSON."""
 _APPLICATION_ID = 0x45434753  # "ECGS": tells our files from other databases
-_BUSY_SECONDS = 60
 
 _TABLES = """
 CREATE TABLE datasets (
@@ -86,13 +83,11 @@ _STATES_CONTRADICT_RECORDS = (
 
 
 def open_existing(path: Path) -> sqlite3.Connection:
-    """A connection that only reads; the file must be there.
-
-    The file is opened for writing where possible, so that the last reader to leave
-    removes the side files. In a read-only place no other process writes either.
-    """
+    """A connection that only reads; the file must be there."""
     if not path.is_file():
         raise InputError(f"'store' {str(path)!r} does not exist")
+    # For writing where possible, so that the last reader to leave removes the side
+    # files. In a read-only place no other process writes either.
     writable = os.access(path, os.W_OK) and os.access(path.absolute().parent, os.W_OK)
     with _opened(path, "rw" if writable else "ro&immutable=1") as connection:
         _check_version(connection, path)
@@ -135,9 +130,7 @@ def _opened(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
         if mode == "rwc":
             path.parent.mkdir(parents=True, exist_ok=True)
         uri = f"{path.absolute().as_uri()}?mode={mode}"
-        connection = sqlite3.connect(
-            uri, uri=True, timeout=_BUSY_SECONDS, isolation_level=None
-        )
+        connection = sqlite3.connect(uri, uri=True, timeout=60, isolation_level=None)
         connection.row_factory = sqlite3.Row
         yield connection
     except BaseException as error:
@@ -214,11 +207,7 @@ def _check_version(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _check_whole(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuse other tables than ours, and a file that has lost rows.
-
-    A view or trigger of a stranger may never end; tables that lost rows would still
-    look complete.
-    """
+    """Refuse strangers' tables (a view may never end), and a file that lost rows."""
     shape = "SELECT type, name, sql FROM sqlite_schema ORDER BY type, name"
     with closing(open_in_memory()) as ours:
         expected = ours.execute(shape).fetchall()

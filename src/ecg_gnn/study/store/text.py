@@ -15,8 +15,6 @@ its first use, under a key made from its content:
 
 Every number is exact except those of training curves, which are thinned and rounded.
 Claims are left out: what is running or missing is no record.
-
-A text is read into the tables of a database in memory: all that reads a store reads it.
 """
 
 import hashlib
@@ -29,24 +27,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ecg_gnn.config import RunConfig
-from ecg_gnn.study.store.curves import Curves, known_steps, thinned
-from ecg_gnn.study.store.rows import (
-    Configuration,
-    DatasetInfo,
-    Failed,
-    Failure,
-    Result,
-    StoredUnit,
-    UnitRecord,
-    checked,
-    names_of,
-)
-from ecg_gnn.study.store.schema import (
-    TEXT_ENDING,
-    insert,
-    open_in_memory,
-    transaction,
-)
+from ecg_gnn.study.store import rows as stored
+from ecg_gnn.study.store.schema import TEXT_ENDING, insert, open_in_memory, transaction
 from ecg_gnn.system.checks import InputError, check_choice, check_in_range
 from ecg_gnn.system.files import write_text
 
@@ -54,113 +36,88 @@ if TYPE_CHECKING:
     from ecg_gnn.study.store.reader import Store
 
 _FORMAT, _VERSION = "ecg_gnn_records", 1
-_COUNT = "units"
-"""Beside the format: how many units follow. Older files do not say."""
+_COUNT = "units"  # how many follow; older files do not say
 _SHARED = ("provenance", "statistics", "steps")
 _KINDS = (*_SHARED, "dataset", "configuration", "unit")
 _WRITTEN_OTHERWISE = ("evolved_statistics", "provenance", "curves")
-_NUMBERS = [name for name in names_of(Result) if name not in _WRITTEN_OTHERWISE]
+_NUMBERS = [
+    name for name in stored.names_of(stored.Result) if name not in _WRITTEN_OTHERWISE
+]
 _DAMAGES = (
     *(OSError, ValueError, TypeError, KeyError, OverflowError),
     *(RecursionError, sqlite3.Error),
 )
 
 
-# --- Writing --------------------------------------------------------------------------
-
-
 def write_records(store: "Store", path: Path, *, curve_points: int = 25) -> int:
-    """Write what a store knows about finished and failed units.
+    """Write what a store knows about finished and failed units; returns how many.
 
     The same records give the same text, whatever the order in which they were made.
-
-    Args:
-        store: What to write.
-        path: The file, which is either whole or not there.
-        curve_points: Steps to keep of every training curve; 0 keeps no curves.
-
-    Returns:
-        How many units were written.
+    Of every training curve as many points are kept; 0 keeps no curves.
     """
     check_in_range("curve_points", curve_points, 0, None)
     if path.suffix != TEXT_ENDING:
         raise InputError(f"'out' must end in {TEXT_ENDING!r} (got {str(path)!r})")
-    units: list[UnitRecord | Failure] = [*store.records(), *store.failures()]
+    units: list[stored.UnitRecord | stored.Failure] = [
+        *store.records(),
+        *store.failures(),
+    ]
     units.sort(key=_place)  # not in the order in which processes happened to run them
     recipes = store.recipes_of_units()
-    lines = _Lines()
-    lines.add({_FORMAT: _VERSION, _COUNT: len(units)})
+    lines = [_line({_FORMAT: _VERSION, _COUNT: len(units)})]
+    shared: set[str] = set()
+
+    def share(kind: str, value: Any) -> str:
+        """The key of a value, which has a line of its own."""
+        key = hashlib.sha256(_line({kind: value}).encode()).hexdigest()[:8]
+        if key not in shared:
+            shared.add(key)
+            lines.append(_line({kind: value, "key": key}))
+        return key
+
+    def result_row(
+        result: stored.Result, curves: stored.Curves | None
+    ) -> dict[str, Any]:
+        row: dict[str, Any] = {name: getattr(result, name) for name in _NUMBERS}
+        row["evolved"] = [share("statistics", g) for g in result.evolved_statistics]
+        if curves is not None and curves.losses.size:
+            places = stored.thinned(stored.known_steps([curves]), curve_points)
+            steps = share("steps", (places + 1).tolist())
+            row["curves"] = {"steps": steps, **curves.to_text(places)}
+        return row
+
     for dataset in sorted(store.datasets(), key=lambda each: (each.name, each.sha256)):
-        lines.add({"dataset": asdict(dataset)})
+        lines.append(_line({"dataset": asdict(dataset)}))
     for at, group in groupby(units, key=lambda unit: unit.configuration):
-        lines.add({"configuration": asdict(at)})
+        lines.append(_line({"configuration": asdict(at)}))
         for unit in group:
             row = {"id": unit.id, "split": unit.split, "seed": unit.seed}
             row |= {"recipes": recipes[unit.id]}
-            if isinstance(unit, Failure):
+            if isinstance(unit, stored.Failure):
                 row |= {"failure": {"kind": unit.kind, "error": unit.error}}
                 made_with = unit.provenance
             else:
                 curves = store.curves(unit.id) if curve_points else None
-                row |= _result_line(unit.result, curves, curve_points, lines)
+                row |= result_row(unit.result, curves)
                 made_with = unit.result.provenance
-            row |= {"made_with": lines.share("provenance", dict(made_with))}
-            lines.add({"unit": row | {"finished": unit.finished}})
-    write_text(path, "\n".join([*lines.written, ""]))
+            row |= {"made_with": share("provenance", dict(made_with))}
+            lines.append(_line({"unit": row | {"finished": unit.finished}}))
+    write_text(path, "\n".join([*lines, ""]))
     return len(units)
-
-
-class _Lines:
-    """Lines to write; what is shared is written once."""
-
-    def __init__(self) -> None:
-        self.written: list[str] = []
-        self._shared: set[str] = set()
-
-    def add(self, row: Mapping[str, Any]) -> None:
-        self.written.append(_line(row))
-
-    def share(self, kind: str, value: Any) -> str:
-        """The key of a value, which has a line of its own."""
-        key = hashlib.sha256(_line({kind: value}).encode()).hexdigest()[:8]
-        if key not in self._shared:
-            self._shared.add(key)
-            self.add({kind: value, "key": key})
-        return key
 
 
 def _line(row: Mapping[str, Any]) -> str:
     return json.dumps(row, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
 
 
-def _place(unit: UnitRecord | Failure) -> tuple[Any, ...]:
+def _place(unit: stored.UnitRecord | stored.Failure) -> tuple[Any, ...]:
     at = unit.configuration
     where = at.dataset, at.dataset_sha256, at.task, at.backbone, at.model
     return *where, at.variant, at.embedding or "", at.numerics, at.id, unit.pair
 
 
-def _result_line(
-    result: Result, curves: Curves | None, points: int, lines: _Lines
-) -> dict[str, Any]:
-    row: dict[str, Any] = {name: getattr(result, name) for name in _NUMBERS}
-    row["evolved"] = [lines.share("statistics", g) for g in result.evolved_statistics]
-    if curves is not None and curves.losses.size:
-        places = thinned(known_steps([curves]), points)
-        steps = lines.share("steps", (places + 1).tolist())
-        row["curves"] = {"steps": steps, **curves.to_text(places)}
-    return row
-
-
-# --- Reading --------------------------------------------------------------------------
-
-
 def read_records(path: Path) -> sqlite3.Connection:
-    """The lines of a file as a database in memory.
-
-    Raises:
-        InputError: If there is no such file, it is of another version, or a line of it
-            is not as it was written; the line is named.
-    """
+    """The lines of a file as a database in memory: all that reads a store reads it."""
     if not path.is_file():
         raise InputError(f"'store' {str(path)!r} does not exist")
     loader, number = _Loader(open_in_memory()), 0
@@ -171,7 +128,13 @@ def read_records(path: Path) -> sqlite3.Connection:
                 if not isinstance(row, dict) or not row:
                     raise InputError(f"must be a JSON object (got {line[:40]!r})")
                 (loader.start if number == 1 else loader.add)(row)
-        loader.check_whole()
+        if not number:
+            raise InputError("the file is empty")
+        if loader.promised not in (None, loader.units):
+            raise InputError(
+                f"must be {loader.promised} units, as the first line says (got "
+                f"{loader.units}): the file is not whole"
+            )
     except _DAMAGES as error:
         loader.connection.close()
         said = f"{error} is not there" if isinstance(error, KeyError) else error
@@ -191,8 +154,8 @@ class _Loader:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
-        self.configuration: Configuration | None = None
-        self.first_line: dict[str, Any] | None = None
+        self.configuration: stored.Configuration | None = None
+        self.promised: int | None = None
         self.units = 0
         self.shared: dict[str, dict[str, Any]] = {kind: {} for kind in _SHARED}
 
@@ -204,21 +167,10 @@ class _Loader:
                 f"the format must be version {_VERSION} (got {version!r}, from another "
                 "version of ecg-gnn)"
             )
-        count = row.get(_COUNT, 0)
-        if type(count) is not int or count < 0:
-            raise InputError(f"{_COUNT!r} must be a whole number (got {count!r})")
-        self.first_line = row
-
-    def check_whole(self) -> None:
-        """Refuse a file that was cut between two lines."""
-        if self.first_line is None:
-            raise InputError("the file is empty")
-        promised = self.first_line.get(_COUNT, self.units)
-        if self.units != promised:
-            raise InputError(
-                f"must be {promised} units, as the first line says (got "
-                f"{self.units}): the file is not whole"
-            )
+        if _COUNT in row:
+            self.promised = count = row[_COUNT]
+            if type(count) is not int or count < 0:
+                raise InputError(f"{_COUNT!r} must be a whole number (got {count!r})")
 
     def add(self, row: dict[str, Any]) -> None:
         kind, value = next(iter(row.items()))
@@ -226,16 +178,19 @@ class _Loader:
         if kind in _SHARED:
             self.shared[kind][row["key"]] = value
         elif kind == "dataset":
-            info = checked(DatasetInfo, value)
-            insert(self.connection, "datasets", asdict(info))
+            insert(
+                self.connection,
+                "datasets",
+                asdict(stored.checked(stored.DatasetInfo, value)),
+            )
         elif kind == "configuration":
-            self._add_configuration(checked(Configuration, value))
+            self._add_configuration(stored.checked(stored.Configuration, value))
         elif isinstance(value, dict):
             self._add_unit(value)
         else:
             raise InputError(f"a unit must be a JSON object (got {value!r})")
 
-    def _add_configuration(self, at: Configuration) -> None:
+    def _add_configuration(self, at: stored.Configuration) -> None:
         query = "SELECT 1 FROM datasets WHERE (name, sha256) = (?, ?)"
         names = at.dataset, at.dataset_sha256
         if not self.connection.execute(query, names).fetchone():
@@ -249,32 +204,28 @@ class _Loader:
         if (at := self.configuration) is None:
             raise InputError("a unit must follow its configuration")
         recipes, failure = value.pop("recipes"), value.pop("failure", None)
-        made_with = self.shared["provenance"][value.pop("made_with")]
-        finished = value.pop("finished")
-        names = {name: value.pop(name) for name in ("id", "split", "seed")}
-        unit = checked(StoredUnit, names | {"configuration": at})
-        ended = {"unit": unit.id, "finished": finished, "provenance": made_with}
-        whole = vars(unit) | {"finished": finished}
+        provenance = self.shared["provenance"][value.pop("made_with")]
+        end = {"finished": value.pop("finished")}
+        unit = {name: value.pop(name) for name in ("id", "split", "seed")}
+        whole = unit | end | {"configuration": at}
         if failure:
-            failed = checked(Failed, failure)
-            checked(Failure, whole | vars(failed) | {"provenance": made_with})
-            table, columns = "failures", vars(failed)
+            failed = vars(stored.checked(stored.Failed, failure)) | {
+                "provenance": provenance
+            }
+            stored.checked(stored.Failure, whole | failed)
+            table, columns = "failures", failed
         else:
-            result = checked(Result, self._result(value) | {"provenance": made_with})
-            checked(UnitRecord, whole | {"result": result})
+            graphs = [self.shared["statistics"][key] for key in value.pop("evolved")]
+            if curves := value.get("curves"):
+                steps = self.shared["steps"][curves["steps"]]
+                value["curves"] = stored.Curves.from_text(steps, curves)
+            value |= {"evolved_statistics": graphs, "provenance": provenance}
+            result = stored.checked(stored.Result, value)
+            stored.checked(stored.UnitRecord, whole | {"result": result})
             table, columns = "records", vars(result)
-        row = names | {"configuration": at.id, "state": "failed" if failure else "done"}
+        row = unit | {"configuration": at.id, "state": "failed" if failure else "done"}
         insert(self.connection, "units", row)
-        insert(self.connection, table, columns | ended)
+        insert(self.connection, table, columns | end | {"unit": unit["id"]})
         self.units += 1
         for recipe in recipes:
-            insert(self.connection, "members", {"recipe": recipe, "unit": unit.id})
-
-    def _result(self, value: dict[str, Any]) -> dict[str, Any]:
-        """A result's values, those that are shared in their places."""
-        graphs = [self.shared["statistics"][key] for key in value.pop("evolved")]
-        value["evolved_statistics"] = graphs
-        if curves := value.get("curves"):
-            steps = self.shared["steps"][curves["steps"]]
-            value["curves"] = Curves.from_text(steps, curves)
-        return value
+            insert(self.connection, "members", {"recipe": recipe, "unit": unit["id"]})

@@ -10,13 +10,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
-from ecg_gnn.study.store.owner import BEAT_SECONDS, Owner
-from ecg_gnn.study.store.reader import Store, open_for_reading, state_of
-from ecg_gnn.study.store.rows import DatasetInfo, Result, StoredUnit, names_of
+from ecg_gnn.study.store.reader import (
+    BEAT_SECONDS,
+    Owner,
+    Store,
+    open_for_reading,
+    state_of,
+)
+from ecg_gnn.study.store.rows import DatasetInfo, Result, StoredUnit
 from ecg_gnn.study.store.schema import insert, open_or_create, transaction
 from ecg_gnn.system.checks import InputError
 
-_TOLERANCE = 1e-12
 _COPIED = {
     "datasets": "SELECT * FROM datasets ORDER BY rowid",
     "configurations": "SELECT * FROM configurations ORDER BY rowid",
@@ -28,10 +32,11 @@ _COPIED = {
     "evolved_statistics, curves, provenance, finished FROM records",
     "failures": "SELECT * FROM failures",
 }
-_ALIGN_STATES = (
+_ALIGN = (
+    "DELETE FROM failures WHERE unit IN (SELECT unit FROM records)",
     "UPDATE units SET state = CASE WHEN id IN (SELECT unit FROM records) "
     "THEN 'done' WHEN id IN (SELECT unit FROM failures) THEN 'failed' "
-    "ELSE state END WHERE state != 'running' OR id IN (SELECT unit FROM records)"
+    "ELSE state END WHERE state != 'running' OR id IN (SELECT unit FROM records)",
 )
 
 
@@ -65,18 +70,15 @@ class StoreWriter(Store):
     def claim(self, units: Sequence[str], *, retry_failed: bool = False) -> list[str]:
         """Take those units that are neither done nor running, in one transaction.
 
-        Units of processes that died are free again; with ``retry_failed`` those that
-        failed are, too.
+        With ``retry_failed`` those that failed are free, too.
         """
         free = {"missing", "failed"} if retry_failed else {"missing"}
         with transaction(self._connection):
             taken = [unit for unit in units if self._state(unit) in free]
             for unit in taken:
-                self._connection.execute(
-                    "UPDATE units SET state = 'running', owner = ?, heartbeat = ? "
-                    "WHERE id = ?",
-                    (self._owner, time.time(), unit),
-                )
+                query = "UPDATE units SET state = 'running', owner = ?, heartbeat = ?"
+                now = self._owner, time.time(), unit
+                self._connection.execute(f"{query} WHERE id = ?", now)
         return taken
 
     def states(self, units: Sequence[str]) -> dict[str, str]:
@@ -90,8 +92,7 @@ class StoreWriter(Store):
     def finish(self, unit: str, result: Result) -> None:
         """Keep a result; the first one stays if another process was faster."""
         with transaction(self._connection):
-            row = {name: getattr(result, name) for name in names_of(Result)}
-            self._insert("records", row | {"unit": unit, "finished": _now()})
+            self._insert("records", vars(result) | {"unit": unit, "finished": _now()})
             self._end(unit, "done")
 
     def fail(
@@ -118,25 +119,24 @@ class StoreWriter(Store):
     def heartbeat(self) -> Iterator[None]:
         """Tell other machines every 30 seconds that this process is alive."""
         stop = threading.Event()
-        thread = threading.Thread(target=self._beat, args=(stop,), daemon=True)
+        query = "UPDATE units SET heartbeat = ? WHERE state = 'running' AND owner = ?"
+
+        def beat() -> None:
+            while not stop.wait(BEAT_SECONDS):
+                # One missed beat is no reason to stop a study.
+                with (
+                    suppress(sqlite3.Error, InputError),
+                    closing(open_or_create(self.path)) as own,  # one per thread
+                ):
+                    own.execute(query, (time.time(), self._owner))
+
+        thread = threading.Thread(target=beat, daemon=True)
         thread.start()
         try:
             yield
         finally:
             stop.set()
             thread.join()
-
-    def _beat(self, stop: threading.Event) -> None:
-        while not stop.wait(BEAT_SECONDS):
-            # One missed beat is no reason to stop a study.
-            with suppress(sqlite3.Error, InputError):
-                connection = open_or_create(self.path)  # one per thread
-                connection.execute(
-                    "UPDATE units SET heartbeat = ? "
-                    "WHERE state = 'running' AND owner = ?",
-                    (time.time(), self._owner),
-                )
-                connection.close()
 
     def _end(self, unit: str, state: str) -> None:
         """Give up the claim; an earlier failure is no longer the last word."""
@@ -155,23 +155,18 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-# --- Merging --------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Merged:
     """What a merge did."""
 
     records: int
     """Finished units in the store afterwards"""
     added: int
-    """How many of them came with this merge"""
     twice: int
     """Units that were finished in several stores; the first result stays"""
     different: int
     """How many of those had another test score"""
     failures: int
-    """Failed units in the store afterwards"""
 
 
 def merge_stores(
@@ -181,11 +176,6 @@ def merge_stores(
 
     Afterwards the target is a single file without side files, unless others have it
     open, so it can be copied and committed.
-
-    Args:
-        sources: Stores to read, as databases or as text.
-        target: Store to fill.
-        curves: Whether to keep the training curves.
     """
     target = Path(target)
     for source in map(Path, sources):
@@ -203,33 +193,24 @@ def merge_stores(
                 both = ours.keys() & theirs.keys()
                 gaps = [abs((ours[u] or 0) - (theirs[u] or 0)) for u in both]
                 twice += len(both)
-                different += sum(gap > _TOLERANCE for gap in gaps)
-                _copy(other, connection, curves)
+                different += sum(gap > 1e-12 for gap in gaps)
+                for table, query in _COPIED.items():
+                    query = query if curves else query.replace("curves", "NULL")
+                    rows = other.execute(query)
+                    places = ", ".join("?" * len(rows.description))
+                    into = f"INSERT OR IGNORE INTO {table} VALUES ({places})"
+                    connection.executemany(into, map(tuple, rows))
+                for query in _ALIGN:
+                    connection.execute(query)
         after = len(_tests(connection))
         failures = connection.execute("SELECT count(*) FROM failures").fetchone()[0]
         connection.execute("PRAGMA busy_timeout = 1000")
         with suppress(sqlite3.OperationalError):
             connection.execute("PRAGMA journal_mode = DELETE")
             connection.execute("VACUUM")
-    return Merged(
-        records=after,
-        added=after - before,
-        twice=twice,
-        different=different,
-        failures=failures,
-    )
+    return Merged(after, after - before, twice, different, failures)
 
 
 def _tests(connection: sqlite3.Connection) -> dict[str, float | None]:
     """The test score of every finished unit."""
     return dict(map(tuple, connection.execute("SELECT unit, test FROM records")))
-
-
-def _copy(source: sqlite3.Connection, target: sqlite3.Connection, curves: bool) -> None:
-    for table, query in _COPIED.items():
-        rows = source.execute(query if curves else query.replace("curves", "NULL"))
-        places = ", ".join("?" * len(rows.description))
-        insert = f"INSERT OR IGNORE INTO {table} VALUES ({places})"
-        target.executemany(insert, map(tuple, rows))
-    target.execute("DELETE FROM failures WHERE unit IN (SELECT unit FROM records)")
-    target.execute(_ALIGN_STATES)

@@ -1,0 +1,175 @@
+"""``ecg-gnn homophily`` and ``ecg-gnn knn``: an evolved graph, measured or written."""
+
+import math
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any
+
+import torch
+import typer
+
+from ecg_gnn.cli import terminal as opt
+from ecg_gnn.cli.terminal import ProgressDisplay, print_json, print_table
+from ecg_gnn.config import EvolveConfig, RunConfig, Setting, known
+from ecg_gnn.data import load_dataset
+from ecg_gnn.evolve import KnnGraph, knn_search
+from ecg_gnn.evolve.knn import PATIENCE, in_first_process
+from ecg_gnn.evolve.query import FinishedBlocks
+from ecg_gnn.pipeline import evolve
+from ecg_gnn.pipeline.resolve import pick_device, resolve
+from ecg_gnn.pipeline.workspace import Workspace
+from ecg_gnn.reading import map_array_file
+from ecg_gnn.scale.processes import joined
+from ecg_gnn.study.records import Statistics, of_evolved, of_input
+from ecg_gnn.study.table import graph_name, graph_table
+from ecg_gnn.system.checks import InputError, check_in_range
+from ecg_gnn.system.files import write_array
+
+_LEGEND = (
+    "h_adj: 1 where all neighbours share a class, 0 as by chance, below 0 where they "
+    "avoid their own. LI: how much a neighbour's class tells of a node's, from 0 to 1."
+)
+
+
+def _of_a_graph(name: str, setting: Setting) -> bool:
+    """What decides an evolved graph, and what it is made of."""
+    steps = name.startswith(("embed.", "evolve.")) and name != "evolve.weights"
+    return steps or name in ("dataset", "preset", "seed", "device")
+
+
+@opt.with_settings(_of_a_graph)
+def homophily(
+    settings: dict[str, Any],
+    data_root: opt.DataRoot = None,
+    split: Annotated[
+        int, typer.Option(help="Whose training labels the embedding may see.")
+    ] = 0,
+    as_json: opt.AsJson = False,
+) -> None:
+    """Measure homophily of a graph and, with --embedding, of its evolved graph.
+
+    h_edge, node and class homophily, adjusted homophily and label informativeness.
+    Edges of an undirected graph count once; evolved edges are directed and count as
+    they are.
+    """
+    names = settings.get("embedding", [])
+    asked = RunConfig.of(splits=(split,), **settings)
+    opt.warn_of_cross_fit(asked.embed.cross_fit, asked.embed.names)
+    if len(names) > 1 or any("," in name for name in names):
+        raise InputError(
+            f"'embedding' must be a single one here (got {','.join(names)!r})"
+        )
+    embedding = names[0] if names and names != ["none"] else None
+    with ProgressDisplay() as display:
+        loaded = load_dataset(asked.dataset, data_root=data_root)
+        statistics: dict[str, Statistics | None]
+        statistics = {"graph": of_input(loaded), "evolved": None}
+        if embedding is not None:
+            workspace = Workspace(
+                cache=opt.default_cache(),
+                progress=lambda work: display.start(str(embedding), work),
+            )
+            resolved = resolve(asked, loaded)
+            graph = evolve(embedding, loaded, loaded.split(split), resolved, workspace)
+            statistics["evolved"] = of_evolved(graph, loaded)
+    if as_json:
+        print_json(statistics)
+        return
+    if loaded.note:
+        print(f"Note: {loaded.note}")
+    names = {"graph": "G", "evolved": graph_name(asked, embedding or "none")}
+    graphs = {names[part]: row for part, row in statistics.items() if row is not None}
+    print_table(graph_table(graphs), loaded.name)
+    if loaded.num_unlabelled:
+        print("Counted over edges whose two ends have a class.")
+    print(_LEGEND)
+
+
+@opt.with_settings(
+    lambda name, _: name.startswith("evolve.") and name != "evolve.weights"
+)
+def knn(
+    settings: dict[str, Any],
+    embeddings: Annotated[
+        Path,
+        typer.Option(help=".npy file with a row per node; it is read piece by piece."),
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(
+            help=".npy file for the edges [2, E], sources above targets. An "
+            "interrupted exact search resumes from OUT.partial.",
+            rich_help_panel=opt.OUTPUT,
+        ),
+    ],
+    seed: Annotated[
+        int, typer.Option(help="Random seed, for ties and for an index.")
+    ] = 0,
+    memory: Annotated[
+        float | None,
+        typer.Option(
+            metavar="GIB",
+            help="GiB that an exact search may take; half of what is free by default.",
+        ),
+    ] = None,
+    patience: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS",
+            help="Under torchrun, how long the other processes wait for the first.",
+        ),
+    ] = PATIENCE.total_seconds(),
+    device: opt.Device = None,
+    as_json: opt.AsJson = False,
+) -> None:
+    """Find every row's nearest neighbours in a file, and write the edges to another.
+
+    Under torchrun the first process searches and writes, and the others wait for it.
+    """
+    asked = EvolveConfig(**{"k": 10, **settings})
+    if memory is not None:
+        check_in_range("memory", memory, 2**-20, 2**20)
+    check_in_range("patience", patience, 1, timedelta(days=7).total_seconds())
+    if out.suffix != ".npy":
+        raise InputError(f"'out' must be an .npy file (got {out.name!r})")
+    opt.check_apart(out, embeddings)
+    array = map_array_file(embeddings)
+    folder = out.with_name(f"{out.name}.partial")
+    own_device = pick_device(device or "auto")
+    if own_device.type == "cuda" and own_device.index is None:
+        # Each process has its own GPU.
+        own_device = torch.device("cuda", torch.cuda.current_device())
+
+    def write() -> KnnGraph:
+        with ProgressDisplay() as display:
+            show = display.start(out.name, "kNN search")
+            graph = knn_search(
+                array,
+                known(asked.k),
+                metric=asked.similarity,
+                self_loops=asked.self_loops,
+                symmetric=asked.symmetric,
+                seed=seed,
+                knn=asked.knn,
+                memory=None if memory is None else int(memory * 2**30),
+                device=own_device,
+                progress=lambda done, total: show(done, total, math.nan),
+                folder=folder,
+            )
+            write_array(out, graph.edge_index.cpu().numpy())
+            FinishedBlocks(folder).remove()
+        return graph
+
+    with joined():
+        graph = in_first_process(write, own_device, timedelta(seconds=patience))
+    if graph is None:  # in the first process only
+        return
+    num_nodes, num_edges = len(array), graph.edge_index.size(1)
+    if as_json:
+        sizes = {"out": str(out), "num_nodes": num_nodes, "num_edges": num_edges}
+        print_json({**sizes, "method": graph.method, "recall": graph.recall})
+        return
+    how = "exact"
+    if graph.recall is not None:
+        how = f"{graph.method}, {graph.recall:.1%} of the true neighbours"
+    print(f"{num_edges:,} edges of {num_nodes:,} nodes in {out} ({how})")
