@@ -94,7 +94,7 @@ def gather(tables: StudyTables) -> Content:
     ecg = [row for row in results if row["variant"] == "ecg"]
     shown = {row["dataset"] for row in ecg}
     infos = tables.selection.datasets
-    paints = {name: figure.paint for name, figure in FIGURES.items()}
+    paints = {name: paint for name, (paint, _) in FIGURES.items()}
     paints["leaderboard"] = leaderboard
     return Content(
         lede=lede(ecg),

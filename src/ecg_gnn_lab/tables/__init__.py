@@ -2,9 +2,12 @@
 
 from ecg_gnn.study.store import Store
 from ecg_gnn_lab.tables.document import FORMATS, Source, TableDocument, render
-from ecg_gnn_lab.tables.hyperparameters import hyperparameters_table
 from ecg_gnn_lab.tables.leaderboard import leaderboard_table
-from ecg_gnn_lab.tables.scores import embeddings_table, results_table
+from ecg_gnn_lab.tables.scores import (
+    embeddings_table,
+    hyperparameters_table,
+    results_table,
+)
 from ecg_gnn_lab.tables.statistics import statistics_table
 
 TABLES = {

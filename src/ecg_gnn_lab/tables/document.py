@@ -99,8 +99,8 @@ def render(document: TableDocument, form: str) -> str:
 
 
 def _markdown(document: TableDocument) -> str:
-    lines = [f"# {document.title}", ""]
-    lines += [markdown((document.titles(), document.cells())), ""]
+    table = markdown((document.titles(), document.cells()))
+    lines = [f"# {document.title}", "", table, ""]
     lines += [f"- {note}" for note in document.notes]
     return "\n".join(lines).rstrip() + "\n"
 

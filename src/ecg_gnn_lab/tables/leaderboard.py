@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from itertools import groupby
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from ecg_gnn.config.identity import LABELS, tagged
@@ -23,6 +24,7 @@ from ecg_gnn_lab.tables.document import (
     starred,
 )
 
+_BOARD = ("dataset", "dataset_sha256", "random_splits")
 _EXPLAINED = (
     "Ours: mean ± sample standard deviation of the test score in percent over splits. "
     "Every model stands here plain, with ECG as in the paper, and with ECG and options "
@@ -48,18 +50,17 @@ def leaderboard_table(source: Source) -> TableDocument:
     cells = [cell for group in groups for cell in group]
     specialised = [c for c in cells if c.key.model in paper_numbers.SPECIALISED]
     quoted = any(published_score(cell) is not None for cell in specialised)
-    columns = [
-        Column("dataset", "dataset"),
-        Column("model", "model", starred),
-        *PUBLISHED_COLUMNS,
-        Column("ours − best", "best_published_difference", signed_value),
-        Column("splits", "splits", splits_text),
-        Column("source", "published_source", part="source"),
-    ]
     return TableDocument(
         name="leaderboard",
         title="Leaderboard: ours beside the published results",
-        columns=columns,
+        columns=[
+            Column("dataset", "dataset"),
+            Column("model", "model", starred),
+            *PUBLISHED_COLUMNS,
+            Column("ours − best", "best_published_difference", signed_value),
+            Column("splits", "splits", splits_text),
+            Column("source", "published_source", part="source"),
+        ],
         rows=rows,
         notes=[
             *_EXPLAINED,
@@ -73,11 +74,7 @@ def leaderboard_table(source: Source) -> TableDocument:
 
 def boards(rows: Iterable[Row]) -> list[list[Row]]:
     """The rows of the table, apart for every graph and kind of splits."""
-
-    def board(row: Row) -> tuple[Any, ...]:
-        return row["dataset"], row["dataset_sha256"], row["random_splits"]
-
-    return [list(group) for _, group in groupby(rows, key=board)]
+    return [list(group) for _, group in groupby(rows, key=itemgetter(*_BOARD))]
 
 
 def best_published(board: Iterable[Row]) -> tuple[list[str], Row | None]:
@@ -107,9 +104,7 @@ def _cells_of_boards(selection: Selection) -> list[list[Cell]]:
         best = best_ecg(as_in_paper), best_ecg(past_paper)
         shown = [cell for cell in cells if cell.key.variant == "baseline"]
         shown += [cell for cell in best if cell is not None]
-        key = cells[0].key
-        board = key.dataset, key.dataset_sha256, key.random_splits
-        groups.setdefault(board, []).extend(shown)
+        groups.setdefault(attrgetter(*_BOARD)(cells[0].key), []).extend(shown)
     return [cells for cells in groups.values() if cells]
 
 
@@ -143,9 +138,7 @@ def _row(
     if key.variant == "ecg":
         name += f", ECG ({key.embedding})"
     return {
-        "dataset": key.dataset,
-        "dataset_sha256": key.dataset_sha256,
-        "random_splits": key.random_splits,
+        **{name: getattr(key, name) for name in _BOARD},
         "kind": "ours",
         "model": tagged(name, key.tags),
         "variant": key.variant,
@@ -164,9 +157,8 @@ def _row(
 
 def _published_row(like: Row, name: str, result: Published | None) -> Row:
     """A best published result, with the keys of a row of ours in their order."""
-    board = ("dataset", "dataset_sha256", "random_splits")
     return {
-        **{key: value if key in board else None for key, value in like.items()},
+        **{key: value if key in _BOARD else None for key, value in like.items()},
         "kind": "published",
         "model": f"best published: {name}",
         "best_on_validation": False,
@@ -184,10 +176,8 @@ def _protocol_notes(rows: Sequence[Row]) -> list[str]:
     ]
     ranked = [r for r in rows if r["kind"] == "published" and r["published_mean"]]
     for dataset in dict.fromkeys(row["dataset"] for row in ranked):
-        higher = [
-            f"{each.method} {each.mean:.2f} ({each.unlike})"
-            for each in published.higher_elsewhere(dataset)
-        ]
+        elsewhere = published.higher_elsewhere(dataset)
+        higher = [f"{one.method} {one.mean:.2f} ({one.unlike})" for one in elsewhere]
         if higher:
             notes.append(f"{dataset}, higher but not alike: {', '.join(higher)}.")
     return notes

@@ -98,21 +98,13 @@ def measured_graphs(store: Store, recipe: str | None = None) -> list[MeasuredGra
     for graph in graphs.values():
         name = graph.dataset.name, graph.dataset.sha256, graph.label
         namesakes.setdefault(name, []).append(graph)
-    for group in namesakes.values():
-        _tell_apart(group)
+    for group in namesakes.values():  # settings in which not all of one name agree
+        settings = [flatten(graph.settings) for graph in group]
+        first = settings[0]
+        differing = [n for n in first if any(each[n] != first[n] for each in settings)]
+        for graph, each in zip(group, settings, strict=True):
+            graph.apart = [f"{name}={each[name]}" for name in differing]
     return list(graphs.values())
-
-
-def _tell_apart(graphs: Sequence[MeasuredGraph]) -> None:
-    """Name the settings in which not all graphs of one name agree."""
-    settings = [flatten(graph.settings) for graph in graphs]
-    differing = [
-        name
-        for name in settings[0]
-        if any(each[name] != settings[0][name] for each in settings)
-    ]
-    for graph, each in zip(graphs, settings, strict=True):
-        graph.apart = [f"{name}={each[name]}" for name in differing]
 
 
 def graph_rows(source: Source) -> list[tuple[Row, DatasetInfo | MeasuredGraph]]:
@@ -123,8 +115,8 @@ def graph_rows(source: Source) -> list[tuple[Row, DatasetInfo | MeasuredGraph]]:
     for info in source.store.datasets():
         if source.recipe is None or info in measured:
             own = [graph for graph in evolved if graph.dataset == info]
-            rows.append((_input_row(info), info))
-            rows += [(_evolved_row(graph), graph) for graph in sorted(own, key=_place)]
+            rows.append((_row(info, None), info))
+            rows += [(_row(info, graph), graph) for graph in sorted(own, key=_place)]
     return rows
 
 
@@ -158,46 +150,23 @@ def _place(graph: MeasuredGraph) -> tuple[Any, ...]:
     return *source, evolve.k, evolve.self_loops, graph.tags
 
 
-def _input_row(info: DatasetInfo) -> Row:
+def _row(info: DatasetInfo, graph: MeasuredGraph | None) -> Row:
+    """Statistics of G or of an evolved graph, and how far they are from the paper's."""
+    embedding, statistics = None, info.statistics
     in_paper = is_official(info.name, info.sha256)
-    return {
-        "dataset": info.name,
-        "graph": "G",
-        "embedding": None,
-        "k": None,
-        "self_loops": None,
-        "graphs": 1,
-        **_compared(info.name, None, info.statistics, in_paper),
-    }
-
-
-def _evolved_row(graph: MeasuredGraph) -> Row:
-    info, evolve = graph.dataset, graph.settings.evolve
-    in_paper = (
-        is_official(info.name, info.sha256)
-        and not (graph.configuration.random_splits or graph.tags)
-        and evolve.k == paper_numbers.STATISTICS_K
-    )
-    statistics = mean([statistics for _, statistics in graph.records.values()])
-    return {
-        "dataset": info.name,
-        "graph": graph.label,
-        "embedding": graph.embedding,
-        "k": evolve.k,
-        "self_loops": evolve.self_loops,
-        "graphs": len(graph.records),
-        **_compared(info.name, graph.embedding, statistics, in_paper),
-    }
-
-
-def _compared(
-    dataset: str, embedding: str | None, statistics: Statistics, in_paper: bool
-) -> Row:
-    """Statistics as columns, with the paper's and how far ours are from them."""
-    row: dict[str, Any] = {}
+    row: dict[str, Any] = {"dataset": info.name, "graph": "G", "embedding": None}
+    row |= {"k": None, "self_loops": None, "graphs": 1}
+    if graph is not None:
+        embedding, evolve = graph.embedding, graph.settings.evolve
+        at_its_k = evolve.k == paper_numbers.STATISTICS_K
+        past_it = graph.configuration.random_splits or graph.tags
+        in_paper = in_paper and at_its_k and not past_it
+        statistics = mean([measured for _, measured in graph.records.values()])
+        row |= {"graph": graph.label, "embedding": embedding, "k": evolve.k}
+        row |= {"self_loops": evolve.self_loops, "graphs": len(graph.records)}
     for key in STATISTICS:
         ours = statistics[key]
-        paper = paper_numbers.statistic(dataset, embedding, key) if in_paper else None
+        paper = paper_numbers.statistic(info.name, embedding, key) if in_paper else None
         difference = None if ours is None or paper is None else ours - paper
         row |= {key: ours, f"paper_{key}": paper, f"{key}_difference": difference}
     return row
