@@ -11,7 +11,7 @@ from ecg_gnn.study.selection import Cell, best_ecg
 from ecg_gnn.study.store import Store
 from ecg_gnn.study.store.curves import known_steps, thinned
 from ecg_gnn.system.canvas import COLOURS, Paint, in_lines
-from ecg_gnn_lab.tables.document import Source
+from ecg_gnn_lab.tables import StudyTables
 
 _MOST_POINTS = 250  # of a line: a panel is hardly wider
 
@@ -31,7 +31,7 @@ class Band(NamedTuple):
 Panel = list[tuple[Cell, Band]]
 
 
-def curves(source: Source) -> Paint | None:
+def curves(source: StudyTables) -> Paint | None:
     """Test score at every step: mean over splits, one standard deviation around it.
 
     Only models that have an evolved graph on some dataset, if there are any: the

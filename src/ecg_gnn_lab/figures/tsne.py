@@ -4,9 +4,9 @@ Nothing is trained for the picture: the layer's weights are random and the same 
 sides, so that whatever tells the classes apart comes from the edges.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -29,8 +29,7 @@ Points = NDArray[np.float64]
 _WIDTH = 64
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Projection:
+class Projection(NamedTuple):
     """Nodes in two planes, over the input graph and over the evolved one."""
 
     unit: str
@@ -80,15 +79,9 @@ def project(
         _tsne(_layer(graph, each, record.seed)[shown].numpy(), record.seed)
         for each in (graph.edge_index, evolved.edge_index)
     )
-    return Projection(
-        unit=record.id,
-        dataset=graph.name,
-        embedding=tagged(embedding, run_tags(config, embedding, "statistics")),
-        k=config.evolve.k or 0,
-        labels=graph.y[shown].numpy(),
-        before=before,
-        after=after,
-    )
+    name = tagged(embedding, run_tags(config, embedding, "statistics"))
+    names, k, labels = (record.id, graph.name, name), config.evolve.k, graph.y[shown]
+    return Projection(*names, k or 0, labels.numpy(), before, after)
 
 
 def _find(

@@ -6,7 +6,6 @@ import json
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 from ecg_gnn.study.store import Store
 from ecg_gnn.system.checks import MissingExtraError
@@ -21,13 +20,7 @@ __all__ = ["Content", "gather", "render_report", "write_report"]
 
 
 def write_report(store: Store, path: Path, recipe: str | None = None) -> None:
-    """Write a store's report; the file is either whole or not there.
-
-    Args:
-        store: What to report on.
-        path: The HTML file.
-        recipe: Only units of this recipe; by default all that the store has.
-    """
+    """Write the report of a store, or of one recipe; the file is whole or not there."""
     write_text(path, render_report(gather(StudyTables(store, recipe))))
 
 
@@ -37,12 +30,8 @@ def render_report(content: Content) -> str:
         from jinja2 import Environment, StrictUndefined
     except ImportError:
         raise MissingExtraError("jinja2", "report", "writing a report") from None
-    environment = Environment(
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    tidy = {"trim_blocks": True, "lstrip_blocks": True}
+    environment = Environment(autoescape=True, undefined=StrictUndefined, **tidy)
     environment.globals |= {
         "verdict": verdict,
         "verdicts": VERDICTS,
@@ -57,12 +46,17 @@ def render_report(content: Content) -> str:
     digest = hashlib.sha256(script.encode()).digest()
     # The page's policy lets this script run, and nothing slipped in.
     script_hash = f"sha256-{base64.b64encode(digest).decode()}"
+    details = json.dumps(
+        content.details, allow_nan=False, ensure_ascii=False, separators=(",", ":")
+    )
+    for character in "<\u2028\u2029":  # JSON must not end the element it stands in
+        details = details.replace(character, f"\\u{ord(character):04x}")
     return environment.from_string(_read("page.html")).render(
         content=content,
         style=_read("style.css"),
         script=script,
         script_hash=script_hash,
-        details=_embedded(content.details),
+        details=details,
     )
 
 
@@ -73,11 +67,3 @@ def _is_number(column: Column, rows: Sequence[Row]) -> bool:
 
 def _read(name: str) -> str:
     return files("ecg_gnn_lab.report").joinpath(name).read_text(encoding="utf-8")
-
-
-def _embedded(data: Any) -> str:
-    """JSON that cannot end the element it stands in."""
-    text = json.dumps(data, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
-    for character in "<\u2028\u2029":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return text

@@ -3,11 +3,11 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ecg_gnn._version import __version__
 from ecg_gnn.config.identity import LABELS
-from ecg_gnn.study.store import DatasetInfo, Failure, UnitRecord
+from ecg_gnn.study.store import Failure, UnitRecord
 from ecg_gnn.study.table import configuration_name, model_name
 from ecg_gnn.system.canvas import COLOURS, svg_text
 from ecg_gnn.system.checks import InputError
@@ -77,11 +77,7 @@ class Content:
 
 
 def gather(tables: StudyTables) -> Content:
-    """Read a store, or one recipe of it.
-
-    Raises:
-        InputError: If nothing has been finished, nor failed.
-    """
+    """Read a store, or one recipe of it."""
     store, recipe = tables.store, tables.recipe
     store.check_recipe(recipe)
     records, failures = store.records(recipe=recipe), store.failures(recipe=recipe)
@@ -135,14 +131,12 @@ def _facts(
 def _leader(board: Sequence[Row]) -> Leader:
     ours = next(row for row in board if row["best_on_validation"])
     names, published = best_published(board)
-    rivals = [
-        row
-        for row in board
-        if row["units"] == ours["units"] and LABELS not in (row["options"] or "")
-    ]
-    other = max(rivals, key=lambda row: row["val_mean"], default=None)
-    takes_labels = LABELS in (ours["options"] or "")
-    return Leader(ours, published, names, other if takes_labels else None)
+    without = None
+    if LABELS in (ours["options"] or ""):
+        rivals = [row for row in board if row["units"] == ours["units"]]
+        rivals = [row for row in rivals if LABELS not in (row["options"] or "")]
+        without = max(rivals, key=lambda row: row["val_mean"], default=None)
+    return Leader(ours, published, names, without)
 
 
 def _sheets(tables: StudyTables, failures: Sequence[Failure]) -> list[Sheet]:
@@ -155,15 +149,12 @@ def _sheets(tables: StudyTables, failures: Sequence[Failure]) -> list[Sheet]:
             for column in document.columns
             if any(column.text(row) not in EMPTY for row in document.rows)
         ]
-        ids = [_detail_id(document, place) for place in range(len(document.rows))]
+        ids = [  # of its configuration, else of its place in the table
+            row.get("configuration") or f"{document.name}-{place}"
+            for place, row in enumerate(document.rows)
+        ]
         sheets.append(Sheet(heading, replace(document, columns=said), ids))
     return [sheet for sheet in sheets if sheet.details]
-
-
-def _detail_id(document: TableDocument, place: int) -> str:
-    """A row's details: of its configuration, else of its place in the table."""
-    configuration = document.rows[place].get("configuration")
-    return configuration or f"{document.name}-{place}"
 
 
 def _failures(failures: Sequence[Failure]) -> TableDocument:
@@ -181,14 +172,9 @@ def _failures(failures: Sequence[Failure]) -> TableDocument:
         }
         for failure in failures
     ]
-    return TableDocument(
-        name="failures",
-        title="Failures",
-        columns=[Column(name, name) for name in (rows[0] if rows else ())],
-        rows=rows,
-        notes=[],
-        rule_between=(),
-    )
+    columns = [Column(name, name) for name in (rows[0] if rows else ())]
+    shown: dict[str, Any] = {"columns": columns, "rows": rows, "notes": []}
+    return TableDocument(name="failures", title="Failures", **shown, rule_between=())
 
 
 def _details(
@@ -206,11 +192,7 @@ def _details(
         }
         entries[id_] = details.cell_detail(tables.selection, cell, rows)
     for place, (_, graph) in enumerate(graph_rows(tables)):
-        entries[f"statistics-{place}"] = (
-            details.dataset_detail(graph)
-            if isinstance(graph, DatasetInfo)
-            else details.graph_detail(graph)
-        )
+        entries[f"statistics-{place}"] = details.graph_detail(graph)
     for place, failure in enumerate(failures):
         entries[f"failures-{place}"] = details.failure_detail(failure)
     for place, row in enumerate(tables["leaderboard"].rows):

@@ -6,29 +6,8 @@ from typing import Any
 from ecg_gnn.config.identity import identity_control, tagged
 from ecg_gnn.study.compare import PairedTest, corrected
 from ecg_gnn.study.selection import Cell, CellKey, Selection, best_ecg
-from ecg_gnn_lab import paper_numbers
-from ecg_gnn_lab.published import (
-    DETAILED,
-    Published,
-    detailed_score,
-    headline_score,
-    in_paper,
-    published_score,
-    published_values,
-)
-from ecg_gnn_lab.tables.document import (
-    PUBLISHED_COLUMNS,
-    Column,
-    Row,
-    Source,
-    TableDocument,
-    common_notes,
-    difference_text,
-    p_text,
-    plain_text,
-    score_values,
-    starred,
-)
+from ecg_gnn_lab import paper_numbers, published
+from ecg_gnn_lab.tables import document as doc
 
 RIVALS = ("baseline", "identity")
 """What every ECG row is compared with."""
@@ -57,14 +36,14 @@ _EXPLAINED = (
 )
 
 
-def results_table(source: Source) -> TableDocument:
+def results_table(source: doc.StudyTables) -> doc.TableDocument:
     """Every model plain, with its best evolved graph, and with the controls."""
     groups = [_headline_cells(cells) for cells in source.selection.models()]
     title = "Results: the embedding of every ECG row was chosen on validation"
     return _document("results", title, source.selection, groups)
 
 
-def embeddings_table(source: Source) -> TableDocument:
+def embeddings_table(source: doc.StudyTables) -> doc.TableDocument:
     """Every model with every embedding that it was run with."""
     title = "Every embedding; * marks the one that validation chooses"
     return _document("embeddings", title, source.selection, source.selection.models())
@@ -93,42 +72,40 @@ def _is_variant(cell: Cell, like: CellKey, variant: str) -> bool:
 
 def _document(
     name: str, title: str, selection: Selection, groups: Sequence[Sequence[Cell]]
-) -> TableDocument:
+) -> doc.TableDocument:
     """Scores, published ones, and paired differences with what chance allows."""
-    paper, label = headline_score, plain_text
+    paper, label = published.headline_score, doc.plain_text
     if name == "embeddings":
-        paper, label = detailed_score, starred
+        paper, label = published.detailed_score, doc.starred
     columns = [
-        Column("dataset", "dataset"),
-        Column("model", "model"),
-        Column("variant", "label", label),
-        Column("n", "units"),
-        *PUBLISHED_COLUMNS,
+        doc.Column("dataset", "dataset"),
+        doc.Column("model", "model"),
+        doc.Column("variant", "label", label),
+        doc.Column("n", "units"),
+        *doc.PUBLISHED_COLUMNS,
     ]
     for other in RIVALS:
         key = f"minus_{other}"
         columns += [
-            Column(f"− {other} [95% CI]", key, difference_text, "tests"),
-            Column("p Holm (Wilcoxon)", f"{key}_p_holm", _p_values, "tests"),
+            doc.Column(f"− {other} [95% CI]", key, doc.difference_text, "tests"),
+            doc.Column("p Holm (Wilcoxon)", f"{key}_p_holm", _p_values, "tests"),
         ]
     best = [best_ecg(group) for group in groups]
     cells = [cell for group in groups for cell in group]
-    # Every cell's tests; those of ECG rows are corrected over the whole table.
-    tests = [[selection.against(cell, other) for cell in cells] for other in RIVALS]
-    ecg = [cell.key.variant == "ecg" for cell in cells] * len(RIVALS)
-    flat = [test for column in tests for test in column]
-    holm = corrected(
-        test if is_ecg else None for test, is_ecg in zip(flat, ecg, strict=True)
-    )
+    tests = {
+        (c.key, other): selection.against(c, other) for c in cells for other in RIVALS
+    }
+    # Tests of ECG rows are corrected over the whole table.
+    ecg = [pair for pair in tests if pair[0].variant == "ecg"]
+    tests |= zip(ecg, corrected(tests[pair] for pair in ecg), strict=True)
     rows = []
-    for place, cell in enumerate(cells):
+    for cell in cells:
         row = _row(selection, cell, cell in best, paper(cell))
-        for number, other in enumerate(RIVALS):
-            at = number * len(cells) + place
-            row |= columns_of_test(f"minus_{other}", holm[at] or flat[at])
+        for other in RIVALS:
+            row |= columns_of_test(f"minus_{other}", tests[cell.key, other])
         rows.append(row | {"configuration": cell.chosen.configuration.id})
-    notes = [*_head_to_head(groups), *_EXPLAINED, *common_notes(selection, cells)]
-    return TableDocument(
+    notes = [*_head_to_head(groups), *_EXPLAINED, *doc.common_notes(selection, cells)]
+    return doc.TableDocument(
         name=name, title=title, columns=columns, rows=rows, notes=notes
     )
 
@@ -137,9 +114,9 @@ def _row(
     selection: Selection, cell: Cell, is_best: bool, paper: paper_numbers.Score | None
 ) -> dict[str, Any]:
     chosen, mean = cell.chosen, 100 * cell.chosen.test_mean
-    published = published_score(cell)
-    if paper is not None and paper != headline_score(cell):
-        published = Published(cell.key.model, *paper, DETAILED)
+    known = published.published_score(cell)
+    if paper is not None and paper != published.headline_score(cell):
+        known = published.Published(cell.key.model, *paper, published.DETAILED)
     return {
         "dataset": cell.key.dataset,
         "model": cell.key.model_label,
@@ -149,11 +126,11 @@ def _row(
         "best_on_validation": is_best,
         "metric": selection.dataset(cell.key).metric,
         "units": len(chosen.records),
-        **score_values(chosen),
+        **doc.score_values(chosen),
         "paper_mean": None if paper is None else paper.mean,
         "paper_std": None if paper is None else paper.std,
         "paper_difference": None if paper is None else mean - paper.mean,
-        **published_values(published, mean),
+        **published.published_values(known, mean),
     }
 
 
@@ -193,30 +170,30 @@ def _head_to_head(groups: Sequence[Sequence[Cell]]) -> list[str]:
     return notes
 
 
-def _p_values(row: Row, key: str) -> str:
+def _p_values(row: doc.Row, key: str) -> str:
     holm, wilcoxon = row[key], row[key.replace("_holm", "_wilcoxon")]
-    return "" if holm is None else f"{p_text(holm)} ({p_text(wilcoxon)})"
+    return "" if holm is None else f"{doc.p_text(holm)} ({doc.p_text(wilcoxon)})"
 
 
-def hyperparameters_table(source: Source) -> TableDocument:
+def hyperparameters_table(source: doc.StudyTables) -> doc.TableDocument:
     """What validation chose for every model: plain, with ECG, with identity."""
     cells: list[Cell] = []
     for group in source.selection.models():
         best, controls = best_ecg(group), ("baseline", "identity")
         cells += [c for c in group if c is best or c.key.variant in controls]
     columns = [
-        Column("dataset", "dataset"),
-        Column("model", "model"),
-        Column("variant", "shown"),
+        doc.Column("dataset", "dataset"),
+        doc.Column("model", "model"),
+        doc.Column("variant", "shown"),
         *(
-            Column(title, key, _beside_paper, "settings")
-            for key, title in _BESIDE_PAPER.items()
+            doc.Column(t, k, _beside_paper, "settings")
+            for k, t in _BESIDE_PAPER.items()
         ),
-        Column("self-loops", "self_loops", part="settings"),
-        Column("validation (%)", "val_mean", lambda row, key: f"{row[key]:.2f}"),
-        Column("tried", "tried", part="tried"),
+        doc.Column("self-loops", "self_loops", part="settings"),
+        doc.Column("validation (%)", "val_mean", lambda row, key: f"{row[key]:.2f}"),
+        doc.Column("tried", "tried", part="tried"),
     ]
-    return TableDocument(
+    return doc.TableDocument(
         name="hyperparameters",
         title="Best hyper-parameters by mean validation (the paper's in brackets)",
         columns=columns,
@@ -226,12 +203,12 @@ def hyperparameters_table(source: Source) -> TableDocument:
             "often as the others and so could not be chosen. A row with one was not "
             "searched: its settings were given.",
             "The paper lists one setting per model, that of its ECG variant.",
-            *common_notes(source.selection, cells),
+            *doc.common_notes(source.selection, cells),
         ],
     )
 
 
-def _settings_row(cell: Cell) -> Row:
+def _settings_row(cell: Cell) -> doc.Row:
     key, chosen = cell.key, cell.chosen
     row: dict[str, Any] = {
         "dataset": key.dataset,
@@ -245,7 +222,7 @@ def _settings_row(cell: Cell) -> Row:
     if key.variant != "ecg":
         row["self_loops"] = row["embedding"] = None
     paper: dict[str, Any] = {}
-    if in_paper(cell) and (key.variant == "ecg" or key.model == "resnet"):
+    if published.in_paper(cell) and (key.variant == "ecg" or key.model == "resnet"):
         paper = paper_numbers.best_hyperparameters(key.dataset, key.model)
     row |= {f"paper_{name}": paper.get(name) for name in _BESIDE_PAPER}
     return row | {
@@ -255,7 +232,7 @@ def _settings_row(cell: Cell) -> Row:
     }
 
 
-def _beside_paper(row: Row, key: str) -> str:
+def _beside_paper(row: doc.Row, key: str) -> str:
     ours, paper = row[key], row[f"paper_{key}"]
     text = "—" if ours is None else str(ours)
     return text if paper is None else f"{text} ({paper})"

@@ -15,13 +15,7 @@ from ecg_gnn.study.table import STATISTICS, format_statistic, model_name
 from ecg_gnn.system.canvas import minus
 from ecg_gnn_lab import paper_numbers
 from ecg_gnn_lab.published import is_official
-from ecg_gnn_lab.tables.document import (
-    Column,
-    Row,
-    Source,
-    TableDocument,
-    dataset_notes,
-)
+from ecg_gnn_lab.tables import document as doc
 
 
 @dataclass(eq=False)
@@ -107,11 +101,13 @@ def measured_graphs(store: Store, recipe: str | None = None) -> list[MeasuredGra
     return list(graphs.values())
 
 
-def graph_rows(source: Source) -> list[tuple[Row, DatasetInfo | MeasuredGraph]]:
+def graph_rows(
+    source: doc.StudyTables,
+) -> list[tuple[doc.Row, DatasetInfo | MeasuredGraph]]:
     """The rows of the table, each with the input graph or evolved graph it shows."""
     evolved = measured_graphs(source.store, source.recipe)
     measured = [graph.dataset for graph in evolved]
-    rows: list[tuple[Row, DatasetInfo | MeasuredGraph]] = []
+    rows: list[tuple[doc.Row, DatasetInfo | MeasuredGraph]] = []
     for info in source.store.datasets():
         if source.recipe is None or info in measured:
             own = [graph for graph in evolved if graph.dataset == info]
@@ -120,24 +116,29 @@ def graph_rows(source: Source) -> list[tuple[Row, DatasetInfo | MeasuredGraph]]:
     return rows
 
 
-def statistics_table(source: Source) -> TableDocument:
+def statistics_table(source: doc.StudyTables) -> doc.TableDocument:
     """The statistics of every input graph and of its evolved graphs."""
     rows = graph_rows(source)
-    return TableDocument(
+    return doc.TableDocument(
         name="statistics",
         title="Homophily before and after (in brackets the paper's, and ours minus it)",
         columns=[
-            Column("dataset", "dataset"),
-            Column("graph", "graph"),
-            Column("n", "graphs"),
-            *(Column(title, key, _beside_paper) for key, title in STATISTICS.items()),
+            doc.Column("dataset", "dataset"),
+            doc.Column("graph", "graph"),
+            doc.Column("n", "graphs"),
+            *(
+                doc.Column(title, key, _beside_paper)
+                for key, title in STATISTICS.items()
+            ),
         ],
         rows=[row for row, _ in rows],
         notes=[
             "Means over n splits; an embedding without labels has one graph for all.",
             f"The paper lists graphs with k = {paper_numbers.STATISTICS_K} and does "
             "not say whether a node counts among its own neighbours.",
-            *dataset_notes([info for _, info in rows if isinstance(info, DatasetInfo)]),
+            *doc.dataset_notes(
+                [info for _, info in rows if isinstance(info, DatasetInfo)]
+            ),
         ],
         rule_between=("dataset",),
     )
@@ -150,7 +151,7 @@ def _place(graph: MeasuredGraph) -> tuple[Any, ...]:
     return *source, evolve.k, evolve.self_loops, graph.tags
 
 
-def _row(info: DatasetInfo, graph: MeasuredGraph | None) -> Row:
+def _row(info: DatasetInfo, graph: MeasuredGraph | None) -> doc.Row:
     """Statistics of G or of an evolved graph, and how far they are from the paper's."""
     embedding, statistics = None, info.statistics
     in_paper = is_official(info.name, info.sha256)
@@ -172,7 +173,7 @@ def _row(info: DatasetInfo, graph: MeasuredGraph | None) -> Row:
     return row
 
 
-def _beside_paper(row: Row, key: str) -> str:
+def _beside_paper(row: doc.Row, key: str) -> str:
     ours, paper = row[key], row[f"paper_{key}"]
     text = format_statistic(key, ours)
     if ours is not None and paper is not None:
