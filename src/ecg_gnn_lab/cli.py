@@ -2,7 +2,7 @@
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -98,7 +98,11 @@ def figure(
             draw_figure(name, opened, out, recipe)
         else:
             opened.check_recipe(recipe)
-            asked = {"recipe": recipe, "dataset": dataset, "data_root": data_root}
+            asked: dict[str, Any] = {
+                "recipe": recipe,
+                "dataset": dataset,
+                "data_root": data_root,
+            }
             source = embedding or "mlp"
             with ProgressDisplay() as display:
                 start = partial(display.start, source)

@@ -135,11 +135,8 @@ def make_question(
     for k in ks:
         config = replace(config, evolve=replace(config.evolve, k=k))
         resolved = resolve(config, dataset)  # refuses what does not fit
-    whole = Plan(
-        steps=known(resolved.train.steps),
-        candidates=make_candidates(embeddings, ks),
-        splits=splits,
-    )
+    candidates, steps = make_candidates(embeddings, ks), known(resolved.train.steps)
+    whole = Plan(steps=steps, candidates=candidates, splits=splits)
     check_embeddings([each.variant for each in whole.contenders], dataset, resolved, {})
     return Question(dataset=dataset, config=resolved, whole=whole)
 

@@ -115,13 +115,7 @@ def run_rounds(
         stop = "time"
     except KeyboardInterrupt:
         stop = "interrupted"
+    spent, graph = watch.spent(), homophily(question.dataset)
     return Advice(
-        question=question,
-        budget=watch.budget,
-        spent=watch.spent(),
-        graph=homophily(question.dataset),
-        plan=plan,
-        speed=speed,
-        rounds=tuple(rounds),
-        stop=stop,
+        question, graph, plan, speed, tuple(rounds), stop, watch.budget, spent
     )

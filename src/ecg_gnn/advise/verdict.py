@@ -83,7 +83,7 @@ def judge(baseline: PairedTest | None, identity: PairedTest | None) -> Verdict:
     return Verdict("cannot_tell", reason)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Advice:
     """All results; ``to_dict`` is what ``--json`` prints."""
 
@@ -158,6 +158,11 @@ class Advice:
         """Plain values; scores are shares between 0 and 1."""
         chosen, dataset = self.chosen, self.question.dataset
         contenders = self.plan.contenders if self.rounds else ()
+        evolved = [
+            {"variant": c.variant.name, **_setting(c), **self.evolved(c)}
+            for c in contenders
+            if c.k is not None
+        ]
         return {
             "dataset": dataset.name,
             "metric": dataset.metric,
@@ -169,14 +174,7 @@ class Advice:
             "chosen": chosen and _setting(chosen),
             "tests": {name: asdict(test) for name, test in self.tests.items()},
             "results": [asdict(self.summary(c)) | {"k": c.k} for c in contenders],
-            "homophily": {
-                "graph": self.graph,
-                "evolved": [
-                    {"variant": c.variant.name, **_setting(c), **self.evolved(c)}
-                    for c in contenders
-                    if c.k is not None
-                ],
-            },
+            "homophily": {"graph": self.graph, "evolved": evolved},
             "budget_seconds": self.budget,
             "spent_seconds": self.spent,
             "stopped_by": self.stop,

@@ -30,8 +30,8 @@ def render_report(content: Content) -> str:
         from jinja2 import Environment, StrictUndefined
     except ImportError:
         raise MissingExtraError("jinja2", "report", "writing a report") from None
-    tidy = {"trim_blocks": True, "lstrip_blocks": True}
-    environment = Environment(autoescape=True, undefined=StrictUndefined, **tidy)
+    environment = Environment(autoescape=True, undefined=StrictUndefined)
+    environment.trim_blocks = environment.lstrip_blocks = True
     environment.globals |= {
         "verdict": verdict,
         "verdicts": VERDICTS,

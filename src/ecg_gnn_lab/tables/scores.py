@@ -11,20 +11,15 @@ from ecg_gnn_lab.tables import document as doc
 
 RIVALS = ("baseline", "identity")
 """What every ECG row is compared with."""
-_SETTINGS = {
-    "layers": "model.layers",
-    "hidden": "model.hidden",
-    "k": "evolve.k",
-    "drop_edge": "model.drop_edge",
-    "self_loops": "evolve.self_loops",
-}
-_BESIDE_PAPER = {
-    "layers": "layers",
-    "hidden": "width",
-    "embedding": "embedding",
-    "k": "k",
-    "drop_edge": "DropEdge",
-}
+_SETTINGS = (
+    *("model.layers", "model.hidden", "evolve.k"),
+    *("model.drop_edge", "evolve.self_loops"),
+)
+_BESIDE_PAPER = (
+    *(("layers", "layers"), ("width", "hidden"), ("embedding", "embedding")),
+    *(("k", "k"), ("DropEdge", "drop_edge")),
+)
+"""Settings that the paper has, too: what they are called, and their names."""
 _EXPLAINED = (
     "Mean ± sample standard deviation in percent over n trainings (splits × seeds); "
     "hyper-parameters were chosen by mean validation score, never by test.",
@@ -185,10 +180,7 @@ def hyperparameters_table(source: doc.StudyTables) -> doc.TableDocument:
         doc.Column("dataset", "dataset"),
         doc.Column("model", "model"),
         doc.Column("variant", "shown"),
-        *(
-            doc.Column(t, k, _beside_paper, "settings")
-            for k, t in _BESIDE_PAPER.items()
-        ),
+        *(doc.Column(*name, _beside_paper, "settings") for name in _BESIDE_PAPER),
         doc.Column("self-loops", "self_loops", part="settings"),
         doc.Column("validation (%)", "val_mean", lambda row, key: f"{row[key]:.2f}"),
         doc.Column("tried", "tried", part="tried"),
@@ -218,13 +210,13 @@ def _settings_row(cell: Cell) -> doc.Row:
         "label": cell.label,
         "embedding": key.embedding,
     }
-    row |= {name: chosen.setting(dotted) for name, dotted in _SETTINGS.items()}
+    row |= {name.partition(".")[2]: chosen.setting(name) for name in _SETTINGS}
     if key.variant != "ecg":
         row["self_loops"] = row["embedding"] = None
     paper: dict[str, Any] = {}
     if published.in_paper(cell) and (key.variant == "ecg" or key.model == "resnet"):
         paper = paper_numbers.best_hyperparameters(key.dataset, key.model)
-    row |= {f"paper_{name}": paper.get(name) for name in _BESIDE_PAPER}
+    row |= {f"paper_{name}": paper.get(name) for _, name in _BESIDE_PAPER}
     return row | {
         "val_mean": 100 * chosen.val_mean,
         "tried": len(cell.candidates) + len(cell.incomplete),

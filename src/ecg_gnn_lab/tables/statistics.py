@@ -17,6 +17,8 @@ from ecg_gnn_lab import paper_numbers
 from ecg_gnn_lab.published import is_official
 from ecg_gnn_lab.tables import document as doc
 
+Measured = tuple[UnitRecord, Statistics]
+
 
 @dataclass(eq=False)
 class MeasuredGraph:
@@ -26,9 +28,7 @@ class MeasuredGraph:
     configuration: Configuration
     """Of its first record"""
     embedding: str
-    records: dict[tuple[int, int], tuple[UnitRecord, Statistics]] = field(
-        default_factory=dict
-    )
+    records: dict[tuple[int, int], Measured] = field(default_factory=dict)
     """By split and seed; one where the graph is the same in all"""
     apart: Sequence[str] = ()
     """Settings that tell it from graphs that would have the same name"""
@@ -60,6 +60,9 @@ class MeasuredGraph:
         source = f"{self.embedding}: {self.model}" if self.model else self.embedding
         name = f"{source}, k = {evolve.k}, self-loops {evolve.self_loops}"
         return f"G_ECG ({', '.join([tagged(name, self.tags), *self.apart])})"
+
+
+AnyGraph = DatasetInfo | MeasuredGraph
 
 
 def measured_graphs(store: Store, recipe: str | None = None) -> list[MeasuredGraph]:
@@ -101,13 +104,11 @@ def measured_graphs(store: Store, recipe: str | None = None) -> list[MeasuredGra
     return list(graphs.values())
 
 
-def graph_rows(
-    source: doc.StudyTables,
-) -> list[tuple[doc.Row, DatasetInfo | MeasuredGraph]]:
+def graph_rows(source: doc.StudyTables) -> list[tuple[doc.Row, AnyGraph]]:
     """The rows of the table, each with the input graph or evolved graph it shows."""
     evolved = measured_graphs(source.store, source.recipe)
     measured = [graph.dataset for graph in evolved]
-    rows: list[tuple[doc.Row, DatasetInfo | MeasuredGraph]] = []
+    rows: list[tuple[doc.Row, AnyGraph]] = []
     for info in source.store.datasets():
         if source.recipe is None or info in measured:
             own = [graph for graph in evolved if graph.dataset == info]
@@ -119,6 +120,7 @@ def graph_rows(
 def statistics_table(source: doc.StudyTables) -> doc.TableDocument:
     """The statistics of every input graph and of its evolved graphs."""
     rows = graph_rows(source)
+    inputs = [graph for _, graph in rows if isinstance(graph, DatasetInfo)]
     return doc.TableDocument(
         name="statistics",
         title="Homophily before and after (in brackets the paper's, and ours minus it)",
@@ -126,19 +128,14 @@ def statistics_table(source: doc.StudyTables) -> doc.TableDocument:
             doc.Column("dataset", "dataset"),
             doc.Column("graph", "graph"),
             doc.Column("n", "graphs"),
-            *(
-                doc.Column(title, key, _beside_paper)
-                for key, title in STATISTICS.items()
-            ),
+            *(doc.Column(name, key, _beside_paper) for key, name in STATISTICS.items()),
         ],
         rows=[row for row, _ in rows],
         notes=[
             "Means over n splits; an embedding without labels has one graph for all.",
             f"The paper lists graphs with k = {paper_numbers.STATISTICS_K} and does "
             "not say whether a node counts among its own neighbours.",
-            *doc.dataset_notes(
-                [info for _, info in rows if isinstance(info, DatasetInfo)]
-            ),
+            *doc.dataset_notes(inputs),
         ],
         rule_between=("dataset",),
     )
