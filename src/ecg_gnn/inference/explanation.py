@@ -95,6 +95,13 @@ def explain_node(model: Model, name: str, most: int = MOST) -> Explanation:
     probabilities = classifier.probabilities()
     predicted = probabilities.argmax(axis=1)
     probability = float(probabilities[node].max())
+
+    def said(place: int) -> dict[str, Any]:
+        """What is known about a node, and what is predicted."""
+        code, best = int(model.dataset.y[place]), model.classes[predicted[place]]
+        label = None if code < 0 else model.classes[code]
+        return {"id": model.ids[place], "label": label, "predicted": best}
+
     neighbours: list[Neighbour] = []
     degrees: dict[str, int] = {}
     for graph, field in _FIELDS.items():
@@ -111,30 +118,15 @@ def explain_node(model: Model, name: str, most: int = MOST) -> Explanation:
         for source in nearest[:most]:
             kept = edges[:, (edges[0] != source) | (edges[1] != node)]
             without = replace(classifier, **{field: kept}).probabilities()
-            row = Neighbour(
-                graph=graph,
-                id=model.ids[source],
-                label=_label(model, source),
-                predicted=model.classes[predicted[source]],
-                similarity=similarity[source],
-                effect=probability - float(without[node, predicted[node]]),
-                times=times[source],
-            )
-            rows.append(row)
+            effect = probability - float(without[node, predicted[node]])
+            found: dict[str, Any] = {
+                "similarity": similarity[source],
+                "times": times[source],
+            }
+            rows.append(Neighbour(graph=graph, **said(source), effect=effect, **found))
         neighbours += sorted(rows, key=lambda row: -row.effect)
-    return Explanation(
-        id=name,
-        label=_label(model, node),
-        predicted=model.classes[predicted[node]],
-        probability=probability,
-        neighbours=tuple(neighbours),
-        degrees=degrees,
-    )
-
-
-def _label(model: Model, node: int) -> str | None:
-    code = int(model.dataset.y[node])
-    return None if code < 0 else model.classes[code]
+    around: dict[str, Any] = {"neighbours": tuple(neighbours), "degrees": degrees}
+    return Explanation(**said(node), probability=probability, **around)
 
 
 def draw_explanation(
@@ -159,9 +151,8 @@ def _figure(kind: Any, explanation: Explanation, classes: tuple[str, ...]) -> An
         _panel(axes, explanation, rows, colours)
         degree = explanation.degrees.get(graph, 0)
         axes.set_title(f"{graph} graph: {len(rows)} of {degree} neighbours")
-    figure.suptitle(
-        f"{explanation.id}: {explanation.predicted} ({explanation.probability:.2f})"
-    )
+    predicted = f"{explanation.predicted} ({explanation.probability:.2f})"
+    figure.suptitle(f"{explanation.id}: {predicted}")
     _legend(figure, colours, explanation)
     return figure
 
@@ -178,9 +169,7 @@ def _panel(
         colour = colours[row.label or row.predicted]
         width = 0.5 + 4 * abs(row.effect) / strongest
         line = "-" if row.effect >= 0 else "--"
-        axes.plot(
-            [0, x], [0, y], color="0.5", linewidth=width, linestyle=line, zorder=1
-        )
+        axes.plot([0, x], [0, y], color="0.5", lw=width, ls=line, zorder=1)
         face = colour if row.label else "white"
         axes.scatter([x], [y], s=160, c=face, edgecolors=colour, linewidths=2, zorder=2)
         axes.annotate(row.id, (1.18 * x, 1.18 * y), ha="center", va="center", size=8)

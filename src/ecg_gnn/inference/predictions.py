@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -45,14 +46,13 @@ class Predictions:
     def columns(self) -> dict[str, list[Any]]:
         """As table columns: id, predicted class, its probability, all probabilities."""
         best = self.probabilities.argmax(axis=1)
-        columns: dict[str, list[Any]] = {
+        shares = zip(self.classes, self.probabilities.T.tolist(), strict=True)
+        return {
             "id": list(self.ids),
             "predicted": [self.classes[place] for place in best],
             "probability": self.probabilities.max(axis=1).tolist(),
+            **{f"p_{name}": share for name, share in shares},
         }
-        for place, name in enumerate(self.classes):
-            columns[f"p_{name}"] = self.probabilities[:, place].tolist()
-        return columns
 
     def write(self, path: Path) -> None:
         """Write a .csv, .tsv or .parquet file, whole or not at all."""
@@ -78,13 +78,9 @@ def predict_stored(model: Model, *, every: bool = False) -> Predictions:
             "every node of the model's graph has a class: give 'nodes' to predict, or "
             "ask for all of them"
         )
-    places = np.flatnonzero(chosen)
-    return Predictions(
-        ids=tuple(model.ids[place] for place in places),
-        probabilities=model.classifier.probabilities()[places],
-        classes=model.classes,
-        num_new=0,
-    )
+    shares = model.classifier.probabilities()[chosen]
+    ids = tuple(compress(model.ids, chosen))
+    return Predictions(ids=ids, probabilities=shares, classes=model.classes, num_new=0)
 
 
 def predict_nodes(

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ecg_gnn._version import __version__
 from ecg_gnn.config.identity import LABELS
-from ecg_gnn.study.store import Failure, Store, UnitRecord
+from ecg_gnn.study.store import Failure, Store
 from ecg_gnn.study.table import configuration_name, model_name
 from ecg_gnn.system.canvas import COLOURS, svg_text
 from ecg_gnn.system.checks import InputError, MissingExtraError
@@ -131,6 +131,19 @@ def gather(tables: StudyTables) -> SimpleNamespace:
             f"'store' {str(store.path)!r} has nothing to report: no unit of it has "
             "finished or failed"
         )
+    datasets = {cell.key.dataset for cell in tables.selection.cells}
+    machines = dict.fromkeys(r.result.provenance.get("device_name") for r in records)
+    facts = {
+        "recipe": recipe or ", ".join(store.recipes()),
+        "finished": f"{len(records):,}",
+        "failed": f"{len(failures):,}",
+        "datasets": str(len(datasets) or ""),
+        "last": max([r.finished for r in records] + [f.finished for f in failures])[
+            :10
+        ],
+        "on": ", ".join(filter(None, machines)),
+        "ecg-gnn": __version__,
+    }
     results = tables["results"].rows
     ecg = [row for row in results if row["variant"] == "ecg"]
     shown = {row["dataset"] for row in ecg}
@@ -144,7 +157,7 @@ def gather(tables: StudyTables) -> SimpleNamespace:
         # What must be said of a dataset wherever a number on it is shown.
         notes={i.name: i.note for i in infos if i.note and i.name in shown},
         leaders=[_leader(board) for board in boards(tables["leaderboard"].rows)],
-        facts=_facts(tables, records, failures),
+        facts={name: text for name, text in facts.items() if text},
         sheets=_sheets(tables, failures),
         pictures={
             name: inline(svg_text(painted), name)
@@ -153,25 +166,6 @@ def gather(tables: StudyTables) -> SimpleNamespace:
         },
         details=_details(tables, failures),
     )
-
-
-def _facts(
-    tables: StudyTables, records: Sequence[UnitRecord], failures: Sequence[Failure]
-) -> dict[str, str]:
-    """The line under the title."""
-    datasets = {cell.key.dataset for cell in tables.selection.cells}
-    dates = [r.finished for r in records] + [f.finished for f in failures]
-    machines = dict.fromkeys(r.result.provenance.get("device_name") for r in records)
-    facts = {
-        "recipe": tables.recipe or ", ".join(tables.store.recipes()),
-        "finished": f"{len(records):,}",
-        "failed": f"{len(failures):,}",
-        "datasets": str(len(datasets) or ""),
-        "last": max(dates)[:10],
-        "on": ", ".join(filter(None, machines)),
-        "ecg-gnn": __version__,
-    }
-    return {name: text for name, text in facts.items() if text}
 
 
 def _leader(board: Sequence[Row]) -> Leader:
