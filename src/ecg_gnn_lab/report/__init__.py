@@ -133,14 +133,13 @@ def gather(tables: StudyTables) -> SimpleNamespace:
         )
     datasets = {cell.key.dataset for cell in tables.selection.cells}
     machines = dict.fromkeys(r.result.provenance.get("device_name") for r in records)
+    dates = [r.finished for r in records] + [f.finished for f in failures]
     facts = {
         "recipe": recipe or ", ".join(store.recipes()),
         "finished": f"{len(records):,}",
         "failed": f"{len(failures):,}",
         "datasets": str(len(datasets) or ""),
-        "last": max([r.finished for r in records] + [f.finished for f in failures])[
-            :10
-        ],
+        "last": max(dates)[:10],
         "on": ", ".join(filter(None, machines)),
         "ecg-gnn": __version__,
     }
