@@ -16,7 +16,7 @@ from ecg_gnn.scale.memory_advice import Advice, Step, explaining
 from ecg_gnn.scale.neighbourhood import GraphFacts, NodeInputs
 from ecg_gnn.scale.sampler import GraphSampler
 from ecg_gnn.system.checks import check_in_range
-from ecg_gnn.system.seeds import derive_seed
+from ecg_gnn.system.seeds import derive_seed, seed_device
 from ecg_gnn.train import METRICS, LoopSettings, Task, Training, TrainResult
 from ecg_gnn.train.metrics import supervised_loss
 from ecg_gnn.train.program import StepProgram
@@ -119,7 +119,8 @@ class BatchTraining(Training):
         with explaining(self._advice(batch)):
             rank = processes.world().rank
             own = (rank,) if rank else ()  # masks of other rows, drawn apart
-            torch.manual_seed(derive_seed(self.seed, "step", self.state.done, *own))
+            seed = derive_seed(self.seed, "step", self.state.done, *own)
+            seed_device(self.device, seed)
             loss = self.learn(batch.to(self.device))
         with explaining(self._inference):
             self.state.record(loss, self._evaluate() if evaluates else None)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import torch
 
 from ecg_gnn.kernels import StepSeeds, current_engine
-from ecg_gnn.system.seeds import derive_seed
+from ecg_gnn.system.seeds import derive_seed, seed_device
 
 _RUNS_BEFORE_RECORDING = 1  # in it kernels are compiled, workspaces and moments made
 
@@ -64,7 +64,7 @@ class StepProgram:
     def run(self, *variant: bool) -> None:
         """One more step, called with these arguments."""
         if not self._on_stream:
-            torch.manual_seed(derive_seed(self._seed, "step", self._done))
+            seed_device(self._device, derive_seed(self._seed, "step", self._done))
             self._step(*variant)
         else:
             with torch.cuda.stream(self._stream):
