@@ -7,15 +7,14 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from ecg_gnn.kernels import gpu
+from ecg_gnn.kernels import engine
 from ecg_gnn.kernels.edge_order import (
     EdgeWeight,
     Order,
-    OtherWay,
     lexicographic_order,
     offsets_of,
 )
-from ecg_gnn.kernels.randomness import keep_mask
+from ecg_gnn.kernels.hashing import keep_mask
 from ecg_gnn.system.checks import InputError, check_in_range
 
 
@@ -39,13 +38,15 @@ class Adjacency:
 
     num_nodes: int
     by_target: Order
-    # Shared by the copies that DropEdge makes: the sorted orders are theirs too.
-    _other_way: OtherWay = field(repr=False)
     kept: Tensor | None = None
     edge_weight: Tensor | None = None
     _head_orders: dict[int, tuple[Order, Order]] = field(
         default_factory=dict, repr=False
     )
+
+    def __post_init__(self) -> None:
+        if self.device.type != "cpu":  # a recorded step must find all in its place
+            _ = self.by_source
 
     @classmethod
     def from_edge_index(
@@ -68,7 +69,7 @@ class Adjacency:
             source = source.clone(memory_format=torch.contiguous_format)
         else:
             source, target = source[order], target[order]
-        return cls._of_order(Order(offsets_of(target, num_nodes), source), num_nodes)
+        return Adjacency(num_nodes, Order(offsets_of(target, num_nodes), source))
 
     @classmethod
     def from_weighted_edges(
@@ -87,27 +88,20 @@ class Adjacency:
         weight = edge_weight.float()
         return replace(plain, edge_weight=weight if order is None else weight[order])
 
-    @classmethod
-    def _of_order(cls, by_target: Order, num_nodes: int) -> "Adjacency":
-        made = Adjacency(num_nodes, by_target, OtherWay(by_target))
-        if made.device.type != "cpu":  # a recorded step must find all in its place
-            _ = made.by_source
-        return made
-
     @property
     def target(self) -> Tensor:
         """The target of every edge, in target order, ``[E]``."""
-        return self._other_way.target
+        return self.by_target.own
 
     @property
     def by_source(self) -> Order:
         """The edges by source: what the backward passes walk."""
-        return self._other_way.by_source
+        return self.by_target.turned
 
     @property
     def by_source_order(self) -> Tensor:
         """Maps target order to source order, ``[E]``."""
-        return self._other_way.order
+        return self.by_target.turning
 
     @property
     def source(self) -> Tensor:
@@ -135,18 +129,15 @@ class Adjacency:
 
     def drop_edges(self, rate: float) -> Self:
         """A copy in which a share ``rate`` of the edges, drawn anew, weighs nothing."""
-        kept = keep_mask(self.num_edges, rate, self.device)
-        return replace(self, kept=kept)
+        return replace(self, kept=keep_mask(self.num_edges, rate, self.device))
 
     @cached_property
     def in_degree(self) -> Tensor:
         """Kept edges arriving at each node, or the sum of their weights, ``[N]``."""
         if self.edge_weight is not None:
             return _group_sums(self.unit_weight.by_target, self.by_target)
-        if self.kept is not None and gpu.usable_on(self.device):
-            functions = gpu.kernels()
-            counted: Tensor = functions.kept_degree(functions.by_target(self))
-            return counted
+        if self.kept is not None and engine.gpu_usable_on(self.device):
+            return self._counted("by_target")
         return self.by_target.counts(self.kept)
 
     @cached_property
@@ -154,13 +145,16 @@ class Adjacency:
         """Kept edges leaving each node, or the sum of their weights, ``[N]``."""
         if self.edge_weight is not None:
             return _group_sums(self.unit_weight.by_source, self.by_source)
-        if self.kept is not None and gpu.usable_on(self.device):
-            functions = gpu.kernels()
-            counted: Tensor = functions.kept_degree(functions.by_source(self))
-            return counted
+        if self.kept is not None and engine.gpu_usable_on(self.device):
+            return self._counted("by_source")
         if self.kept is None:  # without the order by source, which may not be there
-            return self._other_way.offsets.diff()
+            return self.by_target.turned_offsets.diff()
         return self.by_source.counts(self.kept[self.by_source_order])
+
+    def _counted(self, order: str) -> Tensor:
+        functions = engine.gpu_kernels()
+        counted: Tensor = functions.kept_degree(getattr(functions, order)(self))
+        return counted
 
     @cached_property
     def in_scale(self) -> Tensor:
@@ -213,10 +207,11 @@ class Adjacency:
         if num_heads == 1:
             return self.by_target, self.by_source
         if num_heads not in self._head_orders:
-            self._head_orders[num_heads] = (
+            both = (
                 _repeat(self.by_target, num_heads),
                 _repeat(self.by_source, num_heads),
             )
+            self._head_orders[num_heads] = both
         return self._head_orders[num_heads]
 
     def to(self, device: torch.device | str) -> Self:
@@ -224,13 +219,11 @@ class Adjacency:
         offsets = self.by_target.offsets.to(device)
         if offsets is self.by_target.offsets:  # it is there already
             return self
-        order = Order(offsets, self.source.to(device))
-        moved, weight = self._of_order(order, self.num_nodes), self.edge_weight
+        kept, weight = self.kept, self.edge_weight
         return replace(
             self,
-            by_target=moved.by_target,
-            _other_way=moved._other_way,
-            kept=None if self.kept is None else self.kept.to(device),
+            by_target=Order(offsets, self.source.to(device)),
+            kept=None if kept is None else kept.to(device),
             edge_weight=None if weight is None else weight.to(device),
             _head_orders={},
         )
@@ -256,10 +249,7 @@ def _repeat(order: Order, num_heads: int) -> Order:
     head = torch.arange(num_heads, device=order.other.device)[:, None]
     offsets = (order.offsets[:-1] + head * num_edges).flatten()
     end = torch.full_like(offsets[:1], num_heads * num_edges)
-    return Order(
-        offsets=torch.cat([offsets, end]),
-        other=(order.other + head * num_nodes).flatten(),
-    )
+    return Order(torch.cat([offsets, end]), (order.other + head * num_nodes).flatten())
 
 
 def _group_sums(values: Tensor, order: Order) -> Tensor:

@@ -14,21 +14,16 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from ecg_gnn.kernels import gpu
+from ecg_gnn.kernels import engine
 from ecg_gnn.kernels.adjacency import Adjacency
 from ecg_gnn.kernels.compiled import functions as compiled
 from ecg_gnn.kernels.edge_order import EdgeWeight, Order
+from ecg_gnn.kernels.engine import apply_function
 from ecg_gnn.system.checks import InputError
 
 # Values that one piece of edges may gather: on a CPU what a cache holds, on a GPU what
 # fills it; far below [E, d] either way once a graph is large.
 _GATHER_BUDGET = {"cpu": 1 << 22, "cuda": 1 << 27}
-
-
-def apply_function(function: type[torch.autograd.Function], *arguments: Any) -> Tensor:
-    """The result of a function with a backward pass of its own."""
-    out: Tensor = function.apply(*arguments)
-    return out
 
 
 def bag_sum(order: Order, weight: Tensor | None, rows: Tensor) -> Tensor:
@@ -147,7 +142,7 @@ def neighbour_sum(adjacency: Adjacency, x: Tensor) -> Tensor:
 
 
 def _has_kernel(adjacency: Adjacency, x: Tensor) -> bool:
-    return gpu.usable(x) and adjacency.edge_weight is None
+    return engine.gpu_usable(x) and adjacency.edge_weight is None
 
 
 def _check(adjacency: Adjacency, x: Tensor) -> None:
@@ -187,7 +182,7 @@ class _ScaledSum(torch.autograd.Function):
         x: Tensor,
     ) -> Tensor:
         ctx.adjacency, ctx.scales = adjacency, (at_source, at_target)
-        functions = gpu.kernels()
+        functions = engine.gpu_kernels()
         pattern = functions.by_target(adjacency)
         total: Tensor = functions.scaled_sum(pattern, x, at_target, at_source)
         return total
@@ -195,6 +190,6 @@ class _ScaledSum(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        functions = gpu.kernels()
+        functions = engine.gpu_kernels()
         pattern = functions.by_source(ctx.adjacency)
         return None, None, None, functions.scaled_sum(pattern, grad, *ctx.scales)

@@ -29,7 +29,7 @@ from ecg_gnn.evolve.exact.ties import (
     num_candidates,
 )
 from ecg_gnn.evolve.query import Query, Rows
-from ecg_gnn.kernels.distinct_rows import distinct_rows, first_of_group
+from ecg_gnn.kernels.hashing import distinct_rows, first_of_group
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.memory import out_of_memory
 

@@ -21,7 +21,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ecg_gnn.kernels.gpu import usable_on
+from ecg_gnn.kernels.engine import gpu_usable_on
 
 GRID_BITS = 25
 _STEP = 2.0**-GRID_BITS
@@ -126,7 +126,7 @@ class GridRule:
 
     def apply(self, z: Tensor) -> Canonical:
         """Put some of the rows on the grid."""
-        if self.metric == "cosine" and usable_on(z.device):
+        if self.metric == "cosine" and gpu_usable_on(z.device):
             from ecg_gnn.evolve.exact.gpu.halves import takes, unit_rows
 
             if takes(z):

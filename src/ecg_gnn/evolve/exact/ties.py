@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from ecg_gnn.evolve.exact.canonical import Canonical
-from ecg_gnn.kernels.distinct_rows import mix, shift_right
+from ecg_gnn.kernels.hashing import mix, shift_right
 
 NOBODY = (1 << 63) - 1
 """A placeholder that sorts after every node."""

@@ -1,6 +1,7 @@
 """The C++ kernels as differentiable functions, beside their plain-torch references."""
 
 import ctypes
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -9,8 +10,9 @@ from torch.autograd.function import once_differentiable
 
 from ecg_gnn.kernels.adjacency import Adjacency
 from ecg_gnn.kernels.compiled.build import library
+from ecg_gnn.kernels.edge_order import Order
 from ecg_gnn.kernels.engine import current_engine
-from ecg_gnn.kernels.randomness import Draw
+from ecg_gnn.kernels.hashing import Draw
 
 _LANES = 16  # kLanes of ops.cpp: the number of heads must divide it
 _NAMES = {torch.float32: "float", torch.float64: "double"}
@@ -27,33 +29,12 @@ def usable(x: Tensor, num_heads: int = 1) -> bool:
     )
 
 
-def additive_attention(
-    adjacency: Adjacency, source: Tensor, target: Tensor, values: Tensor, slope: float
-) -> Tensor:
-    """See ``ecg_gnn.kernels.attention.additive_attention``."""
-    arguments = (adjacency, source, target, values, slope)
-    out: Tensor = _Additive.apply(*arguments)  # type: ignore[no-untyped-call]
-    return out
-
-
-def dot_product_attention(adjacency: Adjacency, packed: Tensor) -> Tensor:
-    """See ``ecg_gnn.kernels.attention.dot_product_attention``."""
-    out: Tensor = _Dot.apply(adjacency, packed)  # type: ignore[no-untyped-call]
-    return out
-
-
-def dropout(x: Tensor, draw: Draw) -> Tensor:
-    """Dropout whose mask is never held in memory."""
-    out: Tensor = _Dropout.apply(x, draw)  # type: ignore[no-untyped-call]
-    return out
-
-
 def edge_dot(adjacency: Adjacency, a: Tensor, b: Tensor) -> Tensor:
     """See ``ecg_gnn.kernels.neighbour_sums.edge_dot``; not differentiable by itself."""
     _, channels, heads = a.shape
     out = a.new_empty(adjacency.num_edges, heads)
-    given = (heads, channels * heads, a.contiguous(), b.contiguous())
-    _call("edge_dots", out.dtype, _by_target(adjacency), *given, out)
+    given = (heads, channels * heads, a.contiguous(), b.contiguous(), out)
+    _call("edge_dots", out.dtype, _by_target(adjacency), *given)
     return out
 
 
@@ -70,17 +51,15 @@ class _Pattern(ctypes.Structure):
 
 
 def _by_target(adjacency: Adjacency) -> _Pattern:
-    order = adjacency.by_target
-    return _pattern(adjacency, order.offsets, order.other, None)
+    return _pattern(adjacency, adjacency.by_target, None)
 
 
 def _by_source(adjacency: Adjacency) -> _Pattern:
-    order = adjacency.by_source
-    return _pattern(adjacency, order.offsets, order.other, adjacency.by_source_order)
+    return _pattern(adjacency, adjacency.by_source, adjacency.by_source_order)
 
 
-def _pattern(adjacency: Adjacency, *ids: Tensor | None) -> _Pattern:
-    arrays = (*ids, adjacency.kept)
+def _pattern(adjacency: Adjacency, order: Order, place: Tensor | None) -> _Pattern:
+    arrays = (order.offsets, order.other, place, adjacency.kept)
     for each in arrays:
         assert each is None or each.is_contiguous(), "kernels read one after another"
     pointers = [None if each is None else each.data_ptr() for each in arrays]
@@ -103,11 +82,8 @@ def _convert(argument: Any) -> Any:
         return ctypes.c_void_p(argument.data_ptr())
     if isinstance(argument, _Pattern):
         return ctypes.byref(argument)
-    if isinstance(argument, float):
-        return ctypes.c_double(argument)
-    if isinstance(argument, int):
-        return ctypes.c_int64(argument)
-    return argument
+    kind = {float: ctypes.c_double, int: ctypes.c_int64}.get(type(argument))
+    return argument if kind is None else kind(argument)
 
 
 class _Additive(torch.autograd.Function):
@@ -148,6 +124,10 @@ class _Additive(torch.autograd.Function):
         return None, grad_source, grad_target, grad_values, None
 
 
+additive_attention: Callable[..., Tensor] = _Additive.apply
+"""See ``ecg_gnn.kernels.attention.additive_attention``."""
+
+
 class _Dot(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, adjacency: Adjacency, packed: Tensor) -> Tensor:
@@ -170,17 +150,18 @@ class _Dot(torch.autograd.Function):
         edges = packed.new_empty(ctx.adjacency.num_edges, heads)
         shape = (nodes, heads, channels * heads)
         _call("row_dots", grad.dtype, *shape, grad, out, delta)
-        _, key, _ = _parts(packed)
-        grad_query, grad_key, grad_values = _parts(grads)
-        sizes, scale = _sizes(packed), channels**-0.5
-        given = (*sizes, *_parts(packed), scale, grad, lse, delta)
-        made = (grad_key, grad_values, edges)
-        pattern = _by_source(ctx.adjacency)
-        _call("dot_backward", grad.dtype, pattern, *given, *made)
+        parts, sizes = _parts(packed), _sizes(packed)
+        grad_query, *grad_others = _parts(grads)
+        given = (*sizes, *parts, channels**-0.5, grad, lse, delta, *grad_others, edges)
+        _call("dot_backward", grad.dtype, _by_source(ctx.adjacency), *given)
         # The query's gradient is the sum of keys weighted by the scores' gradients.
-        pattern = _by_target(ctx.adjacency)
-        _call("weighted_sum", grad.dtype, pattern, *sizes, edges, key, grad_query)
+        rest = (*sizes, edges, parts[1], grad_query)
+        _call("weighted_sum", grad.dtype, _by_target(ctx.adjacency), *rest)
         return None, grads
+
+
+dot_product_attention: Callable[..., Tensor] = _Dot.apply
+"""See ``ecg_gnn.kernels.attention.dot_product_attention``."""
 
 
 def _sizes(packed: Tensor) -> tuple[int, int, int]:
@@ -205,6 +186,10 @@ class _Dropout(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         # The mask is drawn again instead of being kept: it is cheaper than memory.
         return _drop(grad, ctx.draw), None
+
+
+dropout: Callable[..., Tensor] = _Dropout.apply
+"""Dropout whose mask is never held in memory."""
 
 
 def _drop(x: Tensor, draw: Draw) -> Tensor:

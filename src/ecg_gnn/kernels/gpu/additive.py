@@ -1,5 +1,6 @@
 """GAT's attention in one pass forward and one gather backward."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -26,14 +27,6 @@ from ecg_gnn.kernels.gpu.edge_tiles import (
 from ecg_gnn.kernels.gpu.launch import over_rows
 from ecg_gnn.kernels.gpu.reductions import row_dots, sum_type
 from ecg_gnn.kernels.gpu.sums import edge_total
-
-
-def additive_attention(
-    adjacency: Adjacency, scores: Tensor, values: Tensor, slope: float
-) -> Tensor:
-    """See ``ecg_gnn.kernels.attention.additive_attention``."""
-    out: Tensor = _Additive.apply(adjacency, scores, values, slope)
-    return out
 
 
 @triton.jit(do_not_specialize=["first_row"])
@@ -210,3 +203,7 @@ class _Additive(torch.autograd.Function):
         over_rows(_additive_backward, "attention", pattern, *rest, heads=heads)
         edge_total(by_target(ctx.adjacency), edges, grad_scores[:, 1])
         return None, grad_scores, grad_values, None
+
+
+additive_attention: Callable[..., Any] = _Additive.apply
+"""See ``ecg_gnn.kernels.attention.additive_attention``."""

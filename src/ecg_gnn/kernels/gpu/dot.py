@@ -1,5 +1,6 @@
 """The transformer's attention: two gathers forward, three backward."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -24,12 +25,6 @@ from ecg_gnn.kernels.gpu.edge_tiles import (
 from ecg_gnn.kernels.gpu.launch import over_rows
 from ecg_gnn.kernels.gpu.reductions import row_dots, sum_type
 from ecg_gnn.kernels.gpu.sums import head_sum
-
-
-def dot_product_attention(adjacency: Adjacency, packed: Tensor) -> Tensor:
-    """See ``ecg_gnn.kernels.attention.dot_product_attention``."""
-    out: Tensor = _Dot.apply(adjacency, packed)
-    return out
 
 
 @triton.jit(do_not_specialize=["first_row"])
@@ -176,3 +171,7 @@ class _Dot(torch.autograd.Function):
         # The query's gradient is the sum of keys weighted by the scores' gradients.
         head_sum(by_target(ctx.adjacency), edges, key, grad_query)
         return None, grads
+
+
+dot_product_attention: Callable[..., Any] = _Dot.apply
+"""See ``ecg_gnn.kernels.attention.dot_product_attention``."""
