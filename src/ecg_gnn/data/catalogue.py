@@ -17,11 +17,10 @@ from ecg_gnn.data.dataset import GraphDataset
 from ecg_gnn.data.download import Progress
 from ecg_gnn.data.download import download as fetch
 from ecg_gnn.data.generators import csbm, minesweeper_gen
-from ecg_gnn.data.graph_storage import is_graph_folder, read_graph_folder, read_npz
+from ecg_gnn.data.graph_storage import MANIFEST, read_graph_folder, read_npz
 from ecg_gnn.data.planetoid import load_planetoid, planetoid_present
-from ecg_gnn.reading import expanded
 from ecg_gnn.system.checks import InputError
-from ecg_gnn.system.files import cache_folder
+from ecg_gnn.system.files import cache_folder, expanded
 from ecg_gnn.system.metric_names import default_metric
 
 Kind = Literal["official", "substitute", "planetoid", "generator"]
@@ -121,6 +120,14 @@ def load_dataset(
     path = find_file(entry, root) or _obtain(entry, root, download, progress)
     options = {"metric": entry.metric, "note": entry.note}
     return read_npz(path, entry.name, expected_sha256=entry.sha256, **options)
+
+
+def is_graph_folder(path: Path) -> bool:
+    """Whether a folder says that it holds a graph."""
+    try:
+        return (path / MANIFEST).is_file()
+    except OSError:  # a name that no file can have
+        return False
 
 
 def resolve_data_root(data_root: str | Path | None = None) -> Path:

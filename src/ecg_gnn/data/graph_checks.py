@@ -9,7 +9,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from ecg_gnn.reading import AnyArray as AnyArray
 from ecg_gnn.reading import MappedFile
@@ -113,6 +115,27 @@ def check_edges(source: str, edges: AnyArray, num_nodes: int) -> NDArray[np.int6
         allowed = f"must name nodes in [0, {num_nodes - 1}]"
         raise _refusal(source, "edges", allowed, f"{edges[row, column]} in row {row}")
     return edges.astype(np.int64, copy=False)
+
+
+def canonical_edge_index(
+    pairs: NDArray[np.int64], num_nodes: int, directed: bool
+) -> Tensor:
+    """Pairs [E, 2] as a sorted ``edge_index`` [2, E'] without repeats or self-loops."""
+    source, target = pairs.T
+    ways = [(source, target)] if directed else [(source, target), (target, source)]
+    both = np.empty((len(ways), len(pairs)), dtype=np.int64)  # and no second array
+    for row, (begin, end) in zip(both, ways, strict=True):
+        np.multiply(begin, num_nodes, out=row)
+        row += end
+    loops = source == target
+    keys = (both[:, ~loops] if loops.any() else both).reshape(-1)
+    keys.sort()
+    repeated = keys[1:] == keys[:-1]
+    if repeated.any():
+        keys = keys[np.r_[True, ~repeated]]
+    edge_index = np.empty((2, len(keys)), dtype=np.int64)
+    np.divmod(keys, num_nodes, out=(edge_index[0], edge_index[1]))
+    return torch.from_numpy(edge_index)
 
 
 def check_metric(source: str, metric: str | None, num_classes: int) -> str:

@@ -181,14 +181,6 @@ class GraphFolder(NamedTuple):
     manifest: Mapping[str, Any]
 
 
-def is_graph_folder(path: Path) -> bool:
-    """Whether a folder says that it holds a graph."""
-    try:
-        return (path / MANIFEST).is_file()
-    except OSError:  # a name that no file can have
-        return False
-
-
 def read_graph_folder(path: Path) -> GraphFolder:
     """Read a folder that ``ecg-gnn data import`` wrote; anything odd is refused."""
     manifest = read_manifest(path / MANIFEST, FORMAT, VERSION)

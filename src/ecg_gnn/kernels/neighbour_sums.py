@@ -31,16 +31,10 @@ def bag_sum(order: Order, weight: Tensor | None, rows: Tensor) -> Tensor:
 
     ``embedding_bag`` was faster on CPUs than ``torch.sparse.mm``, and takes every type.
     """
+    options: dict[str, Any] = {"mode": "sum", "include_last_offset": True}
     if weight is not None:
-        weight = weight.to(rows.dtype)
-    return F.embedding_bag(
-        order.other,
-        rows,
-        order.offsets,
-        mode="sum",
-        per_sample_weights=weight,
-        include_last_offset=True,
-    )
+        options["per_sample_weights"] = weight.to(rows.dtype)
+    return F.embedding_bag(order.other, rows, order.offsets, **options)
 
 
 def weighted_sum(adjacency: Adjacency, weight: Tensor, x: Tensor) -> Tensor:
@@ -54,13 +48,12 @@ def edge_dot(adjacency: Adjacency, a: Tensor, b: Tensor) -> Tensor:
 
 
 def _sum_to_targets(adjacency: Adjacency, weight: Tensor, x: Tensor) -> Tensor:
-    order, _ = adjacency.per_head(x.size(2))
-    return _bag_per_head(order, weight, x)
+    return _bag_per_head(adjacency.per_head(x.size(2))[0], weight, x)
 
 
 def _sum_to_sources(adjacency: Adjacency, weight: Tensor, x: Tensor) -> Tensor:
-    _, order = adjacency.per_head(x.size(2))
-    return _bag_per_head(order, weight[adjacency.by_source_order], x)
+    weight = weight[adjacency.by_source_order]
+    return _bag_per_head(adjacency.per_head(x.size(2))[1], weight, x)
 
 
 def _bag_per_head(order: Order, weight: Tensor, x: Tensor) -> Tensor:
@@ -74,10 +67,8 @@ def _edge_dot(adjacency: Adjacency, a: Tensor, b: Tensor) -> Tensor:
     if compiled.usable(a, a.size(2)) and a.dtype == b.dtype:
         return compiled.edge_dot(adjacency, a, b)
     piece = max(1, _GATHER_BUDGET[a.device.type] // (a.size(1) * a.size(2)))
-    pairs = zip(
-        adjacency.target.split(piece), adjacency.source.split(piece), strict=True
-    )
-    return torch.cat([(a[target] * b[source]).sum(1) for target, source in pairs])
+    ends = (adjacency.target.split(piece), adjacency.source.split(piece))
+    return torch.cat([(a[u] * b[v]).sum(1) for u, v in zip(*ends, strict=True)])
 
 
 class _WeightedSum(torch.autograd.Function):
@@ -118,40 +109,31 @@ class _EdgeDot(torch.autograd.Function):
 
 def normalized_sum(adjacency: Adjacency, x: Tensor) -> Tensor:
     """``sum_v x_v / sqrt(d_in(u) d_out(v))``; a node without edges gets zero."""
-    _check(adjacency, x)
-    if _has_kernel(adjacency, x):
-        scales = adjacency.in_scale, adjacency.out_scale
-        return apply_function(_ScaledSum, adjacency, *scales, x)
-    return apply_function(_FixedSum, adjacency, adjacency.symmetric_weight, x)
+    return _fixed_sum(adjacency, x, "symmetric_weight", "in_scale", "out_scale")
 
 
 def neighbour_mean(adjacency: Adjacency, x: Tensor) -> Tensor:
     """``mean_v x_v`` over the incoming edges; a node without edges gets zero."""
-    _check(adjacency, x)
-    if _has_kernel(adjacency, x):
-        return apply_function(_ScaledSum, adjacency, adjacency.mean_scale, None, x)
-    return apply_function(_FixedSum, adjacency, adjacency.mean_weight, x)
+    return _fixed_sum(adjacency, x, "mean_weight", "mean_scale")
 
 
 def neighbour_sum(adjacency: Adjacency, x: Tensor) -> Tensor:
     """``sum_v x_v`` over the incoming edges."""
-    _check(adjacency, x)
-    if _has_kernel(adjacency, x):
-        return apply_function(_ScaledSum, adjacency, adjacency.unit_scale, None, x)
-    return apply_function(_FixedSum, adjacency, adjacency.unit_weight, x)
+    return _fixed_sum(adjacency, x, "unit_weight", "unit_scale")
 
 
-def _has_kernel(adjacency: Adjacency, x: Tensor) -> bool:
-    return engine.gpu_usable(x) and adjacency.edge_weight is None
-
-
-def _check(adjacency: Adjacency, x: Tensor) -> None:
-    """A row per node: kernels take this on trust."""
-    if x.dim() != 2 or x.size(0) != adjacency.num_nodes:
+def _fixed_sum(adjacency: Adjacency, x: Tensor, weight: str, *scales: str) -> Tensor:
+    """By one of the adjacency's weights, or its factors of targets and sources."""
+    if x.dim() != 2 or x.size(0) != adjacency.num_nodes:  # kernels take it on trust
         raise InputError(
             f"'x' must have shape [{adjacency.num_nodes}, d], a row for each node "
             f"(got {list(x.shape)})"
         )
+    if engine.gpu_usable(x) and adjacency.edge_weight is None:
+        at_target, *at_source = (getattr(adjacency, scale) for scale in scales)
+        given = (at_target, at_source[0] if at_source else None)
+        return apply_function(_ScaledSum, adjacency, *given, x)
+    return apply_function(_FixedSum, adjacency, getattr(adjacency, weight), x)
 
 
 class _FixedSum(torch.autograd.Function):
@@ -180,16 +162,14 @@ class _ScaledSum(torch.autograd.Function):
         at_target: Tensor,
         at_source: Tensor | None,
         x: Tensor,
-    ) -> Tensor:
+    ) -> Any:
         ctx.adjacency, ctx.scales = adjacency, (at_source, at_target)
-        functions = engine.gpu_kernels()
-        pattern = functions.by_target(adjacency)
-        total: Tensor = functions.scaled_sum(pattern, x, at_target, at_source)
-        return total
+        kernels = engine.gpu_kernels()
+        return kernels.scaled_sum(kernels.by_target(adjacency), x, at_target, at_source)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        functions = engine.gpu_kernels()
-        pattern = functions.by_source(ctx.adjacency)
-        return None, None, None, functions.scaled_sum(pattern, grad, *ctx.scales)
+        kernels = engine.gpu_kernels()
+        pattern = kernels.by_source(ctx.adjacency)
+        return None, None, None, kernels.scaled_sum(pattern, grad, *ctx.scales)

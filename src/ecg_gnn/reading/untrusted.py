@@ -11,7 +11,6 @@ import pickletools
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -86,16 +85,6 @@ def first_line(error: BaseException) -> str:
     if len(line) <= _MAX_REASON_LENGTH:
         return line
     return f"{line[:_MAX_REASON_LENGTH]}…"
-
-
-def expanded(path: str | Path) -> Path:
-    """A path with its ~ replaced by the home folder it stands for."""
-    try:
-        return Path(path).expanduser()
-    except RuntimeError:
-        raise InputError(
-            f"{path}: must begin with the home of a user that there is"
-        ) from None
 
 
 def read_json(source: str, text: str) -> Any:

@@ -69,11 +69,10 @@ class Canonical:
     def pairs_with(self, other: "Canonical", left: Tensor, right: Tensor) -> Tensor:
         """Exact similarities of rows ``left`` [p] with another's ``right`` [p]: [p]."""
         size = max(1, chunk_elements(self.grid.is_cuda) // self.grid.size(1))
-        pieces = zip(left.split(size), right.split(size), strict=True)
         # Scaling by a power of two is exact, before as after.
         dots = [
             (self.grid[a].double() * other.grid[b].double()).sum(1) * _STEP**2
-            for a, b in pieces
+            for a, b in zip(left.split(size), right.split(size), strict=True)
         ]
         scores = torch.cat(dots)
         if self.euclidean:

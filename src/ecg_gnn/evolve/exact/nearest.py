@@ -50,18 +50,15 @@ def search_exact(query: Query, rows: Rows) -> SearchResult:
 
 def _search_in_blocks(query: Query, rows: Rows, budget: int) -> Tensor:
     """Block by block, after the blocks that an interrupted search finished."""
-    on_gpu = query.device.type == "cuda"
-    layout = Layout.fit(rows, query.k, budget, on_gpu=on_gpu)
+    layout = Layout.fit(rows, query.k, budget, on_gpu=query.device.type == "cuda")
     finished = None if query.folder is None else FinishedBlocks(query.folder)
     neighbours = torch.empty((rows.num_nodes, query.k), dtype=torch.long)
-    done = 0
-    if finished is not None:
-        done = finished.load(neighbours, query.fingerprint(rows))
+    done = finished.load(neighbours, query.fingerprint(rows)) if finished else 0
     report = query.counter(rows.num_nodes)
     report(done)
     for start, block in search_blocks(rows, query, layout, done):
         neighbours[start : start + len(block)] = block
-        if finished is not None:
+        if finished:
             finished.save(start, block)
         report(len(block))
     return neighbours
@@ -70,8 +67,7 @@ def _search_in_blocks(query: Query, rows: Rows, budget: int) -> Tensor:
 def _search_in_memory(query: Query, rows: Rows) -> Tensor | None:
     """All rows at once; None if memory runs out."""
     try:
-        z = rows.read(0, rows.num_nodes, query.device)
-        return nearest(query_task(query, z))
+        return nearest(query_task(query, rows, query.device))
     except (MemoryError, RuntimeError) as error:
         if not out_of_memory(error):
             raise
@@ -83,10 +79,11 @@ def _search_in_memory(query: Query, rows: Rows) -> Tensor | None:
     return None
 
 
-def query_task(query: Query, z: Tensor) -> Task:
-    """A search among all rows ``z``, which are in memory."""
-    rows = canonicalise(z, query.metric)
-    return Task(rows, query.k, query.key, query.block_size, query.counter(len(z)))
+def query_task(query: Query, rows: Rows, device: torch.device) -> Task:
+    """A search with all rows in a device's memory."""
+    canonical = canonicalise(rows.read(0, rows.num_nodes, device), query.metric)
+    report = query.counter(rows.num_nodes)
+    return Task(canonical, query.k, query.key, query.block_size, report)
 
 
 def nearest(task: Task) -> Tensor:
@@ -103,13 +100,10 @@ def nearest(task: Task) -> Tensor:
         return search_left(task, nodes)
     neighbours, sure, floor = propose(task)
     left = (~sure).nonzero().squeeze(1)
-    if left.numel():
-        few = 4 * torch.unique(groups[left]).numel() < left.numel()
-        neighbours[left] = (
-            search_groups(task, groups, left)
-            if few
-            else search_left(task, left, floor[left])
-        )
+    if left.numel() and 4 * torch.unique(groups[left]).numel() < left.numel():
+        neighbours[left] = search_groups(task, groups, left)
+    elif left.numel():
+        neighbours[left] = search_left(task, left, floor[left])
     return neighbours
 
 

@@ -11,6 +11,10 @@ import warnings
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
 
 from ecg_gnn.system.files import atomic_path, cache_folder
 
@@ -45,6 +49,30 @@ def library(
         detail = getattr(error, "stderr", "") or str(error)
         _warn(f"C++ kernels cannot be built ({detail.strip()[:300]})")
         return None
+
+
+def fields_of(*kinds: tuple[type, str]) -> list[tuple[str, Any]]:
+    """The fields of a C structure in their order: types, each with some names."""
+    return [(name, kind) for kind, names in kinds for name in names.split()]
+
+
+def call(loaded: ctypes.CDLL | None, name: str, *arguments: Any) -> None:
+    """Call a function with as many threads as torch uses; the GIL is released."""
+    assert loaded is not None, "call only what is usable"
+    function = loaded[name]
+    function.restype = None
+    threads = ctypes.c_int(torch.get_num_threads())
+    function(*(_convert(argument) for argument in arguments), threads)
+
+
+def _convert(argument: Any) -> Any:
+    if isinstance(argument, Tensor):
+        assert argument.is_contiguous(), "kernels read rows one after another"
+        return ctypes.c_void_p(argument.data_ptr())
+    if isinstance(argument, ctypes.Structure):
+        return ctypes.byref(argument)
+    kind = {float: ctypes.c_double, int: ctypes.c_int64}.get(type(argument))
+    return argument if kind is None else kind(argument)
 
 
 def _warn(reason: str) -> None:

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from ecg_gnn.kernels.adjacency import Adjacency
-from ecg_gnn.kernels.compiled.build import library
+from ecg_gnn.kernels.compiled.build import call, fields_of, library
 from ecg_gnn.kernels.edge_order import Order
 from ecg_gnn.kernels.engine import current_engine
 from ecg_gnn.kernels.hashing import Draw
@@ -41,12 +41,8 @@ def edge_dot(adjacency: Adjacency, a: Tensor, b: Tensor) -> Tensor:
 class _Pattern(ctypes.Structure):
     """``Pattern`` of ops.cpp."""
 
-    _fields_ = (
-        ("num_nodes", ctypes.c_int64),
-        ("offsets", ctypes.c_void_p),
-        ("other", ctypes.c_void_p),
-        ("place", ctypes.c_void_p),
-        ("kept", ctypes.c_void_p),
+    _fields_ = fields_of(
+        (ctypes.c_int64, "num_nodes"), (ctypes.c_void_p, "offsets other place kept")
     )
 
 
@@ -67,23 +63,7 @@ def _pattern(adjacency: Adjacency, order: Order, place: Tensor | None) -> _Patte
 
 
 def _call(name: str, dtype: torch.dtype, *arguments: Any) -> None:
-    """Call a kernel with as many threads as torch uses; the GIL is released."""
-    loaded = library()
-    assert loaded is not None, "call only what is usable"
-    function = loaded[f"ecg_{name}_{_NAMES[dtype]}"]
-    function.restype = None
-    threads = ctypes.c_int(torch.get_num_threads())
-    function(*(_convert(argument) for argument in arguments), threads)
-
-
-def _convert(argument: Any) -> Any:
-    if isinstance(argument, Tensor):
-        assert argument.is_contiguous(), "kernels read rows one after another"
-        return ctypes.c_void_p(argument.data_ptr())
-    if isinstance(argument, _Pattern):
-        return ctypes.byref(argument)
-    kind = {float: ctypes.c_double, int: ctypes.c_int64}.get(type(argument))
-    return argument if kind is None else kind(argument)
+    call(library(), f"ecg_{name}_{_NAMES[dtype]}", *arguments)
 
 
 class _Additive(torch.autograd.Function):

@@ -71,20 +71,11 @@ def unit_rows(z: Tensor) -> tuple[Tensor, Tensor]:
     grid = torch.empty((num_nodes, width), dtype=torch.int32, device=z.device)
     half_square = torch.empty(num_nodes, dtype=torch.float64, device=z.device)
     block = triton.next_power_of_2(width)
+    sizes = (width, z.stride(0), 2.0**GRID_BITS, block, block.bit_length() - 1)
+    # Multiplying and adding in one step would round once instead of twice.
+    options = {"num_warps": _warps(block), "enable_fp_fusion": False}
     with torch.cuda.device_of(z):
-        _unit_rows[(num_nodes,)](
-            z,
-            grid,
-            half_square,
-            width,
-            z.stride(0),
-            2.0**GRID_BITS,
-            block,
-            block.bit_length() - 1,
-            num_warps=_warps(block),
-            # Multiplying and adding in one step would round once instead of twice.
-            enable_fp_fusion=False,
-        )
+        _unit_rows[(num_nodes,)](z, grid, half_square, *sizes, **options)
     return grid, half_square
 
 
@@ -129,20 +120,10 @@ def halve(grid: Tensor, mean: Tensor, halves: Tensor, unit: float) -> Tensor:
     statistics = mean.new_empty((4, num_nodes))
     padded = halves.size(1)
     block = triton.next_power_of_2(padded)
+    given = (grid, mean, halves, statistics)
+    sizes = (num_nodes, width, padded, 2.0**-GRID_BITS, unit, block)
     with torch.cuda.device_of(grid):
-        _halve[(num_nodes,)](
-            grid,
-            mean,
-            halves,
-            statistics,
-            num_nodes,
-            width,
-            padded,
-            2.0**-GRID_BITS,
-            unit,
-            block,
-            num_warps=_warps(block),
-        )
+        _halve[(num_nodes,)](*given, *sizes, num_warps=_warps(block))
     return statistics
 
 

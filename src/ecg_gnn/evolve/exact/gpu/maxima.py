@@ -141,27 +141,12 @@ def group_maxima(
     down = triton.cdiv(stop - start, tiling.square)
     squares = across * (across + 1) // 2 if symmetric else down * across
     tiles = (tiling.square // tiling.rows) * (tiling.square // tiling.columns)
-    _group_maxima[(squares * tiles,)](
-        halves.rows,
-        halves.shift,
-        out,
-        start,
-        stop,
-        halves.num_nodes,
-        padded,
-        across,
-        out.stride(0),
-        UNIT**2,
-        width,
-        tiling.rows,
-        tiling.columns,
-        tiling.depth,
-        tiling.square,
-        GROUP,
-        symmetric,
-        num_warps=tiling.warps,
-        num_stages=tiling.stages,
-    )
+    given = (halves.rows, halves.shift, out, start, stop, halves.num_nodes)
+    sizes = (padded, across, out.stride(0), UNIT**2, width)
+    shape = (tiling.rows, tiling.columns, tiling.depth, tiling.square)
+    options = {"num_warps": tiling.warps, "num_stages": tiling.stages}
+    launch = _group_maxima[(squares * tiles,)]
+    launch(*given, *sizes, *shape, GROUP, symmetric, **options)
     return out
 
 
@@ -235,18 +220,8 @@ def top(
     num_rows, width = entries.shape
     places = entries.new_empty((num_rows, count + 1), dtype=torch.int32)
     outside = entries.new_empty(num_rows)
-    _top[(triton.cdiv(num_rows, rows),)](
-        entries,
-        slack,
-        places,
-        outside,
-        num_rows,
-        width,
-        count,
-        k,
-        rows,
-        min(block, max(_LEAST_BLOCK, triton.next_power_of_2(width))),
-        triton.next_power_of_2(count + 1),
-        num_warps=rows,
-    )
+    given = (entries, slack, places, outside, num_rows, width, count, k, rows)
+    block = min(block, max(_LEAST_BLOCK, triton.next_power_of_2(width)))
+    size = triton.next_power_of_2(count + 1)
+    _top[(triton.cdiv(num_rows, rows),)](*given, block, size, num_warps=rows)
     return Top(places, outside)
