@@ -41,14 +41,12 @@ class Entry:
     name: str
     kind: Kind
     nodes: int
-    edges: int | None
-    """Each undirected edge once; None where it is random."""
+    edges: int | None  # each undirected edge once; None where it is random
     features: int
     classes: int
     description: str
     sha256: str | None = None
-    size: int | None = None
-    """Bytes of the file."""
+    size: int | None = None  # bytes of the file
     note: str = ""
 
     @property
@@ -107,9 +105,8 @@ def load_dataset(
     entry = find_entry(name)
     if entry.kind == "generator":
         generator = GENERATORS[entry.name]
-        if not colon:
-            return generator()
-        return generator(**_parse_parameters(entry.name, generator, parameters))
+        given = _parse_parameters(entry.name, generator, parameters) if colon else {}
+        return generator(**given)
     if colon:
         raise InputError(
             f"{name!r} takes no parameters, only {list(GENERATORS)} do (got {spec!r})"

@@ -113,12 +113,9 @@ class GraphDataset:
                 f"'split' of {self.name} must be in [0, {self.num_splits - 1}] "
                 f"(got {index})"
             )
-        return Split(
-            train_mask=self.train_masks[index],
-            val_mask=self.val_masks[index],
-            test_mask=self.test_masks[index],
-            index=index,
-        )
+        masks = (self.train_masks, self.val_masks, self.test_masks)
+        train, val, test = (mask[index] for mask in masks)
+        return Split(train_mask=train, val_mask=val, test_mask=test, index=index)
 
     def labelled_part(
         self, edge_index: Tensor, shown: Tensor | None = None
@@ -147,15 +144,11 @@ class GraphDataset:
         masks = stratified_splits(self.y, num_splits, seed)
         masks = _checked_masks(self.name, masks, self.y, self.metric)
         drawn = f"{num_splits} random splits from seed {seed}"
-        return dataclasses.replace(
-            self,
-            train_masks=masks[0],
-            val_masks=masks[1],
-            test_masks=masks[2],
-            # The file's checksum would claim the file's own splits.
-            sha256=_contents_sha256(self.x, self.y, self.edge_index, *masks),
-            note=f"{self.note}; {drawn}" if self.note else drawn,
-        )
+        # The file's checksum would claim the file's own splits.
+        digest = _contents_sha256(self.x, self.y, self.edge_index, *masks)
+        note = f"{self.note}; {drawn}" if self.note else drawn
+        fresh: dict[str, Any] = dict(zip(checks.MASK_KEYS, masks, strict=True))
+        return dataclasses.replace(self, sha256=digest, note=note, **fresh)
 
 
 def make_dataset(
@@ -216,7 +209,7 @@ def make_dataset(
     drawn = masks or stratified_splits(ty, num_splits, seed)
     if masks is None:  # the caller gave none, so the message must say whose they are
         source = f"{source}: splits drawn from seed {seed}"
-    train, val, test = _checked_masks(source, drawn, ty, checked_metric)
+    checked = _checked_masks(source, drawn, ty, checked_metric)
     return GraphDataset(
         name=name,
         x=tx,
@@ -224,11 +217,9 @@ def make_dataset(
         edge_index=edge_index,
         num_classes=num_classes,
         metric=checked_metric,
-        train_masks=train,
-        val_masks=val,
-        test_masks=test,
+        **dict(zip(checks.MASK_KEYS, checked, strict=True)),
         directed=directed,
-        sha256=sha256 or _contents_sha256(tx, ty, edge_index, train, val, test),
+        sha256=sha256 or _contents_sha256(tx, ty, edge_index, *checked),
         note=note,
         features_file=file,
     )

@@ -34,10 +34,8 @@ _CELLS_AT_ONCE = 2**24
 
 def check_keys(source: str, keys: Iterable[str]) -> None:
     """Refuse a file without the graph, or with some of the masks only."""
-    present = set(keys)
-    needed = set(GRAPH_KEYS)
-    if present & set(MASK_KEYS):
-        needed |= set(MASK_KEYS)
+    present, masks = set(keys), set(MASK_KEYS)
+    needed = {*GRAPH_KEYS, *(masks if present & masks else ())}
     if missing := sorted(needed - present):
         raise InputError(
             f"{source}: arrays missing: {missing} (the file has {sorted(present)}); "
@@ -144,10 +142,8 @@ def check_metric(source: str, metric: str | None, num_classes: int) -> str:
         return default_metric(num_classes)
     check_choice("metric", metric, METRIC_NAMES)
     if METRIC_NAMES[metric].two_classes and num_classes != 2:
-        raise InputError(
-            f"{source}: 'metric' {metric} must have exactly 2 classes (got "
-            f"{num_classes})"
-        )
+        need = "must have exactly 2 classes"
+        raise InputError(f"{source}: 'metric' {metric} {need} (got {num_classes})")
     return metric
 
 
@@ -164,19 +160,15 @@ def check_masks(
             f"{len(train)} train, {len(val)} val, {len(test)} test)"
         )
     overlap = (train & val) | (train & test) | (val & test)
-    if overlap.any():
-        split, node = _first(overlap)
-        raise InputError(
-            f"{source}: train, val and test must not overlap (got node {node} in two "
-            f"of them in split {split})"
-        )
     unknown = (train | val | test) & (y == UNLABELLED)
-    if unknown.any():
-        split, node = _first(unknown)
-        raise InputError(
-            f"{source}: nodes in train, val or test must have a label (got node {node} "
-            f"without one in split {split})"
-        )
+    for wrong, needed, got in (
+        (overlap, "train, val and test must not overlap", "in two of them"),
+        (unknown, "nodes in train, val or test must have a label", "without one"),
+    ):
+        if wrong.any():
+            split, node = _first(wrong)
+            got = f"(got node {node} {got} in split {split})"
+            raise InputError(f"{source}: {needed} {got}")
     learnable = np.bincount(y[y >= 0]) >= _MIN_CLASS_SIZE
     _check_classes(source, "train_masks", train, y, learnable)
     if METRIC_NAMES[metric].two_classes:
@@ -205,11 +197,7 @@ def check_mask(
 
 
 def _check_classes(
-    source: str,
-    key: str,
-    masks: NDArray[np.bool_],
-    y: NDArray[np.int64],
-    needed: NDArray[np.bool_],
+    source: str, key: str, masks: AnyArray, y: AnyArray, needed: AnyArray
 ) -> None:
     """Every needed class must be in every split of one part."""
     for split, mask in enumerate(masks):

@@ -41,9 +41,9 @@ class SampledAdjacency(Adjacency):
 
         That degree is not known, but estimated from the share left of the sample.
         """
-        kept, sampled = self.in_degree.float(), self._sampled.float()
-        some = kept > 0
-        return torch.where(some, self.whole_in / (sampled * kept), 1).sqrt()
+        whole = self if self.kept is None else replace(self, kept=None)
+        kept, sampled = self.in_degree.float(), whole.in_degree.float()
+        return torch.where(kept > 0, self.whole_in / (sampled * kept), 1).sqrt()
 
     @cached_property
     def out_scale(self) -> Tensor:
@@ -53,12 +53,6 @@ class SampledAdjacency(Adjacency):
         """
         left = self.whole_out * (1 - self.drop_rate) + self.drop_rate
         return torch.where(self.whole_out > 0, left, 1).rsqrt()
-
-    @cached_property
-    def _sampled(self) -> Tensor:
-        """What ``in_degree`` was before DropEdge, ``[N]``."""
-        whole = self if self.kept is None else replace(self, kept=None)
-        return whole.in_degree
 
     def to(self, device: torch.device | str) -> Self:
         """The same edges on another device."""
@@ -75,14 +69,10 @@ def sampled_adjacency(
     edge_weight: Tensor | None = None,
 ) -> SampledAdjacency:
     """Sort sampled edges ``[2, E]`` both ways; see ``SampledAdjacency``."""
-    num_nodes = whole_in.numel()
     if edge_weight is None:
-        part = Adjacency.from_edge_index(edge_index, num_nodes)
+        part = Adjacency.from_edge_index(edge_index, whole_in.numel())
     else:
-        part = Adjacency.from_weighted_edges(edge_index, edge_weight, num_nodes)
-    return SampledAdjacency(
-        **{each.name: getattr(part, each.name) for each in fields(part)},
-        num_targets=num_targets,
-        whole_in=whole_in,
-        whole_out=whole_out,
-    )
+        part = Adjacency.from_weighted_edges(edge_index, edge_weight, whole_in.numel())
+    given = {each.name: getattr(part, each.name) for each in fields(part)}
+    given |= {"whole_in": whole_in, "whole_out": whole_out}
+    return SampledAdjacency(num_targets=num_targets, **given)

@@ -46,11 +46,8 @@ def check_cells(
 ) -> None:
     """Refuse a table or an array that is larger than the user wants to hold.
 
-    Args:
-        source: The name that the message begins with.
-        shape: Rows, columns and so on.
-        most: The limit; by default :func:`max_cells`.
-        itemsize: Bytes of one cell: a long text counts as several cells.
+    ``most`` is by default :func:`max_cells`. A long text counts as several cells:
+    ``itemsize`` is the bytes of one.
     """
     most = max_cells(most)
     count = math.prod(shape)
@@ -82,9 +79,8 @@ def refusing(source: str, wanted: str) -> Iterator[None]:
 def first_line(error: BaseException) -> str:
     """The first line of an error's message, shortened if it is long."""
     line = (str(error).splitlines() or [""])[0]
-    if len(line) <= _MAX_REASON_LENGTH:
-        return line
-    return f"{line[:_MAX_REASON_LENGTH]}…"
+    cut = len(line) > _MAX_REASON_LENGTH
+    return f"{line[:_MAX_REASON_LENGTH]}…" if cut else line
 
 
 def read_json(source: str, text: str) -> Any:
