@@ -117,8 +117,8 @@ class SmallWorld(FaissIndex):
 
         self.effort, self.max_effort = _FIRST_EFFORT, _MAX_EFFORT
         self.build_threads = 1  # several threads would link rows in a random order
-        euclidean = self.canonical.euclidean
-        metric = faiss.METRIC_L2 if euclidean else faiss.METRIC_INNER_PRODUCT
+        inner, distance = faiss.METRIC_INNER_PRODUCT, faiss.METRIC_L2
+        metric = distance if self.canonical.euclidean else inner
         index = faiss.IndexHNSWFlat(self.canonical.grid.size(1), _LINKS, metric)
         index.hnsw.efConstruction = _BUILD_EFFORT
         index.hnsw.rng = faiss.RandomGenerator(seed)  # type: ignore[attr-defined]

@@ -4,7 +4,7 @@ import operator
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypedDict, TypeVar, Unpack, get_args
+from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 import torch
 import torch.distributed as dist
@@ -189,25 +189,13 @@ Result = TypeVar("Result")
 PATIENCE = timedelta(days=1)
 
 
-class KnnOptions(TypedDict, total=False):
-    """Options of :func:`ecg_gnn.evolve.knn_search`, which explains them."""
-
-    metric: Metric
-    self_loops: SelfLoops
-    symmetric: bool
-    seed: int
-    knn: str
-    memory: int | None
-    progress: Progress | None
-
-
 def knn_search_jointly(
     z: Embeddings,
     k: int,
     *,
     device: str | torch.device = "cpu",
     patience: timedelta = PATIENCE,
-    **options: Unpack[KnnOptions],
+    **options: Any,
 ) -> KnnGraph:
     """:func:`ecg_gnn.evolve.knn_search` for all processes of ``torch.distributed``.
 

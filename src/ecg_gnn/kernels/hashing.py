@@ -59,8 +59,7 @@ class StepSeeds:
 
 def fresh_seed(device: torch.device) -> Tensor:
     """A new seed on a device, ``[1]``: the step's next, else from torch's generator."""
-    seeds = _current.get()
-    if seeds is not None:
+    if (seeds := _current.get()) is not None:
         return seeds.next()
     return torch.empty(1, dtype=torch.int64, device=device).random_(-(2**63), None)
 
@@ -69,8 +68,7 @@ def keep_mask(size: int, rate: float, device: torch.device) -> Tensor:
     """Which of so many things survive, each with probability ``1 - rate``."""
     if device.type == "cpu":
         return torch.rand(size) >= rate
-    draw = Draw.of(rate, fresh_seed(device))
-    if draw is None:
+    if (draw := Draw.of(rate, fresh_seed(device))) is None:
         return torch.zeros(size, dtype=torch.bool, device=device)
     if not engine.gpu_usable_on(device):
         return hashes(size, draw.seed) >= draw.threshold

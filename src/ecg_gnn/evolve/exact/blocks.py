@@ -185,9 +185,8 @@ def search_nodes(
             part = rows.take(first[some])
             return torch.cat([part.scores_with(b.canonical) for b in blocks()], 1)
 
-        neighbours[tied] = choose_by_groups(
-            lists.k, key, nodes, group, nodes[first], scores, max_tied_rows
-        )
+        given = (nodes, group, nodes[first], scores, max_tied_rows)
+        neighbours[tied] = choose_by_groups(lists.k, key, *given)
     return neighbours
 
 

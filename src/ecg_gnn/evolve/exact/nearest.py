@@ -36,14 +36,19 @@ _ROWS_PER_REPORT = 1 << 15
 
 def search_exact(query: Query, rows: Rows) -> SearchResult:
     """The neighbours of all nodes, with all rows in memory if they fit."""
-    budget = memory_budget(query.memory, query.device)
+    budget, size = memory_budget(query.memory, query.device), (rows.num_nodes, rows.dim)
     on_gpu = query.device.type == "cuda"
-    if query.block_size is not None or fits_in_memory(
-        rows.num_nodes, rows.dim, budget, on_gpu=on_gpu
-    ):
-        neighbours = _search_in_memory(query, rows)
-        if neighbours is not None:
-            return SearchResult(neighbours)
+    if query.block_size is not None or fits_in_memory(*size, budget, on_gpu=on_gpu):
+        try:
+            return SearchResult(nearest(query_task(query, rows, query.device)))
+        except (MemoryError, RuntimeError) as error:
+            if not out_of_memory(error):
+                raise
+        warnings.warn(
+            f"not enough memory for a kNN search among {rows.num_nodes:,} × {rows.dim} "
+            "embeddings at once: it goes on in blocks",
+            stacklevel=2,
+        )
         budget //= 4
     return SearchResult(_search_in_blocks(query, rows, budget).to(query.device))
 
@@ -62,21 +67,6 @@ def _search_in_blocks(query: Query, rows: Rows, budget: int) -> Tensor:
             finished.save(start, block)
         report(len(block))
     return neighbours
-
-
-def _search_in_memory(query: Query, rows: Rows) -> Tensor | None:
-    """All rows at once; None if memory runs out."""
-    try:
-        return nearest(query_task(query, rows, query.device))
-    except (MemoryError, RuntimeError) as error:
-        if not out_of_memory(error):
-            raise
-    warnings.warn(
-        f"not enough memory for a kNN search among {rows.num_nodes:,} × {rows.dim} "
-        "embeddings at once: it goes on in blocks",
-        stacklevel=2,
-    )
-    return None
 
 
 def query_task(query: Query, rows: Rows, device: torch.device) -> Task:

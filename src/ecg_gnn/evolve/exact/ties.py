@@ -150,9 +150,8 @@ def _boundary(k: int, scores: Tensor, own: Tensor) -> Boundary:
     threshold = scores.topk(k, sorted=False).values.amin(1)
     # Back in: another node with the same row leaves out its own column instead.
     scores.scatter_(1, place, value)
-    return Boundary.at(
-        scores, threshold, torch.arange(scores.size(1), device=own.device)
-    )
+    ids = torch.arange(scores.size(1), device=own.device)
+    return Boundary.at(scores, threshold, ids)
 
 
 # --- Searches that propose neighbours ------------------------------------------------
@@ -164,12 +163,9 @@ class Task:
 
     canonical: Canonical
     k: int
-    key: int
-    """Seeds the random choice among ties."""
-    block_size: int | None = None
-    """Rows of scores held at a time; None fits a memory budget."""
-    progress: Callable[[int], None] = lambda count: None
-    """Called with the number of nodes just finished."""
+    key: int  # seeds the random choice among ties
+    block_size: int | None = None  # rows of scores at a time; None fits a budget
+    progress: Callable[[int], None] = lambda count: None  # told how many just finished
 
 
 class Proposal(NamedTuple):

@@ -41,7 +41,7 @@ def library(
         return None
     try:
         source = files(package).joinpath(f"{name}.cpp").read_text()
-        path = _folder() / f"{name}-{_key(source, compiler)}.so"
+        path = cache_folder("kernels") / f"{name}-{_key(source, compiler)}.so"
         if not path.exists():
             _build(source, compiler, path)
         return ctypes.CDLL(str(path))
@@ -101,10 +101,6 @@ def _build(source: str, compiler: list[str], path: Path) -> None:
 
 def _call(command: list[str]) -> None:
     subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
-
-
-def _folder() -> Path:
-    return cache_folder("kernels")
 
 
 def _key(source: str, compiler: list[str]) -> str:

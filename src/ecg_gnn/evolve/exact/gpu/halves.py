@@ -10,6 +10,7 @@ import torch
 import triton
 import triton.language as tl
 from torch import Tensor
+from triton.language import constexpr
 
 from ecg_gnn.evolve.exact.canonical import GRID_BITS, Canonical
 from ecg_gnn.evolve.exact.gpu import MAX_COLUMNS
@@ -41,7 +42,7 @@ def takes(z: Tensor) -> bool:
 
 @triton.jit
 def _unit_rows(
-    z, grid, half_square, width, stride, ones, BLOCK: tl.constexpr, LEVELS: tl.constexpr
+    z, grid, half_square, width, stride, ones, BLOCK: constexpr, LEVELS: constexpr
 ):
     row = tl.program_id(0).to(tl.int64)
     column = tl.arange(0, BLOCK)
@@ -90,7 +91,7 @@ def _halve(
     padded,
     step,
     unit,
-    BLOCK: tl.constexpr,
+    BLOCK: constexpr,
 ):
     row = tl.program_id(0).to(tl.int64)
     column = tl.arange(0, BLOCK)

@@ -10,6 +10,7 @@ import torch
 import triton
 import triton.language as tl
 from torch import Tensor
+from triton.language import constexpr
 
 from ecg_gnn.evolve.exact.gpu.halves import UNIT, Halves
 
@@ -43,12 +44,7 @@ TILING = Tiling()
 
 @triton.jit
 def _place(
-    program,
-    across,
-    M: tl.constexpr,
-    N: tl.constexpr,
-    SQUARE: tl.constexpr,
-    SYMMETRIC: tl.constexpr,
+    program, across, M: constexpr, N: constexpr, SQUARE: constexpr, SYMMETRIC: constexpr
 ):
     """The first row and column of a program's tile, square by square.
 
@@ -81,13 +77,13 @@ def _group_maxima(
     across,
     stride,
     scale,
-    WIDTH: tl.constexpr,
-    M: tl.constexpr,
-    N: tl.constexpr,
-    DEPTH: tl.constexpr,
-    SQUARE: tl.constexpr,
-    GROUP: tl.constexpr,
-    SYMMETRIC: tl.constexpr,
+    WIDTH: constexpr,
+    M: constexpr,
+    N: constexpr,
+    DEPTH: constexpr,
+    SQUARE: constexpr,
+    GROUP: constexpr,
+    SYMMETRIC: constexpr,
 ):
     row, column = _place(tl.program_id(0), across, M, N, SQUARE, SYMMETRIC)
     row += first_row
@@ -167,9 +163,9 @@ def _top(
     width,
     count,
     k,
-    ROWS: tl.constexpr,
-    BLOCK: tl.constexpr,
-    LIST: tl.constexpr,
+    ROWS: constexpr,
+    BLOCK: constexpr,
+    LIST: constexpr,
 ):
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     real = row < num_rows
