@@ -271,7 +271,6 @@ def _checked_masks(
 
 
 def _contents_sha256(*tensors: Tensor) -> str:
-    """The SHA-256 of tensors' types, shapes and bytes."""
     digest = hashlib.sha256()
     for tensor in tensors:
         digest.update(f"{tensor.dtype}{list(tensor.shape)}".encode())

@@ -199,7 +199,6 @@ def check_mask(
 def _check_classes(
     source: str, key: str, masks: AnyArray, y: AnyArray, needed: AnyArray
 ) -> None:
-    """Every needed class must be in every split of one part."""
     for split, mask in enumerate(masks):
         lost = (np.bincount(y[mask], minlength=len(needed)) == 0) & needed
         if lost.any():
@@ -215,7 +214,6 @@ def _check_kind(source: str, key: str, array: AnyArray, kinds: str, words: str) 
 
 
 def _first(wrong: NDArray[np.bool_]) -> list[int]:
-    """The place of the first True."""
     place: list[int] = np.argwhere(wrong)[0].tolist()
     return place
 

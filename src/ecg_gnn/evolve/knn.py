@@ -218,7 +218,6 @@ def knn_search_jointly(
 
 
 def _has_others() -> bool:
-    """Whether ``torch.distributed`` has joined several processes."""
     return dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1
 
 

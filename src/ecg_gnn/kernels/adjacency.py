@@ -1,10 +1,11 @@
 """A graph sorted once by target and by source, with its degrees and weights."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from ecg_gnn.kernels import engine
@@ -40,9 +41,6 @@ class Adjacency:
     by_target: Order
     kept: Tensor | None = None
     edge_weight: Tensor | None = None
-    _head_orders: dict[int, tuple[Order, Order]] = field(
-        default_factory=dict, repr=False
-    )
 
     def __post_init__(self) -> None:
         if self.device.type != "cpu":  # a recorded step must find all in its place
@@ -134,27 +132,27 @@ class Adjacency:
     @cached_property
     def in_degree(self) -> Tensor:
         """Kept edges arriving at each node, or the sum of their weights, ``[N]``."""
-        if self.edge_weight is not None:
-            return _group_sums(self.unit_weight.by_target, self.by_target)
-        if self.kept is not None and engine.gpu_usable_on(self.device):
-            return self._counted("by_target")
-        return self.by_target.counts(self.kept)
+        return self._degree("by_target", self.by_target.offsets)
 
     @cached_property
     def out_degree(self) -> Tensor:
         """Kept edges leaving each node, or the sum of their weights, ``[N]``."""
-        if self.edge_weight is not None:
-            return _group_sums(self.unit_weight.by_source, self.by_source)
-        if self.kept is not None and engine.gpu_usable_on(self.device):
-            return self._counted("by_source")
-        if self.kept is None:  # without the order by source, which may not be there
-            return self.by_target.turned_offsets.diff()
-        return self.by_source.counts(self.kept[self.by_source_order])
+        # Without the order by source, which may not be there.
+        return self._degree("by_source", self.by_target.turned_offsets)
 
-    def _counted(self, order: str) -> Tensor:
-        functions = engine.gpu_kernels()
-        counted: Tensor = functions.kept_degree(getattr(functions, order)(self))
-        return counted
+    def _degree(self, by: str, offsets: Tensor) -> Tensor:
+        if self.edge_weight is not None:
+            weight: Tensor = getattr(self.unit_weight, by)
+            return torch.segment_reduce(weight, "sum", offsets=offsets)
+        if self.kept is None:
+            return offsets.diff()
+        if engine.gpu_usable_on(self.device):
+            functions = engine.gpu_kernels()
+            counted: Tensor = functions.kept_degree(getattr(functions, by)(self))
+            return counted
+        kept = self.kept if by == "by_target" else self.kept[self.by_source_order]
+        # Sums of integers are exact, so a running total cannot lose anything.
+        return F.pad(kept.long().cumsum(0), (1, 0))[offsets].diff()
 
     @cached_property
     def in_scale(self) -> Tensor:
@@ -202,18 +200,6 @@ class Adjacency:
         kept = weight if self.kept is None else weight * self.kept
         return EdgeWeight(kept, self.by_source_order)
 
-    def per_head(self, num_heads: int) -> tuple[Order, Order]:
-        """Both orders repeated for ``num_heads`` stacked copies of the nodes."""
-        if num_heads == 1:
-            return self.by_target, self.by_source
-        if num_heads not in self._head_orders:
-            both = (
-                _repeat(self.by_target, num_heads),
-                _repeat(self.by_source, num_heads),
-            )
-            self._head_orders[num_heads] = both
-        return self._head_orders[num_heads]
-
     def to(self, device: torch.device | str) -> Self:
         """The same graph on another device."""
         offsets = self.by_target.offsets.to(device)
@@ -225,7 +211,6 @@ class Adjacency:
             by_target=Order(offsets, self.source.to(device)),
             kept=None if kept is None else kept.to(device),
             edge_weight=None if weight is None else weight.to(device),
-            _head_orders={},
         )
 
 
@@ -238,19 +223,6 @@ def _checked(edge_index: Tensor, num_nodes: int) -> Tensor:
     if edge_index.is_floating_point() or edge_index.dtype == torch.bool:
         raise InputError(f"'edge_index' must hold integers (got {edge_index.dtype})")
     if edge_index.numel():
-        low, high = edge_index.aminmax()
-        check_in_range("edge_index", int(low), 0, num_nodes - 1)
-        check_in_range("edge_index", int(high), 0, num_nodes - 1)
+        for end in edge_index.aminmax():
+            check_in_range("edge_index", int(end), 0, num_nodes - 1)
     return edge_index.long()
-
-
-def _repeat(order: Order, num_heads: int) -> Order:
-    num_nodes, num_edges = order.offsets.numel() - 1, order.other.numel()
-    head = torch.arange(num_heads, device=order.other.device)[:, None]
-    offsets = (order.offsets[:-1] + head * num_edges).flatten()
-    end = torch.full_like(offsets[:1], num_heads * num_edges)
-    return Order(torch.cat([offsets, end]), (order.other + head * num_nodes).flatten())
-
-
-def _group_sums(values: Tensor, order: Order) -> Tensor:
-    return torch.segment_reduce(values, "sum", offsets=order.offsets)

@@ -33,6 +33,7 @@ class Order:
     offsets: Tensor  # where each node's group begins; the last entry is E, [N + 1]
     other: Tensor  # the opposite end point of every edge, in group order, [E]
     _compact: dict[str, Tensor] = field(default_factory=dict, repr=False)
+    _per_head: dict[int, "Order"] = field(default_factory=dict, repr=False)
 
     @cached_property
     def own(self) -> Tensor:
@@ -83,13 +84,16 @@ class Order:
         pieces = zip(edges, edges[1:], highest, strict=False)
         return tuple(Bucket(a, b - a, most) for a, b, most in pieces if b > a)
 
-    def counts(self, kept: Tensor | None) -> Tensor:
-        """How many (kept) edges each node's group has, ``[N]``."""
-        if kept is None:
-            return self.offsets.diff()
-        # Sums of integers are exact, so a running total cannot lose anything.
-        total = torch.nn.functional.pad(kept.long().cumsum(0), (1, 0))
-        return total[self.offsets].diff()
+    def per_head(self, num_heads: int) -> "Order":
+        """The same for ``num_heads`` stacked copies of the nodes; made once."""
+        if num_heads > 1 and num_heads not in self._per_head:
+            num_nodes, num_edges = self.offsets.numel() - 1, self.other.numel()
+            head = torch.arange(num_heads, device=self.other.device)[:, None]
+            offsets = (self.offsets[:-1] + head * num_edges).flatten()
+            end = torch.full_like(offsets[:1], num_heads * num_edges)
+            other = (self.other + head * num_nodes).flatten()
+            self._per_head[num_heads] = Order(torch.cat([offsets, end]), other)
+        return self if num_heads == 1 else self._per_head[num_heads]
 
 
 @dataclass(frozen=True, eq=False)

@@ -48,12 +48,12 @@ def edge_dot(adjacency: Adjacency, a: Tensor, b: Tensor) -> Tensor:
 
 
 def _sum_to_targets(adjacency: Adjacency, weight: Tensor, x: Tensor) -> Tensor:
-    return _bag_per_head(adjacency.per_head(x.size(2))[0], weight, x)
+    return _bag_per_head(adjacency.by_target.per_head(x.size(2)), weight, x)
 
 
 def _sum_to_sources(adjacency: Adjacency, weight: Tensor, x: Tensor) -> Tensor:
     weight = weight[adjacency.by_source_order]
-    return _bag_per_head(adjacency.per_head(x.size(2))[1], weight, x)
+    return _bag_per_head(adjacency.by_source.per_head(x.size(2)), weight, x)
 
 
 def _bag_per_head(order: Order, weight: Tensor, x: Tensor) -> Tensor:
@@ -114,15 +114,17 @@ def normalized_sum(adjacency: Adjacency, x: Tensor) -> Tensor:
 
 def neighbour_mean(adjacency: Adjacency, x: Tensor) -> Tensor:
     """``mean_v x_v`` over the incoming edges; a node without edges gets zero."""
-    return _fixed_sum(adjacency, x, "mean_weight", "mean_scale")
+    return _fixed_sum(adjacency, x, "mean_weight", "mean_scale", None)
 
 
 def neighbour_sum(adjacency: Adjacency, x: Tensor) -> Tensor:
     """``sum_v x_v`` over the incoming edges."""
-    return _fixed_sum(adjacency, x, "unit_weight", "unit_scale")
+    return _fixed_sum(adjacency, x, "unit_weight", "unit_scale", None)
 
 
-def _fixed_sum(adjacency: Adjacency, x: Tensor, weight: str, *scales: str) -> Tensor:
+def _fixed_sum(
+    adjacency: Adjacency, x: Tensor, weight: str, *scales: str | None
+) -> Tensor:
     """By one of the adjacency's weights, or its factors of targets and sources."""
     if x.dim() != 2 or x.size(0) != adjacency.num_nodes:  # kernels take it on trust
         raise InputError(
@@ -130,9 +132,8 @@ def _fixed_sum(adjacency: Adjacency, x: Tensor, weight: str, *scales: str) -> Te
             f"(got {list(x.shape)})"
         )
     if engine.gpu_usable(x) and adjacency.edge_weight is None:
-        at_target, *at_source = (getattr(adjacency, scale) for scale in scales)
-        given = (at_target, at_source[0] if at_source else None)
-        return apply_function(_ScaledSum, adjacency, *given, x)
+        factors = (name and getattr(adjacency, name) for name in scales)
+        return apply_function(_ScaledSum, adjacency, x, *factors)
     return apply_function(_FixedSum, adjacency, getattr(adjacency, weight), x)
 
 
@@ -153,23 +154,17 @@ class _FixedSum(torch.autograd.Function):
 
 
 class _ScaledSum(torch.autograd.Function):
-    """The same on a GPU, with weights that are products of the two nodes' factors."""
+    """The same on a GPU, by factors of targets and of sources, or None for ones."""
 
     @staticmethod
-    def forward(
-        ctx: Any,
-        adjacency: Adjacency,
-        at_target: Tensor,
-        at_source: Tensor | None,
-        x: Tensor,
-    ) -> Any:
-        ctx.adjacency, ctx.scales = adjacency, (at_source, at_target)
+    def forward(ctx: Any, adjacency: Adjacency, x: Tensor, *factors: Any) -> Any:
+        ctx.adjacency, ctx.factors = adjacency, factors[::-1]
         kernels = engine.gpu_kernels()
-        return kernels.scaled_sum(kernels.by_target(adjacency), x, at_target, at_source)
+        return kernels.scaled_sum(kernels.by_target(adjacency), x, *factors)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         kernels = engine.gpu_kernels()
         pattern = kernels.by_source(ctx.adjacency)
-        return None, None, None, kernels.scaled_sum(pattern, grad, *ctx.scales)
+        return None, kernels.scaled_sum(pattern, grad, *ctx.factors), None, None

@@ -68,17 +68,11 @@ def _call(name: str, dtype: torch.dtype, *arguments: Any) -> None:
 
 class _Additive(torch.autograd.Function):
     @staticmethod
-    def forward(
-        ctx: Any,
-        adjacency: Adjacency,
-        source: Tensor,
-        target: Tensor,
-        values: Tensor,
-        slope: float,
-    ) -> Tensor:
-        inputs = [t.contiguous() for t in (source, target, values)]
+    def forward(ctx: Any, adjacency: Adjacency, *given: Any) -> Tensor:
+        *scores_and_values, slope = given  # of sources, of targets
+        inputs = [t.contiguous() for t in scores_and_values]
         out, lse = torch.empty_like(inputs[2]), torch.empty_like(inputs[0])
-        pattern, (_, channels, heads) = _by_target(adjacency), values.shape
+        pattern, (_, channels, heads) = _by_target(adjacency), out.shape
         arguments = (pattern, heads, channels * heads, *inputs, slope, out, lse)
         _call("additive_forward", out.dtype, *arguments)
         ctx.adjacency, ctx.slope = adjacency, slope

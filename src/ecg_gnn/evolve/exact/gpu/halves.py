@@ -112,10 +112,8 @@ def _halve(
 def halve(grid: Tensor, mean: Tensor, halves: Tensor, unit: float) -> Tensor:
     """Fill the first rows of ``halves`` with those of ``grid`` less ``mean``.
 
-    In multiples of ``unit``, rounded to float16.
-
-    Returns:
-        Of each row w, rounded to h: w.m and the squares of w, h and w - h. ``[4, N]``
+    In multiples of ``unit``, rounded to float16. Gives, of each row w, rounded to h:
+    w.m and the squares of w, h and w - h. ``[4, N]``
     """
     num_nodes, width = grid.shape
     statistics = mean.new_empty((4, num_nodes))
