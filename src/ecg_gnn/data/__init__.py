@@ -1,7 +1,6 @@
 """Graphs: named ones, those in a user's files, and generated ones."""
 
 from ecg_gnn.data.catalogue import CATALOGUE as CATALOGUE
-from ecg_gnn.data.catalogue import Entry as Entry
 from ecg_gnn.data.catalogue import list_datasets as list_datasets
 from ecg_gnn.data.catalogue import load_dataset as load_dataset
 from ecg_gnn.data.catalogue import resolve_data_root as resolve_data_root

@@ -6,7 +6,6 @@ import numpy as np
 import torch
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
-from torch import Tensor
 
 from ecg_gnn.data.dataset import GraphDataset
 
@@ -18,7 +17,9 @@ def describe(dataset: GraphDataset) -> dict[str, Any]:
     of the graph with directions forgotten. ``duplicate_feature_rows`` counts the rows
     that repeat an earlier one.
     """
-    degree = _degree(dataset)
+    # An undirected edge is stored both ways already.
+    ends = dataset.edge_index if dataset.directed else dataset.edge_index[0]
+    degree = torch.bincount(ends.flatten(), minlength=dataset.num_nodes)
     source, target = dataset.edge_index.numpy()
     entries = (np.ones(len(source), dtype=np.int8), (source, target))
     adjacency = coo_array(entries, shape=(dataset.num_nodes, dataset.num_nodes))
@@ -49,9 +50,3 @@ def describe(dataset: GraphDataset) -> dict[str, Any]:
         "sha256": dataset.sha256,
         "note": dataset.note,
     }
-
-
-def _degree(dataset: GraphDataset) -> Tensor:
-    """Edges at each node, [N]; an undirected edge is stored both ways already."""
-    ends = dataset.edge_index if dataset.directed else dataset.edge_index[0]
-    return torch.bincount(ends.flatten(), minlength=dataset.num_nodes)

@@ -118,7 +118,17 @@ class EvolveGraph(BaseTransform):  # type: ignore[misc]  # PyG has no usable typ
 
     def forward(self, data: Data) -> Data:
         """Set ``data.ecg_edge_index``; calling the transform does so on a copy."""
-        z = self._embeddings(data)
+        z: object = self.source
+        if isinstance(self.source, str):
+            z = getattr(data, self.source, None)
+            if not isinstance(z, Tensor):
+                tensors = [key for key, value in data if isinstance(value, Tensor)]
+                check_choice("source", self.source, tensors)
+        elif not isinstance(self.source, Tensor):
+            z = self.source(data)
+        if not isinstance(z, Tensor) or z.dim() != 2:
+            got = list(z.shape) if isinstance(z, Tensor) else type(z).__name__
+            raise InputError(f"'source' must give a tensor [N, D] (got {got})")
         if z.size(0) != data.num_nodes:
             raise InputError(
                 f"'source' must give one row per node, {data.num_nodes} "
@@ -128,22 +138,6 @@ class EvolveGraph(BaseTransform):  # type: ignore[misc]  # PyG has no usable typ
         options = {name: getattr(self, name) for name in names}
         data.ecg_edge_index = knn_graph(z, self.k, **options)
         return data
-
-    def _embeddings(self, data: Data) -> Tensor:
-        z: Tensor | None
-        if isinstance(self.source, Tensor):
-            z = self.source
-        elif callable(self.source):
-            z = self.source(data)
-        else:
-            z = getattr(data, self.source, None)
-            if not isinstance(z, Tensor):
-                tensors = [key for key, value in data if isinstance(value, Tensor)]
-                check_choice("source", self.source, tensors)
-        if not isinstance(z, Tensor) or z.dim() != 2:
-            got = list(z.shape) if isinstance(z, Tensor) else type(z).__name__
-            raise InputError(f"'source' must give a tensor [N, D] (got {got})")
-        return z
 
     def __repr__(self) -> str:
         source: object = self.source

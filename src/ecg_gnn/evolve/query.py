@@ -174,7 +174,13 @@ class FinishedBlocks:
                 blocks := list(self.folder.glob(f"{done}-*.npy"))
             ):
                 path = blocks[0]
-                done = _read_block(path, neighbours, done)
+                block = np.load(path, allow_pickle=False)
+                stop = int(path.stem.partition("-")[2])
+                fits = block.shape == neighbours[done:stop].shape and stop > done
+                if block.dtype != np.int64 or not fits:
+                    raise ValueError(f"it holds {block.dtype} {list(block.shape)}")
+                neighbours[done:stop] = torch.from_numpy(block)
+                done = stop
         except (OSError, EOFError, ValueError) as error:
             raise InputError(f"{path} is damaged ({error}): remove it") from None
         if existing != search:
@@ -195,14 +201,3 @@ class FinishedBlocks:
             path.unlink(missing_ok=True)
         with suppress(OSError):
             self.folder.rmdir()
-
-
-def _read_block(path: Path, neighbours: Tensor, start: int) -> int:
-    """Fill in the rows of a file from ``start`` on; returns the row after them."""
-    block = np.load(path, allow_pickle=False)
-    stop = int(path.stem.partition("-")[2])
-    wanted = neighbours[start:stop].shape
-    if block.dtype != np.int64 or block.shape != wanted or stop <= start:
-        raise ValueError(f"it holds {block.dtype} {list(block.shape)}")
-    neighbours[start:stop] = torch.from_numpy(block)
-    return stop

@@ -55,7 +55,16 @@ class Adjacency:
         Repeated edges count repeatedly. ``add_self_loops`` puts a self-loop on every
         node that has none.
         """
-        source, target = _checked(edge_index, num_nodes)
+        if edge_index.dim() != 2 or edge_index.size(0) != 2:
+            got = list(edge_index.shape)
+            raise InputError(f"'edge_index' must have shape [2, E] (got {got})")
+        if edge_index.is_floating_point() or edge_index.dtype == torch.bool:
+            kind = edge_index.dtype
+            raise InputError(f"'edge_index' must hold integers (got {kind})")
+        if edge_index.numel():  # compiled kernels read memory by them
+            for end in edge_index.aminmax():
+                check_in_range("edge_index", int(end), 0, num_nodes - 1)
+        source, target = edge_index.long()
         if add_self_loops:
             nodes = torch.arange(num_nodes, device=source.device)
             without = torch.ones(num_nodes, dtype=torch.bool, device=source.device)
@@ -212,20 +221,6 @@ class Adjacency:
             kept=None if kept is None else kept.to(device),
             edge_weight=None if weight is None else weight.to(device),
         )
-
-
-def _checked(edge_index: Tensor, num_nodes: int) -> Tensor:
-    """Edges as int64 within the nodes: compiled kernels read memory by them."""
-    if edge_index.dim() != 2 or edge_index.size(0) != 2:
-        raise InputError(
-            f"'edge_index' must have shape [2, E] (got {list(edge_index.shape)})"
-        )
-    if edge_index.is_floating_point() or edge_index.dtype == torch.bool:
-        raise InputError(f"'edge_index' must hold integers (got {edge_index.dtype})")
-    if edge_index.numel():
-        for end in edge_index.aminmax():
-            check_in_range("edge_index", int(end), 0, num_nodes - 1)
-    return edge_index.long()
 
 
 @dataclass(frozen=True, eq=False)

@@ -67,7 +67,8 @@ def _attend(adjacency: Adjacency, scores: Tensor, values: Tensor) -> Tensor:
     """The values' sum by a softmax of scores ``[E, H]``, times what edges weigh."""
     if adjacency.edge_weight is not None:
         scores = scores + adjacency.edge_weight.log()[:, None].to(scores.dtype)
-    return weighted_sum(adjacency, edge_softmax(adjacency, scores), values)
+    weight = apply_function(_EdgeSoftmax, adjacency, scores)
+    return weighted_sum(adjacency, weight, values)
 
 
 def _check(
@@ -85,11 +86,6 @@ def _check(
                 f"{name!r} must be {like.dtype} on {adjacency.device} like the rest "
                 f"(got {tensor.dtype} on {tensor.device})"
             )
-
-
-def edge_softmax(adjacency: Adjacency, scores: Tensor) -> Tensor:
-    """Softmax of ``[E, H]`` scores over the kept edges of each target."""
-    return apply_function(_EdgeSoftmax, adjacency, scores)
 
 
 def _segment_sum(offsets: Tensor, rows: Tensor) -> Tensor:
@@ -123,6 +119,8 @@ class _Take(torch.autograd.Function):
 
 
 class _EdgeSoftmax(torch.autograd.Function):
+    """Softmax of ``[E, H]`` scores over the kept edges of each target."""
+
     @staticmethod
     def forward(ctx: Any, adjacency: Adjacency, scores: Tensor) -> Tensor:
         # Softmax in float32 also under bf16: sums over thousands of neighbours.

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Literal, get_args
@@ -17,6 +16,7 @@ Engine = Literal["fast", "reference"]
 _engine: ContextVar[str] = ContextVar("engine", default="fast")
 _GPU_TYPES = (torch.float32, torch.bfloat16, torch.float64)
 _MAX_CHANNELS = 4096
+_HAS_TRITON = find_spec("triton") is not None
 
 
 @contextmanager
@@ -37,12 +37,7 @@ def current_engine() -> str:
 
 def gpu_usable_on(device: torch.device) -> bool:
     """Whether the Triton kernels are to be used on a device."""
-    return device.type == "cuda" and current_engine() == "fast" and _triton_installed()
-
-
-@cache
-def _triton_installed() -> bool:
-    return find_spec("triton") is not None
+    return device.type == "cuda" and current_engine() == "fast" and _HAS_TRITON
 
 
 def gpu_usable(x: Tensor, num_heads: int = 1) -> bool:

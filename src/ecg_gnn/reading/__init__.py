@@ -2,7 +2,6 @@
 
 from ecg_gnn.reading.npy_files import AnyArray as AnyArray
 from ecg_gnn.reading.npy_files import MappedFile as MappedFile
-from ecg_gnn.reading.npy_files import check_archive as check_archive
 from ecg_gnn.reading.npy_files import map_array_file as map_array_file
 from ecg_gnn.reading.npy_files import read_archive as read_archive
 from ecg_gnn.reading.npy_files import read_array_file as read_array_file

@@ -132,18 +132,17 @@ class GridRule:
                 return Canonical(*unit_rows(z), False)
         grid = torch.empty(z.shape, dtype=torch.int32, device=z.device)
         half_square = torch.empty(z.size(0), dtype=torch.float64, device=z.device)
+        scale = None if self.scale is None else self.scale.to(z.device)
         start = 0
         for rows in _chunks(z):
             part = slice(start, start := start + rows.size(0))
-            grid[part] = torch.round(self._normalise(rows) / _STEP).int()
+            if scale is None:
+                rows = _unit_rows(rows)
+            else:
+                rows = (rows * scale[0] - scale[2:]) * scale[1]
+            grid[part] = torch.round(rows / _STEP).int()
             half_square[part] = (grid[part].double() * _STEP).square().sum(1) / 2
         return Canonical(grid, half_square, self.metric == "euclidean")
-
-    def _normalise(self, rows: Tensor) -> Tensor:
-        if self.scale is None:
-            return _unit_rows(rows)
-        scale = self.scale.to(rows.device)
-        return (rows * scale[0] - scale[2:]) * scale[1]
 
 
 def chunk_elements(on_gpu: bool) -> int:

@@ -1,7 +1,6 @@
 """Exact k nearest neighbours on a CPU: tiles of float32 scores, selected in C++."""
 
 import ctypes
-from collections.abc import Iterator
 
 import torch
 from torch import Tensor
@@ -42,8 +41,14 @@ def search_compiled(task: Task) -> Proposal:
     size = min(task.block_size or _TILE, _TILE)
     buffer = left.new_empty(size * _TILE)
     parts = []
-    for rows, tiles in _tiles(task.canonical.num_nodes, size):
-        for columns in tiles:
+    num_nodes = task.canonical.num_nodes
+    for start in range(0, num_nodes, size):
+        stop = min(start + size, num_nodes)
+        rows, others = slice(start, stop), range(stop, num_nodes, _TILE)
+        # The diagonal tile first, then to its right. What lies to its left served the
+        # rows as columns of earlier tiles.
+        right_of = [slice(first, min(first + _TILE, num_nodes)) for first in others]
+        for columns in [rows, *right_of]:
             shape = (rows.stop - rows.start, columns.stop - columns.start)
             scores = buffer[: shape[0] * shape[1]].view(shape)
             with full_precision(left.device):
@@ -52,18 +57,6 @@ def search_compiled(task: Task) -> Proposal:
         parts.append(settle(task, rows.start, lists.decide(rows)))
         task.progress(int(parts[-1].sure.sum()))
     return Proposal(*(torch.cat(some) for some in zip(*parts, strict=True)))
-
-
-def _tiles(num_nodes: int, size: int) -> Iterator[tuple[slice, list[slice]]]:
-    """Rows, and the columns of their tiles: the diagonal one first, then to its right.
-
-    What lies to its left served the rows as columns of earlier tiles.
-    """
-    for start in range(0, num_nodes, size):
-        stop = min(start + size, num_nodes)
-        others = range(stop, num_nodes, _TILE)
-        columns = [slice(first, min(first + _TILE, num_nodes)) for first in others]
-        yield slice(start, stop), [slice(start, stop), *columns]
 
 
 class _CLists(ctypes.Structure):

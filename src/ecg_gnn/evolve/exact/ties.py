@@ -132,7 +132,14 @@ def choose_by_groups(
     done = 0
     for start in range(0, leaders.numel(), block):
         rows = slice(start, start + block)
-        boundary = _boundary(k, scores(rows), leaders[rows])
+        given, place = scores(rows), leaders[rows].unsqueeze(1)
+        value = given.gather(1, place)
+        given.scatter_(1, place, -torch.inf)
+        threshold = given.topk(k, sorted=False).values.amin(1)
+        # Back in: another node with the same row leaves out its own column instead.
+        given.scatter_(1, place, value)
+        ids = torch.arange(given.size(1), device=nodes.device)
+        boundary = Boundary.at(given, threshold, ids)
         size = int(counts[rows].sum())
         asked = order[done : done + size]
         done += size
@@ -140,18 +147,6 @@ def choose_by_groups(
         neighbours[asked] = boundary.choose(k, key, node, group[asked] - start, node)
         progress(size)
     return neighbours
-
-
-def _boundary(k: int, scores: Tensor, own: Tensor) -> Boundary:
-    """The k-th similarity of each row without its ``own`` column."""
-    place = own.unsqueeze(1)
-    value = scores.gather(1, place)
-    scores.scatter_(1, place, -torch.inf)
-    threshold = scores.topk(k, sorted=False).values.amin(1)
-    # Back in: another node with the same row leaves out its own column instead.
-    scores.scatter_(1, place, value)
-    ids = torch.arange(scores.size(1), device=own.device)
-    return Boundary.at(scores, threshold, ids)
 
 
 # --- Searches that propose neighbours ------------------------------------------------
