@@ -5,7 +5,7 @@ import stat
 
 import pytest
 
-from ecg_gnn.kernels.compiled import build
+from ecg_gnn.kernels import compiled as build
 
 
 @pytest.fixture

@@ -14,8 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from ecg_gnn.kernels import engine
-from ecg_gnn.kernels.compiled import functions as compiled
+from ecg_gnn.kernels import compiled, engine
 from ecg_gnn.kernels.engine import apply_function
 from ecg_gnn.kernels.hashing import Draw, fresh_seed, hashes
 

@@ -14,9 +14,8 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from ecg_gnn.kernels import engine
+from ecg_gnn.kernels import compiled, engine
 from ecg_gnn.kernels.adjacency import Adjacency
-from ecg_gnn.kernels.compiled import functions as compiled
 from ecg_gnn.kernels.edge_order import EdgeWeight, Order
 from ecg_gnn.kernels.engine import apply_function
 from ecg_gnn.system.checks import InputError

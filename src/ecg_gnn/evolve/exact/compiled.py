@@ -7,7 +7,7 @@ from torch import Tensor
 
 from ecg_gnn.evolve.exact.canonical import GRID_BITS, Operand, full_precision
 from ecg_gnn.evolve.exact.ties import Decision, Proposal, Task, num_candidates, settle
-from ecg_gnn.kernels.compiled.build import call, fields_of, library
+from ecg_gnn.kernels.compiled import call, fields_of, library
 from ecg_gnn.kernels.engine import current_engine
 
 _TILE = 1024  # squared, these scores stay in a CPU's cache until they are selected

@@ -99,14 +99,9 @@ def _backward(
 class _AddNorm(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any,
-        x: Tensor,
-        update: Tensor | None,
-        weight: Tensor,
-        bias: Tensor,
-        eps: float,
-        dtype: torch.dtype,
+        ctx: Any, x: Tensor, update: Tensor | None, *rest: Any
     ) -> tuple[Tensor, Tensor]:
+        weight, bias, eps, dtype = rest
         ctx.set_materialize_grads(False)
         x = x.contiguous()
         update = None if update is None else update.contiguous()
