@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 from ecg_gnn.config import RunConfig, known
 from ecg_gnn.embed.protocol import Fit, SplitMasks, load_weights
 from ecg_gnn.embed.trained import loop_settings, network_training, represent
-from ecg_gnn.kernels.distinct_rows import distinct_rows, first_of_group
+from ecg_gnn.kernels.hashing import distinct_rows, first_of_group
 from ecg_gnn.nn import Network, NetworkSpec, build_network
 from ecg_gnn.train import (
     ROWS_AT_ONCE,

@@ -9,8 +9,12 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from ecg_gnn.data import GraphDataset
-from ecg_gnn.data.dataset import canonical_edge_index
-from ecg_gnn.data.graph_checks import UNLABELLED, check_edges, check_features
+from ecg_gnn.data.graph_checks import (
+    UNLABELLED,
+    canonical_edge_index,
+    check_edges,
+    check_features,
+)
 from ecg_gnn.system.checks import InputError, check_in_range
 from ecg_gnn.system.metric_names import METRIC_NAMES, default_metric
 from ecg_gnn.system.seeds import derive_seed

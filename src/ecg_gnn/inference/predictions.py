@@ -11,8 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ecg_gnn.data.dataset import canonical_edge_index
-from ecg_gnn.data.graph_checks import UNLABELLED
+from ecg_gnn.data.graph_checks import UNLABELLED, canonical_edge_index
 from ecg_gnn.inference.model_folder import Model
 from ecg_gnn.system.checks import InputError, check_choice
 from ecg_gnn.system.files import atomic_path, writing

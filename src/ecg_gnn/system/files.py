@@ -146,3 +146,13 @@ def sha256_of_file(path: Path) -> str:
         while piece := source.read(1 << 20):
             digest.update(piece)
     return digest.hexdigest()
+
+
+def expanded(path: str | Path) -> Path:
+    """A path with its ~ replaced by the home folder it stands for."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise InputError(
+            f"{path}: must begin with the home of a user that there is"
+        ) from None

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ecg_gnn.kernels import gpu
+from ecg_gnn.kernels import engine
 
 
 def supervised_loss(
@@ -66,8 +66,8 @@ def roc_auc(logits: Tensor, y: Tensor) -> Tensor:
     two logits the difference is the score.
     """
     score = logits[:, -1] if logits.size(1) == 1 else logits[:, 1] - logits[:, 0]
-    if gpu.usable_on(score.device):
-        functions = gpu.kernels()
+    if engine.gpu_usable_on(score.device):
+        functions = engine.gpu_kernels()
         if score.numel() <= functions.MOST_SCORES:
             area: Tensor = functions.roc_auc(score, y)
             return area
