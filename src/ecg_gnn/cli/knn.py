@@ -19,9 +19,9 @@ from ecg_gnn.evolve.knn import PATIENCE, in_first_process
 from ecg_gnn.evolve.query import FinishedBlocks, Progress
 from ecg_gnn.pipeline.resolve import pick_device
 from ecg_gnn.reading import map_array_file
-from ecg_gnn.scale.processes import joined
 from ecg_gnn.system.checks import InputError, check_in_range
 from ecg_gnn.system.files import write_array
+from ecg_gnn.system.machine import joined
 
 _DEFAULT_K = 10
 

@@ -20,9 +20,8 @@ from ecg_gnn.data.generators import csbm, minesweeper_gen
 from ecg_gnn.data.graph_storage import is_graph_folder, read_graph_folder, read_npz
 from ecg_gnn.data.planetoid import load_planetoid, planetoid_present
 from ecg_gnn.reading import expanded
-from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.checks import InputError, default_metric
 from ecg_gnn.system.files import cache_folder
-from ecg_gnn.system.metric_names import default_metric
 
 Kind = Literal["official", "substitute", "planetoid", "generator"]
 _WHOLE_NUMBERS = ("nodes", "edges", "features", "classes", "size")

@@ -45,16 +45,15 @@ class StoredMLP:
         cls, tensors: Mapping[str, Tensor], config: RunConfig, in_channels: int
     ) -> "StoredMLP":
         """The network with these weights."""
-        network = build_network(
-            NetworkSpec(
-                model="resnet",
-                in_channels=in_channels,
-                hidden=known(config.embed.hidden),
-                num_classes=max(2, tensors["output.weight"].size(0)),
-                layers=known(config.embed.layers),
-                dropout=config.model.dropout,
-            )
+        spec = NetworkSpec(
+            model="resnet",
+            in_channels=in_channels,
+            hidden=known(config.embed.hidden),
+            num_classes=max(2, tensors["output.weight"].size(0)),
+            layers=known(config.embed.layers),
+            dropout=config.model.dropout,
         )
+        network = build_network(spec)
         load_weights(network, tensors)
         return cls(network.double().eval())
 
@@ -67,15 +66,6 @@ class MLPEmbedder:
     step of the best validation score. With more than ``ROWS_AT_ONCE`` training and
     validation nodes a step is a batch of them.
 
-    Args:
-        hidden_channels: Width of the network and of the embeddings.
-        num_layers: Residual blocks.
-        dropout: Dropout rate.
-        train: Steps, learning rate and precision.
-        device: Where to train.
-        rows_at_once: With more rows than that, training goes by batches of rows.
-        progress: Told how training goes.
-
     Examples:
         >>> from ecg_gnn import load_dataset
         >>> from ecg_gnn.train import LoopSettings
@@ -85,12 +75,12 @@ class MLPEmbedder:
         torch.Size([60, 16])
     """
 
-    hidden_channels: int = 512
-    num_layers: int = 2
+    hidden_channels: int = 512  # width of the network and of the embeddings
+    num_layers: int = 2  # residual blocks
     dropout: float = 0.2
     train: LoopSettings = field(default_factory=LoopSettings)
     device: str = "cpu"
-    rows_at_once: int = ROWS_AT_ONCE
+    rows_at_once: int = ROWS_AT_ONCE  # with more rows a step is a batch
     progress: Progress | None = field(default=None, compare=False, repr=False)
     network: Network | None = field(default=None, compare=False, repr=False)
 
@@ -126,13 +116,12 @@ class MLPEmbedder:
     ) -> Training:
         used = split.train_mask | split.val_mask
         num_used = int(used.sum())
-        kind: type[Training] = RowTraining
-        graph = no_graph(0)  # batches bring their own
         if num_used <= self.rows_at_once:
             data = Data(x=data.x[used], y=data.y[used])
             split = _Masks(split.train_mask[used], split.val_mask[used])
             graph, kind = no_graph(num_used), Training
         else:
+            graph, kind = no_graph(0), RowTraining  # batches bring their own graphs
             place = data.x.data_ptr()
             if place not in moved:
                 moved[place] = data.x.to(self.device)

@@ -12,8 +12,7 @@ from ecg_gnn.config import RunConfig, known
 from ecg_gnn.embed.protocol import Fit, SplitMasks
 from ecg_gnn.kernels import Adjacency
 from ecg_gnn.nn import GraphInput, Network, NetworkSpec, build_network, wants_self_loops
-from ecg_gnn.system.checks import InputError
-from ecg_gnn.system.metric_names import default_metric
+from ecg_gnn.system.checks import InputError, default_metric
 from ecg_gnn.system.seeds import seeded
 from ecg_gnn.train import LoopSettings, Progress, Task, Training, train_together
 
@@ -43,28 +42,16 @@ def network_training(
 ) -> Training:
     """A network to train on training labels, and to stop on validation labels.
 
-    Args:
-        data: Features, and the labels that are shown.
-        split: Which nodes train, and which choose the best step.
-        graphs: The graphs that the network reads.
-        train: Steps, learning rate and precision.
-        seed: Random seed.
-        device: Where to train.
-        kind: How training goes: full-batch, or by batches of rows.
-        network: Fields of ``NetworkSpec`` that the data does not decide.
+    ``kind`` is how training goes, full-batch or by batches of rows; ``network`` are the
+    fields of ``NetworkSpec`` that the data does not decide.
     """
     if not split.train_mask.any() or not split.val_mask.any():
         raise InputError("the split must have training and validation nodes (got none)")
     num_classes = int(data.y[split.train_mask | split.val_mask].max()) + 1
-    spec = NetworkSpec(
-        in_channels=data.x.size(1),
-        num_classes=num_classes,
-        num_graphs=len(graphs),
-        num_nodes=data.num_nodes,
-        **network,
-    )
+    network |= {"in_channels": data.x.size(1), "num_nodes": data.num_nodes}
+    network |= {"num_classes": num_classes, "num_graphs": len(graphs)}
     with seeded(seed, "initialisation"):
-        built = build_network(spec)
+        built = build_network(NetworkSpec(**network))
     task = Task(
         x=data.x,
         y=data.y,
@@ -94,8 +81,7 @@ class TrainedModelEmbedder:
     graph already evolved by an MLP this is the paper's MLP→GNN. It deliberately breaks
     the rule that a weak classifier never has features, graph and labels at once.
 
-    Args are settings of the classifier, see ``ModelConfig`` and ``TrainConfig``;
-    ``options`` are pairs, and ``progress`` is told how training goes.
+    Fields are settings of the classifier, see ``ModelConfig`` and ``TrainConfig``.
     """
 
     model: str = "gcn"

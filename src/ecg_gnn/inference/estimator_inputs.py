@@ -12,8 +12,7 @@ from torch_geometric.data import Data
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.data.dataset import canonical_edge_index
 from ecg_gnn.data.graph_checks import UNLABELLED, check_edges, check_features
-from ecg_gnn.system.checks import InputError
-from ecg_gnn.system.metric_names import METRIC_NAMES, default_metric
+from ecg_gnn.system.checks import METRIC_NAMES, InputError, default_metric
 from ecg_gnn.system.seeds import derive_seed
 
 Array = NDArray[Any]

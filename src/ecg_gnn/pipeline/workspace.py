@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -20,7 +21,7 @@ from ecg_gnn.config import (
 from ecg_gnn.config.identity import canonical, digest, variant_of
 from ecg_gnn.data import GraphDataset, Split
 from ecg_gnn.embed import ConcatEmbedder, Embedder, EmbeddingCache, PrecomputedEmbedder
-from ecg_gnn.embed.combine import StoredParts
+from ecg_gnn.embed.plain import StoredParts
 from ecg_gnn.embed.protocol import StoredEmbedder, below, hide_labels
 from ecg_gnn.evolve import EvolvedGraph
 from ecg_gnn.scale import all_have
@@ -35,19 +36,13 @@ ProgressFor = Callable[[str], Progress | None]
 
 @dataclass(frozen=True, kw_only=True)
 class Workspace:
-    """What a run brings along.
+    """What a run brings along."""
 
-    Attributes:
-        cache: Where embeddings and evolved graphs are kept.
-        progress: Shows how a named piece of work goes.
-        embedders: Embedders of the caller's own, by the names ``own:...``.
-        loader_workers: Processes that prepare batches, where there are batches.
-    """
-
-    cache: EmbeddingCache | None = None
-    progress: ProgressFor = lambda _name: None
+    cache: EmbeddingCache | None = None  # where embeddings and evolved graphs are kept
+    progress: ProgressFor = lambda _name: None  # shows how a named piece of work goes
     embedders: Mapping[str, Embedder] = field(default_factory=dict)
-    loader_workers: int = 0
+    """Embedders of the caller's own, by the names ``own:...``."""
+    loader_workers: int = 0  # processes that prepare batches, where there are batches
 
     def __post_init__(self) -> None:
         """Refuse names of built-in embedders: the cache would mix both up."""
@@ -64,13 +59,11 @@ class Workspace:
         An embedder is also built to be described, or to be found in the cache: no
         display should start for that.
         """
-        started: list[Progress | None] = []
+        shown = cache(lambda: self.progress(title))
 
         def tell(done: int, total: int, score: float) -> None:
-            if not started:
-                started.append(self.progress(title))
-            if started[0] is not None:
-                started[0](done, total, score)
+            if (show := shown()) is not None:
+                show(done, total, score)
 
         return tell
 
@@ -83,11 +76,9 @@ def make_embedder(name: str, config: RunConfig, workspace: Workspace) -> Embedde
         check_choice("embedding", name, workspace.embedders)
     if name.startswith(PRECOMPUTED):
         return PrecomputedEmbedder.from_file(name.removeprefix(PRECOMPUTED))
-    parts = EMBEDDERS[name].parts
-    if parts:
-        return ConcatEmbedder(
-            tuple(make_embedder(part, config, workspace) for part in parts)
-        )
+    if parts := EMBEDDERS[name].parts:
+        made = [make_embedder(part, config, workspace) for part in parts]
+        return ConcatEmbedder(tuple(made))
     shown = {"mlp-gnn": "MLP→GNN"}.get(name, name.upper())
     progress = workspace.once_it_moves(f"{shown} embedding")
     embedder: Embedder = embedder_class(name).from_config(config, progress)
@@ -99,12 +90,11 @@ def restore_embedder(
 ) -> StoredEmbedder:
     """Build a kept embedder again from its tensors; what does not fit is refused."""
     if parts := EMBEDDERS[name].parts:
-        return StoredParts(
-            {
-                part: restore_embedder(part, below(tensors, part), config, in_channels)
-                for part in parts
-            }
-        )
+        given = {part: below(tensors, part) for part in parts}
+        kept = {
+            p: restore_embedder(p, t, config, in_channels) for p, t in given.items()
+        }
+        return StoredParts(kept)
     stored = embedder_class(name).stored
     restored: StoredEmbedder = stored.restore(tensors, config, in_channels)
     return restored
@@ -124,9 +114,6 @@ def step_seed(
     return derive_seed(config.seed, step, *more, *own_split)
 
 
-_EDGES, _WEIGHTS, _RECALL = "edges", "weights", "recall"
-
-
 def kept_graph(
     name: str,
     dataset: GraphDataset,
@@ -139,25 +126,21 @@ def kept_graph(
     """What ``make`` gives, kept beside the embeddings it is made from."""
     if workspace.cache is None or name not in (*EMBEDDINGS, "random"):
         return make()
-    cache = EmbeddingCache(workspace.cache.folder / "graphs")
+    graphs = EmbeddingCache(workspace.cache.folder / "graphs")
     key = _key(name, dataset, split, config, workspace)
     weighted = config.evolve.weights != "uniform" and not is_control(name)
-    stored = cache.load(key, _EDGES) or {}
-    is_here = _EDGES in stored and (_WEIGHTS in stored or not weighted)
-    if all_have(is_here):
-        recall = stored.get(_RECALL)
-        return EvolvedGraph(
-            stored[_EDGES].long(),
-            stored.get(_WEIGHTS) if weighted else None,
-            None if recall is None else float(recall),
-        )
+    stored = graphs.load(key, "edges") or {}
+    if all_have("edges" in stored and ("weights" in stored or not weighted)):
+        weights = stored["weights"] if weighted else None
+        recall = float(stored["recall"]) if "recall" in stored else None
+        return EvolvedGraph(stored["edges"].long(), weights, recall)
     graph = make()
-    tensors = {_EDGES: graph.edge_index.to(torch.int32)}
+    tensors = {"edges": graph.edge_index.to(torch.int32)}
     if graph.edge_weight is not None:
-        tensors[_WEIGHTS] = graph.edge_weight
+        tensors["weights"] = graph.edge_weight
     if graph.recall is not None:
-        tensors[_RECALL] = torch.tensor([graph.recall], dtype=torch.float64)
-    cache.store(key, tensors)
+        tensors["recall"] = torch.tensor([graph.recall], dtype=torch.float64)
+    graphs.store(key, tensors)
     return graph
 
 

@@ -6,18 +6,10 @@ import torch
 from torch import Tensor
 
 from ecg_gnn.nn import GraphInput, LayeredNetwork
-from ecg_gnn.scale import processes
-from ecg_gnn.scale.memory_advice import (
-    FLOAT,
-    PER_EDGE,
-    narrower,
-    room_for,
-    size_of,
-    widths,
-)
-from ecg_gnn.scale.neighbourhood import GraphFacts, Neighbourhood, NodeInputs
+from ecg_gnn.scale.batches import GraphFacts, Neighbourhood, NodeInputs
+from ecg_gnn.scale.memory_advice import FLOAT, PER_EDGE, narrower, shortage, widths
 from ecg_gnn.scale.sampler import GraphSampler
-from ecg_gnn.system.memory import available_bytes
+from ecg_gnn.system import machine
 
 Near = tuple[Neighbourhood, list[GraphInput]]
 _BYTES = 2**28
@@ -57,7 +49,7 @@ class LayerwiseInference:
         num_edges = int(rows.sum()) - every.numel()
         if limit is None and fits_at_once(every.numel(), num_edges, width):
             limit = int(rows.sum())
-        limit, parts = limit or rows_at_once(width), processes.world().size
+        limit, parts = limit or rows_at_once(width), machine.world().size
         self._rows_per_block = min(limit, int(rows.sum()))
         self._blocks = {
             False: cut_into_blocks(every, rows, limit=limit, at_least=parts),
@@ -74,21 +66,17 @@ class LayerwiseInference:
         assert states is not None
         return states.to(self._device)
 
-    def sentence(self) -> str:
+    def advice(self) -> str:
         """What to say where memory runs out here."""
         width, features = widths(self._network)
-        num_nodes, device = self._samplers[True].num_nodes, self._device
+        num_nodes = self._samplers[True].num_nodes
         # A block's inputs, messages and states; of all nodes, two layers' states.
         block = min(num_nodes, self._rows_per_block) * (features + 4 * width)
         edges = PER_EDGE * self._rows_per_block
         needed = FLOAT * (block + 2 * num_nodes * width) + edges
-        free = available_bytes(device)
-        share = room_for(needed, free) / needed
-        return (
-            f"evaluating {num_nodes} nodes layer by layer takes about "
-            f"{size_of(needed)}, and {size_of(free)} are left on {device}: "
-            f"{narrower('--hidden', width, share)}"
-        )
+        what = f"evaluating {num_nodes} nodes layer by layer"
+        said, share = shortage(what, needed, self._device)
+        return said + narrower("--hidden", width, share)
 
     @property
     def _device(self) -> torch.device:
@@ -101,7 +89,7 @@ class LayerwiseInference:
     def _pass(self, layer: int, states: Tensor | None) -> Tensor:
         """One layer's states of all nodes; of the last layer, the wanted logits."""
         is_last = layer == self._network.num_layers - 1
-        todo, (rank, size) = self._blocks[is_last], processes.world()
+        todo, (rank, size) = self._blocks[is_last], machine.world()
         whole: Tensor | None = None
         begin = 0
         for first in range(0, len(todo), size):
@@ -109,7 +97,7 @@ class LayerwiseInference:
             # Who has no block left computes the last one again: all must take part.
             dealt = [group[min(place, len(group) - 1)] for place in range(size)]
             own = self._compute(layer, dealt[rank], states, is_last)
-            gathered = processes.gather_rows(own, [part.numel() for part in dealt])
+            gathered = machine.gather_rows(own, [part.numel() for part in dealt])
             if self._at_once:
                 return gathered[0]
             for rows in gathered[: len(group)]:

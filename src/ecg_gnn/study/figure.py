@@ -7,7 +7,7 @@ from ecg_gnn.study.run import Report
 from ecg_gnn.study.table import graph_name, run_name
 from ecg_gnn.system import canvas
 from ecg_gnn.system.canvas import COLOURS, in_lines
-from ecg_gnn.system.metric_names import metric_label
+from ecg_gnn.system.checks import metric_label
 
 _GRAPH_COLOURS = ["#0072B2", "#D55E00", "#E69F00", "#CC79A7", "#009E73", "#56B4E9"]
 

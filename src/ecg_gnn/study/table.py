@@ -9,7 +9,7 @@ from ecg_gnn.study.records import RECALL, Record, Statistics
 from ecg_gnn.study.records import STATISTICS as STATISTICS
 from ecg_gnn.study.run import Report
 from ecg_gnn.study.store import Configuration
-from ecg_gnn.system.metric_names import metric_label
+from ecg_gnn.system.checks import metric_label
 
 Table = tuple[list[str], list[list[str]]]
 

@@ -141,8 +141,5 @@ def write_json(path: Path, value: Any) -> None:
 
 def sha256_of_file(path: Path) -> str:
     """The SHA-256 of a file's bytes, read in pieces."""
-    digest = hashlib.sha256()
     with path.open("rb") as source:
-        while piece := source.read(1 << 20):
-            digest.update(piece)
-    return digest.hexdigest()
+        return hashlib.file_digest(source, "sha256").hexdigest()

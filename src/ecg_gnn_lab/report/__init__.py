@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from ecg_gnn.study.store import Store
-from ecg_gnn.system.checks import MissingExtraError
+from ecg_gnn.system.checks import MissingExtraError, metric_label
 from ecg_gnn.system.files import write_text
-from ecg_gnn.system.metric_names import metric_label
 from ecg_gnn_lab.report.content import EMPTY, Content, gather
 from ecg_gnn_lab.report.summary import SURE, VERDICTS, verdict
 from ecg_gnn_lab.tables import StudyTables

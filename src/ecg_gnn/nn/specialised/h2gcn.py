@@ -13,9 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from ecg_gnn.kernels import Adjacency, neighbour_sum, normalized_sum
-from ecg_gnn.nn.modules import Dropout
-from ecg_gnn.nn.network import NetworkSpec
-from ecg_gnn.nn.parallel import GraphInput
+from ecg_gnn.nn.network import GraphInput, NetworkSpec
 from ecg_gnn.nn.specialised.base import OncePerGraph, SpecialisedNet, Usual
 
 _COLUMNS = 512
@@ -92,20 +90,18 @@ class H2GCN(SpecialisedNet):
     for every graph; ``dropout`` is of the representation.
     """
 
-    several_graphs = True
-    label_input = True
+    several_graphs = label_input = True
     usual = Usual(layers=2)
 
     def __init__(self, spec: NetworkSpec) -> None:
         super().__init__(spec)
         hidden, self.num_rounds = spec.hidden, spec.layers
+        features, graphs = spec.in_channels, range(spec.num_graphs)
         self.input = nn.ModuleList(
-            nn.Linear(spec.in_channels, hidden, bias=False)
-            for _ in range(spec.num_graphs)
+            nn.Linear(features, hidden, bias=False) for _ in graphs
         )
         width = (2 ** (self.num_rounds + 1) - 1) * hidden * spec.num_graphs
         self.output = nn.Linear(width, spec.out_channels, bias=False)
-        self.dropout = Dropout(spec.dropout)
         # The rate is a graph's own: what is kept for a graph may depend on it.
         self._hops: dict[float, OncePerGraph[tuple[Adjacency, TwoHop]]] = {}
 
@@ -122,11 +118,9 @@ class H2GCN(SpecialisedNet):
         near = GraphInput(one, graph.drop_edge)
         rounds = [state]
         for _ in range(self.num_rounds):
-            parts = [
-                normalized_sum(near.sample(self.training), state),
-                two.normalized_sum(state, self.training),
-            ]
-            state = torch.cat(parts, dim=1)
+            of_one = normalized_sum(near.sample(self.training), state)
+            of_two = two.normalized_sum(state, self.training)
+            state = torch.cat([of_one, of_two], dim=1)
             rounds.append(state)
         return rounds
 
