@@ -149,9 +149,8 @@ class Encoder(nn.Module):
     def __init__(self, in_channels: int, widths: tuple[int, int]) -> None:
         super().__init__()
         hidden, out = widths
-        self.lins = nn.ModuleList(
-            [nn.Linear(in_channels, hidden), nn.Linear(hidden, out)]
-        )
+        lins = [nn.Linear(in_channels, hidden), nn.Linear(hidden, out)]
+        self.lins = nn.ModuleList(lins)
         self.norms = nn.ModuleList([nn.BatchNorm1d(hidden), nn.BatchNorm1d(out)])
         self.acts = nn.ModuleList([nn.PReLU(), nn.PReLU()])
 
@@ -207,7 +206,7 @@ class _Trainer:
         """One update of the online encoder, then of the target."""
         for group in self.optimizer.param_groups:
             group["lr"].copy_(self.rates[self.now][0])
-        views = [self._view(i) for i in (0, 1)]
+        views = [self._view(0), self._view(1)]
         with torch.no_grad():
             targets = [self.target(*view) for view in views]
         guesses = [self.predictor(self.online(*view)) for view in views]

@@ -207,8 +207,8 @@ class ConcatEmbedder:
 
     def fit(self, data: Data, split: SplitMasks, *, seed: int) -> "ConcatEmbedder":
         """Fit every part."""
-        parts = tuple(part.fit(data, split, seed=seed) for part in self.parts)
-        return ConcatEmbedder(parts)
+        parts = [part.fit(data, split, seed=seed) for part in self.parts]
+        return ConcatEmbedder(tuple(parts))
 
     def embed(self, data: Data) -> Tensor:
         """All parts side by side, each of length one."""

@@ -100,7 +100,6 @@ def _check(spec: NetworkSpec) -> None:
     check_choice("model", model, selectable(backbone))
     check_choice("norm", spec.norm, NORMS)
     check_choice("gate", spec.gate, GATES)
-    check_choice("evolved_layers", spec.evolved_layers, ("all", "last"))
     rules = (("evolved_layers", "all", chooses_layers), ("gate", "none", takes_gate))
     for name, usual, allowed in rules:
         if (given := getattr(spec, name)) != usual and not allowed(backbone, model):

@@ -147,6 +147,7 @@ class NetworkSpec:
     @property
     def first_evolved(self) -> int:
         """The first layer that reads evolved graphs; so do all after it."""
+        check_choice("evolved_layers", self.evolved_layers, ("all", "last"))
         return self.layers - 1 if self.evolved_layers == "last" else 0
 
 

@@ -57,11 +57,8 @@ def make_training(
     with seeded(seed, "initialisation"):
         network = network_of(config, dataset, 1 + len(job.evolved)).to(device)
     how = loop_settings(config, config.train.steps, config.train.lr)
-    options: Any = {
-        "seed": seed,
-        "checkpoint": job.checkpoint,
-        "eval_every": config.train.eval_every,
-    }
+    options: Any = {"seed": seed, "checkpoint": job.checkpoint}
+    options["eval_every"] = config.train.eval_every
     if not config.train.batch_size:
         with explaining(full_step_advice, network, task.graphs, config):
             return Training(network, task.to(device), how, **options)
@@ -113,22 +110,15 @@ def prepare_graphs(
 
 def network_of(config: RunConfig, dataset: GraphDataset, num_graphs: int) -> nn.Network:
     """The network that settings name, untrained; labels that are input are columns."""
-    model = config.model
     columns = dataset.num_classes if config.train.label_input else 0
-    return nn.build_network(
-        nn.NetworkSpec(
-            backbone=model.backbone,
-            model=model.name,
-            in_channels=dataset.num_features + columns,
-            hidden=known(model.hidden),
-            num_classes=dataset.num_classes,
-            layers=known(model.layers),
-            num_graphs=num_graphs,
-            dropout=model.dropout,
-            norm=model.norm,
-            gate=model.gate,
-            evolved_layers=model.evolved_layers,
-            options=model.options,
-            num_nodes=dataset.num_nodes,
-        )
+    chosen = dict(vars(config.model))
+    del chosen["drop_edge"]  # which is the graphs'
+    spec = nn.NetworkSpec(
+        model=chosen.pop("name"),
+        in_channels=dataset.num_features + columns,
+        num_classes=dataset.num_classes,
+        num_graphs=num_graphs,
+        num_nodes=dataset.num_nodes,
+        **chosen,
     )
+    return nn.build_network(spec)

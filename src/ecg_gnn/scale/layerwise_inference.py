@@ -11,7 +11,6 @@ from ecg_gnn.scale.memory_advice import FLOAT, PER_EDGE, narrower, shortage, wid
 from ecg_gnn.scale.sampler import GraphSampler
 from ecg_gnn.system import machine
 
-Near = tuple[Neighbourhood, list[GraphInput]]
 _BYTES = 2**28
 _EDGES = 50_000_000
 
@@ -55,7 +54,7 @@ class LayerwiseInference:
             False: cut_into_blocks(every, rows, limit=limit, at_least=parts),
             True: cut_into_blocks(wanted, rows, limit=limit, at_least=parts),
         }
-        self._kept: dict[bool, Near] = {}
+        self._kept: dict[bool, tuple[Neighbourhood, list[GraphInput]]] = {}
 
     @torch.no_grad()
     def logits(self) -> Tensor:
@@ -113,7 +112,13 @@ class LayerwiseInference:
         self, layer: int, block: Tensor, states: Tensor | None, is_last: bool
     ) -> Tensor:
         network = self._network
-        near, graphs = self._near(block, is_last)
+        near, graphs = self._kept.get(is_last, (None, []))
+        if near is None:  # the nodes that the block reads, and its parts of the graphs
+            near = Neighbourhood.around(block, self._samplers[is_last], self._facts)
+            near = near.to(self._device)
+            graphs = near.graphs()
+            if self._at_once:
+                self._kept[is_last] = near, graphs
         if states is None:
             x = self._inputs.for_evaluation(near.nodes).to(self._device)
             states_near = network.enter(x)
@@ -121,17 +126,6 @@ class LayerwiseInference:
             states_near = states[near.nodes.to(states.device)].to(self._device)
         rows = network.layer(layer, states_near, graphs)
         return network.classify(network.leave(rows)) if is_last else rows
-
-    def _near(self, block: Tensor, is_last: bool) -> Near:
-        """The nodes that a block reads, and its parts of the graphs."""
-        if is_last in self._kept:
-            return self._kept[is_last]
-        near = Neighbourhood.around(block, self._samplers[is_last], self._facts)
-        near = near.to(self._device)
-        both = near, near.graphs()
-        if self._at_once:
-            self._kept[is_last] = both
-        return both
 
 
 def cut_into_blocks(

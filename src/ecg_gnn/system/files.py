@@ -103,12 +103,8 @@ def writing(path: Path) -> Iterator[None]:
 
 def check_free(path: Path) -> None:
     """Refuse an output folder that has something in it already."""
-    try:
+    with writing(path):
         taken = path.exists() and (not path.is_dir() or any(path.iterdir()))
-    except OSError as error:
-        raise InputError(
-            f"{path}: cannot be written ({error.strerror or error})"
-        ) from error
     if taken:
         raise InputError(
             "'out' must not exist yet or be an empty folder: what is there is never "

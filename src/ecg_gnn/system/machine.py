@@ -77,10 +77,7 @@ def _free_in_cgroup(limit: str, used: str) -> int:
 
 @contextmanager
 def explaining(sentence: Callable[..., str | None], *arguments: Any) -> Iterator[None]:
-    """Say what to lower where memory runs out inside the block, if there is anything.
-
-    The sentence is made only then.
-    """
+    """Say what to lower where memory runs out inside the block; asked only then."""
     try:
         yield
     except (MemoryError, RuntimeError) as error:
@@ -140,12 +137,14 @@ def joined() -> Iterator[World]:
         torch.cuda.set_device(local)
     meeting = dist.rendezvous("env://", timeout=_TIMEOUT)  # type: ignore[attr-defined]
     store, rank, size = next(meeting)
+    # torchrun keeps one store over all restarts (pytorch issue 135712), with entries
+    # that name dead processes. Only within one machine do all processes agree on how
+    # often they were restarted.
+    if os.environ.get("LOCAL_WORLD_SIZE") == str(size):
+        restarts = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+        store = dist.PrefixStore(f"life {restarts}", store)  # type: ignore[attr-defined]
     dist.init_process_group(
-        backend(),
-        store=_store_of_this_start(store, size),
-        rank=rank,
-        world_size=size,
-        timeout=_TIMEOUT,
+        backend(), timeout=_TIMEOUT, world_size=size, rank=rank, store=store
     )
     try:
         yield world()
@@ -156,18 +155,6 @@ def joined() -> Iterator[World]:
 def backend() -> str:
     """What tensors travel by: those on GPUs by nccl, others by gloo."""
     return "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
-
-
-def _store_of_this_start(store: Any, size: int) -> Any:
-    """A store without entries from before a restart, which name dead processes.
-
-    torchrun keeps one store over all restarts (pytorch issue 135712). Only within one
-    machine do all processes agree on how often they were restarted.
-    """
-    restarts = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
-    if os.environ.get("LOCAL_WORLD_SIZE") != str(size):
-        return store
-    return dist.PrefixStore(f"life {restarts}", store)  # type: ignore[attr-defined]
 
 
 @contextmanager
@@ -211,8 +198,7 @@ def gather_rows(own: Tensor, sizes: Sequence[int]) -> list[Tensor]:
     """Everybody's rows in the order of the processes, so many of each."""
     if world().size == 1:
         return [own]
-    longest = max(sizes)
-    padded = own.new_zeros(longest, own.size(1))
+    padded = own.new_zeros(max(sizes), own.size(1))
     padded[: own.size(0)] = own
     gathered = [torch.empty_like(padded) for _ in sizes]
     dist.all_gather(gathered, padded)
@@ -221,8 +207,7 @@ def gather_rows(own: Tensor, sizes: Sequence[int]) -> list[Tensor]:
 
 def agree(what: str, value: int) -> None:
     """Refuse to go on where processes differ in a number."""
-    everybody = gather_rows(torch.tensor([[value]]), [1] * world().size)
-    values = [int(row) for row in everybody]
+    values = list(map(int, gather_rows(torch.tensor([[value]]), [1] * world().size)))
     if len(set(values)) > 1:
         raise InputError(
             f"{what} must be the same for all processes, which must see one output "

@@ -11,8 +11,7 @@ draws what the uninterrupted one would have drawn.
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 
@@ -33,16 +32,14 @@ def train(
     task: Task,
     config: LoopSettings,
     *,
-    seed: int,
-    checkpoint: Path | None = None,
     progress: Progress | None = None,
+    **options: Any,
 ) -> TrainResult:
     """Train in place; the network ends with the weights of the best validation step.
 
-    A checkpoint is resumed from, kept up to date and removed at the end. The seed is
-    that of dropout and DropEdge; initialisation is the caller's.
+    Options are those of ``Training``: the seed, and perhaps a checkpoint.
     """
-    training = Training(network, task, config, seed=seed, checkpoint=checkpoint)
+    training = Training(network, task, config, **options)
     return train_together([training], progress=progress)[0]
 
 

@@ -6,8 +6,7 @@ kept as a graph or, if many pairs are in it, as a normalised matrix, which a pro
 reads an order of magnitude faster.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -21,19 +20,9 @@ _FULL = 1 / 10
 _MAX_MATRIX_NODES = 32_000
 
 
-@dataclass(frozen=True, eq=False)
-class TwoHop:
-    """The pairs at distance two, as a graph or as a normalised matrix."""
-
-    graph: GraphInput | None
-    matrix: Tensor | None = None
-
-    def normalized_sum(self, x: Tensor, training: bool) -> Tensor:
-        """``sum_v x_v / sqrt(d_in(u) d_out(v))`` over the nodes v two steps from u."""
-        if self.graph is not None:
-            return normalized_sum(self.graph.sample(training), x)
-        assert self.matrix is not None
-        return self.matrix.to(x.dtype) @ x
+TwoHop = Callable[[Tensor, bool], Tensor]
+"""``sum_v x_v / sqrt(d_in(u) d_out(v))`` over the nodes v two steps from u, of x and of
+whether it is training."""
 
 
 def without_self_loops(adjacency: Adjacency) -> Adjacency:
@@ -65,14 +54,14 @@ def two_hop(adjacency: Adjacency, drop_edge: float) -> TwoHop:
     pairs, nodes = two_hop_pairs(adjacency), adjacency.num_nodes
     full = pairs.size(1) > _FULL * nodes**2 and nodes <= _MAX_MATRIX_NODES
     if drop_edge > 0 or not full:
-        graph = Adjacency.from_edge_index(pairs, nodes)
-        return TwoHop(GraphInput(graph, drop_edge))
+        graph = GraphInput(Adjacency.from_edge_index(pairs, nodes), drop_edge)
+        return lambda x, training: normalized_sum(graph.sample(training), x)
     source, target = pairs
     matrix = torch.zeros(nodes, nodes, device=pairs.device)
     matrix[target, source] = 1
     matrix *= matrix.sum(1, keepdim=True).clamp_min(1).rsqrt()
     matrix *= torch.bincount(source, minlength=nodes).clamp_min(1).rsqrt()
-    return TwoHop(None, matrix)
+    return lambda x, _training: matrix.to(x.dtype) @ x
 
 
 class H2GCN(SpecialisedNet):
@@ -119,7 +108,7 @@ class H2GCN(SpecialisedNet):
         rounds = [state]
         for _ in range(self.num_rounds):
             of_one = normalized_sum(near.sample(self.training), state)
-            of_two = two.normalized_sum(state, self.training)
+            of_two = two(state, self.training)
             state = torch.cat([of_one, of_two], dim=1)
             rounds.append(state)
         return rounds
