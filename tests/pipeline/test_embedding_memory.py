@@ -14,7 +14,7 @@ from ecg_gnn.embed import (
 )
 from ecg_gnn.pipeline import Workspace, embed, embed_together, method
 from ecg_gnn.pipeline import embed_ahead as ahead
-from ecg_gnn.pipeline.embedding_memory import embedding_advice, embedding_need
+from ecg_gnn.pipeline.workspace import embedding_advice, embedding_need
 from ecg_gnn.scale import memory_advice
 from ecg_gnn.train import LoopSettings
 from small_runs import resolved, small_board

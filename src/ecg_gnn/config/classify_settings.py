@@ -23,9 +23,7 @@ _OF_BATCHES: dict[str, Any] = {
 
 def _steps(nodes: int) -> int:
     """Small graphs can have more steps, and need them."""
-    if nodes <= SMALL:
-        return 300
-    return 200 if nodes <= LARGE else 100
+    return 300 if nodes <= SMALL else 200 if nodes <= LARGE else 100
 
 
 def read_fanout(text: str) -> tuple[int, ...]:

@@ -216,11 +216,7 @@ def with_defaults(config: RunConfig, names: Iterable[str]) -> RunConfig:
 
 
 def given(config: RunConfig) -> dict[str, Any]:
-    """The settings that differ from their defaults.
-
-    A setting added to the program later, whose default is what was done before, is
-    not among them: what was computed keeps its name.
-    """
+    """The settings that differ from their defaults, so not those added since then."""
     flat = flatten(config)
     return {name: value for name, value in flat.items() if value != DEFAULTS[name]}
 
@@ -236,11 +232,7 @@ def fields_of(section: str) -> set[str]:
 
 
 def number_type(name: str) -> type[int] | type[float] | None:
-    """Which numbers a setting takes; None for an option, which its model knows.
-
-    Raises:
-        InputError: If it takes no numbers.
-    """
+    """Which numbers a setting takes, if any; None for an option: its model knows."""
     if name.startswith(OPTION):
         return None
     if name in declared() and declared()[name].type in (int, float):

@@ -87,7 +87,7 @@ def embed_nodes(
         return concatenate(rows)
     if type(embedder) is PrecomputedEmbedder:  # it sees nothing, and has its file
         return _embedding(embedder.fit(data, split, seed=seed), data)
-    return _fit_or_load(embedder, data, split, seed, cache, keep=False)[_EMBEDDING]
+    return _fit_or_load(embedder, Fit(data, split, seed), cache)[_EMBEDDING]
 
 
 def embed_and_keep(
@@ -99,19 +99,14 @@ def embed_and_keep(
     cache: EmbeddingCache | None = None,
 ) -> tuple[Tensor, dict[str, Tensor]]:
     """What ``embed_nodes`` gives, and the tensors that embed nodes which come later."""
-    tensors = _fit_or_load(embedder, data, split, seed, cache, keep=True)
+    tensors = _fit_or_load(embedder, Fit(data, split, seed), cache, keep=True)
     return tensors[_EMBEDDING], below(tensors, _KEPT)
 
 
 def _fit_or_load(
-    embedder: Embedder,
-    data: Data,
-    split: SplitMasks,
-    seed: int,
-    cache: EmbeddingCache | None,
-    *,
-    keep: bool,
+    embedder: Embedder, fit: Fit, cache: EmbeddingCache | None, *, keep: bool = False
 ) -> dict[str, Tensor]:
+    data, split, seed = fit
     shown = show_to(embedder, data, split)
     key = None if cache is None else cache_key(embedder, shown, split, seed)
     if cache is not None and key is not None:

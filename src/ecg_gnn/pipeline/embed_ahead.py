@@ -13,10 +13,10 @@ from ecg_gnn.embed.plain import ConcatEmbedder, StoredParts, concatenate
 from ecg_gnn.embed.protocol import KeepableEmbedder, StoredEmbedder
 from ecg_gnn.kernels import using_engine
 from ecg_gnn.pipeline.cross_fit import is_cross_fitted, leave_out, one_model
-from ecg_gnn.pipeline.embedding_memory import embedding_advice
 from ecg_gnn.pipeline.method import evolve
 from ecg_gnn.pipeline.workspace import (
     Workspace,
+    embedding_advice,
     make_embedder,
     restore_embedder,
     step_seed,

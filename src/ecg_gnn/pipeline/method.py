@@ -52,8 +52,13 @@ from ecg_gnn.pipeline.classification import (
     full_step_advice,
     make_training,
 )
-from ecg_gnn.pipeline.embedding_memory import embedding_advice
-from ecg_gnn.pipeline.workspace import Workspace, kept_graph, make_embedder, step_seed
+from ecg_gnn.pipeline.workspace import (
+    Workspace,
+    embedding_advice,
+    kept_graph,
+    make_embedder,
+    step_seed,
+)
 from ecg_gnn.system.machine import explaining, first_goes_first
 from ecg_gnn.train import TrainResult, train_together
 

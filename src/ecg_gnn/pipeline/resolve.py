@@ -80,21 +80,15 @@ def _columns(config: RunConfig, dataset: GraphDataset) -> Iterator[Mapping[str, 
         sizes = {"model.layers": usual.layers, "model.hidden": usual.hidden}
         yield {**sizes, "train.lr": usual.lr}
     if config.preset == "paper":
-        yield paper_table(dataset.name, model)
+        weak = best_settings(dataset.name, "resnet")
+        yield {"embed.layers": weak["layers"], "embed.hidden": weak["hidden"]}
+    if config.preset == "paper" and model not in nn.SPECIALISED:  # it has none of those
+        best = best_settings(dataset.name, model)
+        homes = {"k": "evolve"}  # the others are the model's
+        yield {f"{homes.get(name, 'model')}.{name}": v for name, v in best.items()}
     given = {name: one.presets for name, one in declared().items()}
     for preset in (config.preset, "quick"):
         yield {name: by[preset] for name, by in given.items() if preset in by}
-
-
-def paper_table(dataset: str, model: str) -> dict[str, Any]:
-    """The paper's best settings; of a whole network, which it lacks, the MLP's."""
-    weak = best_settings(dataset, "resnet")
-    table = {"embed.layers": weak["layers"], "embed.hidden": weak["hidden"]}
-    if model in nn.SPECIALISED:
-        return table
-    homes = {"layers": "model", "hidden": "model", "drop_edge": "model", "k": "evolve"}
-    best = best_settings(dataset, model)
-    return table | {f"{homes[name]}.{name}": value for name, value in best.items()}
 
 
 def pick_device(name: str) -> torch.device:

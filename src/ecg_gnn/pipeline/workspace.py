@@ -1,13 +1,14 @@
-"""What a run brings along: embedders by name, seeds, the cache of evolved graphs."""
+"""What a run brings along: embedders, their seeds and memory, kept evolved graphs."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch_geometric.data import Data
 
 from ecg_gnn._version import NUMERICS
 from ecg_gnn.config import (
@@ -20,14 +21,23 @@ from ecg_gnn.config import (
 )
 from ecg_gnn.config.identity import canonical, digest, variant_of
 from ecg_gnn.data import GraphDataset, Split
-from ecg_gnn.embed import ConcatEmbedder, Embedder, EmbeddingCache, PrecomputedEmbedder
+from ecg_gnn.embed import (
+    BGRLEmbedder,
+    ConcatEmbedder,
+    Embedder,
+    EmbeddingCache,
+    MLPEmbedder,
+    PrecomputedEmbedder,
+    TrainedModelEmbedder,
+)
 from ecg_gnn.embed.plain import StoredParts
 from ecg_gnn.embed.protocol import StoredEmbedder, below, hide_labels
 from ecg_gnn.evolve import EvolvedGraph
 from ecg_gnn.scale import all_have
+from ecg_gnn.scale.memory_advice import FLOAT, PER_EDGE, Step, narrower, shortage
 from ecg_gnn.system.checks import InputError, check_choice
 from ecg_gnn.system.seeds import derive_seed
-from ecg_gnn.train import Progress
+from ecg_gnn.train import ROWS_AT_ONCE, Progress
 from ecg_gnn.train.state import content_hash
 
 ProgressFor = Callable[[str], Progress | None]
@@ -123,11 +133,24 @@ def kept_graph(
     *,
     make: Callable[[], EvolvedGraph],
 ) -> EvolvedGraph:
-    """What ``make`` gives, kept beside the embeddings it is made from."""
+    """What ``make`` gives, kept beside the embeddings it is made from.
+
+    The key is a hash of all that it is made from: settings, and the data that is seen.
+    That includes the nodes of the split whose labels are seen: the models of
+    cross-fitting differ in nothing else.
+    """
     if workspace.cache is None or name not in (*EMBEDDINGS, "random"):
         return make()
+    settings = canonical(config, variant_of(name), "statistics").to_dict()
+    settings.pop("dataset")
+    made_by = [NUMERICS, config.device, config.train.precision, config.seed]
+    seen = [dataset.x, dataset.edge_index]
+    if make_embedder(name, config, workspace).uses_labels:
+        shown = hide_labels(dataset.data(), split)
+        seen += [shown.y, split.train_mask, split.val_mask]
+        made_by.append(split.index)
+    key = digest([made_by, settings, content_hash(seen)])
     graphs = EmbeddingCache(workspace.cache.folder / "graphs")
-    key = _key(name, dataset, split, config, workspace)
     weighted = config.evolve.weights != "uniform" and not is_control(name)
     stored = graphs.load(key, "edges") or {}
     if all_have("edges" in stored and ("weights" in stored or not weighted)):
@@ -144,24 +167,50 @@ def kept_graph(
     return graph
 
 
-def _key(
-    name: str,
-    dataset: GraphDataset,
-    split: Split,
-    config: RunConfig,
-    workspace: Workspace,
-) -> str:
-    """A hash of all that the graph is made from: settings, and the data that is seen.
+_STATES_PER_LAYER = 5  # product, sum over neighbours, two of the norm, activation
+_Trained = MLPEmbedder | BGRLEmbedder | TrainedModelEmbedder
 
-    That includes the nodes of the split whose labels are seen: the models of
-    cross-fitting differ in nothing else.
-    """
-    settings = canonical(config, variant_of(name), "statistics").to_dict()
-    made_by = [NUMERICS, config.device, config.train.precision, config.seed]
-    tensors = [dataset.x, dataset.edge_index]
-    if make_embedder(name, config, workspace).uses_labels:
-        shown = hide_labels(dataset.data(), split)
-        tensors += [shown.y, split.train_mask, split.val_mask]
-        made_by.append(split.index)
-    settings.pop("dataset")
-    return digest([made_by, settings, content_hash(tensors)])
+
+class Need(NamedTuple):
+    """About how many bytes an embedding takes, its width, and the option for that."""
+
+    name: str
+    size: int
+    width: int
+    option: str
+
+
+def embedding_advice(embedder: Embedder, data: Data) -> str | None:
+    """What to lower where memory ran out while ``data`` was embedded, if anything."""
+    if not isinstance(embedder, _Trained):
+        return None
+    name, size, width, option = embedding_need(embedder, data)
+    what = f"the {name} embedding of {data.num_nodes} nodes"
+    said, share = shortage(what, size, torch.device(embedder.device))
+    lower = narrower(option, width, share)
+    return f"{said}{lower}, or bring embeddings along (--embedding precomputed:FILE)"
+
+
+def embedding_need(embedder: _Trained, data: Data) -> Need:
+    """The largest step of its training, give or take a factor of two."""
+    num_nodes, features = data.x.shape
+    edges = data.edge_index.size(1) + num_nodes
+    if isinstance(embedder, BGRLEmbedder):
+        # Two views, each seen by two encoders, of which one learns; a predictor.
+        hidden, out = embedder.widths
+        online = _STATES_PER_LAYER * (hidden + out)
+        predictor = 2 * embedder.predictor_channels + 2 * out
+        columns = features + 2 * (features + online + out + predictor)
+        size = FLOAT * num_nodes * columns + 2 * PER_EDGE * edges
+        return Need("BGRL", size, hidden, "--embed-hidden")
+    width, layers = embedder.hidden_channels, embedder.num_layers + 1
+    if isinstance(embedder, MLPEmbedder):
+        rows = min(num_nodes, ROWS_AT_ONCE)
+        step = Step(nodes=[rows] * layers, edges=0, num_graphs=1)
+        size = step.bytes_at(width, features) + FLOAT * num_nodes * width
+        return Need("MLP", size, width, "--embed-hidden")
+    num_graphs = 1
+    if "ecg_edge_index" in data:
+        edges, num_graphs = edges + data.ecg_edge_index.size(1), 2
+    step = Step(nodes=[num_nodes] * layers, edges=edges, num_graphs=num_graphs)
+    return Need("MLP→GNN", step.bytes_at(width, features), width, "--hidden")

@@ -18,7 +18,7 @@ from torch import Tensor
 from ecg_gnn.system.checks import InputError, check_in_range
 
 _FALLBACK = 4 << 30  # where the system does not tell
-_SHARE, _CUDA_SHARE = 0.5, 0.8  # of what is free
+_SHARE, _CUDA_SHARE = 0.5, 0.8  # of what is free; GPUs are rarely shared
 # Per number of the embeddings: the grid and how it is made, two float32 operands, and
 # float64 rows where clusters are looked at again (on a GPU, halves and few such rows).
 _ENTRY_BYTES, _CUDA_ENTRY_BYTES = 32, 16
@@ -30,10 +30,7 @@ _CGROUPS = (
 
 
 def memory_budget(memory: int | None, device: torch.device) -> int:
-    """The bytes that a search may take: as given, else half of what is free.
-
-    On a GPU, which is rarely shared, four fifths.
-    """
+    """The bytes that a search may take: as given, else a share of what is free."""
     if memory is None:
         share = _CUDA_SHARE if device.type == "cuda" else _SHARE
         return int(share * available_bytes(device))

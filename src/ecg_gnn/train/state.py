@@ -160,12 +160,9 @@ class TrainState:
         )
 
     def record(self, loss: Tensor, scores: Scores | None) -> None:
-        """Note one step, and keep its weights if its validation score is the best.
-
-        Without an evaluation its scores are NaN. Nothing waits for the device.
-        """
+        """Note one step, and keep its weights if its validation score is the best."""
         self.losses.index_copy_(0, self.step, loss.reshape(1))
-        if scores is None:
+        if scores is None:  # it was not evaluated
             self.val_scores.index_fill_(0, self.step, torch.nan)
             self.test_scores.index_fill_(0, self.step, torch.nan)
             self.step += 1

@@ -7,7 +7,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ecg_gnn.kernels import Adjacency
 from ecg_gnn.nn.network import GraphInput, Known, NetworkSpec, Option
 from ecg_gnn.nn.specialised import base
 
@@ -56,6 +55,7 @@ class CPGNN(base.SpecialisedNet):
         super().__init__(spec)
         hidden, self.num_classes = spec.hidden, spec.num_classes
         self.chosen, self.num_rounds = spec.options, spec.layers
+        self.propagate = base.PROPAGATIONS[self.chosen["normalisation"]]
         self.input = nn.Linear(spec.in_channels, hidden)
         self.hidden = nn.Linear(hidden, self.num_classes)
         # A vector, since mixed precision rounds weights that are matrices.
@@ -72,10 +72,6 @@ class CPGNN(base.SpecialisedNet):
         """Logits of the MLP. ``[N, F]`` to ``[N, C]``."""
         out: Tensor = self.hidden(self.dropout(self.input(x).relu()))
         return out
-
-    def propagate(self, adjacency: Adjacency, x: Tensor) -> Tensor:
-        """``A x``."""
-        return base.PROPAGATIONS[self.chosen["normalisation"]](adjacency, x)
 
     def prepare(self, known: Known) -> None:
         """Train the MLP alone, then estimate the compatibility."""

@@ -7,6 +7,7 @@ reads an order of magnitude faster.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -64,6 +65,12 @@ def two_hop(adjacency: Adjacency, drop_edge: float) -> TwoHop:
     return lambda x, _training: matrix.to(x.dtype) @ x
 
 
+def both_hops(adjacency: Adjacency, drop_edge: float) -> tuple[Adjacency, TwoHop]:
+    """What propagates over one step and over two, without self-loops."""
+    bare = without_self_loops(adjacency)
+    return bare, two_hop(bare, drop_edge)
+
+
 class H2GCN(SpecialisedNet):
     """H2GCN of Zhu et al. (2020).
 
@@ -103,8 +110,11 @@ class H2GCN(SpecialisedNet):
         return states
 
     def _rounds(self, state: Tensor, graph: GraphInput) -> list[Tensor]:
-        one, two = self._both_hops(graph)
-        near = GraphInput(one, graph.drop_edge)
+        rate = graph.drop_edge
+        if rate not in self._hops:
+            self._hops[rate] = OncePerGraph(partial(both_hops, drop_edge=rate))
+        one, two = self._hops[rate](graph.adjacency)
+        near = GraphInput(one, rate)
         rounds = [state]
         for _ in range(self.num_rounds):
             of_one = normalized_sum(near.sample(self.training), state)
@@ -112,14 +122,3 @@ class H2GCN(SpecialisedNet):
             state = torch.cat([of_one, of_two], dim=1)
             rounds.append(state)
         return rounds
-
-    def _both_hops(self, graph: GraphInput) -> tuple[Adjacency, TwoHop]:
-        rate = graph.drop_edge
-
-        def make(adjacency: Adjacency) -> tuple[Adjacency, TwoHop]:
-            bare = without_self_loops(adjacency)
-            return bare, two_hop(bare, rate)
-
-        if rate not in self._hops:
-            self._hops[rate] = OncePerGraph(make)
-        return self._hops[rate](graph.adjacency)

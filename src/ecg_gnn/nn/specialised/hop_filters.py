@@ -38,7 +38,7 @@ class FSGNN(base.SpecialisedNet):
         super().__init__(spec)
         hidden, self.num_hops = spec.hidden, spec.layers
         blocks = 2 * self.num_hops + 1
-        self.normalisation: str = spec.options["normalisation"]
+        self.propagate = base.PROPAGATIONS[spec.options["normalisation"]]
         features = spec.in_channels
         self.blocks = nn.ModuleList(nn.Linear(features, hidden) for _ in range(blocks))
         self.choice = nn.Parameter(torch.ones(blocks))
@@ -48,10 +48,9 @@ class FSGNN(base.SpecialisedNet):
     def _make_features(self, adjacency: Adjacency, x: Tensor) -> list[Tensor]:
         """X, AX, (A + I)X, A²X, (A + I)²X, ..."""
         pair = (adjacency, base.with_self_loops(adjacency))
-        propagate = base.PROPAGATIONS[self.normalisation]
         features, last = [x], [x, x]
         for _ in range(self.num_hops):
-            last = [propagate(a, now) for a, now in zip(pair, last, strict=True)]
+            last = [self.propagate(a, now) for a, now in zip(pair, last, strict=True)]
             features += last
         return features
 
