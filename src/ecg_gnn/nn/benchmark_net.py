@@ -27,12 +27,7 @@ from torch import Tensor, nn
 
 from ecg_gnn import kernels
 from ecg_gnn.kernels import Adjacency, add_norm
-from ecg_gnn.nn.network import (
-    GraphInput,
-    LayeredNetwork,
-    NetworkSpec,
-    ParallelModules,
-)
+from ecg_gnn.nn.network import GraphInput, LayeredNetwork, NetworkSpec, ParallelModules
 
 
 class Dropout(nn.Module):

@@ -36,10 +36,7 @@ NUM_SPLITS = {"quick": 5, "paper": 10, "auto": 5}
 
 
 def resolve(config: RunConfig, dataset: GraphDataset) -> RunConfig:
-    """Fill in everything: the preset's values, the device, the splits.
-
-    A model, split or k that does not fit is refused.
-    """
+    """Fill in the preset's values, the device and splits; refuse what does not fit."""
     model = config.model
     if model.name not in (allowed := nn.selectable(model.backbone)):
         raise InputError(

@@ -64,11 +64,7 @@ class Workspace:
                 )
 
     def once_it_moves(self, title: str) -> Progress:
-        """Progress that is shown from the first step on.
-
-        An embedder is also built to be described, or to be found in the cache: no
-        display should start for that.
-        """
+        """Shown from the first step on: embedders are also built to be described."""
         shown = cache(lambda: self.progress(title))
 
         def tell(done: int, total: int, score: float) -> None:

@@ -1,4 +1,4 @@
-"""Errors for a user's mistakes: one sentence with name, allowed values and value."""
+"""Errors for a user's mistakes, in one sentence each; and which metrics there are."""
 
 import math
 from collections.abc import Iterable
@@ -58,7 +58,7 @@ def printable(text: str) -> str:
 
 @dataclass(frozen=True)
 class MetricName:
-    """A metric as people see it."""
+    """A metric as people see it; a function in ``train.training_task`` computes it."""
 
     label: str  # its name in tables, figures and sentences
     two_classes: bool = False  # whether it needs two, both in every part of a split
