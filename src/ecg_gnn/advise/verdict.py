@@ -14,7 +14,7 @@ from ecg_gnn.advise.time_budget import Speed
 from ecg_gnn.study.compare import PairedTest, corrected, paired_test
 from ecg_gnn.study.records import Record, Statistics, mean
 from ecg_gnn.study.run import Summary, summarize
-from ecg_gnn.system.metric_names import metric_label
+from ecg_gnn.system.checks import metric_label
 
 Round = Mapping[Contender, Record]
 """The records of every contender on one split."""

@@ -19,9 +19,8 @@ from ecg_gnn.data.download import download as fetch
 from ecg_gnn.data.generators import csbm, minesweeper_gen
 from ecg_gnn.data.graph_storage import MANIFEST, read_graph_folder, read_npz
 from ecg_gnn.data.planetoid import load_planetoid, planetoid_present
-from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.checks import InputError, default_metric
 from ecg_gnn.system.files import cache_folder, expanded
-from ecg_gnn.system.metric_names import default_metric
 
 Kind = Literal["official", "substitute", "planetoid", "generator"]
 _WHOLE_NUMBERS = ("nodes", "edges", "features", "classes", "size")

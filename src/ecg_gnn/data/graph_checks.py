@@ -15,8 +15,7 @@ from torch import Tensor
 
 from ecg_gnn.reading import AnyArray as AnyArray
 from ecg_gnn.reading import MappedFile
-from ecg_gnn.system.checks import InputError, check_choice
-from ecg_gnn.system.metric_names import METRIC_NAMES, default_metric
+from ecg_gnn.system.checks import METRIC_NAMES, InputError, check_choice, default_metric
 
 FEATURES_KEY = "node_features"
 _LABELS_KEY = "node_labels"

@@ -19,7 +19,7 @@ from ecg_gnn.evolve.exact.nearest import query_task, search_groups, search_left
 from ecg_gnn.evolve.exact.ties import NOBODY, Boundary, Task, num_candidates
 from ecg_gnn.evolve.query import Query, Rows, SearchResult
 from ecg_gnn.kernels.hashing import distinct_rows
-from ecg_gnn.system.memory import out_of_memory
+from ecg_gnn.system.machine import out_of_memory
 from ecg_gnn.system.seeds import derive_seed
 
 RECALL = 0.95

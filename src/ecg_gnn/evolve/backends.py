@@ -22,7 +22,7 @@ from ecg_gnn.evolve.approximate import (
 from ecg_gnn.evolve.exact.nearest import search_exact
 from ecg_gnn.evolve.query import Query, Rows, SearchResult
 from ecg_gnn.system.checks import InputError, MissingExtraError
-from ecg_gnn.system.memory import available_bytes, fits_in_memory
+from ecg_gnn.system.machine import available_bytes, fits_in_memory
 
 EXACT_NODES = 100_000
 """Up to this many nodes ``auto`` is always exact, whatever their width."""

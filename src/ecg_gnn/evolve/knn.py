@@ -13,7 +13,7 @@ from torch import Tensor
 from ecg_gnn.evolve.backends import KNN_BACKENDS, choose_backend
 from ecg_gnn.evolve.query import Embeddings, Progress, Query, Rows, SearchResult
 from ecg_gnn.system.checks import InputError, check_choice, check_in_range
-from ecg_gnn.system.memory import memory_budget
+from ecg_gnn.system.machine import memory_budget
 
 Metric = Literal["cosine", "dot", "euclidean"]
 SelfLoops = Literal["exclude", "within_k", "add", "only"]

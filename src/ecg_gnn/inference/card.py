@@ -5,7 +5,7 @@ from typing import Any
 from ecg_gnn._version import __version__
 from ecg_gnn.config.identity import card_sentences, run_tags, tagged
 from ecg_gnn.inference.model_folder import Model
-from ecg_gnn.system.metric_names import metric_label
+from ecg_gnn.system.checks import metric_label
 
 NAMES = {"none": "plain GNN (baseline)", "identity": "identity control (self-loops)"}
 

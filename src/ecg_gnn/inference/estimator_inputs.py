@@ -15,8 +15,12 @@ from ecg_gnn.data.graph_checks import (
     check_edges,
     check_features,
 )
-from ecg_gnn.system.checks import InputError, check_in_range
-from ecg_gnn.system.metric_names import METRIC_NAMES, default_metric
+from ecg_gnn.system.checks import (
+    METRIC_NAMES,
+    InputError,
+    check_in_range,
+    default_metric,
+)
 from ecg_gnn.system.seeds import derive_seed
 
 Array = NDArray[Any]

@@ -16,9 +16,8 @@ from ecg_gnn.config.identity import LABELS
 from ecg_gnn.study.store import Failure, Store
 from ecg_gnn.study.table import configuration_name, model_name
 from ecg_gnn.system.canvas import COLOURS, svg_text
-from ecg_gnn.system.checks import InputError, MissingExtraError
+from ecg_gnn.system.checks import InputError, MissingExtraError, metric_label
 from ecg_gnn.system.files import write_text
-from ecg_gnn.system.metric_names import metric_label
 from ecg_gnn_lab.figures import FIGURES, leaderboard
 from ecg_gnn_lab.report import details
 from ecg_gnn_lab.report.summary import SURE, VERDICTS, answers, lede, verdict

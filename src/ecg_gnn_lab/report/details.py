@@ -15,7 +15,7 @@ from ecg_gnn.study.table import (
     format_statistic,
     model_name,
 )
-from ecg_gnn.system.metric_names import metric_label
+from ecg_gnn.system.checks import metric_label
 from ecg_gnn_lab.tables.document import Row, p_text, score_text, signed_text
 from ecg_gnn_lab.tables.scores import RIVALS
 from ecg_gnn_lab.tables.statistics import MeasuredGraph

@@ -25,7 +25,7 @@ from ecg_gnn.evolve.exact.ties import NOBODY, Boundary, choose_by_groups, num_ca
 from ecg_gnn.evolve.query import Query, Rows
 from ecg_gnn.kernels.hashing import distinct_rows, first_of_group
 from ecg_gnn.system.checks import InputError
-from ecg_gnn.system.memory import out_of_memory
+from ecg_gnn.system.machine import out_of_memory
 
 _MAX_TILE, _MAX_CUDA_TILE = 2048, 8192
 _MIN_ROWS = 16

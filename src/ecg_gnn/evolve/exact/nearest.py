@@ -25,7 +25,7 @@ from ecg_gnn.evolve.exact.canonical import Canonical, canonicalise
 from ecg_gnn.evolve.exact.ties import Proposal, Task, choose_by_groups, num_candidates
 from ecg_gnn.evolve.query import FinishedBlocks, Query, Rows, SearchResult
 from ecg_gnn.kernels.hashing import distinct_rows, first_of_group
-from ecg_gnn.system.memory import fits_in_memory, memory_budget, out_of_memory
+from ecg_gnn.system.machine import fits_in_memory, memory_budget, out_of_memory
 
 _SCORE_BYTES, _CUDA_SCORE_BYTES = 128 << 20, 1 << 30
 _BYTES_PER_SCORE = 32  # the float64, two masks, and the places of the ties
