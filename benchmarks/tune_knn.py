@@ -22,7 +22,7 @@ from ecg_gnn.evolve.exact.gpu.maxima import Tiling, group_maxima, top
 from ecg_gnn.evolve.exact.gpu.tiled import SLACK, decide, member_scores, search_tiled
 from ecg_gnn.evolve.exact.ties import Task
 from ecg_gnn.kernels import using_engine
-from ecg_gnn.kernels.distinct_rows import distinct_rows
+from ecg_gnn.kernels.hashing import distinct_rows
 
 Work = Callable[[], object]
 SHAPES = [

@@ -13,8 +13,13 @@ if not torch.cuda.is_available():
 
 
 @pytest.fixture(scope="session")
-def built_kernels(tmp_path_factory):
-    """Compiled kernels are built once for all tests and their processes."""
+def built_kernels(pytestconfig, tmp_path_factory):
+    """Compiled kernels are built once for all tests and their processes.
+
+    They are named by their source and compiler, so the next test run can have them.
+    """
+    if pytestconfig.pluginmanager.has_plugin("cacheprovider"):
+        return pytestconfig.cache.mkdir("kernels")
     return tmp_path_factory.mktemp("kernels")
 
 

@@ -14,7 +14,7 @@ import torch
 
 from ecg_gnn import cli
 from ecg_gnn.scale import BatchTraining
-from ecg_gnn.train.metrics import supervised_loss
+from ecg_gnn.train.training_task import supervised_loss
 
 DEADLY_STEP = 5
 folder, rank = Path(sys.argv.pop(1)), int(os.environ["RANK"])

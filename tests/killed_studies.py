@@ -17,7 +17,7 @@ from ecg_gnn.study.workers import start_worker
 from ecg_gnn.system.checks import InputError
 from small_studies import small_recipe
 
-RECIPE = small_recipe(models=["gcn"], seeds=[0, 1], settings={"train.steps": 60})
+RECIPE = small_recipe(models=["gcn"], seeds=[0, 1], settings={"train.steps": 20})
 NUM_UNITS = 20
 
 
@@ -56,7 +56,7 @@ def kill_three_times(path):
         before = finished(path)
         pid = fork(lambda: run_study(RECIPE, path))
         wait_until(lambda least=before: finished(path) > least)
-        time.sleep(random.uniform(0, 0.4))
+        time.sleep(random.uniform(0, 0.3))
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
         after.append(finished(path))

@@ -18,6 +18,7 @@ from ecg_gnn.study.store import (
     StoredUnit,
     StoreWriter,
 )
+from ecg_gnn_lab.report.details import command_parts
 from small_runs import BOARD, STATISTICS
 
 SMALL_RECIPE = {
@@ -204,3 +205,9 @@ class InventedScores:
             return Failed("error", str(score))
         row = dict.fromkeys(STATISTICS, 0.25)
         return replace(result(0.5, score, variant, row), provenance=runner.made_with)
+
+
+def run_command(configuration, split, seed=0):
+    """The command that the report shows for one unit."""
+    options, comment = command_parts(configuration)
+    return f"{options} --splits {split} --seed {seed}{comment}"

@@ -17,7 +17,7 @@ from ecg_gnn.evolve import knn_graph
 from ecg_gnn.kernels import using_engine
 from ecg_gnn.pipeline import embed
 from ecg_gnn.pipeline.resolve import resolve
-from ecg_gnn.system.memory import out_of_memory
+from ecg_gnn.system.machine import out_of_memory
 from small_runs import train_one
 
 NODES = 8000

@@ -18,7 +18,7 @@ from ecg_gnn.kernels import Adjacency, using_engine
 from ecg_gnn.nn import GraphInput, Network, NetworkSpec, build_network, wants_self_loops
 from ecg_gnn.system.seeds import seeded
 from ecg_gnn.train import METRICS, LoopSettings, Task, Training, computing_in
-from ecg_gnn.train.metrics import supervised_loss
+from ecg_gnn.train.training_task import supervised_loss
 
 DROPOUT = 0.2
 _NAMES = ("minesweeper", "tolokers")

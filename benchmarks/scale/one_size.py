@@ -25,9 +25,9 @@ from ecg_gnn.pipeline.classification import make_training
 from ecg_gnn.pipeline.method import evolve_embedding
 from ecg_gnn.pipeline.resolve import resolve
 from ecg_gnn.scale import BatchTraining, LayerwiseInference
-from ecg_gnn.scale.neighbourhood import NodeInputs
+from ecg_gnn.scale.batches import NodeInputs
 from ecg_gnn.train import METRICS, ROWS_AT_ONCE, Training, computing_in
-from ecg_gnn.train.row_batches import BATCH
+from ecg_gnn.train.training import BATCH
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 from ecg_bench.peak_memory import most_held_mb

@@ -1,5 +1,6 @@
 """``ecg-gnn study table``, ``study figure`` and ``study report``."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -96,19 +97,19 @@ def figure(
             draw_figure(name, opened, out, recipe)
         else:
             opened.check_recipe(recipe)
-            asked = {"recipe": recipe, "dataset": dataset, "data_root": data_root}
-            _draw_tsne(opened, out, embedding or "mlp", num_nodes=nodes, **asked)
+            asked: dict[str, Any] = {
+                "recipe": recipe,
+                "dataset": dataset,
+                "data_root": data_root,
+            }
+            source = embedding or "mlp"
+            with ProgressDisplay() as display:
+                start = partial(display.start, source)
+                workspace = Workspace(cache=opt.default_cache(), progress=start)
+                asked |= {"embedding": source, "workspace": workspace}
+                projection = project(opened, num_nodes=nodes, **asked)
+            draw_tsne(projection, out)
     print(f"Wrote {out}")
-
-
-def _draw_tsne(store: Store, out: Path, embedding: str, **asked: Any) -> None:
-    with ProgressDisplay() as display:
-        workspace = Workspace(
-            cache=opt.default_cache(),
-            progress=lambda work: display.start(embedding, work),
-        )
-        projection = project(store, embedding=embedding, workspace=workspace, **asked)
-    draw_tsne(projection, out)
 
 
 def report(

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 DATASETS = ("roman-empire", "amazon-ratings", "minesweeper", "tolokers", "questions")
 _MODELS = ("ResNet", "GCN", "SAGE", "GAT-sep", "GT-sep")
@@ -39,8 +39,7 @@ class Score(NamedTuple):
 def read(name: str) -> dict[str, Any]:
     """One of the JSON files in the folder ``paper``."""
     text = files("ecg_gnn_lab").joinpath("paper", name).read_text(encoding="utf-8")
-    parsed: dict[str, Any] = json.loads(text)
-    return parsed
+    return dict(json.loads(text))
 
 
 def tables() -> dict[str, Any]:
@@ -80,8 +79,7 @@ def statistic(dataset: str, embedding: str | None, key: str) -> float | None:
         name = f"ECG($k={STATISTICS_K}$) edges"
     elif embedding is not None:
         name = f"{EMBEDDINGS[embedding]}-ECG {name}"
-    value: float | None = tables()["table_statistics"][name].get(dataset)
-    return value
+    return cast(float | None, tables()["table_statistics"][name].get(dataset))
 
 
 def best_hyperparameters(dataset: str, model: str) -> dict[str, Any]:

@@ -34,19 +34,13 @@ def num_splits() -> int:
 
 def results(dataset: str) -> list[Published]:
     """Everything known about a graph, best first."""
-    published = [
-        Published(
-            method=method["name"],
-            mean=score["mean"],
-            std=score["std"],
-            source=method["source"],
-            unlike=score.get("unlike", method.get("unlike")),
-            model=method.get("model"),
-        )
-        for method in paper_numbers.read("published.json")["methods"]
-        if (score := method["scores"].get(dataset)) is not None
-    ]
-    return sorted(published, key=lambda each: -each.mean)
+    found = []
+    for method in paper_numbers.read("published.json")["methods"]:
+        if (score := method["scores"].get(dataset)) is not None:
+            unlike = score.get("unlike", method.get("unlike"))
+            numbers = method["name"], score["mean"], score["std"], method["source"]
+            found.append(Published(*numbers, unlike, method.get("model")))
+    return sorted(found, key=lambda each: -each.mean)
 
 
 def best(dataset: str) -> list[Published]:
@@ -86,18 +80,14 @@ def in_paper(cell: Cell) -> bool:
 
 def headline_score(cell: Cell) -> paper_numbers.Score | None:
     """The paper's results table: a plain model, or the best of its ECG variants."""
-    key = cell.key
-    if not in_paper(cell):
-        return None
-    return paper_numbers.headline(key.dataset, key.model, ecg=key.variant == "ecg")
+    name, ecg = (cell.key.dataset, cell.key.model), cell.key.variant == "ecg"
+    return paper_numbers.headline(*name, ecg=ecg) if in_paper(cell) else None
 
 
 def detailed_score(cell: Cell) -> paper_numbers.Score | None:
     """The paper's detailed table: a plain model, or ECG from the cell's embedding."""
-    key = cell.key
-    if not in_paper(cell):
-        return None
-    return paper_numbers.detailed(key.dataset, key.model, key.embedding)
+    name = cell.key.dataset, cell.key.model, cell.key.embedding
+    return paper_numbers.detailed(*name) if in_paper(cell) else None
 
 
 def published_score(cell: Cell) -> Published | None:

@@ -88,11 +88,9 @@ class FakeTrainer:
             test_scores=[],
         )
 
-    def is_shared(self, contender):
-        return "mlp" not in contender.embedding
-
     def _embed(self, contender, split, steps, keep):
-        key = (contender.embedding, None if self.is_shared(contender) else split, steps)
+        shared = "mlp" not in contender.embedding
+        key = (contender.embedding, None if shared else split, steps)
         if contender.embedding in ("mlp", "bgrl") and key not in self.embedded:
             self._spend(steps * self.embed)
             if keep:

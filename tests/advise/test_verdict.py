@@ -123,7 +123,7 @@ def test_validation_chooses_and_test_scores_do_not():
 def test_no_test_score_changes_the_ranking(test):
     def scores(contender, split):
         order = ("mlp", "features", "bgrl").index
-        known = order(contender.embedding) if contender.is_candidate else 0
+        known = order(contender.embedding) if contender.variant.name == "ecg" else 0
         return 0.5 + 0.1 * known + 0.001 * (contender.k or 0), test
 
     ranked = [(c.embedding, c.k) for c in made_advice(scores).ranked]

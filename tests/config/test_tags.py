@@ -10,12 +10,11 @@ from ecg_gnn.config.run_config import replaced
 from ecg_gnn.study import Selection, best_ecg, run
 from ecg_gnn.study.store import Store
 from ecg_gnn.study.table import report_markdown, row_name
-from ecg_gnn_lab.report.details import run_command
 from ecg_gnn_lab.tables import make_table
 from ecg_gnn_lab.tables.document import render
 from ecg_gnn_lab.tables.statistics import measured_graphs
 from small_runs import small_board, small_config
-from small_studies import HandmadeStore
+from small_studies import HandmadeStore, run_command
 
 ALL = {
     "embed.cross_fit": 5,

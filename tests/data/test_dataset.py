@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ecg_gnn.data import make_dataset
-from ecg_gnn.data.dataset import canonical_edge_index
+from ecg_gnn.data.graph_checks import canonical_edge_index
 from ecg_gnn.system.checks import InputError
 
 

@@ -12,7 +12,7 @@ from torch_geometric.nn import GCNConv
 
 from ecg_gnn.embed import BGRLEmbedder, bgrl
 from ecg_gnn.embed.bgrl import Encoder, _Trainer, learning_rate_factor, scale_columns
-from ecg_gnn.train import program
+from ecg_gnn.train import steps
 from embed.small_embedders import BGRL
 from toy_graphs import labelled_graph, random
 
@@ -218,7 +218,7 @@ def test_recorded_steps_learn_what_plain_ones_do(device, monkeypatch):
     config = replace(BGRL, steps=15, lr=1e-2, device="cuda")
     z, again = (config.fit(data, split, seed=0).embed(data) for _ in range(2))
     assert torch.equal(z, again)
-    monkeypatch.setattr(program, "_RUNS_BEFORE_RECORDING", 10**9)
+    monkeypatch.setattr(steps, "_RUNS_BEFORE_RECORDING", 10**9)
     plain = config.fit(data, split, seed=0).embed(data)
     torch.testing.assert_close(z, plain, atol=1e-4, rtol=1e-4)
     start = replace(config, lr=0.0).fit(data, split, seed=0).embed(data)

@@ -10,7 +10,7 @@ from ecg_gnn.evolve.exact import canonical as canonical_module
 from ecg_gnn.evolve.exact import compiled, nearest
 from ecg_gnn.evolve.exact.canonical import Canonical, Operand, canonicalise
 from ecg_gnn.evolve.exact.ties import Task
-from ecg_gnn.kernels import distinct_rows as rows
+from ecg_gnn.kernels import hashing as rows
 from ecg_gnn.kernels import using_engine
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.seeds import derive_seed

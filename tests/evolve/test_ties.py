@@ -4,7 +4,7 @@ import torch
 
 from ecg_gnn.evolve import knn_graph
 from ecg_gnn.evolve.exact.ties import random_ranks
-from ecg_gnn.kernels.distinct_rows import mix
+from ecg_gnn.kernels.hashing import mix
 from ecg_gnn.system.seeds import derive_seed
 from evolve.knn_reference import draw
 

@@ -34,7 +34,7 @@ from ecg_gnn.tabular import (
     read_table,
 )
 from ecg_gnn.train import loop
-from ecg_gnn.train.metrics import supervised_loss
+from ecg_gnn.train.training_task import supervised_loss
 from small_runs import edges_of
 
 QUICK = dict(steps=15, hidden=16, layers=1, k=4, device="cpu")

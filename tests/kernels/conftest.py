@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from ecg_gnn.kernels import current_engine, gpu
+from ecg_gnn.kernels import current_engine, engine
 
 
 @pytest.fixture
@@ -14,7 +14,9 @@ def place(monkeypatch):
     if torch.cuda.is_available():
         yield torch.device("cuda")
         return
-    monkeypatch.setattr(gpu, "usable_on", lambda _device: current_engine() == "fast")
+    monkeypatch.setattr(
+        engine, "gpu_usable_on", lambda _device: current_engine() == "fast"
+    )
     # Lanes without an edge may compute infinity: nobody reads it.
     with np.errstate(over="ignore"):
         yield torch.device("cpu")

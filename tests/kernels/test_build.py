@@ -5,7 +5,7 @@ import stat
 
 import pytest
 
-from ecg_gnn.kernels.compiled import build
+from ecg_gnn.kernels import compiled as build
 
 
 @pytest.fixture
@@ -18,10 +18,10 @@ def fresh_library(monkeypatch, tmp_path):
 def test_built_once_and_cached(fresh_library, monkeypatch):
     if fresh_library() is None:
         pytest.skip("no C++ compiler")
-    (built,) = build._folder().iterdir()
+    (built,) = build.cache_folder("kernels").iterdir()
     monkeypatch.setattr(build, "_build", lambda *args: pytest.fail("built again"))
     assert fresh_library() is not None
-    assert [*build._folder().iterdir()] == [built]
+    assert [*build.cache_folder("kernels").iterdir()] == [built]
 
 
 def test_no_compiler_is_a_warning(fresh_library, monkeypatch):
@@ -39,4 +39,4 @@ def test_failing_compiler_is_a_warning_and_leaves_nothing(
     monkeypatch.setenv("CXX", os.fspath(broken))
     with pytest.warns(UserWarning, match="cannot be built .*fatal: no"):
         assert fresh_library() is None
-    assert not [*build._folder().rglob("*")]
+    assert not [*build.cache_folder("kernels").rglob("*")]

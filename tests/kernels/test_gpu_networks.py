@@ -4,7 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from ecg_gnn.kernels import gpu, using_engine
+from ecg_gnn.kernels import engine, using_engine
 from ecg_gnn.nn import (
     BACKBONES,
     NetworkSpec,
@@ -50,7 +50,7 @@ def loss_and_gradients(backbone, model, place, dtype, *, autocast=False):
 @pytest.mark.parametrize(("backbone", "model"), MODELS)
 def test_engines_give_the_same_loss_and_gradients(backbone, model, place):
     """With dropout and DropEdge: both draw the same masks."""
-    assert gpu.usable(torch.ones(1, 1, device=place))
+    assert engine.gpu_usable(torch.ones(1, 1, device=place))
     case = (backbone, model, place, torch.float64)
     loss, gradients = loss_and_gradients(*case)
     with using_engine("reference"):

@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch.autograd import gradcheck
 
-from ecg_gnn.kernels import add_norm, gpu, using_engine
+from ecg_gnn.kernels import add_norm, engine, using_engine
 from kernels.gpu_cases import assert_matches, small_tiles
 from toy_graphs import random
 
@@ -44,7 +44,7 @@ def arranged(function, update):
 
 
 def ours(x, update, weight, bias):
-    return gpu.kernels().add_norm(x, update, weight, bias, EPS, x.dtype)
+    return engine.gpu_kernels().add_norm(x, update, weight, bias, EPS, x.dtype)
 
 
 def check(rows, channels, update, used, place, dtype=torch.float64):
@@ -111,7 +111,7 @@ def test_stream_keeps_its_precision_beside_a_low_norm(update, used, place):
     low = torch.bfloat16
 
     def kernel(x, update, weight, bias):
-        return gpu.kernels().add_norm(x, update, weight, bias, EPS, low)
+        return engine.gpu_kernels().add_norm(x, update, weight, bias, EPS, low)
 
     got = arranged(kernel, update)(*leaves)
     expected = arranged(formula, update)(*exact)

@@ -5,9 +5,9 @@ import torch
 import torch.nn.functional as F
 from torch.autograd import gradcheck
 
-from ecg_gnn.kernels import dropout, gpu, using_engine
+from ecg_gnn.kernels import dropout, engine, using_engine
 from ecg_gnn.kernels.dense import bias_dropout
-from ecg_gnn.kernels.randomness import Draw, fresh_seed, hashes
+from ecg_gnn.kernels.hashing import Draw, fresh_seed, hashes
 from kernels.gpu_cases import assert_matches, small_tiles, with_gradients
 from toy_graphs import random
 
@@ -34,7 +34,7 @@ def test_masks_are_those_of_plain_torch(number, place):
     seed = as_seed(number, place)
     for rate in (1e-9, 0.2, 0.5, 0.8, 1 - 1e-9):
         draw = Draw.of(rate, seed)
-        kept = gpu.kernels().keep_mask(3000, draw)
+        kept = engine.gpu_kernels().keep_mask(3000, draw)
         assert kept.dtype == torch.bool
         assert torch.equal(kept, hashes(3000, seed) >= draw.threshold)
 
@@ -42,7 +42,7 @@ def test_masks_are_those_of_plain_torch(number, place):
 @pytest.mark.parametrize("size", [0, 1, 2047, 2048, 2049])  # blocks have 2048 values
 def test_masks_of_any_size(size, place):
     draw = Draw.of(0.5, as_seed(7, place))
-    kept = gpu.kernels().keep_mask(size, draw)
+    kept = engine.gpu_kernels().keep_mask(size, draw)
     assert torch.equal(kept, hashes(size, draw.seed) >= draw.threshold)
 
 
@@ -54,7 +54,7 @@ def check(shape, place, *, bias, rate, gelu, dtype=torch.float64):
     inputs = [2 * random(*shape), *([random(shape[1], seed=2)] if bias else [])]
 
     def kernel(x, bias=None):
-        return gpu.kernels().bias_dropout(x, bias, draw, gelu)
+        return engine.gpu_kernels().bias_dropout(x, bias, draw, gelu)
 
     def formula(x, bias=0.0):
         dropped = (x + bias) * plain_mask(shape, draw)
@@ -89,7 +89,7 @@ def test_gradcheck(gelu, rate, place):
     draw = Draw.of(rate, as_seed(3, place)) if rate else None
     leaves = [random(6, 5).to(place).requires_grad_(), random(5, seed=2).to(place)]
     leaves[1].requires_grad_()
-    function = gpu.kernels().bias_dropout
+    function = engine.gpu_kernels().bias_dropout
     assert gradcheck(lambda x, b: function(x, b, draw, gelu), leaves, fast_mode=True)
 
 
@@ -98,7 +98,7 @@ def test_low_values_beside_a_precise_bias(place):
     draw = Draw.of(0.5, as_seed(3, place))
     x = random(40, 12).to(place, torch.bfloat16).requires_grad_()
     bias = random(12, seed=2).to(place, torch.float32).requires_grad_()
-    out = gpu.kernels().bias_dropout(x, bias, draw, True)
+    out = engine.gpu_kernels().bias_dropout(x, bias, draw, True)
     given = random(40, 12, seed=3).to(place, torch.bfloat16)
     out.backward(given)
     exact, shift = (t.detach().double().requires_grad_() for t in (x, bias))
@@ -117,7 +117,7 @@ def test_gelu_of_far_values(place):
     """Where erf has run into its ends."""
     x = torch.tensor([[-50.0, -9.0, -5.0, 0.0, 5.0, 9.0, 50.0]], device=place)
     x.requires_grad_()
-    out = gpu.kernels().bias_dropout(x, None, None, True)
+    out = engine.gpu_kernels().bias_dropout(x, None, None, True)
     out.sum().backward()
     expected = torch.tensor([[0.0, 0, -1.43e-6, 0, 5, 9, 50]], device=place)
     torch.testing.assert_close(out.detach(), expected, atol=1e-6, rtol=1e-6)
@@ -132,7 +132,7 @@ def test_strided_inputs_and_gradients(gelu, place):
     found = []
     for turn in (lambda t: t, lambda t: t.t().contiguous().t()):
         leaf = turn(x).detach().requires_grad_()
-        out = gpu.kernels().bias_dropout(leaf, None, draw, gelu)
+        out = engine.gpu_kernels().bias_dropout(leaf, None, draw, gelu)
         out.backward(turn(given))
         found.append((out, leaf.grad))
     for ours, theirs in zip(*found, strict=True):
@@ -145,7 +145,8 @@ def test_same_to_the_bit_every_time(place):
     inputs.append(random(24, seed=2).to(place, torch.float32))
     first, second = (
         with_gradients(
-            lambda x, b: gpu.kernels().bias_dropout(x, b, draw, True), inputs
+            lambda x, b: engine.gpu_kernels().bias_dropout(x, b, draw, True),
+            inputs,
         )
         for _ in range(2)
     )
@@ -156,9 +157,9 @@ def test_seeds_are_read_on_the_device(place):
     """A recorded step changes the seed in its place: the next call must see that."""
     draw = Draw.of(0.5, fresh_seed(place))
     x = torch.ones(20, 5, device=place)
-    before = gpu.kernels().bias_dropout(x, None, draw, False)
+    before = engine.gpu_kernels().bias_dropout(x, None, draw, False)
     draw.seed.add_(1)
-    after = gpu.kernels().bias_dropout(x, None, draw, False)
+    after = engine.gpu_kernels().bias_dropout(x, None, draw, False)
     assert not torch.equal(before, after)
     assert torch.equal(after, plain_mask(x.shape, draw).float())
 
@@ -213,7 +214,7 @@ def test_rate_one_drops_all(place):
 def test_column_sum(shape, dtype, place, monkeypatch):
     small_tiles(monkeypatch)
     x = random(*shape).to(place, dtype)
-    total = gpu.kernels().column_sum(x)
+    total = engine.gpu_kernels().column_sum(x)
     assert total.dtype == dtype
     rounding = {"atol": 1e-6, "rtol": 2**-7} if dtype == torch.bfloat16 else {}
     expected = x.double().sum(0)
@@ -225,7 +226,7 @@ def test_column_sum(shape, dtype, place, monkeypatch):
 def test_column_sum_of_strided_rows(place):
     x = random(5, 9).to(place)
     expected = x.sum(1)
-    torch.testing.assert_close(gpu.kernels().column_sum(x.t()), expected)
+    torch.testing.assert_close(engine.gpu_kernels().column_sum(x.t()), expected)
     torch.testing.assert_close(
-        gpu.kernels().column_sum(expected.expand(4, 5)), 4 * expected
+        engine.gpu_kernels().column_sum(expected.expand(4, 5)), 4 * expected
     )

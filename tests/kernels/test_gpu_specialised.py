@@ -4,7 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from ecg_gnn.kernels import gpu, neighbour_sum, using_engine
+from ecg_gnn.kernels import engine, neighbour_sum, using_engine
 from ecg_gnn.nn import SPECIALISED, NetworkSpec, build_network
 from toy_graphs import directed_edges, graph_input, random, undirected_edges
 
@@ -42,7 +42,7 @@ def loss_and_gradients(model, place):
 
 @pytest.mark.parametrize("model", SPECIALISED)
 def test_engines_give_the_same_loss_and_gradients(model, place):
-    assert gpu.usable(torch.ones(1, 1, device=place))
+    assert engine.gpu_usable(torch.ones(1, 1, device=place))
     loss, gradients = loss_and_gradients(model, place)
     with using_engine("reference"):
         expected, exact = loss_and_gradients(model, place)

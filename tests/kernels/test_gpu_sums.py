@@ -4,7 +4,13 @@ import pytest
 import torch
 from torch.autograd import gradcheck
 
-from ecg_gnn.kernels import Adjacency, gpu, neighbour_mean, normalized_sum, using_engine
+from ecg_gnn.kernels import (
+    Adjacency,
+    engine,
+    neighbour_mean,
+    normalized_sum,
+    using_engine,
+)
 from ecg_gnn.kernels import edge_order as order_module
 from kernels.gpu_cases import (
     GRAPHS,
@@ -142,7 +148,7 @@ def test_engines_agree_on_a_large_graph(kernel, place):
 
 @pytest.mark.parametrize("name", GRAPHS)
 def test_kept_degrees(name, place):
-    functions = gpu.kernels()
+    functions = engine.gpu_kernels()
     adjacency = make_graph(name).to(place)
     matrix = counts(adjacency)
     arriving = functions.kept_degree(functions.by_target(adjacency))
@@ -155,7 +161,7 @@ def test_kept_degrees(name, place):
 
 @pytest.mark.parametrize("name", GRAPHS)
 def test_patterns_describe_the_edges(name, place):
-    functions = gpu.kernels()
+    functions = engine.gpu_kernels()
     adjacency = make_graph(name).to(place)
     nodes = torch.arange(adjacency.num_nodes, device=place)
     for order, own, other in (

@@ -2,12 +2,14 @@
 
 import contextlib
 import io
+import os
 import resource
 import sys
 import time
 import traceback
 import warnings
 from hashlib import sha256
+from pathlib import Path
 from unittest import mock
 
 import psutil
@@ -33,6 +35,7 @@ class Runner:
     def __init__(self, folder, right):
         self.folder, self.right = folder, right
         self.kept = {path: path.read_bytes() for path in files_in(folder)}
+        self.signatures = {path: signature(path) for path in self.kept}
         self.refused = set()
         self.accepted = 0
 
@@ -74,21 +77,26 @@ class Runner:
         ours = {self.folder / name for name in case.files}
         return [
             path
-            for path, content in self.kept.items()
-            if path not in ours and path.read_bytes() != content
+            for path in self._touched()
+            if path not in ours and path.read_bytes() != self.kept[path]
         ]
+
+    def _touched(self):
+        """Files that may be others than they were, without reading them all."""
+        known = self.signatures.items()
+        return [path for path, before in known if signature(path) != before]
 
     def _restore(self, left, case):
         for path in left:
             path.unlink()
         for name in case.files:
             put(self.folder / name, None)
-        for path, content in self.kept.items():
-            if not path.is_file() or path.read_bytes() != content:
-                put(path, content)
-        for path in sorted(self.folder.rglob("*"), reverse=True):
-            if path.is_dir() and not any(path.iterdir()):
-                path.rmdir()
+        for path in self._touched():
+            put(path, self.kept[path])
+            self.signatures[path] = signature(path)
+        for folder, _, _ in os.walk(self.folder, topdown=False):
+            if not os.listdir(folder):
+                os.rmdir(folder)
 
 
 def run(command):
@@ -151,7 +159,17 @@ def fingerprint(case):
 
 
 def files_in(folder):
-    return sorted(path for path in folder.rglob("*") if path.is_file())
+    found = [Path(where, name) for where, _, names in os.walk(folder) for name in names]
+    return sorted(path for path in found if path.is_file())
+
+
+def signature(path):
+    """What changes with every write: when it was, how long it is, which file it is."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def put(path, content):

@@ -134,4 +134,7 @@ def text_cases(content: bytes, folder: Path):
             name = f"line {place} {' '.join(map(repr, where))}"
             changes.append((name, rest[0] + line + rest[1]))
     for turn, (how, changed) in enumerate(changes):
-        yield Case(how, asked[turn % len(asked)], {"s.jsonl": changed})
+        times, which = divmod(turn, len(asked))
+        # A report draws figures, which takes long: every third time is enough.
+        left_out = asked[which][1] == "report" and times % 3
+        yield Case(how, asked[0 if left_out else which], {"s.jsonl": changed})

@@ -12,9 +12,10 @@ from ecg_gnn.embed import (
     MLPEmbedder,
     TrainedModelEmbedder,
 )
-from ecg_gnn.pipeline import Workspace, embed, embed_together, embedding_memory, method
+from ecg_gnn.pipeline import Workspace, embed, embed_together, method
 from ecg_gnn.pipeline import embed_ahead as ahead
-from ecg_gnn.pipeline.embedding_memory import EmbeddingAdvice
+from ecg_gnn.pipeline.workspace import embedding_advice, embedding_need
+from ecg_gnn.scale import memory_advice
 from ecg_gnn.train import LoopSettings
 from small_runs import resolved, small_board
 
@@ -31,7 +32,7 @@ def run_out(*_, **__):
 )
 def test_says_what_to_lower_and_by_how_much(name, what, option, monkeypatch):
     monkeypatch.setattr(method, "embed_nodes", run_out)
-    monkeypatch.setattr(embedding_memory, "available_bytes", lambda _: 2**40)
+    monkeypatch.setattr(memory_advice, "available_bytes", lambda _: 2**40)
     board = small_board()
     config = resolved(board, name)
     message = (
@@ -75,12 +76,13 @@ def test_what_needs_no_training_has_nothing_to_lower(monkeypatch):
 
 def test_what_is_said_would_fit(monkeypatch):
     graph = load_dataset("csbm:nodes=2000,features=8")
-    advice = EmbeddingAdvice(MLPEmbedder(512, 2), graph.data())
-    needed = advice.need().size
-    monkeypatch.setattr(embedding_memory, "available_bytes", lambda _: needed // 3)
-    width = int(re.search(r"--embed-hidden to (\d+) \(now 512\)", advice.sentence())[1])
-    narrow = EmbeddingAdvice(MLPEmbedder(width, 2), graph.data())
-    assert needed / 8 < narrow.need().size <= needed / 3
+    wide = MLPEmbedder(512, 2)
+    needed = embedding_need(wide, graph.data()).size
+    monkeypatch.setattr(memory_advice, "available_bytes", lambda _: needed // 3)
+    said = embedding_advice(wide, graph.data())
+    width = int(re.search(r"--embed-hidden to (\d+) \(now 512\)", said)[1])
+    narrow = embedding_need(MLPEmbedder(width, 2), graph.data())
+    assert needed / 8 < narrow.size <= needed / 3
 
 
 @pytest.mark.parametrize(
@@ -103,6 +105,6 @@ def test_the_estimate_is_of_the_right_order(embedder):
 
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
         embedder.fit(graph.data(), graph.split(0), seed=0)
-    estimate = EmbeddingAdvice(embedder, graph.data()).need().size
+    estimate = embedding_need(embedder, graph.data()).size
     # Beside what is held for the backward pass there are gradients and workspaces.
     assert 0.9 * sum(held.values()) < estimate < 5 * sum(held.values())

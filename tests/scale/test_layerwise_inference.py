@@ -11,12 +11,12 @@ from batch_trainings import (
     weighted_task,
 )
 from ecg_gnn.scale import LayerwiseInference
+from ecg_gnn.scale.batches import NodeInputs
 from ecg_gnn.scale.layerwise_inference import (
     cut_into_blocks,
     fits_at_once,
     rows_at_once,
 )
-from ecg_gnn.scale.neighbourhood import NodeInputs
 from ecg_gnn.train.training_task import evaluation_input
 
 WANTED = torch.tensor([39, 2, 17, 5, 30, 31, 0])

@@ -8,11 +8,11 @@ import torch
 from batch_trainings import MODELS, network_for, plain_task, training_of
 from ecg_gnn.kernels import Adjacency
 from ecg_gnn.nn import GraphInput, NetworkSpec, build_network
-from ecg_gnn.scale import Advice, Step, explaining, memory_advice
+from ecg_gnn.scale import Step, memory_advice, step_advice
+from ecg_gnn.system.machine import explaining
 from toy_graphs import directed_edges
 
 NUM_NODES = 20_000
-CPU = torch.device("cpu")
 
 
 @pytest.fixture(scope="module")
@@ -31,20 +31,21 @@ def free(monkeypatch):
     return say
 
 
+def batch_step(size):
+    return Step(nodes=[100 * size, 10 * size, size], edges=200 * size, num_graphs=2)
+
+
 def batch_advice(size):
-    step = Step(nodes=[100 * size, 10 * size, size], edges=200 * size, num_graphs=2)
-    network = network_for(plain_task())
-    return Advice(step=step, network=network, device=CPU, batch_size=size)
+    return step_advice(batch_step(size), network_for(plain_task()), size)
 
 
 def test_names_what_was_needed_what_there_is_and_what_to_lower(free):
-    given = batch_advice(100)
-    needed = given.step.bytes(given.network)
+    needed = batch_step(100).bytes(network_for(plain_task()))
     free(needed // 3)
     message = re.fullmatch(
         r"a step of (\d+) nodes and (\d+) edges takes about (\d+) MiB, and (\d+) MiB "
         r"are left on cpu: lower --batch-size to (\d+) \(now 100\) or --fanout",
-        given.sentence(),
+        batch_advice(100),
     )
     nodes, edges, takes, left, size = map(int, message.groups())
     assert (nodes, edges) == (10_000, 20_000)
@@ -54,31 +55,30 @@ def test_names_what_was_needed_what_there_is_and_what_to_lower(free):
 
 def test_asks_for_half_where_the_estimate_saw_room(free):
     free(2**40)
-    sentence = batch_advice(300).sentence()
+    sentence = batch_advice(300)
     assert "1024.0 GiB are left" in sentence
     assert "lower --batch-size to 150 (now 300)" in sentence
 
 
 def test_where_no_batch_is_small_enough_the_network_is(free):
     free(1000)
-    assert batch_advice(300).sentence().endswith("lower --hidden to 8 (now 16)")
+    assert batch_advice(300).endswith("lower --hidden to 8 (now 16)")
 
 
 def full_advice(graphs, **options):
     network = network_for(plain_task(), **options)
-    step = Step.of_graphs(graphs, 2)
-    return Advice(step=step, network=network, device=CPU)
+    return step_advice(Step.of_graphs(graphs, 2), network)
 
 
 def test_a_full_batch_is_told_to_be_cut(graphs, free):
     free(2**40)
-    said = full_advice(graphs).sentence()
+    said = full_advice(graphs)
     assert said.endswith("train by batches (--batch-size 1024 --fanout 10, or less)")
 
 
 def test_a_network_without_layers_is_told_to_be_narrower(graphs, free):
     free(2**40)
-    sentence = full_advice(graphs, model="gpr-gnn").sentence()
+    sentence = full_advice(graphs, model="gpr-gnn")
     assert sentence.endswith("lower --hidden to 8 (now 16)")
 
 
@@ -92,14 +92,14 @@ def test_a_network_without_layers_is_told_to_be_narrower(graphs, free):
 )
 def test_running_out_of_memory_is_explained(error, kind, graphs):
     message = r"^a step of .* train by batches"
-    with pytest.raises(kind, match=message), explaining(full_advice(graphs)):
+    with pytest.raises(kind, match=message), explaining(full_advice, graphs):
         raise error
 
 
 def test_other_errors_are_left_alone(graphs):
     with (
         pytest.raises(RuntimeError, match=r"^shapes$"),
-        explaining(full_advice(graphs)),
+        explaining(full_advice, graphs),
     ):
         raise RuntimeError("shapes")
 

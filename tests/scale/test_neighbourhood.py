@@ -10,7 +10,7 @@ import torch
 
 from batch_trainings import labelled_task, plain_task
 from ecg_gnn.reading import MappedFile
-from ecg_gnn.scale.neighbourhood import NodeInputs
+from ecg_gnn.scale.batches import NodeInputs
 from ecg_gnn.system.checks import InputError
 
 NODES = torch.tensor([7, 3, 38, 0])

@@ -9,7 +9,7 @@ import pytest
 
 import starved
 from batch_trainings import plain_task, training_of
-from ecg_gnn.scale import LayerwiseInference, layerwise_inference
+from ecg_gnn.scale import LayerwiseInference, memory_advice
 from ecg_gnn.train import train_together
 
 TAKES = r"takes about [\d.]+ [MG]iB, and [\d.]+ [MG]iB are left on cpu: "
@@ -49,7 +49,7 @@ def test_an_evaluation_is_not_blamed_on_the_batch(monkeypatch):
         raise MemoryError
 
     monkeypatch.setattr(LayerwiseInference, "logits", run_out)
-    monkeypatch.setattr(layerwise_inference, "available_bytes", lambda _: 2**40)
+    monkeypatch.setattr(memory_advice, "available_bytes", lambda _: 2**40)
     training = training_of(plain_task())
     message = r"^evaluating 40 nodes .*1024.0 GiB are left .*--hidden to 8 \(now 16\)$"
     with pytest.raises(MemoryError, match=message):

@@ -11,9 +11,9 @@ import torch
 import torch.distributed as dist
 
 from ecg_gnn.config import RunConfig, TrainConfig
-from ecg_gnn.scale import processes
 from ecg_gnn.study import records as run_records
 from ecg_gnn.study import run
+from ecg_gnn.system import machine
 from ecg_gnn.system.checks import InputError
 from small_runs import small_config
 
@@ -73,36 +73,36 @@ def test_two_processes_one_killed_equal_one(tmp_path):
 
 def test_one_process_is_alone(monkeypatch):
     monkeypatch.delenv("WORLD_SIZE", raising=False)
-    with processes.joined() as own:
+    with machine.joined() as own:
         assert own == (0, 1)
         assert own.is_first
     tensor = torch.ones(2)
-    assert processes.add_up(tensor) is tensor
-    processes.average([tensor])
+    assert machine.add_up(tensor) is tensor
+    machine.average([tensor])
     assert tensor.tolist() == [1, 1]
-    assert processes.gather_rows(tensor[:, None], [2])[0].tolist() == [[1], [1]]
-    processes.agree("steps", 3)
-    assert processes.all_have(True)
-    assert not processes.all_have(False)
-    with processes.first_goes_first():
-        processes.wait_for_all()
+    assert machine.gather_rows(tensor[:, None], [2])[0].tolist() == [[1], [1]]
+    machine.agree("steps", 3)
+    assert machine.all_have(True)
+    assert not machine.all_have(False)
+    with machine.first_goes_first():
+        machine.wait_for_all()
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_collectives_on_a_gpu_go_through_nccl(monkeypatch, tmp_path):
     """A group of one is all that one GPU can have: no two of nccl's share a device."""
     store = dist.FileStore(str(tmp_path / "store"), 1)
-    dist.init_process_group(processes.backend(), store=store, rank=0, world_size=1)
+    dist.init_process_group(machine.backend(), store=store, rank=0, world_size=1)
     # Alone, nothing would be sent.
-    monkeypatch.setattr(processes, "world", lambda: processes.World(0, 2))
+    monkeypatch.setattr(machine, "world", lambda: machine.World(0, 2))
     try:
         for device in ("cuda", "cpu"):
             tensor = torch.arange(6.0, device=device).view(3, 2)
-            assert processes.add_up(tensor.clone()).equal(tensor)
-            (rows,) = processes.gather_rows(tensor, [3])
+            assert machine.add_up(tensor.clone()).equal(tensor)
+            (rows,) = machine.gather_rows(tensor, [3])
             assert rows.equal(tensor)
             assert rows.device == tensor.device
-        processes.wait_for_all()
+        machine.wait_for_all()
         assert "cuda:nccl" in str(dist.get_backend_config())
     finally:
         dist.destroy_process_group()
@@ -110,9 +110,9 @@ def test_collectives_on_a_gpu_go_through_nccl(monkeypatch, tmp_path):
 
 def test_processes_that_differ_are_one_line(monkeypatch):
     rows = [torch.tensor([[3]]), torch.tensor([[0]])]
-    monkeypatch.setattr(processes, "gather_rows", lambda *_: rows)
+    monkeypatch.setattr(machine, "gather_rows", lambda *_: rows)
     with pytest.raises(InputError, match=r"steps must be the same .* \(got \[3, 0\]\)"):
-        processes.agree("steps", 3)
+        machine.agree("steps", 3)
 
 
 # --- What cannot be shared ------------------------------------------------------------
@@ -120,7 +120,7 @@ def test_processes_that_differ_are_one_line(monkeypatch):
 
 @pytest.fixture
 def second_of_two(monkeypatch):
-    monkeypatch.setattr(run_records, "world", lambda: processes.World(1, 2))
+    monkeypatch.setattr(run_records, "world", lambda: machine.World(1, 2))
 
 
 def config_of(device="cpu", **train):

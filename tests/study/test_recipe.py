@@ -15,9 +15,8 @@ from ecg_gnn.study.groups import bind
 from ecg_gnn.study.recipe import recipe_from_dict
 from ecg_gnn.system.checks import InputError
 from ecg_gnn_lab import paper_numbers
-from ecg_gnn_lab.report.details import run_command
 from small_runs import BOARD
-from small_studies import SMALL_RECIPE, expand, small_recipe
+from small_studies import SMALL_RECIPE, expand, run_command, small_recipe
 
 NAMES = [
     "beyond",

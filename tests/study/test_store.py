@@ -13,8 +13,7 @@ from ecg_gnn.config.identity import unit_id
 from ecg_gnn.study.store import Curves, Store, StoreWriter, merge_stores
 from ecg_gnn.study.store.reader import Owner
 from ecg_gnn.system.checks import InputError
-from ecg_gnn_lab.report.details import run_command
-from small_studies import HandmadeStore, result
+from small_studies import HandmadeStore, result, run_command
 
 
 @pytest.fixture

@@ -11,9 +11,13 @@ from ecg_gnn.nn import SPECIALISED, GraphInput, wants_self_loops
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.seeds import seeded
 from ecg_gnn.train import LabelInput, LoopSettings, train, training
-from ecg_gnn.train.metrics import supervised_loss
 from ecg_gnn.train.training import run_step
-from ecg_gnn.train.training_task import evaluation_input, features_alone, training_input
+from ecg_gnn.train.training_task import (
+    evaluation_input,
+    features_alone,
+    supervised_loss,
+    training_input,
+)
 from no_waiting import NoWaiting, start
 from toy_graphs import make_network, make_task, random
 

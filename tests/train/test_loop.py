@@ -118,7 +118,7 @@ def test_state_keeps_the_first_best_step(scores, best):
     assert state.best_val.item() == scores[best - 1]
     assert state.test_scores[best - 1].item() == scores[best - 1] / 2
     assert state.best_weights.named["weight"].item() == best
-    state.restore_best(network)
+    network.load_state_dict(state.best_weights.named)
     assert network.weight.item() == best
 
 

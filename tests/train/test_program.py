@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from ecg_gnn.kernels import Adjacency, dropout, keep_mask, using_engine
-from ecg_gnn.train import LoopSettings, StepProgram, Training, program, train_together
+from ecg_gnn.train import LoopSettings, StepProgram, Training, steps, train_together
 from ecg_gnn.train.training import scores
 from toy_graphs import make_network, make_task, random
 
@@ -36,7 +36,7 @@ def case(request):
 @pytest.fixture
 def never_record(monkeypatch):
     def forbid():
-        monkeypatch.setattr(program, "_RUNS_BEFORE_RECORDING", NEVER)
+        monkeypatch.setattr(steps, "_RUNS_BEFORE_RECORDING", NEVER)
 
     return forbid
 

@@ -6,7 +6,7 @@ import torch
 from ecg_gnn.nn import NetworkSpec, build_network
 from ecg_gnn.system.seeds import seeded
 from ecg_gnn.train import LoopSettings, RowTraining, Task, no_graph, train_together
-from ecg_gnn.train import row_batches as rows_module
+from ecg_gnn.train import training as rows_module
 
 
 @pytest.fixture(autouse=True)

@@ -14,6 +14,7 @@ from ecg_gnn.train import (
     Training,
     train_together,
 )
+from ecg_gnn.train.steps import once_per_epoch_or_less, once_per_epoch_or_more
 from ecg_gnn.train.training import run_step, scores
 from no_waiting import NoWaiting
 from no_waiting import start as start_state
@@ -40,11 +41,14 @@ def evaluated(result):
     [(1000, 6, 6), (1000, 600, 50), (10, 6, 1), (200, 1, 1)],
 )
 def test_defaults(steps, per_epoch, every):
-    assert EvalSchedule.of_full_batches(steps, None).every == 1
-    assert EvalSchedule.of_batches(steps, per_epoch, None).every == every
+    assert once_per_epoch_or_more(steps, per_epoch) == every
     most = max(per_epoch, math.ceil(steps / 20))
-    assert EvalSchedule.of_row_batches(steps, per_epoch, None).every == most
-    assert EvalSchedule.of_batches(steps, per_epoch, 7).every == 7
+    assert once_per_epoch_or_less(steps, per_epoch) == most
+
+
+def test_every_step_is_evaluated_unless_told_otherwise():
+    assert start("cpu", None).schedule == EvalSchedule(every=1, steps=STEPS)
+    assert start("cpu", 7).schedule == EvalSchedule(every=7, steps=STEPS)
 
 
 def test_refuses():

@@ -9,12 +9,5 @@ from ecg_gnn.advise.rounds import advise
 from ecg_gnn.advise.time_budget import Stopwatch, parse_budget
 from ecg_gnn.advise.verdict import Advice, Verdict
 
-__all__ = [
-    "Advice",
-    "Question",
-    "Stopwatch",
-    "Verdict",
-    "advise",
-    "make_question",
-    "parse_budget",
-]
+__all__ = ["Advice", "Question", "Stopwatch", "Verdict", "advise", "make_question"]
+__all__ += ["parse_budget"]

@@ -1,8 +1,6 @@
 """The folder of one piece of advice: text, numbers and a figure."""
 
-import os
 import tempfile
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ from ecg_gnn.system.checks import InputError, MissingExtraError
 from ecg_gnn.system.files import write_json, write_text
 
 _TEXT, _NUMBERS, _FIGURE = "advice.md", "advice.json", "advice.png"
+_BESIDE = {"textcoords": "offset points", "ha": "center", "fontsize": 8}
 
 
 def claim_folder(folder: Path) -> None:
@@ -35,7 +34,7 @@ def claim_folder(folder: Path) -> None:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        reason = error.strerror or os.fspath(folder)
+        reason = error.strerror or str(folder)
         raise InputError(f"'out' {shown} cannot be written ({reason})") from None
 
 
@@ -54,7 +53,7 @@ def advice_dict(advice: Advice, source: GraphSource) -> dict[str, Any]:
         "answer": answer(advice),
         "words": paragraphs(advice),
         "cut": cuts(advice),
-        "next": [asdict(step) for step in next_steps(advice, source)],
+        "next": [step._asdict() for step in next_steps(advice, source)],
     }
 
 
@@ -73,19 +72,19 @@ def _figure_line(advice: Advice, folder: Path) -> str:
 
 def draw_advice(advice: Advice, path: Path) -> None:
     """Draw the scores and their differences; there must be a finished split."""
-    draw(path, lambda kind: _figure(kind, advice))
 
+    def paint(kind: Any) -> Any:
+        figure = kind(figsize=(9, 4.2), layout="constrained")
+        left, right = figure.subplots(1, 2)
+        _draw_scores(left, advice)
+        _draw_differences(right, advice)
+        question, count = advice.question, len(advice.splits)
+        splits = "1 split" if count == 1 else f"{count} splits"
+        what = f"{question.dataset.name} · {question.config.model.name} · {splits}"
+        figure.suptitle(f"{advice.verdict.headline}\n{what}", fontsize=11)
+        return figure
 
-def _figure(kind: Any, advice: Advice) -> Any:
-    figure = kind(figsize=(9, 4.2), layout="constrained")
-    left, right = figure.subplots(1, 2)
-    _draw_scores(left, advice)
-    _draw_differences(right, advice)
-    question, count = advice.question, len(advice.splits)
-    splits = "1 split" if count == 1 else f"{count} splits"
-    what = f"{question.dataset.name} · {question.config.model.name} · {splits}"
-    figure.suptitle(f"{advice.verdict.headline}\n{what}", fontsize=11)
-    return figure
+    draw(path, paint)
 
 
 def _draw_scores(axes: Any, advice: Advice) -> None:
@@ -99,7 +98,8 @@ def _draw_scores(axes: Any, advice: Advice) -> None:
         axes.scatter([place] * len(points), points, s=16, color=colour, alpha=0.55)
         mean = sum(points) / len(points)
         axes.plot([place - 0.25, place + 0.25], [mean, mean], color=colour, lw=2.5)
-        _write(axes, f"{mean:.2f}", (place + 0.25, mean), (14, -3), colour)
+        at = place + 0.25, mean
+        axes.annotate(f"{mean:.2f}", at, xytext=(14, -3), color=colour, **_BESIDE)
     axes.set_xticks(range(len(shown)), ["baseline", "ECG", "identity", "random"])
     axes.set_xlim(-0.5, len(shown) - 0.1)
     axes.ticklabel_format(axis="y", useOffset=False)
@@ -117,7 +117,8 @@ def _draw_differences(axes: Any, advice: Advice) -> None:
             axes.plot(ends, [place, place], color=colour, lw=2)
         mean = 100 * test.mean
         axes.scatter([mean], [place], s=32, color=colour, zorder=3)
-        _write(axes, f"{mean:+.2f}", (mean, place), (0, 7), colour)
+        at = mean, place
+        axes.annotate(f"{mean:+.2f}", at, xytext=(0, 7), color=colour, **_BESIDE)
     axes.axvline(0, color="0.5", lw=0.8, ls="--")
     axes.axvline(100 * WORTH, color="0.5", lw=0.8, ls=":")
     shown = [name.replace("_minus_", " − ").replace("ecg", "ECG") for name in names]
@@ -126,11 +127,3 @@ def _draw_differences(axes: Any, advice: Advice) -> None:
     axes.margins(x=0.12)
     axes.set_xlabel("test score, points, 95% interval (dotted: worth having)")
     axes.set_title("What the evolved graph adds")
-
-
-def _write(
-    axes: Any, text: str, at: tuple[float, float], offset: tuple[int, int], colour: str
-) -> None:
-    """A number beside a point, shifted by ``offset`` points of print."""
-    style = {"textcoords": "offset points", "ha": "center", "fontsize": 8}
-    axes.annotate(text, at, xytext=offset, color=colour, **style)

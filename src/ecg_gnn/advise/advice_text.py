@@ -3,7 +3,7 @@
 from ecg_gnn.advise.next_steps import GraphSource, longer_budget, next_steps
 from ecg_gnn.advise.question import PLAIN, Contender
 from ecg_gnn.advise.time_budget import format_budget
-from ecg_gnn.advise.verdict import WORTH, Advice, Kind
+from ecg_gnn.advise.verdict import WORTH, Advice
 from ecg_gnn.study.compare import PairedTest
 from ecg_gnn.study.records import Statistics
 from ecg_gnn.study.run import compare
@@ -16,6 +16,14 @@ _CLEAR_CHOICE = 0.005
 """Candidates whose validation scores are closer than this are tied."""
 _ALIKE = 0.05
 """Graphs whose adjusted homophily is closer than this are equally homophilous."""
+# Whether scores went where homophily pointed: it is more homophilous, and it helps.
+_AGREEMENT = {
+    (True, True): ", and the scores agree.",
+    (True, False): ", and yet its edges do not help: the network may already know what "
+    "they say about a node.",
+    (False, True): ", and yet it helps: homophily is not the reason.",
+    (False, False): ", and the scores agree: its edges add nothing new.",
+}
 _RULE = (
     "(Differences are in points, with 95% intervals over the same splits. An interval "
     f"above zero counts as help, one below +{100 * WORTH:.0f} as no help; any other "
@@ -119,10 +127,12 @@ def homophily_text(advice: Advice) -> str:
     old, new = before["adjusted_homophily"], after["adjusted_homophily"]
     if old is None or new is None:
         return f"{text} Which of them is more homophilous cannot be said."
-    same, more = abs(new - old) < _ALIKE, new > old
-    how = "about as" if same else "more" if more else "less"
-    text += f" The evolved graph is {how} homophilous"
-    text += _agreement(how == "more", advice.verdict.kind)
+    how = "about as" if abs(new - old) < _ALIKE else "more" if new > old else "less"
+    helps = advice.verdict.kind == "use_evolved_graph"
+    agreement = _AGREEMENT[how == "more", helps]
+    if advice.verdict.kind == "cannot_tell":
+        agreement = "; whether the scores follow is open."
+    text += f" The evolved graph is {how} homophilous{agreement}"
     tells, told = before["label_informativeness"], after["label_informativeness"]
     if how != "more" or tells is None or told is None or told >= tells - _ALIKE:
         return text
@@ -131,22 +141,6 @@ def homophily_text(advice: Advice) -> str:
         f"class tells {100 * tells:.0f}% of a node's class in the input graph and "
         f"{100 * told:.0f}% in the evolved one (label informativeness)."
     )
-
-
-def _agreement(more_homophilous: bool, kind: Kind) -> str:
-    """Whether scores went where homophily pointed."""
-    if kind == "cannot_tell":
-        return "; whether the scores follow is open."
-    if kind == "use_evolved_graph":
-        if more_homophilous:
-            return ", and the scores agree."
-        return ", and yet it helps: homophily is not the reason."
-    if more_homophilous:
-        return (
-            ", and yet its edges do not help: the network may already know what they "
-            "say about a node."
-        )
-    return ", and the scores agree: its edges add nothing new."
 
 
 def paragraphs(advice: Advice) -> dict[str, str]:
@@ -180,7 +174,7 @@ def score_table(advice: Advice) -> Table:
 def graph_table(advice: Advice) -> Table:
     """Homophily of G and of every evolved graph, mean over the splits."""
     evolved = [each for each in advice.plan.contenders if each.k is not None]
-    graphs = {each.graph_label: advice.evolved(each) for each in evolved}
+    graphs = {f"G_ECG ({each.setting})": advice.evolved(each) for each in evolved}
     return statistics_table({"G": advice.graph} | graphs)
 
 

@@ -3,7 +3,7 @@
 import math
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ecg_gnn.advise.question import PLAIN, Contender
 from ecg_gnn.advise.time_budget import format_budget
@@ -18,16 +18,14 @@ _SEPARATING = ("sage", "gat-sep", "gt-sep")
 _MIXING = ("gcn", "gat", "gt")
 
 
-@dataclass(frozen=True)
-class NextStep:
+class NextStep(NamedTuple):
     """A command, and what it is for."""
 
     purpose: str
     command: str
 
 
-@dataclass(frozen=True)
-class GraphSource:
+class GraphSource(NamedTuple):
     """Where the user's graph is; every suggested command repeats it."""
 
     dataset: str
@@ -43,8 +41,8 @@ def next_steps(advice: Advice, source: GraphSource) -> list[NextStep]:
         return _firmer_answers(advice, source) + until
     if kind == "use_evolved_graph":
         check = _command("run", advice, source, [chosen])
-        larger = NextStep("check it in a larger network", check)
-        return [*_fit(advice, source, chosen), larger]
+        fit = _fit(advice, source, chosen)
+        return [*fit, NextStep("check it in a larger network", check)]
     if kind == "path_not_edges":
         path = _command("run", advice, source, [Contender(identity_control(1))])
         purpose = "train with the extra path but without new edges, which is cheaper"
@@ -59,17 +57,18 @@ def next_steps(advice: Advice, source: GraphSource) -> list[NextStep]:
 
 
 def _firmer_answers(advice: Advice, source: GraphSource) -> list[NextStep]:
-    steps = []
+    options: dict[str, tuple[str, ...]] = {}
     if (needed := longer_budget(advice)) is not None:
-        again = _advise(advice, source, "--budget", format_budget(needed))
-        steps.append(NextStep("get a firmer answer with more time", again))
+        more_time = "--budget", format_budget(needed)
+        options["get a firmer answer with more time"] = more_time
     elif advice.stop == "interrupted":
-        again = _advise(advice, source, "--budget", format_budget(advice.budget))
-        steps.append(NextStep("run it again, to the end", again))
+        options["run it again, to the end"] = "--budget", format_budget(advice.budget)
     if len(advice.plan.splits) == 1 and not advice.question.config.random_splits:
-        again = _advise(advice, source, "--random-splits")
-        steps.append(NextStep("get a firmer answer on ten random splits", again))
-    return steps
+        options["get a firmer answer on ten random splits"] = ("--random-splits",)
+    return [
+        NextStep(purpose, _advise(advice, source, *more))
+        for purpose, more in options.items()
+    ]
 
 
 def longer_budget(advice: Advice) -> float | None:
@@ -124,15 +123,11 @@ def _command(
     for k in dict.fromkeys(each.k for each in contenders if each.k is not None):
         words += ["--k", str(k)]
     if verb != "fit" and "--random-splits" not in more:
-        words += ["--splits", _format_splits(advice.question.whole.splits)]
+        splits = advice.question.whole.splits
+        first, last = splits[0], splits[-1]
+        in_a_row = len(splits) > 1 and list(splits) == list(range(first, last + 1))
+        shown = f"{first}-{last}" if in_a_row else ",".join(map(str, splits))
+        words += ["--splits", shown]
     words += ["--seed", str(config.seed)]
     words += ["--random-splits"] if config.random_splits and verb != "fit" else []
     return shlex.join([*words, *more])
-
-
-def _format_splits(splits: Sequence[int]) -> str:
-    """As ``--splits`` reads them."""
-    first, last = splits[0], splits[-1]
-    if len(splits) > 1 and list(splits) == list(range(first, last + 1)):
-        return f"{first}-{last}"
-    return ",".join(map(str, splits))

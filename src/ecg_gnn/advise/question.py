@@ -29,38 +29,27 @@ class Contender:
     """None for the baseline and identity, which search for no neighbours."""
 
     @property
-    def is_candidate(self) -> bool:
-        """Whether it may be recommended; controls and the baseline may not."""
-        return self.variant.name == "ecg"
-
-    @property
     def embedding(self) -> str:
         """The evolved graphs as the user writes them."""
         return self.variant.embedding or "none"
 
     @property
     def setting(self) -> str:
-        """What tells one candidate from another."""
-        return f"{self.embedding}, k = {self.k}"
+        """What tells one candidate from another; controls have no k of their own."""
+        with_k = f"{self.embedding}, k = {self.k}"
+        return with_k if self.variant.name == "ecg" else self.embedding
 
     @property
     def label(self) -> str:
         """Its name in tables and figures."""
-        shown = self.setting if self.is_candidate else self.variant.embedding
-        return row_name(self.variant.name, shown)
-
-    @property
-    def graph_label(self) -> str:
-        """The name of its evolved graph in tables and figures."""
-        return f"G_ECG ({self.setting if self.is_candidate else self.embedding})"
+        return row_name(self.variant.name, self.setting)
 
 
+Contenders = tuple[Contender, ...]
 PLAIN = Contender(BASELINE)
 
 
-def make_candidates(
-    embeddings: Sequence[str], ks: Sequence[int]
-) -> tuple[Contender, ...]:
+def make_candidates(embeddings: Sequence[str], ks: Sequence[int]) -> Contenders:
     """Every embedding with every k; all with the first k come first."""
     return tuple(
         Contender(variant_of(embedding), k)
@@ -74,7 +63,7 @@ class Plan:
     """What is to be trained."""
 
     steps: int
-    candidates: tuple[Contender, ...]
+    candidates: Contenders
     """One of them is chosen; the first is the last to be dropped."""
     splits: tuple[int, ...]
     """In this order, every contender on each."""
@@ -85,12 +74,11 @@ class Plan:
         Random graphs always have the first candidate's k.
         """
         size = len(candidate.variant.embeddings)
-        random = variant_of(",".join(["random"] * size))
-        identity = Contender(identity_control(size))
-        return identity, Contender(random, self.candidates[0].k)
+        random = Contender(Variant("random", ("random",) * size), self.candidates[0].k)
+        return Contender(identity_control(size)), random
 
     @property
-    def contenders(self) -> tuple[Contender, ...]:
+    def contenders(self) -> Contenders:
         """The baseline, the candidates, and controls for each of their sizes."""
         pairs = [self.controls_of(candidate) for candidate in self.candidates]
         identities, randoms = (dict.fromkeys(kind) for kind in zip(*pairs, strict=True))
@@ -119,18 +107,8 @@ def make_question(
 ) -> Question:
     """Fill in and check everything before anything is trained.
 
-    Args:
-        dataset: The graph, which decides what is None.
-        model: A message-passing module, or a whole network that takes evolved graphs.
-        embeddings: The embeddings to choose from.
-        ks: Neighbours per node to choose from; the last is dropped first.
-        splits: Which of the graph's splits.
-        random_splits: Fresh stratified splits instead of the graph's own.
-        seed: Random seed.
-        device: auto, cpu or cuda.
-
-    Raises:
-        InputError: For an embedding, model, k or split that does not fit.
+    The graph decides what is None: a model that takes evolved graphs, the neighbours
+    per node to choose from (the last is dropped first), and the first ten splits.
     """
     for name in embeddings:
         if {*CONTROLS, "none"}.intersection(name.split(",")):
@@ -157,13 +135,9 @@ def make_question(
     for k in ks:
         config = replace(config, evolve=replace(config.evolve, k=k))
         resolved = resolve(config, dataset)  # refuses what does not fit
-    whole = Plan(
-        steps=known(resolved.train.steps),
-        candidates=make_candidates(embeddings, ks),
-        splits=splits,
-    )
-    variants = [contender.variant for contender in whole.contenders]
-    check_embeddings(variants, dataset, resolved, {})
+    candidates, steps = make_candidates(embeddings, ks), known(resolved.train.steps)
+    whole = Plan(steps=steps, candidates=candidates, splits=splits)
+    check_embeddings([each.variant for each in whole.contenders], dataset, resolved, {})
     return Question(dataset=dataset, config=resolved, whole=whole)
 
 

@@ -3,11 +3,13 @@
 import math
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Literal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
 
-from ecg_gnn.advise.question import Contender, Plan
+from ecg_gnn.advise.question import PLAIN, Contender, Contenders, Plan
+from ecg_gnn.config import reads_labels
+from ecg_gnn.study.records import Record
 from ecg_gnn.system.checks import InputError, check_in_range
 
 _UNITS = {"h": 3600, "m": 60, "s": 1}
@@ -16,6 +18,11 @@ _PATTERN = re.compile(r"(?:(\d+\.?\d*)h)?(?:(\d+\.?\d*)m)?(?:(\d+\.?\d*)s)?")
 _REPORT_SECONDS, _REPORT_SHARE = 3.0, 0.1
 _SAFETY_FACTOR = 1.2  # trainings may be slower than measured on a shared machine
 _MIN_STEPS = 20
+# Steps of the short trainings that are timed. The longest gets as many steps as fit
+# into a share of the budget, within these limits.
+_WARM_UP_STEPS, _SHORT_STEPS = 1, 2
+_MIN_LONG_STEPS, _MAX_LONG_STEPS = 6, 40
+_TIMING_SHARE = 0.05
 
 _Kept = Literal["all", "first k", "cheap", "one"]
 # What is given up first stands first: (share of the steps, candidates, splits that
@@ -58,20 +65,15 @@ class OutOfTime(Exception):  # noqa: N818 - an answer, not an error
     """The budget ran out in the middle of something."""
 
 
-@dataclass
 class Stopwatch:
     """A budget in seconds that starts to run when this is created."""
 
-    budget: float
-    clock: Callable[[], float] = time.monotonic
-    started: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.started = self.clock()
+    def __init__(self, budget: float, clock: Callable[[], float] = time.monotonic):
+        self.budget, self.clock, self._started = budget, clock, clock()
 
     def spent(self) -> float:
         """Seconds since the start."""
-        return self.clock() - self.started
+        return self.clock() - self._started
 
     def left(self) -> float:
         """Seconds left for training: a little is kept for reporting."""
@@ -84,8 +86,7 @@ class Stopwatch:
             raise OutOfTime
 
 
-@dataclass(frozen=True)
-class Cost:
+class Cost(NamedTuple):
     """Seconds that a training takes: once, and for each step."""
 
     fixed: float
@@ -107,13 +108,12 @@ class Speed:
     embeddings: Mapping[str, Cost]
     """By name; the fixed part is the search for neighbours."""
     shared: frozenset[str]
-    """Embeddings that are trained once for all splits."""
+    """Embeddings that are trained once for all splits, as none of them reads labels."""
 
     def seconds(self, plan: Plan, num_splits: int) -> float:
         """How long a plan takes on this many of its splits."""
-        num_evolved = len(plan.contenders) - 1
         training = self.plain.seconds(plan.steps)
-        training += num_evolved * self.evolved.seconds(plan.steps)
+        training += (len(plan.contenders) - 1) * self.evolved.seconds(plan.steps)
         searching = sum(self.embeddings[c.embedding].fixed for c in plan.candidates)
         embedding = sum(
             (1 if name in self.shared else num_splits)
@@ -124,33 +124,69 @@ class Speed:
         return num_splits * (training + searching) + embedding
 
 
+def measure_speed(train: Callable[..., Record], plan: Plan, watch: Stopwatch) -> Speed:
+    """Time short trainings of the plain network and of every embedding.
+
+    Two lengths separate the cost of a step from what is done once. The scores are
+    thrown away: nothing is chosen by them.
+    """
+    largest_k = max(each.k or 0 for each in plan.candidates)
+    probes = [each for each in plan.candidates if each.k == largest_k]
+
+    def time_training(contender: Contender, steps: int) -> tuple[float, float]:
+        """Seconds of the classifier's steps, and of all else (embedding, search)."""
+        started = watch.spent()
+        seconds = train(contender, plan.splits[0], steps, keep=False).seconds
+        return seconds, max(0.0, watch.spent() - started - seconds)
+
+    for probe in (PLAIN, probes[0]):  # kernels are built and memory is claimed here
+        time_training(probe, _WARM_UP_STEPS)
+    started = watch.spent()
+    short = {each: time_training(each, _SHORT_STEPS) for each in (PLAIN, *probes)}
+    seconds = max(watch.spent() - started, 1e-9)
+    fitting = _SHORT_STEPS * _TIMING_SHARE * watch.budget / seconds
+    steps = int(min(max(fitting, _MIN_LONG_STEPS), _MAX_LONG_STEPS))
+    long = {each: time_training(each, steps) for each in (PLAIN, *probes)}
+    training, embedding = (
+        {each: _fit_cost(short[each][part], long[each][part], steps) for each in long}
+        for part in (0, 1)
+    )
+    return Speed(
+        plain=training[PLAIN],
+        evolved=max((training[p] for p in probes), key=lambda cost: cost.seconds(100)),
+        embeddings={probe.embedding: embedding[probe] for probe in probes},
+        shared=frozenset(p.embedding for p in probes if not reads_labels(p.embedding)),
+    )
+
+
+def _fit_cost(short: float, long: float, steps: int) -> Cost:
+    """The line through two timings; noise must not make any part negative."""
+    per_step = max(0.0, (long - short) / (steps - _SHORT_STEPS))
+    return Cost(max(0.0, short - _SHORT_STEPS * per_step), per_step)
+
+
 def choose_plan(whole: Plan, speed: Speed, seconds_left: float) -> Plan:
     """The plan that gives up least of the whole one and fits into the time left.
 
     If none fits, the smallest: the stopwatch will end it.
     """
     for share, kept, num_splits in _FALLBACKS:
-        steps = max(_MIN_STEPS, math.ceil(whole.steps * share))
-        plan = replace(
-            whole,
-            steps=min(whole.steps, steps),
-            candidates=_keep(whole.candidates, kept, speed),
-        )
+        steps = min(whole.steps, max(_MIN_STEPS, math.ceil(whole.steps * share)))
+        candidates = _keep(whole.candidates, kept, speed)
+        plan = replace(whole, steps=steps, candidates=candidates)
         needed = speed.seconds(plan, min(num_splits, len(whole.splits)))
         if _SAFETY_FACTOR * needed <= seconds_left:
             break
     return plan
 
 
-def _keep(
-    candidates: Sequence[Contender], kept: _Kept, speed: Speed
-) -> tuple[Contender, ...]:
+def _keep(candidates: Contenders, kept: _Kept, speed: Speed) -> Contenders:
     if kept == "all":
-        return tuple(candidates)
-    first = [each for each in candidates if each.k == candidates[0].k]
+        return candidates
+    first = tuple(each for each in candidates if each.k == candidates[0].k)
     if kept == "first k":
-        return tuple(first)
+        return first
     costs = [speed.embeddings[each.embedding].per_step for each in first]
     dearest = max(range(len(first)), key=lambda place: (costs[place], place))
-    cheap = [*first[:dearest], *first[dearest + 1 :]] or first
-    return tuple(cheap if kept == "cheap" else cheap[:1])
+    cheap = first[:dearest] + first[dearest + 1 :] or first
+    return cheap if kept == "cheap" else cheap[:1]

@@ -4,9 +4,8 @@ A difference *helps* if its interval lies above zero, and *does not help* if it 
 below what is worth having; an interval that reaches across both is *open*.
 """
 
-import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, Literal
 
@@ -15,7 +14,7 @@ from ecg_gnn.advise.time_budget import Speed
 from ecg_gnn.study.compare import PairedTest, corrected, paired_test
 from ecg_gnn.study.records import Record, Statistics, mean
 from ecg_gnn.study.run import Summary, summarize
-from ecg_gnn.system.metric_names import metric_label
+from ecg_gnn.system.checks import metric_label
 
 Round = Mapping[Contender, Record]
 """The records of every contender on one split."""
@@ -45,19 +44,17 @@ class Verdict:
 
 def effect(test: PairedTest) -> Literal["helps", "does not help", "open"]:
     """What a paired difference says."""
-    if test.ci_low is None or test.ci_high is None:
-        return "open"
-    if test.ci_low > 0:
+    if (test.ci_low or 0) > 0:
         return "helps"
-    return "does not help" if test.ci_high < WORTH else "open"
+    no_help = test.ci_high is not None and test.ci_high < WORTH
+    return "does not help" if no_help else "open"
 
 
 def judge(baseline: PairedTest | None, identity: PairedTest | None) -> Verdict:
     """Whether an evolved graph helps, and whether its edges are the reason.
 
-    Args:
-        baseline: ECG minus the plain network; None if no split was finished.
-        identity: ECG minus the same network with self-loops for evolved edges.
+    Takes ECG minus the plain network and minus the same network with self-loops for
+    evolved edges; None if no split was finished.
     """
     if baseline is None or identity is None:
         return Verdict("cannot_tell", "no split was finished")
@@ -70,12 +67,12 @@ def judge(baseline: PairedTest | None, identity: PairedTest | None) -> Verdict:
         gain = f"any gain is below {100 * WORTH:.0f} point"
         return Verdict("no_help", "the network does worse with it" if worse else gain)
     above = "ECG scores higher than the plain network"
-    if total == "helps" and edges == "helps":
-        return Verdict("use_evolved_graph", f"{above} and higher than the control")
-    if total == "helps" and edges == "does not help":
-        reason = f"{above}, but so does the control without new edges"
-        return Verdict("path_not_edges", reason)
     if total == "helps":
+        if edges == "helps":
+            return Verdict("use_evolved_graph", f"{above} and higher than the control")
+        if edges == "does not help":
+            reason = f"{above}, but so does the control without new edges"
+            return Verdict("path_not_edges", reason)
         reason = f"{above}, but it is open whether the new edges are the reason"
     elif edges == "does not help":
         reason = (
@@ -87,7 +84,7 @@ def judge(baseline: PairedTest | None, identity: PairedTest | None) -> Verdict:
     return Verdict("cannot_tell", reason)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Advice:
     """All results; ``to_dict`` is what ``--json`` prints."""
 
@@ -106,18 +103,13 @@ class Advice:
     budget: float
     spent: float
 
-    def records(self, contender: Contender) -> list[Record]:
-        """One contender's records, in the order of the splits."""
-        return [records[contender] for records in self.rounds]
-
     def summary(self, contender: Contender) -> Summary:
         """One contender's scores over the splits."""
-        return summarize(self.records(contender))
+        return summarize([records[contender] for records in self.rounds])
 
     def evolved(self, contender: Contender) -> Statistics:
         """Homophily of a contender's first evolved graph, mean over the splits."""
-        records = self.records(contender)
-        return mean([record.evolved_statistics[0] for record in records])
+        return mean([each[contender].evolved_statistics[0] for each in self.rounds])
 
     @property
     def metric(self) -> str:
@@ -152,24 +144,26 @@ class Advice:
             "ecg_minus_random": (chosen, random),
             "identity_minus_baseline": (identity, PLAIN),
         }
-        tests = corrected(self._test(*pair) for pair in pairs.values())
-        named = zip(pairs, tests, strict=True)
-        return {name: test for name, test in named if test is not None}
-
-    def _test(self, ours: Contender, other: Contender) -> PairedTest:
-        records = zip(self.records(ours), self.records(other), strict=True)
-        return paired_test([a.test - b.test for a, b in records], other.variant.name)
+        tests = corrected(
+            paired_test([r[a].test - r[b].test for r in self.rounds], b.variant.name)
+            for a, b in pairs.values()
+        )
+        return {name: test for name, test in zip(pairs, tests, strict=True) if test}
 
     @cached_property
     def verdict(self) -> Verdict:
         """The answer."""
-        tests = self.tests
-        return judge(tests.get("ecg_minus_baseline"), tests.get("ecg_minus_identity"))
+        return judge(*map(self.tests.get, ("ecg_minus_baseline", "ecg_minus_identity")))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; scores are shares between 0 and 1."""
         chosen, dataset = self.chosen, self.question.dataset
         contenders = self.plan.contenders if self.rounds else ()
+        evolved = [
+            {"variant": c.variant.name, **_setting(c), **self.evolved(c)}
+            for c in contenders
+            if c.k is not None
+        ]
         return {
             "dataset": dataset.name,
             "metric": dataset.metric,
@@ -179,19 +173,9 @@ class Advice:
             "because": self.verdict.because,
             "worth_having": WORTH,
             "chosen": chosen and _setting(chosen),
-            "tests": {k: dataclasses.asdict(v) for k, v in self.tests.items()},
-            "results": [
-                dataclasses.asdict(self.summary(each)) | {"k": each.k}
-                for each in contenders
-            ],
-            "homophily": {
-                "graph": self.graph,
-                "evolved": [
-                    {"variant": c.variant.name, **_setting(c), **self.evolved(c)}
-                    for c in contenders
-                    if c.k is not None
-                ],
-            },
+            "tests": {name: asdict(test) for name, test in self.tests.items()},
+            "results": [asdict(self.summary(c)) | {"k": c.k} for c in contenders],
+            "homophily": {"graph": self.graph, "evolved": evolved},
             "budget_seconds": self.budget,
             "spent_seconds": self.spent,
             "stopped_by": self.stop,

@@ -19,11 +19,11 @@ from ecg_gnn.pipeline import evolve
 from ecg_gnn.pipeline.resolve import pick_device, resolve
 from ecg_gnn.pipeline.workspace import Workspace
 from ecg_gnn.reading import map_array_file
-from ecg_gnn.scale.processes import joined
 from ecg_gnn.study.records import Statistics, of_evolved, of_input
 from ecg_gnn.study.table import graph_name, graph_table
 from ecg_gnn.system.checks import InputError, check_in_range
 from ecg_gnn.system.files import write_array
+from ecg_gnn.system.machine import joined
 
 _LEGEND = (
     "h_adj: 1 where all neighbours share a class, 0 as by chance, below 0 where they "

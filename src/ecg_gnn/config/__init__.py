@@ -1,47 +1,28 @@
 """Settings: declared once; options, recipes and parameters follow from that.
 
-``evolve_settings``, ``classify_settings`` and ``run_config`` hold the declarations,
-``embedders`` the table of step 1; ``identity`` names what settings decide: variants,
+``evolve_settings``, ``classify_settings`` and ``run_config`` hold the declarations, the
+first also the table of embedders; ``identity`` names what settings decide: variants,
 trainings, and the words beside them in tables. Nothing here needs torch.
 """
 
-from ecg_gnn.config.classify_settings import ModelConfig, TrainConfig
-from ecg_gnn.config.embedders import (
-    CONTROLS,
-    EMBEDDERS,
-    EMBEDDINGS,
-    KEPT_EMBEDDINGS,
-    OWN_PREFIX,
-    PRECOMPUTED,
-    entry_of,
-    is_control,
-    reads_labels,
-)
-from ecg_gnn.config.evolve_settings import EmbedConfig, EvolveConfig
-from ecg_gnn.config.run_config import SECTIONS, Preset, RunConfig, declared, known
-from ecg_gnn.config.setting import Setting
+from ecg_gnn.config.classify_settings import ModelConfig as ModelConfig
+from ecg_gnn.config.classify_settings import TrainConfig as TrainConfig
+from ecg_gnn.config.evolve_settings import CONTROLS as CONTROLS
+from ecg_gnn.config.evolve_settings import EMBEDDERS as EMBEDDERS
+from ecg_gnn.config.evolve_settings import EMBEDDINGS as EMBEDDINGS
+from ecg_gnn.config.evolve_settings import KEPT_EMBEDDINGS as KEPT_EMBEDDINGS
+from ecg_gnn.config.evolve_settings import OWN_PREFIX as OWN_PREFIX
+from ecg_gnn.config.evolve_settings import PRECOMPUTED as PRECOMPUTED
+from ecg_gnn.config.evolve_settings import EmbedConfig as EmbedConfig
+from ecg_gnn.config.evolve_settings import EvolveConfig as EvolveConfig
+from ecg_gnn.config.evolve_settings import entry_of as entry_of
+from ecg_gnn.config.evolve_settings import is_control as is_control
+from ecg_gnn.config.evolve_settings import reads_labels as reads_labels
+from ecg_gnn.config.run_config import SECTIONS as SECTIONS
+from ecg_gnn.config.run_config import Preset as Preset
+from ecg_gnn.config.run_config import RunConfig as RunConfig
+from ecg_gnn.config.run_config import declared as declared
+from ecg_gnn.config.run_config import known as known
+from ecg_gnn.config.setting import Setting as Setting
 
 FitConfig = TrainConfig  # its name until 0.1
-
-__all__ = [
-    "CONTROLS",
-    "EMBEDDERS",
-    "EMBEDDINGS",
-    "KEPT_EMBEDDINGS",
-    "OWN_PREFIX",
-    "PRECOMPUTED",
-    "SECTIONS",
-    "EmbedConfig",
-    "EvolveConfig",
-    "FitConfig",
-    "ModelConfig",
-    "Preset",
-    "RunConfig",
-    "Setting",
-    "TrainConfig",
-    "declared",
-    "entry_of",
-    "is_control",
-    "known",
-    "reads_labels",
-]

@@ -13,14 +13,17 @@ WIDEST, DEEPEST, LONGEST = 2**20, 10_000, 10_000_000
 SMALL, LARGE = 5_000, 100_000
 """The preset ``auto``: narrow up to SMALL nodes, fewer steps beyond each of them."""
 _DEFAULT_FANOUT = (10,)
-_BATCHES = "Graphs too large for full-batch steps"
+# What the settings of batches have in common.
+_OF_BATCHES: dict[str, Any] = {
+    "last_only": True,
+    "added_later": True,
+    "panel": "Graphs too large for full-batch steps",
+}
 
 
 def _steps(nodes: int) -> int:
     """Small graphs can have more steps, and need them."""
-    if nodes <= SMALL:
-        return 300
-    return 200 if nodes <= LARGE else 100
+    return 300 if nodes <= SMALL else 200 if nodes <= LARGE else 100
 
 
 def read_fanout(text: str) -> tuple[int, ...]:
@@ -136,18 +139,14 @@ class TrainConfig(Section):
         "steps",
         metavar="N",
         low=0,
-        last_only=True,
-        added_later=True,
-        panel=_BATCHES,
+        **_OF_BATCHES,
     )
     fanout: tuple[int, ...] = setting(
         _DEFAULT_FANOUT,
         "Neighbours a node draws in each layer: in every graph, or in the input graph "
         "and then in each evolved one, such as 15,5. -1: all (10)",
         metavar="F[,F…]",
-        last_only=True,
-        added_later=True,
-        panel=_BATCHES,
+        **_OF_BATCHES,
         read=read_fanout,
     )
     eval_every: int | None = setting(
@@ -156,9 +155,7 @@ class TrainConfig(Section):
         "training where that is shorter)",
         metavar="STEPS",
         low=1,
-        last_only=True,
-        added_later=True,
-        panel=_BATCHES,
+        **_OF_BATCHES,
     )
     steps: int | None = setting(
         None,

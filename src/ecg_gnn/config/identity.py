@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ecg_gnn._version import NUMERICS
-from ecg_gnn.config.embedders import EMBEDDERS, entry_of, is_control
+from ecg_gnn.config.evolve_settings import EMBEDDERS, entry_of, is_control
 from ecg_gnn.config.run_config import (
     RunConfig,
     declared,
@@ -25,6 +25,7 @@ from ecg_gnn.config.run_config import (
     given,
     with_defaults,
 )
+from ecg_gnn.config.setting import Setting
 
 
 @dataclass(frozen=True)
@@ -70,12 +71,8 @@ Purpose = Literal["train", "statistics"]
 
 _DECLARED = declared()
 _NOT_CONTENT = {name for name, one in _DECLARED.items() if not one.identity}
-_READ_BY_SOME_EMBEDDER = {
-    name
-    for entry in EMBEDDERS.values()
-    for name in entry.reads
-    if name.startswith("embed.")
-}
+_READ_BY_ANY: set[str] = set().union(*(one.reads for one in EMBEDDERS.values()))
+_READ_BY_SOME_EMBEDDER = _READ_BY_ANY & fields_of("embed")
 
 
 def ignored_settings(variant: Variant, purpose: Purpose) -> set[str]:
@@ -102,10 +99,7 @@ def _needing(what: str) -> set[str]:
 def canonical(config: RunConfig, variant: Variant, purpose: Purpose) -> RunConfig:
     """The config with nothing in it but what decides this variant's numbers.
 
-    Args:
-        config: Resolved, except that a precision left to the device stays so.
-        variant: Whose numbers.
-        purpose: What is done.
+    It is resolved, except that a precision left to the device stays so.
     """
     bare = with_defaults(config, ignored_settings(variant, purpose) | _NOT_CONTENT)
     names = (variant.embedding or "none",)
@@ -117,11 +111,8 @@ def configuration_id(
 ) -> str:
     """The name of a canonical config on one graph.
 
-    Args:
-        config: As :func:`canonical` gives it.
-        purpose: What is done.
-        graph: Name and checksum of the dataset, before any random splits.
-        contents: What the config cannot know: contents of files with embeddings.
+    ``graph`` is the name and checksum of the dataset, before any random splits;
+    ``contents`` is what the config cannot know: contents of files with embeddings.
     """
     settings = given(config)
     settings.pop("dataset", None)  # a path, perhaps: the graph's own name stands below
@@ -188,21 +179,21 @@ def explain(tags: Iterable[str]) -> list[str]:
 
 def card_sentences(config: RunConfig, embedding: str) -> list[str]:
     """What a model card says of the options past the paper that its model has."""
-    settings = _settings(canonical(config, _variant(embedding), "train"))
-    return [one.card for name, one in _TAGGED.items() if name in settings and one.card]
+    shown = _past_the_paper(canonical(config, _variant(embedding), "train"))
+    return [one.card for one in shown if one.card]
 
 
 def _variant(embedding: str | None) -> Variant:
     return BASELINE if embedding in (None, "none") else variant_of(str(embedding))
 
 
-def _settings(config: RunConfig) -> dict[str, Any]:
+def _past_the_paper(config: RunConfig) -> list[Setting]:
+    """The tagged settings that are not at their defaults; exact search is none."""
     settings = given(config)
     if settings.get("evolve.knn") == "exact":
         del settings["evolve.knn"]
-    return settings
+    return [one for name, one in _TAGGED.items() if name in settings]
 
 
 def _tags(config: RunConfig) -> Tags:
-    settings = _settings(config)
-    return tuple(str(one.tag) for name, one in _TAGGED.items() if name in settings)
+    return tuple(str(one.tag) for one in _past_the_paper(config))

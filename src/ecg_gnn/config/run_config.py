@@ -34,12 +34,11 @@ def read_splits(text: str) -> tuple[int, ...]:
         first, dash, last = part.strip().partition("-")
         try:
             low, high = int(first), int(last if dash else first)
+            if high < low:
+                raise ValueError
         except ValueError:
-            raise InputError(
-                f"'splits' must be like 0-9 or 0,3,5 (got {text!r})"
-            ) from None
-        if high < low:
-            raise InputError(f"'splits' must be like 0-9 or 0,3,5 (got {text!r})")
+            wanted = "'splits' must be like 0-9 or 0,3,5"
+            raise InputError(f"{wanted} (got {text!r})") from None
         splits += range(low, min(high, low + _MAX_SPLITS) + 1)
     if not splits or len(set(splits)) != len(splits):
         raise InputError(
@@ -203,10 +202,8 @@ def flatten(config: RunConfig) -> dict[str, Any]:
     """Every setting of a run by its dotted name."""
     flat: dict[str, Any] = {}
     for name, value in dataclasses.asdict(config).items():
-        if isinstance(value, dict):
-            flat |= {f"{name}.{inner}": one for inner, one in value.items()}
-        else:
-            flat[name] = value
+        inner = value.items() if isinstance(value, dict) else ()
+        flat |= {f"{name}.{key}": one for key, one in inner} or {name: value}
     return flat
 
 
@@ -219,16 +216,9 @@ def with_defaults(config: RunConfig, names: Iterable[str]) -> RunConfig:
 
 
 def given(config: RunConfig) -> dict[str, Any]:
-    """The settings that differ from their defaults.
-
-    A setting added to the program later, whose default is what was done before, is
-    not among them: what was computed keeps its name.
-    """
-    return {
-        name: value
-        for name, value in flatten(config).items()
-        if value != DEFAULTS[name]
-    }
+    """The settings that differ from their defaults, so not those added since then."""
+    flat = flatten(config)
+    return {name: value for name, value in flat.items() if value != DEFAULTS[name]}
 
 
 def replaced(config: RunConfig, settings: Settings) -> RunConfig:
@@ -242,11 +232,7 @@ def fields_of(section: str) -> set[str]:
 
 
 def number_type(name: str) -> type[int] | type[float] | None:
-    """Which numbers a setting takes; None for an option, which its model knows.
-
-    Raises:
-        InputError: If it takes no numbers.
-    """
+    """Which numbers a setting takes, if any; None for an option: its model knows."""
     if name.startswith(OPTION):
         return None
     if name in declared() and declared()[name].type in (int, float):

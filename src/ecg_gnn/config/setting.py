@@ -23,60 +23,37 @@ Needs = Literal["nothing", "evolved graph", "similarity"]
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """One declaration.
+    """One declaration."""
 
-    Attributes:
-        help: What it does; the text of ``--help``.
-        option: The name of its option and of the estimator's parameter; the field's
-            name unless given. None: it can be set in recipes and files only.
-        flag: The option as it is typed, where that is not the name with dashes.
-        metavar: What stands for the value in ``--help``.
-        low: The smallest value allowed; None is open.
-        high: The largest.
-        off: A value outside the range that switches it off.
-        presets: What fills it in where it is not given, by preset; a function is given
-            the number of nodes.
-        like: The dotted name of the setting whose value it takes if no preset has one.
-        tag: The word beside the name of a variant that has it.
-        meaning: What the tag means, for under a table.
-        card: What a model card says of it, where it is not at its default.
-        needs: What a variant must have for the setting to change any number.
-        last_only: Read by the final classifier, not by a model that only embeds.
-        identity: Whether it decides numbers, and is part of a training's name.
-        added_later: At its default it leaves no trace in names, which are older.
-        kept: Whether a model that is kept for new nodes can have it.
-        panel: The group of ``--help``, where that is not the section's.
-        read: Makes a value of what was typed.
-        type: The declared type, without None; filled in by ``settings_of``.
-    """
-
-    help: str
+    help: str  # what it does; the text of --help
     option: str | None = ""
-    flag: str | None = None
-    metavar: str | None = None
-    low: float | None = None
-    high: float | None = None
-    off: float | None = None
+    """The name of its option and of the estimator's parameter; the field's name unless
+    given. None: it can be set in recipes and files only."""
+    flag: str | None = None  # the option as typed, if that is not the name with dashes
+    metavar: str | None = None  # what stands for the value in --help
+    low: float | None = None  # the smallest value allowed; None is open
+    high: float | None = None  # the largest
+    off: float | None = None  # a value outside the range that switches it off
     presets: Mapping[str, Any] = field(default_factory=dict)
-    like: str | None = None
-    tag: str | None = None
-    meaning: str | None = None
-    card: str | None = None
-    needs: Needs = "nothing"
-    last_only: bool = False
-    identity: bool = True
-    added_later: bool = False
-    kept: bool = True
-    panel: str | None = None
-    read: Callable[[Any], Any] | None = None
-    type: Any = None
+    """What fills it in, by preset; a function is given the number of nodes."""
+    like: str | None = None  # the setting whose value it takes if no preset has one
+    tag: str | None = None  # the word beside the name of a variant that has it
+    meaning: str | None = None  # what the tag means, for under a table
+    card: str | None = None  # what a model card says where it is not at its default
+    needs: Needs = "nothing"  # what a variant must have for it to change any number
+    last_only: bool = False  # not read by a model that only embeds
+    identity: bool = True  # whether it decides numbers, and so a training's name
+    added_later: bool = False  # at its default it leaves no trace in names
+    kept: bool = True  # whether a model that is kept for new nodes can have it
+    panel: str | None = None  # the group of --help, where that is not the section's
+    read: Callable[[Any], Any] | None = None  # makes a value of what was typed
+    type: Any = None  # the declared type, without None; see settings_of
 
     def check(self, value: Any, name: str) -> None:
         """Refuse a number outside the range; None and texts pass."""
         ranged = self.low is not None or self.high is not None
-        if not ranged or value is None or value == self.off:
-            return
-        check_in_range(self.option or name, value, self.low, self.high)
+        if ranged and value is not None and value != self.off:
+            check_in_range(self.option or name, value, self.low, self.high)
 
 
 def setting(default: Any, help: str, **details: Any) -> Any:

@@ -17,12 +17,10 @@ from ecg_gnn.data.dataset import GraphDataset
 from ecg_gnn.data.download import Progress
 from ecg_gnn.data.download import download as fetch
 from ecg_gnn.data.generators import csbm, minesweeper_gen
-from ecg_gnn.data.graph_storage import is_graph_folder, read_graph_folder, read_npz
+from ecg_gnn.data.graph_storage import MANIFEST, read_graph_folder, read_npz
 from ecg_gnn.data.planetoid import load_planetoid, planetoid_present
-from ecg_gnn.reading import expanded
-from ecg_gnn.system.checks import InputError
-from ecg_gnn.system.files import cache_folder
-from ecg_gnn.system.metric_names import default_metric
+from ecg_gnn.system.checks import InputError, default_metric
+from ecg_gnn.system.files import cache_folder, expanded
 
 Kind = Literal["official", "substitute", "planetoid", "generator"]
 _WHOLE_NUMBERS = ("nodes", "edges", "features", "classes", "size")
@@ -42,14 +40,12 @@ class Entry:
     name: str
     kind: Kind
     nodes: int
-    edges: int | None
-    """Each undirected edge once; None where it is random."""
+    edges: int | None  # each undirected edge once; None where it is random
     features: int
     classes: int
     description: str
     sha256: str | None = None
-    size: int | None = None
-    """Bytes of the file."""
+    size: int | None = None  # bytes of the file
     note: str = ""
 
     @property
@@ -108,9 +104,8 @@ def load_dataset(
     entry = find_entry(name)
     if entry.kind == "generator":
         generator = GENERATORS[entry.name]
-        if not colon:
-            return generator()
-        return generator(**_parse_parameters(entry.name, generator, parameters))
+        given = _parse_parameters(entry.name, generator, parameters) if colon else {}
+        return generator(**given)
     if colon:
         raise InputError(
             f"{name!r} takes no parameters, only {list(GENERATORS)} do (got {spec!r})"
@@ -121,6 +116,14 @@ def load_dataset(
     path = find_file(entry, root) or _obtain(entry, root, download, progress)
     options = {"metric": entry.metric, "note": entry.note}
     return read_npz(path, entry.name, expected_sha256=entry.sha256, **options)
+
+
+def is_graph_folder(path: Path) -> bool:
+    """Whether a folder says that it holds a graph."""
+    try:
+        return (path / MANIFEST).is_file()
+    except OSError:  # a name that no file can have
+        return False
 
 
 def resolve_data_root(data_root: str | Path | None = None) -> Path:

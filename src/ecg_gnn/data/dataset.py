@@ -12,12 +12,19 @@ from torch import Tensor
 
 from ecg_gnn.data import graph_checks as checks
 from ecg_gnn.data.graph_checks import UNLABELLED
-from ecg_gnn.data.splits import stratified_splits
 from ecg_gnn.reading import AnyArray, MappedFile
-from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.checks import InputError, check_in_range
+from ecg_gnn.system.seeds import derive_seed
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
+
+Array = AnyArray | Tensor
+Masks = tuple[Tensor, Tensor, Tensor]
+# Train, validation, test, train: dealt to each class's shuffled nodes in turn. A class
+# ends within one node of its 50/25/25 share, its first node trains, and three nodes
+# reach all three parts.
+_DEAL = np.array([0, 1, 2, 0], dtype=np.int8)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -106,12 +113,9 @@ class GraphDataset:
                 f"'split' of {self.name} must be in [0, {self.num_splits - 1}] "
                 f"(got {index})"
             )
-        return Split(
-            train_mask=self.train_masks[index],
-            val_mask=self.val_masks[index],
-            test_mask=self.test_masks[index],
-            index=index,
-        )
+        masks = (self.train_masks, self.val_masks, self.test_masks)
+        train, val, test = (mask[index] for mask in masks)
+        return Split(train_mask=train, val_mask=val, test_mask=test, index=index)
 
     def labelled_part(
         self, edge_index: Tensor, shown: Tensor | None = None
@@ -140,19 +144,11 @@ class GraphDataset:
         masks = stratified_splits(self.y, num_splits, seed)
         masks = _checked_masks(self.name, masks, self.y, self.metric)
         drawn = f"{num_splits} random splits from seed {seed}"
-        return dataclasses.replace(
-            self,
-            train_masks=masks[0],
-            val_masks=masks[1],
-            test_masks=masks[2],
-            # The file's checksum would claim the file's own splits.
-            sha256=_contents_sha256(self.x, self.y, self.edge_index, *masks),
-            note=f"{self.note}; {drawn}" if self.note else drawn,
-        )
-
-
-Array = AnyArray | Tensor
-Masks = tuple[Tensor, Tensor, Tensor]
+        # The file's checksum would claim the file's own splits.
+        digest = _contents_sha256(self.x, self.y, self.edge_index, *masks)
+        note = f"{self.note}; {drawn}" if self.note else drawn
+        fresh: dict[str, Any] = dict(zip(checks.MASK_KEYS, masks, strict=True))
+        return dataclasses.replace(self, sha256=digest, note=note, **fresh)
 
 
 def make_dataset(
@@ -209,11 +205,11 @@ def make_dataset(
     num_classes = int(labels.max()) + 1
     checked_metric = checks.check_metric(source, metric, num_classes)
     ty = torch.from_numpy(labels)
-    edge_index = canonical_edge_index(pairs, len(tx), directed)
+    edge_index = checks.canonical_edge_index(pairs, len(tx), directed)
     drawn = masks or stratified_splits(ty, num_splits, seed)
     if masks is None:  # the caller gave none, so the message must say whose they are
         source = f"{source}: splits drawn from seed {seed}"
-    train, val, test = _checked_masks(source, drawn, ty, checked_metric)
+    checked = _checked_masks(source, drawn, ty, checked_metric)
     return GraphDataset(
         name=name,
         x=tx,
@@ -221,35 +217,47 @@ def make_dataset(
         edge_index=edge_index,
         num_classes=num_classes,
         metric=checked_metric,
-        train_masks=train,
-        val_masks=val,
-        test_masks=test,
+        **dict(zip(checks.MASK_KEYS, checked, strict=True)),
         directed=directed,
-        sha256=sha256 or _contents_sha256(tx, ty, edge_index, train, val, test),
+        sha256=sha256 or _contents_sha256(tx, ty, edge_index, *checked),
         note=note,
         features_file=file,
     )
 
 
-def canonical_edge_index(
-    pairs: NDArray[np.int64], num_nodes: int, directed: bool
-) -> Tensor:
-    """Pairs [E, 2] as a sorted ``edge_index`` [2, E'] without repeats or self-loops."""
-    source, target = pairs.T
-    ways = [(source, target)] if directed else [(source, target), (target, source)]
-    both = np.empty((len(ways), len(pairs)), dtype=np.int64)  # and no second array
-    for row, (begin, end) in zip(both, ways, strict=True):
-        np.multiply(begin, num_nodes, out=row)
-        row += end
-    loops = source == target
-    keys = (both[:, ~loops] if loops.any() else both).reshape(-1)
-    keys.sort()
-    repeated = keys[1:] == keys[:-1]
-    if repeated.any():
-        keys = keys[np.r_[True, ~repeated]]
-    edge_index = np.empty((2, len(keys)), dtype=np.int64)
-    np.divmod(keys, num_nodes, out=(edge_index[0], edge_index[1]))
-    return torch.from_numpy(edge_index)
+def stratified_splits(y: Tensor, num_splits: int, seed: int) -> Masks:
+    """Draw ``num_splits`` independent 50/25/25 splits, stratified by class.
+
+    Split ``i`` depends on the classes ``y`` [N], ``seed`` and ``i`` alone, so asking
+    for more splits does not change the first ones. Nodes of class -1 are in no part.
+    Gives the train, validation and test masks, each bool [num_splits, N].
+    """
+    check_in_range("num_splits", num_splits, 1, None)
+    if y.dim() != 1 or y.is_floating_point() or bool((y == UNLABELLED).all()):
+        raise InputError(
+            "'y' must be a non-empty [N] tensor of integer classes "
+            f"(got {y.dtype} {list(y.shape)})"
+        )
+    labels = y.cpu().numpy()
+    labelled = np.flatnonzero(labels != UNLABELLED)
+    parts = np.full((num_splits, len(labels)), -1, dtype=np.int8)
+    for index in range(num_splits):
+        rng = np.random.default_rng(derive_seed(seed, "split", index))
+        parts[index, labelled] = _deal(labels[labelled], rng)
+    train, val, test = (torch.from_numpy(parts == part) for part in range(3))
+    return train, val, test
+
+
+def _deal(labels: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int8]:
+    """Assign each node to a part, class by class in random order."""
+    shuffled = rng.permutation(len(labels))
+    by_class = shuffled[np.argsort(labels[shuffled], kind="stable")]
+    ordered = labels[by_class]
+    is_first = np.r_[True, ordered[1:] != ordered[:-1]]
+    start = np.flatnonzero(is_first)[np.cumsum(is_first) - 1]
+    parts = np.empty(len(labels), dtype=np.int8)
+    parts[by_class] = _DEAL[(np.arange(len(labels)) - start) % len(_DEAL)]
+    return parts
 
 
 def _checked_masks(
@@ -263,7 +271,6 @@ def _checked_masks(
 
 
 def _contents_sha256(*tensors: Tensor) -> str:
-    """The SHA-256 of tensors' types, shapes and bytes."""
     digest = hashlib.sha256()
     for tensor in tensors:
         digest.update(f"{tensor.dtype}{list(tensor.shape)}".encode())

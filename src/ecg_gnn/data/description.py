@@ -6,7 +6,6 @@ import numpy as np
 import torch
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
-from torch import Tensor
 
 from ecg_gnn.data.dataset import GraphDataset
 
@@ -18,7 +17,14 @@ def describe(dataset: GraphDataset) -> dict[str, Any]:
     of the graph with directions forgotten. ``duplicate_feature_rows`` counts the rows
     that repeat an earlier one.
     """
-    degree = _degree(dataset)
+    # An undirected edge is stored both ways already.
+    ends = dataset.edge_index if dataset.directed else dataset.edge_index[0]
+    degree = torch.bincount(ends.flatten(), minlength=dataset.num_nodes)
+    source, target = dataset.edge_index.numpy()
+    entries = (np.ones(len(source), dtype=np.int8), (source, target))
+    adjacency = coo_array(entries, shape=(dataset.num_nodes, dataset.num_nodes))
+    num_components, _ = connected_components(adjacency.tocsr(), directed=False)
+    rows = (dataset.x + 0.0).numpy()  # -0.0 becomes 0.0: equal numbers, equal bytes
     masks = (dataset.train_masks, dataset.val_masks, dataset.test_masks)
     sizes = torch.stack([each.sum(1) for each in masks], dim=1).tolist()
     parts = ("train", "val", "test")
@@ -34,38 +40,13 @@ def describe(dataset: GraphDataset) -> dict[str, Any]:
         "directed": dataset.directed,
         "splits": [dict(zip(parts, row, strict=True)) for row in sizes],
         "isolated_nodes": int((degree == 0).sum()),
-        "connected_components": _num_components(dataset),
+        "connected_components": int(num_components),
         "degree": {
             "min": int(degree.min()),
             "median": float(np.median(degree.numpy())),
             "max": int(degree.max()),
         },
-        "duplicate_feature_rows": _num_duplicate_rows(dataset.x),
+        "duplicate_feature_rows": len(rows) - len({row.tobytes() for row in rows}),
         "sha256": dataset.sha256,
         "note": dataset.note,
     }
-
-
-def _degree(dataset: GraphDataset) -> Tensor:
-    """Edges at each node, [N]; an undirected edge is stored both ways already."""
-    source, target = dataset.edge_index
-    degree = torch.bincount(source, minlength=dataset.num_nodes)
-    if dataset.directed:
-        degree = degree + torch.bincount(target, minlength=dataset.num_nodes)
-    return degree
-
-
-def _num_components(dataset: GraphDataset) -> int:
-    """How many pieces the graph falls into."""
-    source, target = dataset.edge_index.numpy()
-    shape = (dataset.num_nodes, dataset.num_nodes)
-    present = np.ones(len(source), dtype=np.int8)
-    adjacency = coo_array((present, (source, target)), shape=shape).tocsr()
-    count, _ = connected_components(adjacency, directed=False)
-    return int(count)
-
-
-def _num_duplicate_rows(x: Tensor) -> int:
-    """Rows equal to an earlier one."""
-    rows = (x + 0.0).numpy()  # -0.0 becomes 0.0: equal numbers, now equal bytes
-    return len(rows) - len({row.tobytes() for row in rows})

@@ -29,12 +29,8 @@ def download(
 ) -> None:
     """Download ``url`` to ``path``, which appears only once its contents are right.
 
-    Args:
-        url: What to fetch.
-        path: Where to put it; folders are made.
-        sha256: Refuse other contents; None accepts any.
-        size: Refuse more or fewer bytes; None accepts up to 1 GiB.
-        progress: Called after every piece.
+    Another checksum, more or fewer bytes are refused; None accepts any (of sizes, up to
+    1 GiB). Folders are made.
     """
     limit = _MAX_BYTES if size is None else size
     received, digest = 0, hashlib.sha256()
@@ -47,8 +43,8 @@ def download(
             while piece := response.read(_PIECE):
                 received += len(piece)
                 if received > limit:
-                    text = f"{url}: must have at most {limit} bytes (got more)"
-                    raise InputError(text)
+                    most = f"at most {limit} bytes"
+                    raise InputError(f"{url}: must have {most} (got more)")
                 file.write(piece)
                 digest.update(piece)
                 if progress is not None:

@@ -67,14 +67,8 @@ def minesweeper_gen(
     y[rng.permutation(num_nodes)[:num_mines]] = 1
     hidden = rng.permutation(num_nodes)[: round(unknown * num_nodes)]
     edges = king_grid(rows, cols)
-    return make_dataset(
-        name=_spec("minesweeper-gen", minesweeper_gen, given),
-        x=minesweeper_features(edges, y, hidden),
-        y=y,
-        edges=edges,
-        num_splits=num_splits,
-        seed=derive_seed(seed, "splits"),
-    )
+    x = minesweeper_features(edges, y, hidden)
+    return _made("minesweeper-gen", minesweeper_gen, given, x=x, y=y, edges=edges)
 
 
 def king_grid(rows: int, cols: int) -> NDArray[np.int64]:
@@ -146,14 +140,8 @@ def csbm(
     x = rng.standard_normal((nodes, features), dtype=np.float32)
     for rows in _pieces(nodes):  # without a second array of that size
         x[rows] += means[y[rows]]
-    return make_dataset(
-        name=_spec("csbm", csbm, given),
-        x=x,
-        y=y,
-        edges=_block_edges(y, round(nodes * degree / 2), homophily, rng),
-        num_splits=num_splits,
-        seed=derive_seed(seed, "splits"),
-    )
+    edges = _block_edges(y, round(nodes * degree / 2), homophily, rng)
+    return _made("csbm", csbm, given, x=x, y=y, edges=edges)
 
 
 def _block_edges(
@@ -193,14 +181,18 @@ def _check_int(name: str, value: Any, low: int, high: int) -> None:
     check_in_range(name, int(value), low, high)
 
 
-def _spec(
-    name: str, generator: Callable[..., GraphDataset], given: Mapping[str, Any]
-) -> str:
-    """The name that generates this graph again: it lists what is not the default."""
-    parameters = inspect.signature(generator).parameters
+def _made(
+    name: str,
+    generator: Callable[..., GraphDataset],
+    given: Mapping[str, Any],
+    **arrays: Any,
+) -> GraphDataset:
+    """The graph, under the name that generates it again: what is not the default."""
+    usual = inspect.signature(generator).parameters
     changed = [
-        f"{key}={value}"
-        for key, value in given.items()
-        if value != parameters[key].default
+        f"{k}={value}" for k, value in given.items() if value != usual[k].default
     ]
-    return ":".join([name, ",".join(changed)]) if changed else name
+    name = f"{name}:{','.join(changed)}" if changed else name
+    seed = derive_seed(given["seed"], "splits")
+    drawn: dict[str, Any] = {"num_splits": given["num_splits"], "seed": seed}
+    return make_dataset(name=name, **drawn, **arrays)

@@ -9,12 +9,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from ecg_gnn.reading import AnyArray as AnyArray
 from ecg_gnn.reading import MappedFile
-from ecg_gnn.system.checks import InputError, check_choice
-from ecg_gnn.system.metric_names import METRIC_NAMES, default_metric
+from ecg_gnn.system.checks import METRIC_NAMES, InputError, check_choice, default_metric
 
 FEATURES_KEY = "node_features"
 _LABELS_KEY = "node_labels"
@@ -32,10 +33,8 @@ _CELLS_AT_ONCE = 2**24
 
 def check_keys(source: str, keys: Iterable[str]) -> None:
     """Refuse a file without the graph, or with some of the masks only."""
-    present = set(keys)
-    needed = set(GRAPH_KEYS)
-    if present & set(MASK_KEYS):
-        needed |= set(MASK_KEYS)
+    present, masks = set(keys), set(MASK_KEYS)
+    needed = {*GRAPH_KEYS, *(masks if present & masks else ())}
     if missing := sorted(needed - present):
         raise InputError(
             f"{source}: arrays missing: {missing} (the file has {sorted(present)}); "
@@ -115,16 +114,35 @@ def check_edges(source: str, edges: AnyArray, num_nodes: int) -> NDArray[np.int6
     return edges.astype(np.int64, copy=False)
 
 
+def canonical_edge_index(
+    pairs: NDArray[np.int64], num_nodes: int, directed: bool
+) -> Tensor:
+    """Pairs [E, 2] as a sorted ``edge_index`` [2, E'] without repeats or self-loops."""
+    source, target = pairs.T
+    ways = [(source, target)] if directed else [(source, target), (target, source)]
+    both = np.empty((len(ways), len(pairs)), dtype=np.int64)  # and no second array
+    for row, (begin, end) in zip(both, ways, strict=True):
+        np.multiply(begin, num_nodes, out=row)
+        row += end
+    loops = source == target
+    keys = (both[:, ~loops] if loops.any() else both).reshape(-1)
+    keys.sort()
+    repeated = keys[1:] == keys[:-1]
+    if repeated.any():
+        keys = keys[np.r_[True, ~repeated]]
+    edge_index = np.empty((2, len(keys)), dtype=np.int64)
+    np.divmod(keys, num_nodes, out=(edge_index[0], edge_index[1]))
+    return torch.from_numpy(edge_index)
+
+
 def check_metric(source: str, metric: str | None, num_classes: int) -> str:
     """The metric asked for, or ROC AUC for two classes and accuracy for more."""
     if metric is None:
         return default_metric(num_classes)
     check_choice("metric", metric, METRIC_NAMES)
     if METRIC_NAMES[metric].two_classes and num_classes != 2:
-        raise InputError(
-            f"{source}: 'metric' {metric} must have exactly 2 classes (got "
-            f"{num_classes})"
-        )
+        need = "must have exactly 2 classes"
+        raise InputError(f"{source}: 'metric' {metric} {need} (got {num_classes})")
     return metric
 
 
@@ -141,19 +159,15 @@ def check_masks(
             f"{len(train)} train, {len(val)} val, {len(test)} test)"
         )
     overlap = (train & val) | (train & test) | (val & test)
-    if overlap.any():
-        split, node = _first(overlap)
-        raise InputError(
-            f"{source}: train, val and test must not overlap (got node {node} in two "
-            f"of them in split {split})"
-        )
     unknown = (train | val | test) & (y == UNLABELLED)
-    if unknown.any():
-        split, node = _first(unknown)
-        raise InputError(
-            f"{source}: nodes in train, val or test must have a label (got node {node} "
-            f"without one in split {split})"
-        )
+    for wrong, needed, got in (
+        (overlap, "train, val and test must not overlap", "in two of them"),
+        (unknown, "nodes in train, val or test must have a label", "without one"),
+    ):
+        if wrong.any():
+            split, node = _first(wrong)
+            got = f"(got node {node} {got} in split {split})"
+            raise InputError(f"{source}: {needed} {got}")
     learnable = np.bincount(y[y >= 0]) >= _MIN_CLASS_SIZE
     _check_classes(source, "train_masks", train, y, learnable)
     if METRIC_NAMES[metric].two_classes:
@@ -182,13 +196,8 @@ def check_mask(
 
 
 def _check_classes(
-    source: str,
-    key: str,
-    masks: NDArray[np.bool_],
-    y: NDArray[np.int64],
-    needed: NDArray[np.bool_],
+    source: str, key: str, masks: AnyArray, y: AnyArray, needed: AnyArray
 ) -> None:
-    """Every needed class must be in every split of one part."""
     for split, mask in enumerate(masks):
         lost = (np.bincount(y[mask], minlength=len(needed)) == 0) & needed
         if lost.any():
@@ -204,7 +213,6 @@ def _check_kind(source: str, key: str, array: AnyArray, kinds: str, words: str) 
 
 
 def _first(wrong: NDArray[np.bool_]) -> list[int]:
-    """The place of the first True."""
     place: list[int] = np.argwhere(wrong)[0].tolist()
     return place
 

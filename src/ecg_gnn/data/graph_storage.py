@@ -40,18 +40,12 @@ def read_npz(
     metric: str | None = None,
     note: str = "",
 ) -> GraphDataset:
-    """Read one graph in the format of Platonov et al. (2023).
+    """Read one graph in the format of Platonov et al. (2023); see :func:`make_dataset`.
 
     The arrays are ``node_features`` [N, F], ``node_labels`` [N], ``edges`` [E, 2] (an
     undirected edge once) and ``train_masks``, ``val_masks``, ``test_masks`` [S, N].
-    Without masks the graph gets ten stratified splits from seed 0.
-
-    Args:
-        path: The file.
-        name: What records and tables call the graph.
-        expected_sha256: Refuse the file if its checksum is another one.
-        metric: "accuracy" or "roc_auc"; by default ROC AUC for two classes.
-        note: See :class:`GraphDataset`.
+    Without masks the graph gets ten stratified splits from seed 0. A file with another
+    checksum than ``expected_sha256`` is refused.
     """
     path = Path(path)
     try:
@@ -67,15 +61,9 @@ def read_npz(
     keys = [*GRAPH_KEYS, *MASK_KEYS, DIRECTED_KEY]
     check = partial(check_keys, str(path))
     arrays, digest = _read_arrays(path, digest, features_file, keys, check)
-    return dataset_from_arrays(
-        path,
-        arrays,
-        name=name,
-        metric=metric,
-        directed=is_directed(path, arrays),
-        sha256=digest,
-        note=note,
-    )
+    named = {"name": name, "metric": metric, "sha256": digest, "note": note}
+    directed = is_directed(path, arrays)
+    return dataset_from_arrays(path, arrays, directed=directed, **named)
 
 
 def _read_arrays(
@@ -87,8 +75,7 @@ def _read_arrays(
 ) -> tuple[dict[str, AnyArray], str]:
     """A graph's arrays, its features left in the file beside it if there is one.
 
-    Returns:
-        The arrays, and the checksum: ``digest``, or of both files if there are two.
+    And the checksum: ``digest``, or of both files if there are two.
     """
     if not features_file.is_file():
         return read_archive(path, keys, check), digest
@@ -111,12 +98,10 @@ def dataset_from_arrays(
     path: Path, arrays: Mapping[str, AnyArray], **options: Any
 ) -> GraphDataset:
     """The graph whose arrays an .npz file has, under the names of the format."""
-    masks = None
     if MASK_KEYS[0] in arrays:
-        train, val, test = (arrays[key] for key in MASK_KEYS)
-        masks = (train, val, test)
+        options["masks"] = tuple(arrays[key] for key in MASK_KEYS)
     x, y, edges = (arrays[key] for key in GRAPH_KEYS)
-    return make_dataset(x=x, y=y, edges=edges, masks=masks, source=str(path), **options)
+    return make_dataset(x=x, y=y, edges=edges, source=str(path), **options)
 
 
 def is_directed(path: Path, arrays: Mapping[str, AnyArray]) -> bool:
@@ -132,14 +117,10 @@ def is_directed(path: Path, arrays: Mapping[str, AnyArray]) -> bool:
 
 def _npz_arrays(dataset: GraphDataset, edge_index: Tensor) -> dict[str, AnyArray]:
     """A graph's arrays under the names of the format, with the given edges."""
-    return {
-        FEATURES_KEY: dataset.x.numpy(),
-        "node_labels": dataset.y.numpy(),
-        "edges": edge_index.t().contiguous().numpy(),
-        "train_masks": dataset.train_masks.numpy(),
-        "val_masks": dataset.val_masks.numpy(),
-        "test_masks": dataset.test_masks.numpy(),
-    }
+    graph = (dataset.x, dataset.y, edge_index.t().contiguous())
+    named = zip(GRAPH_KEYS, graph, strict=True)
+    masks = {key: getattr(dataset, key).numpy() for key in MASK_KEYS}
+    return {key: part.numpy() for key, part in named} | masks
 
 
 def write_npz(dataset: GraphDataset, path: str | Path) -> None:
@@ -153,12 +134,11 @@ def write_npz(dataset: GraphDataset, path: str | Path) -> None:
             f"{path}: cannot be written: every node of an .npz graph must have a class "
             f"(got {dataset.num_unlabelled} without)"
         )
+    edges = dataset.edge_index
+    once = edges if dataset.directed else edges[:, edges[0] < edges[1]]
+    arrays = _npz_arrays(dataset, once)
     if dataset.directed:
-        arrays = _npz_arrays(dataset, dataset.edge_index)
         arrays[DIRECTED_KEY] = np.array(True)
-    else:
-        source, target = dataset.edge_index
-        arrays = _npz_arrays(dataset, dataset.edge_index[:, source < target])
     with writing(Path(path)), atomic_path(Path(path)) as temporary:
         write_arrays(temporary, arrays)
 
@@ -181,14 +161,6 @@ class GraphFolder(NamedTuple):
     manifest: Mapping[str, Any]
 
 
-def is_graph_folder(path: Path) -> bool:
-    """Whether a folder says that it holds a graph."""
-    try:
-        return (path / MANIFEST).is_file()
-    except OSError:  # a name that no file can have
-        return False
-
-
 def read_graph_folder(path: Path) -> GraphFolder:
     """Read a folder that ``ecg-gnn data import`` wrote; anything odd is refused."""
     manifest = read_manifest(path / MANIFEST, FORMAT, VERSION)
@@ -198,20 +170,13 @@ def read_graph_folder(path: Path) -> GraphFolder:
     keys = [*GRAPH_KEYS, *MASK_KEYS, NAMES_KEY]
     check = partial(_check_complete, source, keys)
     arrays, digest = _read_arrays(source, digest, features_file, keys, check)
-    dataset = dataset_from_arrays(
-        source,
-        arrays,
-        name=path.resolve().name,  # never a name that the file claims
-        directed=entry(manifest, "directed", bool, path),
-        unlabelled=True,
-        sha256=digest,
-    )
-    return GraphFolder(
-        dataset=dataset,
-        ids=node_names(source, arrays[NAMES_KEY], dataset.num_nodes),
-        classes=class_names(path, manifest, dataset.num_classes),
-        manifest=manifest,
-    )
+    name = path.resolve().name  # never one that the file claims
+    directed = entry(manifest, "directed", bool, path)
+    options = {"name": name, "directed": directed, "unlabelled": True, "sha256": digest}
+    dataset = dataset_from_arrays(source, arrays, **options)
+    ids = node_names(source, arrays[NAMES_KEY], dataset.num_nodes)
+    classes = class_names(path, manifest, dataset.num_classes)
+    return GraphFolder(dataset, ids, classes, manifest)
 
 
 def node_names(source: Path | str, ids: AnyArray, num_nodes: int) -> tuple[str, ...]:

@@ -75,7 +75,6 @@ def _fetch(name: str, files: list[Path]) -> None:
 
 
 def _advice(name: str, raw: Path, reason: str) -> str:
-    """One line: what failed, and what to put where."""
     return (
         f"{name!r} cannot be loaded ({reason}): with a network it is downloaded; "
         f"without, put the raw files ind.{name}.* into {raw}, or set --data-root / "

@@ -68,19 +68,6 @@ class StoredBGRL:
 class BGRLEmbedder:
     """Self-supervised embeddings; one training serves every split.
 
-    Args:
-        widths: Output widths of the two GCN layers.
-        predictor_channels: Hidden width of the predictor.
-        steps: Training steps.
-        lr: Peak learning rate: linear warm-up over a tenth of the steps, then cosine.
-        weight_decay: AdamW's weight decay.
-        momentum: First momentum of the target's moving average.
-        drop_edges: Share of edges dropped in each of the two views.
-        drop_features: Share of feature columns masked in each of the two views.
-        precision: Arithmetic of the matrix products.
-        device: Where to train.
-        progress: Told how training goes; the score shown is minus the loss.
-
     Examples:
         >>> from ecg_gnn import load_dataset
         >>> graph = load_dataset("csbm:nodes=60")
@@ -89,14 +76,14 @@ class BGRLEmbedder:
         torch.Size([60, 8])
     """
 
-    widths: tuple[int, int] = (512, 256)
-    predictor_channels: int = 512
+    widths: tuple[int, int] = (512, 256)  # output widths of the two GCN layers
+    predictor_channels: int = 512  # hidden width of the predictor
     steps: int = 1000
-    lr: float = 1e-3
-    weight_decay: float = 1e-5
-    momentum: float = 0.99
-    drop_edges: tuple[float, float] = (0.4, 0.2)
-    drop_features: tuple[float, float] = (0.2, 0.1)
+    lr: float = 1e-3  # at its peak; see learning_rate_factor
+    weight_decay: float = 1e-5  # AdamW's
+    momentum: float = 0.99  # of the target's moving average, at first
+    drop_edges: tuple[float, float] = (0.4, 0.2)  # in each of the two views
+    drop_features: tuple[float, float] = (0.2, 0.1)  # columns masked in each view
     precision: str = "fp32"
     device: str = "cpu"
     progress: Progress | None = field(default=None, compare=False, repr=False)
@@ -162,9 +149,8 @@ class Encoder(nn.Module):
     def __init__(self, in_channels: int, widths: tuple[int, int]) -> None:
         super().__init__()
         hidden, out = widths
-        self.lins = nn.ModuleList(
-            [nn.Linear(in_channels, hidden), nn.Linear(hidden, out)]
-        )
+        lins = [nn.Linear(in_channels, hidden), nn.Linear(hidden, out)]
+        self.lins = nn.ModuleList(lins)
         self.norms = nn.ModuleList([nn.BatchNorm1d(hidden), nn.BatchNorm1d(out)])
         self.acts = nn.ModuleList([nn.PReLU(), nn.PReLU()])
 
@@ -200,9 +186,11 @@ class _Trainer:
             nn.Linear(config.predictor_channels, out),
         ).to(x.device)
         # Schedules lie on the device: a recorded step looks up where it is.
-        self.rates, self.weights = (
-            torch.tensor(schedule, device=x.device) for schedule in _schedules(config)
-        )
+        steps, lr, move = config.steps, config.lr, 1 - config.momentum
+        rates = [lr * learning_rate_factor(step, steps) for step in range(steps)]
+        self.rates = torch.tensor(rates, device=x.device)
+        rising = [(1 + math.cos(math.pi * i / steps)) / 2 for i in range(steps)]
+        self.weights = torch.tensor([move * part for part in rising], device=x.device)
         self.now = torch.zeros(1, dtype=torch.int64, device=x.device)
         self.loss = torch.zeros((), device=x.device)
         on_gpu = x.device.type == "cuda"
@@ -218,7 +206,7 @@ class _Trainer:
         """One update of the online encoder, then of the target."""
         for group in self.optimizer.param_groups:
             group["lr"].copy_(self.rates[self.now][0])
-        views = [self._view(i) for i in (0, 1)]
+        views = [self._view(0), self._view(1)]
         with torch.no_grad():
             targets = [self.target(*view) for view in views]
         guesses = [self.predictor(self.online(*view)) for view in views]
@@ -239,14 +227,6 @@ class _Trainer:
         rate = self.config.drop_features[index]
         kept = keep_mask(self.x.size(1), rate, self.x.device)
         return self.x * kept, self.adjacency.drop_edges(self.config.drop_edges[index])
-
-
-def _schedules(config: BGRLEmbedder) -> tuple[list[float], list[float]]:
-    """Learning rates, and how far the target moves, of every step."""
-    steps = range(config.steps)
-    rates = [config.lr * learning_rate_factor(step, config.steps) for step in steps]
-    rising = [(1 + math.cos(math.pi * step / config.steps)) / 2 for step in steps]
-    return rates, [(1 - config.momentum) * value for value in rising]
 
 
 def learning_rate_factor(step: int, steps: int) -> float:

@@ -1,4 +1,7 @@
-"""Embeddings on disk, keyed by everything that determines them."""
+"""Embeddings: made as the contract of step 1 says, and kept on disk.
+
+The key of a file is everything that determines what is in it.
+"""
 
 import dataclasses
 import hashlib
@@ -14,8 +17,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from ecg_gnn._version import NUMERICS
-from ecg_gnn.embed.combine import ConcatEmbedder, concatenate
-from ecg_gnn.embed.plain import PrecomputedEmbedder
+from ecg_gnn.embed.plain import ConcatEmbedder, PrecomputedEmbedder, concatenate
 from ecg_gnn.embed.protocol import (
     Embedder,
     Fit,
@@ -49,12 +51,11 @@ class EmbeddingCache:
         try:
             tensors: dict[str, Tensor] = load_file(path)
             tensors[needed]
-            return tensors
         except (SafetensorError, OSError, KeyError) as error:
-            warnings.warn(
-                f"{path} cannot be read ({error}): computing it anew", stacklevel=2
-            )
+            said = f"{path} cannot be read ({error}): computing it anew"
+            warnings.warn(said, stacklevel=2)
             return None
+        return tensors
 
     def store(self, key: str, tensors: Mapping[str, Tensor]) -> None:
         """Keep tensors, whole or not at all; a run does not depend on it."""
@@ -63,10 +64,8 @@ class EmbeddingCache:
             with atomic_path(self.folder / f"{key}.safetensors") as temporary:
                 save_file(whole, temporary)
         except (OSError, SafetensorError) as error:
-            warnings.warn(
-                f"{self.folder} cannot be written ({error}): nothing is kept there",
-                stacklevel=2,
-            )
+            said = f"{self.folder} cannot be written ({error}): nothing is kept there"
+            warnings.warn(said, stacklevel=2)
 
 
 def embed_nodes(
@@ -83,15 +82,12 @@ def embed_nodes(
     all of them from one that says it uses none.
     """
     if isinstance(embedder, ConcatEmbedder):  # a label-free part serves every split
-        return concatenate(
-            [
-                embed_nodes(p, data, split, seed=seed, cache=cache)
-                for p in embedder.parts
-            ]
-        )
+        parts = embedder.parts
+        rows = [embed_nodes(p, data, split, seed=seed, cache=cache) for p in parts]
+        return concatenate(rows)
     if type(embedder) is PrecomputedEmbedder:  # it sees nothing, and has its file
         return _embedding(embedder.fit(data, split, seed=seed), data)
-    return _fit_or_load(embedder, data, split, seed, cache, keep=False)[_EMBEDDING]
+    return _fit_or_load(embedder, Fit(data, split, seed), cache)[_EMBEDDING]
 
 
 def embed_and_keep(
@@ -103,19 +99,14 @@ def embed_and_keep(
     cache: EmbeddingCache | None = None,
 ) -> tuple[Tensor, dict[str, Tensor]]:
     """What ``embed_nodes`` gives, and the tensors that embed nodes which come later."""
-    tensors = _fit_or_load(embedder, data, split, seed, cache, keep=True)
+    tensors = _fit_or_load(embedder, Fit(data, split, seed), cache, keep=True)
     return tensors[_EMBEDDING], below(tensors, _KEPT)
 
 
 def _fit_or_load(
-    embedder: Embedder,
-    data: Data,
-    split: SplitMasks,
-    seed: int,
-    cache: EmbeddingCache | None,
-    *,
-    keep: bool,
+    embedder: Embedder, fit: Fit, cache: EmbeddingCache | None, *, keep: bool = False
 ) -> dict[str, Tensor]:
+    data, split, seed = fit
     shown = show_to(embedder, data, split)
     key = None if cache is None else cache_key(embedder, shown, split, seed)
     if cache is not None and key is not None:
@@ -203,7 +194,7 @@ def describe_embedder(value: Any) -> str | None:
     if isinstance(value, Tensor):
         return content_hash([value])
     if isinstance(value, tuple):
-        parts = [describe_embedder(part) for part in value]
+        parts = list(map(describe_embedder, value))
         return None if None in parts else str(parts)
     if not dataclasses.is_dataclass(value):
         return repr(value) if isinstance(value, (str, int, float)) else None
@@ -214,3 +205,58 @@ def describe_embedder(value: Any) -> str | None:
         return None
     kind = f"{type(value).__module__}.{type(value).__qualname__}"
     return f"{kind}{[(f.name, p) for f, p in zip(fields, parts, strict=True)]}"
+
+
+def check_embedder(embedder: Embedder, data: Data, split: SplitMasks) -> None:
+    """Put an embedder through the contract of step 1.
+
+    Shape and finiteness, determinism from the seed, no gradient, untouched input,
+    untouched global random state, and no leak: other test labels (and, for one that
+    says it uses no labels, any other labels) must give the same embedding. It is fitted
+    several times, so keep it small.
+
+    Raises:
+        AssertionError: With a sentence on what is broken.
+
+    Examples:
+        >>> from ecg_gnn import load_dataset
+        >>> from ecg_gnn.embed import FeaturesEmbedder
+        >>> graph = load_dataset("csbm:nodes=60")
+        >>> check_embedder(FeaturesEmbedder(), graph.data(), graph.split(0))
+    """
+    name = type(embedder).__name__
+    assert isinstance(embedder, Embedder), f"{name} lacks a member of Embedder"
+    _check_manners(embedder, show_to(embedder, data, split).clone(), split)
+    first = embed_nodes(embedder, data, split, seed=0)
+    again = embed_nodes(embedder, data, split, seed=0)
+    assert torch.equal(first, again), f"{name} is not determined by its seed"
+    _check_no_leak(embedder, data, split, first)
+
+
+def _check_manners(embedder: Embedder, shown: Data, split: SplitMasks) -> None:
+    """Check what ``embed_nodes`` tolerates: gradients, changed input, global seeds."""
+    name = type(embedder).__name__
+    before = shown.clone()
+    random_state = torch.get_rng_state()
+    embedding = embedder.fit(shown, split, seed=0).embed(shown)
+    assert torch.equal(random_state, torch.get_rng_state()), (
+        f"{name} draws from torch's global generator: use the seed it is given"
+    )
+    assert not embedding.requires_grad, f"{name}.embed returned a tensor with gradient"
+    for key, value in before.to_dict().items():
+        if isinstance(value, Tensor):
+            assert torch.equal(value, shown[key]), f"{name} changed data.{key}"
+
+
+def _check_no_leak(
+    embedder: Embedder, data: Data, split: SplitMasks, first: Tensor
+) -> None:
+    name, other = type(embedder).__name__, data.clone()
+    test = ~(split.train_mask | split.val_mask)
+    nodes = test if embedder.uses_labels else torch.ones_like(test)
+    other.y[nodes] = (data.y[nodes] + 1) % (int(data.y.max()) + 1)
+    changed = not torch.equal(first, embed_nodes(embedder, other, split, seed=0))
+    if embedder.leaks:
+        assert changed, f"{name} says that it leaks, but reads no test label"
+    else:
+        assert not changed, f"{name} depends on labels that it must not see"

@@ -1,7 +1,7 @@
 """The paper's first weak classifier: features and labels, no graph."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
 import torch
@@ -9,9 +9,9 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from ecg_gnn.config import RunConfig, known
-from ecg_gnn.embed.protocol import Fit, SplitMasks, load_weights
-from ecg_gnn.embed.trained import loop_settings, network_training, represent
-from ecg_gnn.kernels.distinct_rows import distinct_rows, first_of_group
+from ecg_gnn.embed.protocol import Fit, load_weights
+from ecg_gnn.embed.trained import TrainedOnLabels, loop_settings, represent
+from ecg_gnn.kernels.hashing import distinct_rows, first_of_group
 from ecg_gnn.nn import Network, NetworkSpec, build_network
 from ecg_gnn.train import (
     ROWS_AT_ONCE,
@@ -21,7 +21,6 @@ from ecg_gnn.train import (
     Training,
     no_graph,
     represent_rows,
-    train_together,
 )
 
 
@@ -45,36 +44,26 @@ class StoredMLP:
         cls, tensors: Mapping[str, Tensor], config: RunConfig, in_channels: int
     ) -> "StoredMLP":
         """The network with these weights."""
-        network = build_network(
-            NetworkSpec(
-                model="resnet",
-                in_channels=in_channels,
-                hidden=known(config.embed.hidden),
-                num_classes=max(2, tensors["output.weight"].size(0)),
-                layers=known(config.embed.layers),
-                dropout=config.model.dropout,
-            )
+        spec = NetworkSpec(
+            model="resnet",
+            in_channels=in_channels,
+            hidden=known(config.embed.hidden),
+            num_classes=max(2, tensors["output.weight"].size(0)),
+            layers=known(config.embed.layers),
+            dropout=config.model.dropout,
         )
+        network = build_network(spec)
         load_weights(network, tensors)
         return cls(network.double().eval())
 
 
 @dataclass(frozen=True)
-class MLPEmbedder:
+class MLPEmbedder(TrainedOnLabels):
     """The benchmark's ResNet, one training per split.
 
     Embeddings are the last hidden representation (after the output LayerNorm) at the
     step of the best validation score. With more than ``ROWS_AT_ONCE`` training and
     validation nodes a step is a batch of them.
-
-    Args:
-        hidden_channels: Width of the network and of the embeddings.
-        num_layers: Residual blocks.
-        dropout: Dropout rate.
-        train: Steps, learning rate and precision.
-        device: Where to train.
-        rows_at_once: With more rows than that, training goes by batches of rows.
-        progress: Told how training goes.
 
     Examples:
         >>> from ecg_gnn import load_dataset
@@ -85,18 +74,16 @@ class MLPEmbedder:
         torch.Size([60, 16])
     """
 
-    hidden_channels: int = 512
-    num_layers: int = 2
+    hidden_channels: int = 512  # width of the network and of the embeddings
+    num_layers: int = 2  # residual blocks
     dropout: float = 0.2
     train: LoopSettings = field(default_factory=LoopSettings)
     device: str = "cpu"
-    rows_at_once: int = ROWS_AT_ONCE
+    rows_at_once: int = ROWS_AT_ONCE  # with more rows a step is a batch
     progress: Progress | None = field(default=None, compare=False, repr=False)
     network: Network | None = field(default=None, compare=False, repr=False)
 
     stored: ClassVar = StoredMLP
-    uses_labels = True
-    leaks = False
 
     @classmethod
     def from_config(cls, config: RunConfig, progress: Progress | None) -> "MLPEmbedder":
@@ -110,46 +97,25 @@ class MLPEmbedder:
             progress=progress,
         )
 
-    def fit(self, data: Data, split: SplitMasks, *, seed: int) -> "MLPEmbedder":
-        """Train on the training labels; neither graph nor test nodes are read."""
-        return self.fit_together([Fit(data, split, seed)])[0]
-
-    def fit_together(self, fits: Sequence[Fit]) -> list["MLPEmbedder"]:
-        """One network for each, trained at the same time where a GPU has room."""
+    def trainings(self, fits: Sequence[Fit]) -> list[Training]:
+        """Of rows alone: neither graph nor test nodes are read."""
         moved: dict[int, Tensor] = {}  # features of many rows, once for all splits
-        trainings = [self._training(*fit, moved) for fit in fits]
-        train_together(trainings, progress=self.progress)
-        return [replace(self, network=training.network) for training in trainings]
-
-    def _training(
-        self, data: Data, split: SplitMasks, seed: int, moved: dict[int, Tensor]
-    ) -> Training:
-        used = split.train_mask | split.val_mask
-        num_used = int(used.sum())
-        kind: type[Training] = RowTraining
-        graph = no_graph(0)  # batches bring their own
-        if num_used <= self.rows_at_once:
-            data = Data(x=data.x[used], y=data.y[used])
-            split = _Masks(split.train_mask[used], split.val_mask[used])
-            graph, kind = no_graph(num_used), Training
-        else:
+        made = []
+        for data, split, seed in fits:
+            used = split.train_mask | split.val_mask
+            num_used = int(used.sum())
+            if num_used <= self.rows_at_once:
+                masks = _Masks(split.train_mask[used], split.val_mask[used])
+                fit = Fit(Data(x=data.x[used], y=data.y[used]), masks, seed)
+                made.append(self.training(fit, [no_graph(num_used)], model="resnet"))
+                continue
             place = data.x.data_ptr()
             if place not in moved:
                 moved[place] = data.x.to(self.device)
-            data = Data(x=moved[place], y=data.y)
-        return network_training(
-            data,
-            split,
-            [graph],
-            self.train,
-            seed=seed,
-            device=self.device,
-            kind=kind,
-            model="resnet",
-            hidden=self.hidden_channels,
-            layers=self.num_layers,
-            dropout=self.dropout,
-        )
+            fit = Fit(Data(x=moved[place], y=data.y), split, seed)
+            graphs = [no_graph(0)]  # batches bring their own
+            made.append(self.training(fit, graphs, RowTraining, model="resnet"))
+        return made
 
     def embed(self, data: Data) -> Tensor:
         """Representations; nodes with equal features get equal rows, to the bit."""

@@ -1,4 +1,4 @@
-"""Embeddings that need no training: features, a file of the user, the controls."""
+"""Embeddings that need no training: features, files, controls; and several as one."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -12,15 +12,9 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.data import Data
 
+from ecg_gnn import reading
 from ecg_gnn.config import RunConfig
-from ecg_gnn.embed.protocol import SplitMasks
-from ecg_gnn.reading import (
-    MappedFile,
-    map_array_file,
-    read_archive,
-    read_array_file,
-    refusing,
-)
+from ecg_gnn.embed.protocol import Embedder, SplitMasks, StoredEmbedder
 from ecg_gnn.reading.tensor_files import read_safetensors
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.files import sha256_of_file
@@ -82,17 +76,12 @@ class FeaturesEmbedder(Untrained):
 
 @dataclass(frozen=True)
 class PrecomputedEmbedder:
-    """Embeddings from elsewhere, text embeddings for instance.
+    """Embeddings from elsewhere, text embeddings for instance."""
 
-    Args:
-        tensor: One row per node.
-        name: Where they came from; with the content, it says which they are.
-        file: What they are mapped from, where they were left in their file.
-    """
-
-    tensor: Tensor
-    name: str = "tensor"
-    file: MappedFile | None = field(default=None, compare=False, repr=False)
+    tensor: Tensor  # one row per node
+    name: str = "tensor"  # where they came from; with the content, which they are
+    file: reading.MappedFile | None = field(default=None, compare=False, repr=False)
+    """What they are mapped from, where they were left in their file."""
     uses_labels = False
     leaks = False
 
@@ -113,7 +102,7 @@ class PrecomputedEmbedder:
         if path.suffix == ".npy" and (file := _mappable(path)) is not None:
             return cls(torch.from_numpy(file.array()), _checksum(path), file)
         # Also what arrays of text, of dates or of records would raise.
-        with refusing(str(path), "embeddings, one row of numbers per node"):
+        with reading.refusing(str(path), "embeddings, one row of numbers per node"):
             tensor = torch.as_tensor(_READERS[path.suffix](path))
         return cls(tensor, _checksum(path))
 
@@ -135,12 +124,12 @@ class PrecomputedEmbedder:
         return torch.from_numpy(self.file.array())
 
 
-def _mappable(path: Path) -> MappedFile | None:
+def _mappable(path: Path) -> reading.MappedFile | None:
     """The file if torch could read its rows in place; None: they must be converted."""
-    array: np.memmap[Any, Any] = map_array_file(path)
+    array: np.memmap[Any, Any] = reading.map_array_file(path)
     if array.dtype != np.float32 or array.ndim != 2 or not array.flags.c_contiguous:
         return None
-    return MappedFile.of(str(path), array)
+    return reading.MappedFile.of(str(path), array)
 
 
 def _checksum(path: Path) -> str:
@@ -161,8 +150,8 @@ def _only_value(arrays: Mapping[str, _T]) -> _T:
 
 
 _READERS: dict[str, Callable[[Path], object]] = {
-    ".npy": read_array_file,
-    ".npz": lambda path: _only_value(read_archive(path, None)),
+    ".npy": reading.read_array_file,
+    ".npz": lambda path: _only_value(reading.read_archive(path, None)),
     ".safetensors": lambda path: _only_value(read_safetensors(path)),
 }
 
@@ -198,3 +187,53 @@ class OracleControl(Untrained):
         """The class of every node as a one-hot row."""
         y: Tensor = data.y
         return F.one_hot(y - y.min()).float()
+
+
+@dataclass(frozen=True)
+class ConcatEmbedder:
+    """L2-normalise each part's rows and concatenate them (``mlp+bgrl``)."""
+
+    parts: tuple[Embedder, ...]
+
+    @property
+    def uses_labels(self) -> bool:
+        """True if any part does."""
+        return any(part.uses_labels for part in self.parts)
+
+    @property
+    def leaks(self) -> bool:
+        """True if any part does."""
+        return any(part.leaks for part in self.parts)
+
+    def fit(self, data: Data, split: SplitMasks, *, seed: int) -> "ConcatEmbedder":
+        """Fit every part."""
+        parts = [part.fit(data, split, seed=seed) for part in self.parts]
+        return ConcatEmbedder(tuple(parts))
+
+    def embed(self, data: Data) -> Tensor:
+        """All parts side by side, each of length one."""
+        return concatenate([part.embed(data) for part in self.parts])
+
+
+@dataclass(frozen=True, eq=False)
+class StoredParts:
+    """Kept embedders side by side, each of length one."""
+
+    parts: Mapping[str, StoredEmbedder]
+
+    def embed(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        """All of them, normalised and joined."""
+        return concatenate([p.embed(x, edge_index) for p in self.parts.values()])
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Those of every part, by its name."""
+        return {
+            f"{name}.{key}": tensor
+            for name, part in self.parts.items()
+            for key, tensor in part.tensors().items()
+        }
+
+
+def concatenate(parts: list[Tensor]) -> Tensor:
+    """Rows normalised part by part, so that no part outweighs another."""
+    return torch.cat([F.normalize(part, dim=-1) for part in parts], dim=-1)

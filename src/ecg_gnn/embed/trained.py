@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor
@@ -12,8 +12,7 @@ from ecg_gnn.config import RunConfig, known
 from ecg_gnn.embed.protocol import Fit, SplitMasks
 from ecg_gnn.kernels import Adjacency
 from ecg_gnn.nn import GraphInput, Network, NetworkSpec, build_network, wants_self_loops
-from ecg_gnn.system.checks import InputError
-from ecg_gnn.system.metric_names import default_metric
+from ecg_gnn.system.checks import InputError, default_metric
 from ecg_gnn.system.seeds import seeded
 from ecg_gnn.train import LoopSettings, Progress, Task, Training, train_together
 
@@ -30,54 +29,6 @@ def loop_settings(
     )
 
 
-def network_training(
-    data: Data,
-    split: SplitMasks,
-    graphs: Sequence[GraphInput],
-    train: LoopSettings,
-    *,
-    seed: int,
-    device: str,
-    kind: type[Training] = Training,
-    **network: Any,
-) -> Training:
-    """A network to train on training labels, and to stop on validation labels.
-
-    Args:
-        data: Features, and the labels that are shown.
-        split: Which nodes train, and which choose the best step.
-        graphs: The graphs that the network reads.
-        train: Steps, learning rate and precision.
-        seed: Random seed.
-        device: Where to train.
-        kind: How training goes: full-batch, or by batches of rows.
-        network: Fields of ``NetworkSpec`` that the data does not decide.
-    """
-    if not split.train_mask.any() or not split.val_mask.any():
-        raise InputError("the split must have training and validation nodes (got none)")
-    num_classes = int(data.y[split.train_mask | split.val_mask].max()) + 1
-    spec = NetworkSpec(
-        in_channels=data.x.size(1),
-        num_classes=num_classes,
-        num_graphs=len(graphs),
-        num_nodes=data.num_nodes,
-        **network,
-    )
-    with seeded(seed, "initialisation"):
-        built = build_network(spec)
-    task = Task(
-        x=data.x,
-        y=data.y,
-        graphs=graphs,
-        train_index=split.train_mask.nonzero()[:, 0],
-        val_index=split.val_mask.nonzero()[:, 0],
-        test_index=None,
-        metric=default_metric(num_classes),
-    )
-    place = torch.device(device)
-    return kind(built.to(place), task.to(place), train, seed=seed)
-
-
 @torch.no_grad()
 def represent(network: Network, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
     """The network's last hidden representation, on the CPU."""
@@ -86,16 +37,83 @@ def represent(network: Network, x: Tensor, graphs: Sequence[GraphInput]) -> Tens
     return states.float().cpu()
 
 
+class TrainedOnLabels:
+    """What embedders share that are networks, trained once per split."""
+
+    hidden_channels: int
+    num_layers: int
+    dropout: float
+    train: LoopSettings
+    device: str
+    progress: Progress | None
+    uses_labels = True
+    leaks = False
+
+    def fit(self, data: Data, split: SplitMasks, *, seed: int) -> Self:
+        """Train on training labels, and stop on validation labels."""
+        return self.fit_together([Fit(data, split, seed)])[0]
+
+    def fit_together(self, fits: Sequence[Fit]) -> list[Self]:
+        """One network for each, trained at the same time where a GPU has room."""
+        trainings = self.trainings(fits)
+        train_together(trainings, progress=self.progress)
+        networks = [training.network for training in trainings]
+        return [replace(self, network=each) for each in networks]  # type: ignore[type-var]
+
+    def trainings(self, fits: Sequence[Fit]) -> list[Training]:
+        """One training for each, before its first step."""
+        raise NotImplementedError
+
+    def training(
+        self,
+        fit: Fit,
+        graphs: Sequence[GraphInput],
+        kind: type[Training] = Training,
+        **network: Any,
+    ) -> Training:
+        """A training of a ``kind``, full-batch or by batches of rows.
+
+        ``network`` are the fields of ``NetworkSpec`` that the data does not decide.
+        """
+        data, split, seed = fit
+        if not split.train_mask.any() or not split.val_mask.any():
+            wanted = "the split must have training and validation nodes"
+            raise InputError(f"{wanted} (got none)")
+        num_classes = int(data.y[split.train_mask | split.val_mask].max()) + 1
+        spec = NetworkSpec(
+            in_channels=data.x.size(1),
+            hidden=self.hidden_channels,
+            num_classes=num_classes,
+            layers=self.num_layers,
+            num_graphs=len(graphs),
+            dropout=self.dropout,
+            num_nodes=data.num_nodes,
+            **network,
+        )
+        with seeded(seed, "initialisation"):
+            built = build_network(spec)
+        task = Task(
+            x=data.x,
+            y=data.y,
+            graphs=graphs,
+            train_index=split.train_mask.nonzero()[:, 0],
+            val_index=split.val_mask.nonzero()[:, 0],
+            test_index=None,
+            metric=default_metric(num_classes),
+        )
+        place = torch.device(self.device)
+        return kind(built.to(place), task.to(place), self.train, seed=seed)
+
+
 @dataclass(frozen=True)
-class TrainedModelEmbedder:
+class TrainedModelEmbedder(TrainedOnLabels):
     """Last hidden representation of a GNN trained per split.
 
     It reads ``data.edge_index`` and, where there is one, ``data.ecg_edge_index``: on a
     graph already evolved by an MLP this is the paper's MLP→GNN. It deliberately breaks
     the rule that a weak classifier never has features, graph and labels at once.
 
-    Args are settings of the classifier, see ``ModelConfig`` and ``TrainConfig``;
-    ``options`` are pairs, and ``progress`` is told how training goes.
+    Fields are settings of the classifier, see ``ModelConfig`` and ``TrainConfig``.
     """
 
     model: str = "gcn"
@@ -111,9 +129,6 @@ class TrainedModelEmbedder:
     device: str = "cpu"
     progress: Progress | None = field(default=None, compare=False, repr=False)
     network: Network | None = field(default=None, compare=False, repr=False)
-
-    uses_labels = True
-    leaks = False
 
     @classmethod
     def from_config(
@@ -136,35 +151,16 @@ class TrainedModelEmbedder:
             progress=progress,
         )
 
-    def fit(
-        self, data: Data, split: SplitMasks, *, seed: int
-    ) -> "TrainedModelEmbedder":
-        """Train on the training labels, over the graphs that ``data`` has."""
-        return self.fit_together([Fit(data, split, seed)])[0]
-
-    def fit_together(self, fits: Sequence[Fit]) -> list["TrainedModelEmbedder"]:
-        """One network for each, trained at the same time where a GPU has room."""
-        trainings = [self._training(*fit) for fit in fits]
-        train_together(trainings, progress=self.progress)
-        return [replace(self, network=training.network) for training in trainings]
-
-    def _training(self, data: Data, split: SplitMasks, seed: int) -> Training:
-        return network_training(
-            data,
-            split,
-            self._graphs(data),
-            self.train,
-            seed=seed,
-            device=self.device,
-            backbone=self.backbone,
-            model=self.model,
-            hidden=self.hidden_channels,
-            layers=self.num_layers,
-            dropout=self.dropout,
-            norm=self.norm,
-            evolved_layers=self.evolved_layers,
-            options=dict(self.options),
-        )
+    def trainings(self, fits: Sequence[Fit]) -> list[Training]:
+        """Over the graphs that ``data`` has."""
+        network: dict[str, Any] = {
+            "backbone": self.backbone,
+            "model": self.model,
+            "norm": self.norm,
+            "evolved_layers": self.evolved_layers,
+            "options": dict(self.options),
+        }
+        return [self.training(fit, self._graphs(fit.data), **network) for fit in fits]
 
     def embed(self, data: Data) -> Tensor:
         """Representations of all nodes."""

@@ -1,6 +1,5 @@
 """STEP 2: embeddings become a graph; and how homophilous a graph is."""
 
-from ecg_gnn.evolve.graph import EvolvedGraph as EvolvedGraph
 from ecg_gnn.evolve.graph import EvolveGraph as EvolveGraph
 from ecg_gnn.evolve.graph import join_rows as join_rows
 from ecg_gnn.evolve.graph import share_rows as share_rows
@@ -11,6 +10,7 @@ from ecg_gnn.evolve.homophily import edge_homophily as edge_homophily
 from ecg_gnn.evolve.homophily import graph_statistics as graph_statistics
 from ecg_gnn.evolve.homophily import label_informativeness as label_informativeness
 from ecg_gnn.evolve.homophily import node_homophily as node_homophily
+from ecg_gnn.evolve.knn import EvolvedGraph as EvolvedGraph
 from ecg_gnn.evolve.knn import KnnGraph as KnnGraph
 from ecg_gnn.evolve.knn import knn_graph as knn_graph
 from ecg_gnn.evolve.knn import knn_search as knn_search

@@ -18,8 +18,8 @@ from ecg_gnn.evolve.exact.canonical import Canonical
 from ecg_gnn.evolve.exact.nearest import query_task, search_groups, search_left
 from ecg_gnn.evolve.exact.ties import NOBODY, Boundary, Task, num_candidates
 from ecg_gnn.evolve.query import Query, Rows, SearchResult
-from ecg_gnn.kernels.distinct_rows import distinct_rows
-from ecg_gnn.system.memory import out_of_memory
+from ecg_gnn.kernels.hashing import distinct_rows
+from ecg_gnn.system.machine import out_of_memory
 from ecg_gnn.system.seeds import derive_seed
 
 RECALL = 0.95
@@ -87,13 +87,10 @@ class InvertedFile(FaissIndex):
     def _built(self, seed: int) -> Any:
         import faiss
 
-        (num_nodes, dim), euclidean = (
-            self.canonical.grid.shape,
-            self.canonical.euclidean,
-        )
+        num_nodes, dim = self.canonical.grid.shape
         self.effort, self.max_effort = 1, num_cells(num_nodes)
-        # An attribute, because the index only points to it.
-        self._centres = faiss.IndexFlatL2(dim) if euclidean else faiss.IndexFlatIP(dim)
+        flat = faiss.IndexFlatL2 if self.canonical.euclidean else faiss.IndexFlatIP
+        self._centres = flat(dim)  # an attribute: the index only points to it
         if self.max_effort == 1:  # too few rows for cells
             return self._centres
         metric = self._centres.metric_type
@@ -120,8 +117,8 @@ class SmallWorld(FaissIndex):
 
         self.effort, self.max_effort = _FIRST_EFFORT, _MAX_EFFORT
         self.build_threads = 1  # several threads would link rows in a random order
-        euclidean = self.canonical.euclidean
-        metric = faiss.METRIC_L2 if euclidean else faiss.METRIC_INNER_PRODUCT
+        inner, distance = faiss.METRIC_INNER_PRODUCT, faiss.METRIC_L2
+        metric = distance if self.canonical.euclidean else inner
         index = faiss.IndexHNSWFlat(self.canonical.grid.size(1), _LINKS, metric)
         index.hnsw.efConstruction = _BUILD_EFFORT
         index.hnsw.rng = faiss.RandomGenerator(seed)  # type: ignore[attr-defined]
@@ -152,7 +149,7 @@ def search_approximately(
 ) -> SearchResult:
     """Neighbours of all nodes by an index on the CPU, determined by the seed."""
     try:
-        task = query_task(query, rows.read(0, rows.num_nodes, torch.device("cpu")))
+        task = query_task(query, rows, torch.device("cpu"))
         result = search_index(task, name, make_index, query.seed)
         return result._replace(neighbours=result.neighbours.to(query.device))
     except (MemoryError, RuntimeError) as error:
@@ -243,8 +240,10 @@ class IndexSearch:
         """Neighbours of all nodes, exact where the index cannot give enough: [N, k]."""
         k, task, many = self.task.k, self.task, self.has_many_duplicates
         neighbours = torch.empty((many.numel(), k), dtype=torch.long)
-        lacking = []
-        for nodes in _split((~many).nonzero().squeeze(1), self.width):
+        lacking, few = [torch.empty(0, dtype=torch.long)], (~many).nonzero().squeeze(1)
+        for nodes in few.split(max(1, _PAIRS_AT_A_TIME // self.width)):
+            if not nodes.numel():
+                break
             ids, scores = self.candidates(nodes)
             kth = scores.topk(k).values[:, -1]
             enough = kth > -torch.inf
@@ -253,17 +252,10 @@ class IndexSearch:
             boundary = Boundary.at(scores[enough], kth[enough], ids[enough])
             neighbours[own] = boundary.choose(k, task.key, own, row, None)
             task.progress(own.numel())
-        left = torch.cat(lacking) if lacking else torch.empty(0, dtype=torch.long)
+        left = torch.cat(lacking)
         if left.numel():
             neighbours[left] = search_left(task, left)
         if bool(many.any()):
             left = many.nonzero().squeeze(1)
             neighbours[left] = search_groups(task, self.groups, left)
         return neighbours
-
-
-def _split(nodes: Tensor, width: int) -> tuple[Tensor, ...]:
-    if not nodes.numel():
-        return ()
-    pieces: tuple[Tensor, ...] = nodes.split(max(1, _PAIRS_AT_A_TIME // width))
-    return pieces

@@ -1,7 +1,7 @@
 """The searches that ``--knn`` can name, in one table, and which of them ``auto`` means.
 
-A backend is one entry of ``BACKENDS``; its name and help also stand where the setting
-is declared, in ``config.evolve_settings``, and a test holds both together.
+A backend is one entry of ``BACKENDS``; its name also stands where the setting is
+declared, in ``config.evolve_settings``, and a test holds both together.
 """
 
 import warnings
@@ -21,8 +21,8 @@ from ecg_gnn.evolve.approximate import (
 )
 from ecg_gnn.evolve.exact.nearest import search_exact
 from ecg_gnn.evolve.query import Query, Rows, SearchResult
-from ecg_gnn.system.checks import InputError, MissingExtraError, check_choice
-from ecg_gnn.system.memory import available_bytes, fits_in_memory, memory_budget
+from ecg_gnn.system.checks import InputError, MissingExtraError
+from ecg_gnn.system.machine import available_bytes, fits_in_memory
 
 EXACT_NODES = 100_000
 """Up to this many nodes ``auto`` is always exact, whatever their width."""
@@ -35,22 +35,14 @@ The alternative is an index on the CPU, which takes a minute or more for a milli
 
 @dataclass(frozen=True, kw_only=True)
 class Backend:
-    """A way to find neighbours.
-
-    Attributes:
-        name: Its value of ``--knn``.
-        help: What it does, for help texts.
-        search: Finds the neighbours of all nodes.
-        approximate: Whether neighbours may be missed; such graphs state their recall,
-            and the index is held in the host's memory.
-        package: A package of the extra ``ann`` that it needs.
-    """
+    """A way to find the neighbours of all nodes."""
 
     name: str
-    help: str
     search: Callable[[Query, Rows], SearchResult]
     approximate: bool = True
+    """Neighbours may be missed, and an index is held in the host's memory."""
     package: str | None = None
+    """A package of the extra ``ann`` that it needs."""
 
     @property
     def is_installed(self) -> bool:
@@ -58,106 +50,62 @@ class Backend:
         return self.package is None or find_spec(self.package) is not None
 
 
+_IVF = partial(search_approximately, "ivf", InvertedFile)
+_HNSW = partial(search_approximately, "hnsw", SmallWorld)
 BACKENDS = {
     backend.name: backend
     for backend in (
-        Backend(
-            name="exact",
-            help="the k nearest, always the same ones",
-            search=search_exact,
-            approximate=False,
-        ),
-        Backend(
-            name="ivf",
-            help="approximate, by an inverted file",
-            search=partial(search_approximately, "ivf", InvertedFile),
-            package="faiss",
-        ),
-        Backend(
-            name="hnsw",
-            help="approximate, by a graph of links",
-            search=partial(search_approximately, "hnsw", SmallWorld),
-            package="faiss",
-        ),
+        Backend(name="exact", search=search_exact, approximate=False),
+        Backend(name="ivf", search=_IVF, package="faiss"),
+        Backend(name="hnsw", search=_HNSW, package="faiss"),
     )
 }
 KNN_BACKENDS = ("auto", *BACKENDS)
-_INDEX = next(name for name, backend in BACKENDS.items() if backend.approximate)
+_INDEX = "ivf"
 """What ``auto`` uses where an exact search takes too long."""
-KNN_HELP = (
-    "How neighbours are found: "
-    + "; ".join(f"{backend.name} ({backend.help})" for backend in BACKENDS.values())
-    + f"; auto (exact up to {EXACT_NODES:,} nodes, and beyond while that does not take "
-    f"too long, else {_INDEX}). The recall of approximate graphs is measured and "
-    "recorded."
-)
 
 
 def choose_backend(
     knn: str, num_nodes: int, dim: int, device: str, budget: int
 ) -> Backend:
-    """The backend asked for, or the one that ``auto`` means here.
+    """The backend asked for, or the one that ``auto`` means for rows of such a size.
 
-    Args:
-        knn: One of ``KNN_BACKENDS``.
-        num_nodes: The number of rows.
-        dim: Their width.
-        device: ``cpu`` or ``cuda``.
-        budget: Bytes that a search may take there; an exact search that needs more
-            goes over the rows in blocks.
+    A search may take ``budget`` bytes on the device, ``cpu`` or ``cuda``; an exact one
+    that needs more goes over the rows in blocks.
 
     Raises:
         InputError: An index was asked for that does not fit or is not installed.
     """
-    check_choice("knn", knn, KNN_BACKENDS)
-    backend = BACKENDS[_INDEX if knn == "auto" else knn]
+    exact, backend = BACKENDS["exact"], BACKENDS[_INDEX if knn == "auto" else knn]
     if not backend.approximate:
         return backend
-    needed, free = index_bytes(num_nodes, dim), available_bytes(torch.device("cpu"))
     if knn == "auto":
-        return _choose_automatically(num_nodes, dim, device, budget, needed, free)
+        in_memory = fits_in_memory(num_nodes, dim, budget, on_gpu=device == "cuda")
+        seconds = exact_seconds(num_nodes, dim, device, in_memory=in_memory)
+        limit = EXACT_SECONDS.get(device, EXACT_SECONDS["cpu"])
+        if num_nodes <= EXACT_NODES or seconds <= limit:
+            return exact
+    needed, free = index_bytes(num_nodes, dim), available_bytes(torch.device("cpu"))
+    if backend.is_installed and needed <= free:
+        return backend
+    if knn == "auto":
+        reason = "pip install 'ecg-gnn[ann]' for an approximate search"
+        if backend.is_installed:
+            has = f"{_gib(needed)}, {_gib(free)} can be had"
+            reason = f"an approximate search needs {has}"
+        warnings.warn(
+            f"exact kNN among {num_nodes:,} × {dim} embeddings takes about "
+            f"{duration(seconds)} ({reason})",
+            stacklevel=2,
+        )
+        return exact
     if not backend.is_installed:
         raise MissingExtraError(str(backend.package), "ann", f"'knn' {backend.name!r}")
-    if needed > free:
-        raise InputError(
-            f"'knn' must be exact, which needs less memory, or the embeddings narrower "
-            f"by a factor of {needed / max(1, free):.1f} (got {backend.name!r}, which "
-            f"needs {_gib(needed)} where {_gib(free)} can be had)"
-        )
-    return backend
-
-
-def _choose_automatically(
-    num_nodes: int, dim: int, device: str, budget: int, needed: int, free: int
-) -> Backend:
-    """An index of ``needed`` bytes where exact search is slow and ``free`` suffices."""
-    exact, index = BACKENDS["exact"], BACKENDS[_INDEX]
-    in_memory = fits_in_memory(num_nodes, dim, budget, on_gpu=device == "cuda")
-    seconds = exact_seconds(num_nodes, dim, device, in_memory=in_memory)
-    limit = EXACT_SECONDS.get(device, EXACT_SECONDS["cpu"])
-    if num_nodes <= EXACT_NODES or seconds <= limit:
-        return exact
-    if index.is_installed and needed <= free:
-        return index
-    reason = "pip install 'ecg-gnn[ann]' for an approximate search"
-    if index.is_installed:
-        reason = f"an approximate search needs {_gib(needed)}, {_gib(free)} can be had"
-    warnings.warn(
-        f"exact kNN among {num_nodes:,} × {dim} embeddings takes about "
-        f"{duration(seconds)} ({reason})",
-        stacklevel=3,
+    raise InputError(
+        f"'knn' must be exact, which needs less memory, or the embeddings narrower "
+        f"by a factor of {needed / max(1, free):.1f} (got {backend.name!r}, which "
+        f"needs {_gib(needed)} where {_gib(free)} can be had)"
     )
-    return exact
-
-
-def find_neighbours(query: Query, rows: Rows, knn: str) -> SearchResult:
-    """The neighbours of all nodes, by whichever backend ``knn`` means."""
-    if not query.k:  # self-loops alone
-        none = torch.empty((rows.num_nodes, 0), dtype=torch.long)
-        return SearchResult(none.to(query.device))
-    budget, kind = memory_budget(query.memory, query.device), query.device.type
-    backend = choose_backend(knn, rows.num_nodes, rows.dim, kind, budget)
-    return backend.search(query, rows)
 
 
 def duration(seconds: float) -> str:

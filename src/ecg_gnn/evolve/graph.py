@@ -1,10 +1,7 @@
-"""Evolved graphs: ``EvolvedGraph`` is the result of step 2.
-
-The PyG transform ``EvolveGraph``, one letter shorter, adds one to a ``Data`` object.
-"""
+"""Evolved graphs: weights, rows of several, and the PyG transform ``EvolveGraph``."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, get_args
+from typing import get_args
 
 import torch
 import torch.nn.functional as F
@@ -13,7 +10,7 @@ from torch_geometric.data import Data
 from torch_geometric.transforms import BaseTransform
 
 from ecg_gnn.evolve.backends import KNN_BACKENDS
-from ecg_gnn.evolve.knn import Metric, SelfLoops, knn_graph
+from ecg_gnn.evolve.knn import EvolvedGraph, Metric, SelfLoops, knn_graph
 from ecg_gnn.system.checks import InputError, check_choice
 
 LEAST_WEIGHT = 0.01
@@ -22,39 +19,12 @@ _CHUNK_ELEMENTS = 1 << 24
 Source = str | Tensor | Callable[[Data], Tensor]
 
 
-class EvolvedGraph(NamedTuple):
-    """Edges from neighbours to nodes.
-
-    Attributes:
-        edge_index: Sources above targets. ``[2, E]``
-        edge_weight: The weight of each edge; None: all weigh the same. ``[E]``
-        recall: Of an approximate search, the share of true neighbours that it found,
-            measured on some rows; None where the graph is exact.
-    """
-
-    edge_index: Tensor
-    edge_weight: Tensor | None = None
-    recall: float | None = None
-
-    @classmethod
-    def of(cls, graph: "Tensor | EvolvedGraph") -> "EvolvedGraph":
-        """A graph as it is, or edges without weights as a graph."""
-        return cls(graph) if isinstance(graph, Tensor) else graph
-
-
 @torch.no_grad()
 def similarity_weights(z: Tensor, edge_index: Tensor) -> Tensor:
-    """The cosine of every edge's two ends, at least ``LEAST_WEIGHT``.
+    """The cosine of every edge's two ends, at least ``LEAST_WEIGHT``: ``[E]``.
 
     A self-loop weighs one, also that of an all-zero row. Whatever similarity the edges
     were found by, this is the cosine: it has a scale of its own.
-
-    Args:
-        z: Embeddings. ``[N, D]``
-        edge_index: The edges. ``[2, E]``
-
-    Returns:
-        ``[E]``, between ``LEAST_WEIGHT`` and one.
     """
     source, target = edge_index
     size = max(1, _CHUNK_ELEMENTS // z.size(1))
@@ -69,11 +39,9 @@ def similarity_weights(z: Tensor, edge_index: Tensor) -> Tensor:
 
 
 def join_rows(graphs: Sequence[EvolvedGraph], home: Tensor) -> EvolvedGraph:
-    """One graph of several: the edges into a node are those of its home graph.
+    """One graph of several, all with weights or none: each node's edges from its home.
 
-    Args:
-        graphs: Over the same nodes; all with weights, or none.
-        home: The place among ``graphs`` of each node's home. ``[N]``
+    ``home`` is the place of that graph among ``graphs``, ``[N]``.
     """
     places = enumerate(graphs)
     return _joined([(g, home[g.edge_index[1]] == place) for place, g in places])
@@ -85,12 +53,8 @@ def share_rows(
     """Replace some nodes' neighbours by those that several graphs give together.
 
     A neighbour that two graphs give has two edges; self-loops stay as they are.
-
-    Args:
-        own: The graph whose other rows are kept.
-        shares: Graphs without self-loops, each with the nodes whose rows of it are
-            taken, ``[N]``; with weights if ``own`` has some.
-        shared: Nodes whose neighbours are replaced. ``[N]``
+    ``shares`` are graphs without self-loops, each with a mask of the nodes whose rows
+    of it are taken; ``shared`` marks the nodes whose neighbours are replaced, ``[N]``.
     """
     source, target = own.edge_index
     kept = (own, ~shared[target] | (source == target))
@@ -101,25 +65,16 @@ def _joined(parts: Sequence[tuple[EvolvedGraph, Tensor]]) -> EvolvedGraph:
     """The chosen edges of several graphs, by their targets."""
     edges = torch.cat([graph.edge_index[:, chosen] for graph, chosen in parts], dim=1)
     order = edges[1].argsort(stable=True)
-    weights = [
-        graph.edge_weight[chosen]
-        for graph, chosen in parts
-        if graph.edge_weight is not None
-    ]
-    return EvolvedGraph(
-        edges[:, order],
-        torch.cat(weights)[order] if weights else None,
-        _mean_recall([(graph.recall, int(chosen.sum())) for graph, chosen in parts]),
-    )
-
-
-def _mean_recall(parts: Sequence[tuple[float | None, int]]) -> float | None:
-    """The mean over edges, of which exact graphs miss none; None: all are exact."""
-    if all(recall is None for recall, _ in parts):
-        return None
-    edges = sum(count for _, count in parts)
-    missed = sum((1.0 - (1.0 if r is None else r)) * count for r, count in parts)
-    return 1.0 - missed / max(edges, 1)
+    given = [(graph.edge_weight, chosen) for graph, chosen in parts]
+    weights = [weight[chosen] for weight, chosen in given if weight is not None]
+    recall = None
+    if any(graph.recall is not None for graph, _ in parts):
+        # The mean over edges, of which exact graphs miss none.
+        counts = [(graph.recall, int(chosen.sum())) for graph, chosen in parts]
+        missed = sum((1.0 - (1.0 if r is None else r)) * n for r, n in counts)
+        recall = 1.0 - missed / max(edges.size(1), 1)
+    weight = torch.cat(weights)[order] if weights else None
+    return EvolvedGraph(edges[:, order], weight, recall)
 
 
 class EvolveGraph(BaseTransform):  # type: ignore[misc]  # PyG has no usable types here
@@ -135,12 +90,7 @@ class EvolveGraph(BaseTransform):  # type: ignore[misc]  # PyG has no usable typ
     Args:
         source: Where the embeddings come from: the name of an attribute, a function of
             the ``Data`` object, or the tensor itself.
-        k: Neighbours per node.
-        metric: As in :func:`knn_graph`.
-        self_loops: As in :func:`knn_graph`.
-        symmetric: As in :func:`knn_graph`.
-        seed: As in :func:`knn_graph`.
-        knn: As in :func:`knn_graph`.
+        k: Neighbours per node; the other options are those of :func:`knn_graph`.
 
     Examples:
         >>> from ecg_gnn import load_dataset
@@ -168,38 +118,26 @@ class EvolveGraph(BaseTransform):  # type: ignore[misc]  # PyG has no usable typ
 
     def forward(self, data: Data) -> Data:
         """Set ``data.ecg_edge_index``; calling the transform does so on a copy."""
-        z = self._embeddings(data)
+        z: object = self.source
+        if isinstance(self.source, str):
+            z = getattr(data, self.source, None)
+            if not isinstance(z, Tensor):
+                tensors = [key for key, value in data if isinstance(value, Tensor)]
+                check_choice("source", self.source, tensors)
+        elif not isinstance(self.source, Tensor):
+            z = self.source(data)
+        if not isinstance(z, Tensor) or z.dim() != 2:
+            got = list(z.shape) if isinstance(z, Tensor) else type(z).__name__
+            raise InputError(f"'source' must give a tensor [N, D] (got {got})")
         if z.size(0) != data.num_nodes:
             raise InputError(
                 f"'source' must give one row per node, {data.num_nodes} "
                 f"(got {z.size(0)})"
             )
-        data.ecg_edge_index = knn_graph(
-            z,
-            self.k,
-            metric=self.metric,
-            self_loops=self.self_loops,
-            symmetric=self.symmetric,
-            seed=self.seed,
-            knn=self.knn,
-        )
+        names = ("metric", "self_loops", "symmetric", "seed", "knn")
+        options = {name: getattr(self, name) for name in names}
+        data.ecg_edge_index = knn_graph(z, self.k, **options)
         return data
-
-    def _embeddings(self, data: Data) -> Tensor:
-        z: Tensor | None
-        if isinstance(self.source, Tensor):
-            z = self.source
-        elif callable(self.source):
-            z = self.source(data)
-        else:
-            z = getattr(data, self.source, None)
-            if not isinstance(z, Tensor):
-                tensors = [key for key, value in data if isinstance(value, Tensor)]
-                check_choice("source", self.source, tensors)
-        if not isinstance(z, Tensor) or z.dim() != 2:
-            got = list(z.shape) if isinstance(z, Tensor) else type(z).__name__
-            raise InputError(f"'source' must give a tensor [N, D] (got {got})")
-        return z
 
     def __repr__(self) -> str:
         source: object = self.source

@@ -25,8 +25,8 @@ def edge_homophily(edge_index: Tensor, y: Tensor) -> float:
         >>> edge_homophily(ring, torch.tensor([0, 0, 1, 1]))
         0.5
     """
-    same, _, _ = _same_class(edge_index, y)
-    return _ratio(int(same.sum()), same.numel())
+    same, _ = _same_class(edge_index, y)
+    return int(same.sum()) / same.numel() if same.numel() else NAN
 
 
 def node_homophily(edge_index: Tensor, y: Tensor) -> float:
@@ -40,7 +40,7 @@ def node_homophily(edge_index: Tensor, y: Tensor) -> float:
         >>> node_homophily(star, torch.tensor([0, 0, 1, 1]))  # a third, and one
         0.6666666666666666
     """
-    same, _, target = _same_class(edge_index, y)
+    same, target = _same_class(edge_index, y)
     degree = target.bincount(minlength=y.numel())
     agreeing = target[same].bincount(minlength=y.numel())
     has_edges = degree > 0
@@ -60,7 +60,7 @@ def class_homophily(edge_index: Tensor, y: Tensor) -> float:
         >>> class_homophily(ring, torch.tensor([0, 0, 0, 1]))  # below chance counts 0
         0.0
     """
-    same, _, target = _same_class(edge_index, y)
+    same, target = _same_class(edge_index, y)
     label, num_classes = _labels(y)
     if num_classes < 2 or not same.numel():
         return NAN
@@ -84,8 +84,9 @@ def adjusted_homophily(edge_index: Tensor, y: Tensor) -> float:
     """
     joint = _joint_distribution(edge_index, y)
     chance = float(joint.sum(1).square().sum())
-    observed = edge_homophily(edge_index, y)
-    return _ratio(observed - chance, 1 - chance) if (joint > 0).sum() > 1 else NAN
+    if (joint > 0).sum() <= 1 or chance == 1:
+        return NAN
+    return (edge_homophily(edge_index, y) - chance) / (1 - chance)
 
 
 def label_informativeness(edge_index: Tensor, y: Tensor) -> float:
@@ -108,11 +109,8 @@ def graph_statistics(
 ) -> dict[str, float | int]:
     """All measures of one graph, and its number of edges.
 
-    Args:
-        edge_index: The graph. An undirected one holds both directions of each edge,
-            which then counts once; a self-loop is one edge either way.
-        y: The class of each node.
-        directed: Whether an edge and its reverse are two different edges.
+    One that is not ``directed`` holds both directions of each edge, which then counts
+    once; a self-loop is one edge either way.
 
     Raises:
         InputError: ``directed`` is False but some edge lacks its reverse.
@@ -126,7 +124,13 @@ def graph_statistics(
     once = edge_index
     if not directed:
         _check(edge_index, y)
-        _check_symmetric(edge_index, y.numel())
+        source, target = edge_index
+        one, other = source * len(y) + target, target * len(y) + source
+        if not torch.equal(one.sort().values, other.sort().values):
+            raise InputError(
+                "'edge_index' of an undirected graph must hold both directions "
+                "of each edge (got an edge without its reverse)"
+            )
         once = edge_index[:, edge_index[0] <= edge_index[1]]
     return {
         "edge_homophily": edge_homophily(once, y),
@@ -138,14 +142,11 @@ def graph_statistics(
     }
 
 
-def _ratio(part: float, whole: float) -> float:
-    return part / whole if whole else NAN
-
-
-def _same_class(edge_index: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _same_class(edge_index: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """Which edges join nodes of one class, and their targets."""
     _check(edge_index, y)
     source, target = edge_index
-    return y[source] == y[target], source, target
+    return y[source] == y[target], target
 
 
 def _labels(y: Tensor) -> tuple[Tensor, int]:
@@ -172,28 +173,14 @@ def _check(edge_index: Tensor, y: Tensor) -> None:
         raise InputError(
             f"'y' must be integer classes [N] (got {y.dtype} {list(y.shape)})"
         )
-    if (
-        edge_index.dim() != 2
-        or edge_index.size(0) != 2
-        or edge_index.is_floating_point()
-    ):
+    has_pairs = edge_index.dim() == 2 and edge_index.size(0) == 2
+    if not has_pairs or edge_index.is_floating_point():
         got = f"{edge_index.dtype} {list(edge_index.shape)}"
         raise InputError(f"'edge_index' must be integer [2, E] (got {got})")
     if edge_index.numel():
-        low, high = int(edge_index.min()), int(edge_index.max())
+        low, high = (int(end) for end in edge_index.aminmax())
         if low < 0 or high >= y.numel():
             bad = low if low < 0 else high
             raise InputError(
                 f"'edge_index' must be in [0, {y.numel() - 1}] (got {bad})"
             )
-
-
-def _check_symmetric(edge_index: Tensor, num_nodes: int) -> None:
-    source, target = edge_index
-    one = (source * num_nodes + target).sort().values
-    other = (target * num_nodes + source).sort().values
-    if not torch.equal(one, other):
-        raise InputError(
-            "'edge_index' of an undirected graph must hold both directions "
-            "of each edge (got an edge without its reverse)"
-        )

@@ -4,33 +4,47 @@ import operator
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypedDict, TypeVar, Unpack, get_args
+from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from ecg_gnn.evolve.backends import KNN_BACKENDS, find_neighbours
-from ecg_gnn.evolve.query import Embeddings, Progress, Query, Rows
+from ecg_gnn.evolve.backends import KNN_BACKENDS, choose_backend
+from ecg_gnn.evolve.query import Embeddings, Progress, Query, Rows, SearchResult
 from ecg_gnn.system.checks import InputError, check_choice, check_in_range
+from ecg_gnn.system.machine import memory_budget
 
 Metric = Literal["cosine", "dot", "euclidean"]
 SelfLoops = Literal["exclude", "within_k", "add", "only"]
 
 
 class KnnGraph(NamedTuple):
-    """Edges, and how they were found.
+    """Edges, by which backend they were found, and the share of true neighbours.
 
-    Attributes:
-        edge_index: Sources above targets, sorted by (target, source). ``[2, E]``
-        method: The backend that found them: ``exact``, ``ivf`` or ``hnsw``.
-        recall: The share of true neighbours that were found, measured on some rows;
-            None for an exact search, which finds all.
+    That share, the recall, is measured on some rows; None: an exact search finds all.
     """
 
     edge_index: Tensor
+    """Sources above targets, sorted by (target, source). ``[2, E]``"""
     method: str = "exact"
     recall: float | None = None
+
+
+class EvolvedGraph(NamedTuple):
+    """Edges from neighbours to nodes: the result of step 2."""
+
+    edge_index: Tensor
+    """Sources above targets. ``[2, E]``"""
+    edge_weight: Tensor | None = None
+    """The weight of each edge; None: all weigh the same. ``[E]``"""
+    recall: float | None = None
+    """As of a ``KnnGraph``; None where the graph is exact."""
+
+    @classmethod
+    def of(cls, graph: "Tensor | EvolvedGraph") -> "EvolvedGraph":
+        """A graph as it is, or edges without weights as a graph."""
+        return cls(graph) if isinstance(graph, Tensor) else graph
 
 
 def knn_graph(
@@ -88,18 +102,7 @@ def knn_graph(
         tensor([[1, 0, 1],
                 [0, 1, 2]])
     """
-    return knn_search(
-        z,
-        k,
-        metric=metric,
-        self_loops=self_loops,
-        symmetric=symmetric,
-        seed=seed,
-        knn=knn,
-        memory=memory,
-        block_size=block_size,
-        progress=progress,
-    ).edge_index
+    return knn_search(**locals()).edge_index
 
 
 @torch.no_grad()
@@ -120,21 +123,9 @@ def knn_search(
 ) -> KnnGraph:
     """As :func:`knn_graph`, with the method and its recall.
 
-    Args:
-        z: Embeddings; for details see :func:`knn_graph`.
-        k: Neighbours per node.
-        metric: What "similar" means.
-        self_loops: Whether a node is its own neighbour.
-        symmetric: Also add every edge's reverse.
-        seed: For ties, and for an approximate search.
-        knn: Which search.
-        memory: Bytes that an exact search may take.
-        block_size: Rows of scores held at a time.
-        device: Where to compute, and where the edges are; None: where ``z`` is. Rows
-            that do not fit there stay where they are and come in blocks.
-        progress: Called with (nodes finished, all nodes).
-        folder: Where an exact search in blocks keeps finished blocks; called again
-            after an interruption, it resumes from there.
+    Computes on ``device``, where the edges are then; None: where ``z`` is. Rows that do
+    not fit there stay where they are and come in blocks. An exact search in blocks
+    keeps finished ones in ``folder``, and resumes from there after an interruption.
 
     Examples:
         >>> knn_search(torch.eye(4), k=1).method
@@ -157,9 +148,13 @@ def knn_search(
         progress=progress,
         folder=folder,
     )
-    result = find_neighbours(query, rows, knn)
-    edges = _edges_of(result.neighbours, self_loops, symmetric)
-    return KnnGraph(edges, result.method, result.recall)
+    none = torch.empty((rows.num_nodes, 0), dtype=torch.long)
+    found = SearchResult(none.to(query.device))
+    if query.k:  # not self-loops alone
+        budget, kind = memory_budget(memory, query.device), query.device.type
+        backend = choose_backend(knn, rows.num_nodes, rows.dim, kind, budget)
+        found = backend.search(query, rows)
+    return KnnGraph(_edges_of(found.neighbours, self_loops, symmetric), *found[1:])
 
 
 def _edges_of(neighbours: Tensor, self_loops: SelfLoops, symmetric: bool) -> Tensor:
@@ -171,14 +166,10 @@ def _edges_of(neighbours: Tensor, self_loops: SelfLoops, symmetric: bool) -> Ten
     source = neighbours.flatten()
     target = nodes.repeat_interleave(neighbours.size(1))
     if symmetric:
-        return _with_reverse(source, target, num_nodes)
+        code = torch.cat([target * num_nodes + source, source * num_nodes + target])
+        code = torch.unique(code)  # ascending: by target, then source
+        source, target = code % num_nodes, code // num_nodes
     return torch.stack([source, target])
-
-
-def _with_reverse(source: Tensor, target: Tensor, num_nodes: int) -> Tensor:
-    code = torch.cat([target * num_nodes + source, source * num_nodes + target])
-    code = torch.unique(code)  # ascending: by target, then source
-    return torch.stack([code % num_nodes, code // num_nodes])
 
 
 def num_others(k: int, num_nodes: int, self_loops: SelfLoops) -> int:
@@ -196,19 +187,6 @@ def num_others(k: int, num_nodes: int, self_loops: SelfLoops) -> int:
 
 Result = TypeVar("Result")
 PATIENCE = timedelta(days=1)
-"""How long the other processes wait for the first, unless told otherwise."""
-
-
-class KnnOptions(TypedDict, total=False):
-    """Options of :func:`ecg_gnn.evolve.knn_search`, which explains them."""
-
-    metric: Metric
-    self_loops: SelfLoops
-    symmetric: bool
-    seed: int
-    knn: str
-    memory: int | None
-    progress: Progress | None
 
 
 def knn_search_jointly(
@@ -217,18 +195,12 @@ def knn_search_jointly(
     *,
     device: str | torch.device = "cpu",
     patience: timedelta = PATIENCE,
-    **options: Unpack[KnnOptions],
+    **options: Any,
 ) -> KnnGraph:
     """:func:`ecg_gnn.evolve.knn_search` for all processes of ``torch.distributed``.
 
-    All of them must call it, with the same arguments; all get the graph.
-
-    Args:
-        z: Embeddings.
-        k: Neighbours per node.
-        device: Where to compute, and where the edges are.
-        patience: How long to wait for the first process.
-        **options: See ``knn_search``.
+    All of them must call it, with the same arguments; all get the graph. ``patience``
+    is how long to wait for the first process.
     """
     graph = in_first_process(
         lambda: knn_search(z, k, device=device, **options), device, patience
@@ -246,7 +218,6 @@ def knn_search_jointly(
 
 
 def _has_others() -> bool:
-    """Whether ``torch.distributed`` has joined several processes."""
     return dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1
 
 

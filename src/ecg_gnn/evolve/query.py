@@ -28,15 +28,15 @@ class Rows:
     """Embeddings [N, D], in memory or mapped from a file."""
 
     z: Tensor
-    file: Path | None = None
-    """The file they are mapped from, if known"""
-    end: int = 0
-    """Bytes that the whole file has"""
+    file: Path | None = None  # that they are mapped from, if known
+    end: int = 0  # bytes that the whole file has
 
     @classmethod
     def of(cls, z: Embeddings) -> "Rows":
         """Wrap a tensor, an array, or an array mapped from a file."""
-        mapped = _origin(z)
+        mapped = z if isinstance(z, np.memmap) else None
+        while mapped is not None and isinstance(mapped.base, np.memmap):
+            mapped = mapped.base  # the whole map that an array is a part of
         tensor = _as_tensor(z) if isinstance(z, np.ndarray) else z
         if not isinstance(tensor, Tensor):
             raise InputError(f"'z' must be a floating tensor [N, D] (got {type(z)!r})")
@@ -47,8 +47,7 @@ class Rows:
             raise InputError(f"'z' must not be empty (got shape {list(tensor.shape)})")
         if mapped is None or mapped.filename is None:
             return cls(tensor)
-        end = int(mapped.offset) + mapped.nbytes
-        return cls(tensor, Path(mapped.filename), end)
+        return cls(tensor, Path(mapped.filename), int(mapped.offset) + mapped.nbytes)
 
     @property
     def num_nodes(self) -> int:
@@ -101,28 +100,11 @@ def _as_tensor(array: NDArray[Any]) -> Tensor:
         ) from None
 
 
-def _origin(z: Embeddings) -> np.memmap[Any, Any] | None:
-    """The whole map that an array is a part of."""
-    if not isinstance(z, np.memmap):
-        return None
-    while isinstance(z.base, np.memmap):
-        z = z.base
-    return z
-
-
 @dataclass(frozen=True, kw_only=True)
 class Query:
     """A search for the ``k`` most similar other nodes of every node.
 
-    Attributes:
-        k: Neighbours per node.
-        metric: What "similar" means.
-        seed: For ties, and for an approximate search.
-        device: Where to compute.
-        memory: Bytes that it may take; None: half of what is free.
-        block_size: Rows of scores held at a time; None fits the memory.
-        progress: Called with (nodes finished, all nodes).
-        folder: Where a search in blocks keeps finished ones, to resume from.
+    What the others are, :func:`ecg_gnn.evolve.knn_search` explains.
     """
 
     k: int
@@ -163,15 +145,9 @@ class Query:
 
 
 class SearchResult(NamedTuple):
-    """Neighbours, and how they were found.
+    """Neighbours, and how they were found: see ``KnnGraph``."""
 
-    Attributes:
-        neighbours: Ascending. ``[N, k]``
-        method: The name of the backend.
-        recall: The share of true neighbours, measured on some rows; None: exact.
-    """
-
-    neighbours: Tensor
+    neighbours: Tensor  # ascending, [N, k]
     method: str = "exact"
     recall: float | None = None
 
@@ -183,14 +159,10 @@ class FinishedBlocks:
     folder: Path
 
     def load(self, neighbours: Tensor, search: dict[str, Any]) -> int:
-        """Fill in the rows that are finished; returns how many of the first are.
-
-        Args:
-            neighbours: Of all rows. ``[N, k]``
-            search: Identifies the search.
+        """Fill in the rows [N, k] that are finished; how many of the first are.
 
         Raises:
-            InputError: The folder belongs to another search, or is damaged.
+            InputError: The folder belongs to another ``search``, or is damaged.
         """
         path = self.folder / "search.json"
         if not path.is_file():
@@ -202,7 +174,13 @@ class FinishedBlocks:
                 blocks := list(self.folder.glob(f"{done}-*.npy"))
             ):
                 path = blocks[0]
-                done = _read_block(path, neighbours, done)
+                block = np.load(path, allow_pickle=False)
+                stop = int(path.stem.partition("-")[2])
+                fits = block.shape == neighbours[done:stop].shape and stop > done
+                if block.dtype != np.int64 or not fits:
+                    raise ValueError(f"it holds {block.dtype} {list(block.shape)}")
+                neighbours[done:stop] = torch.from_numpy(block)
+                done = stop
         except (OSError, EOFError, ValueError) as error:
             raise InputError(f"{path} is damaged ({error}): remove it") from None
         if existing != search:
@@ -223,14 +201,3 @@ class FinishedBlocks:
             path.unlink(missing_ok=True)
         with suppress(OSError):
             self.folder.rmdir()
-
-
-def _read_block(path: Path, neighbours: Tensor, start: int) -> int:
-    """Fill in the rows of a file from ``start`` on; returns the row after them."""
-    block = np.load(path, allow_pickle=False)
-    stop = int(path.stem.partition("-")[2])
-    wanted = neighbours[start:stop].shape
-    if block.dtype != np.int64 or block.shape != wanted or stop <= start:
-        raise ValueError(f"it holds {block.dtype} {list(block.shape)}")
-    neighbours[start:stop] = torch.from_numpy(block)
-    return stop

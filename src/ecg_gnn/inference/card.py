@@ -5,7 +5,7 @@ from typing import Any
 from ecg_gnn._version import __version__
 from ecg_gnn.config.identity import card_sentences, run_tags, tagged
 from ecg_gnn.inference.model_folder import Model
-from ecg_gnn.system.metric_names import metric_label
+from ecg_gnn.system.checks import metric_label
 
 NAMES = {"none": "plain GNN (baseline)", "identity": "identity control (self-loops)"}
 
@@ -14,11 +14,13 @@ _MOST_CLASSES = 20
 
 def model_card(model: Model, split: int) -> str:
     """The card in Markdown."""
+    header, rows = score_rows(model)
+    dashes = ["---"] * len(header)
     parts = [
         "# Model card",
         _what(model),
         "## Scores",
-        _scores(model),
+        "\n".join(f"| {' | '.join(line)} |" for line in (header, dashes, *rows)),
         class_by_class(model),
         f"{verdict(model)}\n\nProbabilities are calibrated by temperature "
         f"({model.classifier.calibration.temperature:.2f}) on the validation nodes. "
@@ -41,9 +43,8 @@ def verdict(model: Model) -> str:
     if chosen in NAMES:
         return "The model has no evolved graph."
     scores = {name: one["val"]["score"] for name, one in model.metrics.items()}
-    rivals = {name: scores[name] for name in NAMES}
-    best = max(rivals, key=lambda name: rivals[name])
-    gain = 100 * (scores[chosen] - rivals[best])
+    best = max(NAMES, key=scores.__getitem__)
+    gain = 100 * (scores[chosen] - scores[best])
     if gain > 0:
         return (
             f"On the validation nodes the evolved graph is {gain:.1f} points above the "
@@ -62,9 +63,8 @@ def verdict(model: Model) -> str:
 def class_by_class(model: Model) -> str:
     """How many of every class's test nodes are found: one score hides rare classes."""
     test = model.metrics[model.classifier.embedding]["test"]
-    counts = zip(
-        model.classes, test["found_by_class"], test["nodes_by_class"], strict=True
-    )
+    found, nodes = test["found_by_class"], test["nodes_by_class"]
+    counts = zip(model.classes, found, nodes, strict=True)
     parts = [f"{name} {right} of {count}" for name, right, count in counts if count]
     shown, rest = parts[:_MOST_CLASSES], len(parts) - _MOST_CLASSES
     more = f" and {rest} more classes" if rest > 0 else ""
@@ -95,24 +95,13 @@ def score_rows(model: Model) -> tuple[list[str], list[list[str]]]:
     shown |= {"log_loss": "log loss", "calibration_error": "calibration error"}
     if model.dataset.metric == "accuracy":
         del shown["accuracy"]
-    rows = [
-        [
-            tagged(
-                NAMES.get(name, f"ECG ({name})"),
-                run_tags(model.classifier.config, name),
-            ),
-            *(f"{metrics['test'][key]:.4f}" for key in shown),
-            f"{metrics['val']['score']:.4f}",
-        ]
-        for name, metrics in model.metrics.items()
-    ]
+    rows = []
+    for name, metrics in model.metrics.items():
+        scores = [metrics["test"][key] for key in shown] + [metrics["val"]["score"]]
+        tags = run_tags(model.classifier.config, name)
+        label = tagged(NAMES.get(name, f"ECG ({name})"), tags)
+        rows.append([label, *(f"{score:.4f}" for score in scores)])
     return ["variant", *shown.values(), f"validation {metric}"], rows
-
-
-def _scores(model: Model) -> str:
-    header, rows = score_rows(model)
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def _data(model: Model) -> str:

@@ -12,17 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from torch_geometric.data import Data
 
 from ecg_gnn.config.run_config import kept_options
+from ecg_gnn.inference import estimator_inputs as inputs
 from ecg_gnn.inference.classifier import GraphClassifier, fit_classifier
-from ecg_gnn.inference.estimator_inputs import (
-    Labelled,
-    as_data,
-    check_edge_index,
-    check_numbers,
-    read_arrays,
-    read_data,
-    read_graph,
-    validated,
-)
 from ecg_gnn.inference.fitting import class_weights, fit_settings
 from ecg_gnn.system.checks import InputError, check_choice, check_in_range
 
@@ -36,6 +27,7 @@ _PARAMETERS: dict[str, Any] = _SETTINGS | {
     "graph": None,
     "random_state": 0,
 }
+_BY_NAME = Parameter.KEYWORD_ONLY
 
 
 class ECGClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no types
@@ -95,13 +87,8 @@ class ECGClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no
 
     # scikit-learn, and editors, learn from it which parameters there are.
     __init__.__signature__ = Signature(  # type: ignore[attr-defined]
-        [
-            Parameter("self", Parameter.POSITIONAL_ONLY),
-            *(
-                Parameter(name, Parameter.KEYWORD_ONLY, default=default)
-                for name, default in _PARAMETERS.items()
-            ),
-        ]
+        [Parameter("self", Parameter.POSITIONAL_ONLY)]
+        + [Parameter(n, _BY_NAME, default=value) for n, value in _PARAMETERS.items()]
     )
 
     def fit(self, X: Any, y: Any = None, edge_index: Any = None) -> Self:
@@ -132,30 +119,27 @@ class ECGClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no
     def predict_proba(self, X: Any, edge_index: Any = None) -> NDArray[np.float64]:
         """Calibrated probabilities of every class, in the order of ``classes_``.
 
-        Args:
-            X: As in ``fit``.
-            edge_index: Edges ``[2, E]`` among the rows of a feature matrix.
+        Nodes and their edges are given as to ``fit``.
         """
         check_is_fitted(self, "classifier_")
         fitted: GraphClassifier = self.classifier_
         num_stored, num_features = fitted.x.shape
         if isinstance(X, Data):
-            x, edges = read_data(X, num_features)
+            x, edges = inputs.read_data(X, num_features)
             if torch.equal(x, fitted.x) and torch.equal(edges, fitted.edge_index):
                 return fitted.probabilities()  # the very graph that was trained on
         elif self.graph is not None:
-            return fitted.probabilities()[check_numbers(X, num_stored)]
+            return fitted.probabilities()[inputs.check_numbers(X, num_stored)]
         else:
-            rows = validated(self, X, reset=False)
+            rows = inputs.validated(self, X, reset=False)
             x = torch.from_numpy(rows).float()
-            edges = check_edge_index(edge_index, len(rows), self.directed)
+            edges = inputs.check_edge_index(edge_index, len(rows), self.directed)
         return fitted.probabilities(x, edges + num_stored)[num_stored:]
 
     def predict(self, X: Any, edge_index: Any = None) -> Array:
         """The most probable class of every row."""
         best = self.predict_proba(X, edge_index).argmax(axis=1)
-        classes: Array = self.classes_[best]
-        return classes
+        return np.asarray(self.classes_[best])
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Accuracy; of a ``Data`` on its test mask, else on all nodes with a class."""
@@ -166,20 +150,20 @@ class ECGClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no
         chosen = truth >= 0 if asked is None else asked.cpu().numpy().astype(bool)
         return float((self.predict(X)[chosen] == truth[chosen]).mean())
 
-    def _read(self, X: Any, y: Any, edge_index: Any) -> Labelled:
+    def _read(self, X: Any, y: Any, edge_index: Any) -> inputs.Labelled:
         if isinstance(X, Data):
-            return read_graph(X, None, None)
+            return inputs.read_graph(X, None, None)
         if y is None:
             raise InputError(
                 "ECGClassifier requires y to be passed, but the target y is None"
             )
         if self.graph is not None:
             check_classification_targets(y)
-            graph = as_data(self.graph)
-            numbers = check_numbers(X, int(graph.num_nodes or 0))
+            graph = inputs.as_data(self.graph)
+            numbers = inputs.check_numbers(X, int(graph.num_nodes or 0))
             self.n_features_in_ = 1
-            return read_graph(graph, numbers, np.asarray(y))
-        rows, y = validated(self, X, y, reset=True)
+            return inputs.read_graph(graph, numbers, np.asarray(y))
+        rows, y = inputs.validated(self, X, y, reset=True)
         check_classification_targets(y)
-        edges = check_edge_index(edge_index, len(rows), self.directed)
-        return read_arrays(rows, np.asarray(y), edges)
+        edges = inputs.check_edge_index(edge_index, len(rows), self.directed)
+        return inputs.read_arrays(rows, np.asarray(y), edges)

@@ -1,7 +1,6 @@
 """The estimator's inputs, arrays or graphs, checked and brought into one form."""
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -10,32 +9,36 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from ecg_gnn.data import GraphDataset
-from ecg_gnn.data.dataset import canonical_edge_index
-from ecg_gnn.data.graph_checks import UNLABELLED, check_edges, check_features
-from ecg_gnn.system.checks import InputError
-from ecg_gnn.system.metric_names import METRIC_NAMES, default_metric
+from ecg_gnn.data.graph_checks import (
+    UNLABELLED,
+    canonical_edge_index,
+    check_edges,
+    check_features,
+)
+from ecg_gnn.system.checks import (
+    METRIC_NAMES,
+    InputError,
+    check_in_range,
+    default_metric,
+)
 from ecg_gnn.system.seeds import derive_seed
 
 Array = NDArray[Any]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Labelled:
-    """A graph, and the classes of some of its nodes.
-
-    Attributes:
-        x: Features, float32 ``[N, F]``.
-        edge_index: Edges, sorted, each once.
-        classes: The classes, sorted.
-        codes: The number of each node's class, -1 where it is hidden.
-        val_mask: Validation nodes; None to draw some.
-    """
+class Labelled(NamedTuple):
+    """A graph, and the classes of some of its nodes."""
 
     x: Tensor
+    """Features, float32 ``[N, F]``"""
     edge_index: Tensor
+    """Sorted, each edge once"""
     classes: Array
+    """Sorted"""
     codes: NDArray[np.int64]
+    """The number of each node's class, -1 where it is hidden"""
     val_mask: NDArray[np.bool_] | None = None
+    """Validation nodes; None to draw some"""
 
     def dataset(self, validation_fraction: float, seed: int) -> GraphDataset:
         """A dataset with one split, whose test part is empty."""
@@ -84,8 +87,8 @@ def validated(estimator: Any, X: Any, y: Any = None, *, reset: bool) -> Any:
 def read_arrays(rows: Array, y: Array, edge_index: Tensor) -> Labelled:
     """A feature matrix whose rows all have a class."""
     classes, codes = np.unique(y, return_inverse=True)
-    x, codes = torch.from_numpy(check_features("X", rows)), codes.astype(np.int64)
-    return Labelled(x=x, edge_index=edge_index, classes=classes, codes=codes)
+    x = torch.from_numpy(check_features("X", rows))
+    return Labelled(x, edge_index, classes, codes.astype(np.int64))
 
 
 def as_data(graph: Any) -> Data:
@@ -113,9 +116,7 @@ def read_graph(data: Data, numbers: Array | None, y: Array | None) -> Labelled:
     classes, codes = np.unique(y, return_inverse=True)
     whole = np.full(num_nodes, UNLABELLED, dtype=np.int64)
     whole[numbers] = codes
-    return Labelled(
-        x=x, edge_index=edge_index, classes=classes, codes=whole, val_mask=val
-    )
+    return Labelled(x, edge_index, classes, whole, val)
 
 
 def _check_labelled(data: Data, numbers: Array, y: Array) -> None:
@@ -126,10 +127,9 @@ def _check_labelled(data: Data, numbers: Array, y: Array) -> None:
     own = data.get("y")
     if not isinstance(own, Tensor) or own.numel() != data.num_nodes:
         return
-    if y.dtype.kind != "i" or len(np.unique(y)) < 3:
-        return
     unlabelled = own.reshape(-1).cpu().numpy()[numbers] == UNLABELLED
-    if (unlabelled & (y == UNLABELLED)).any():
+    may_mark = y.dtype.kind == "i" and len(np.unique(y)) > 2
+    if may_mark and (unlabelled & (y == UNLABELLED)).any():
         raise InputError(
             f"'y' must be classes of nodes that have one: {UNLABELLED} marks those of "
             f"'graph' that have none (got it {int((y == UNLABELLED).sum())} times; fit "
@@ -144,22 +144,21 @@ def _labelled_nodes(
     y = data.get("y")
     if y is None or y.numel() != num_nodes:
         raise InputError(f"'data' must have y, a class for each of {num_nodes} nodes")
-    shown = (y.reshape(-1) >= 0).cpu()
-    if data.get("train_mask") is None:
-        return shown.nonzero()[:, 0].numpy(), None
-    train = _one_split(data.train_mask)
-    if data.get("val_mask") is None:
-        return (shown & train).nonzero()[:, 0].numpy(), None
-    val = _one_split(data.val_mask)
-    return (shown & (train | val)).nonzero()[:, 0].numpy(), (val & ~train).numpy()
+    shown, val = (y.reshape(-1) >= 0).cpu().numpy(), None
+    if data.get("train_mask") is not None:
+        train = _one_split(data.train_mask)
+        if data.get("val_mask") is not None:
+            val = _one_split(data.val_mask) & ~train
+        shown &= train if val is None else train | val
+    return np.flatnonzero(shown), val
 
 
-def _one_split(mask: Tensor) -> Tensor:
+def _one_split(mask: Tensor) -> NDArray[np.bool_]:
     if mask.dim() != 1:
         raise InputError(
             f"masks of 'data' must be one split [N] (got {list(mask.shape)})"
         )
-    return mask.cpu().bool()
+    return mask.cpu().bool().numpy()
 
 
 def read_data(data: Data, num_features: int | None) -> tuple[Tensor, Tensor]:
@@ -179,14 +178,12 @@ def check_edge_index(edge_index: Any, num_rows: int, directed: bool) -> Tensor:
     """Edges ``[2, E]`` among rows; None is no edges."""
     if edge_index is None:
         return torch.empty(2, 0, dtype=torch.long)
-    if isinstance(edge_index, Tensor):
-        edge_index = edge_index.cpu().numpy()
-    pairs = np.asarray(edge_index)
+    on_cpu = edge_index.cpu() if isinstance(edge_index, Tensor) else edge_index
+    pairs = np.asarray(on_cpu)
     if pairs.ndim != 2 or pairs.shape[0] != 2:
         raise InputError(f"'edge_index' must be [2, E] (got {list(pairs.shape)})")
-    return canonical_edge_index(
-        check_edges("edge_index", pairs.T, num_rows), num_rows, directed
-    )
+    checked = check_edges("edge_index", pairs.T, num_rows)
+    return canonical_edge_index(checked, num_rows, directed)
 
 
 def check_numbers(X: Any, num_nodes: int) -> NDArray[np.int64]:
@@ -199,9 +196,8 @@ def check_numbers(X: Any, num_nodes: int) -> NDArray[np.int64]:
             "'X' must be node numbers [n] or [n, 1] of 'graph' (got "
             f"{numbers.dtype} {list(numbers.shape)})"
         )
-    if numbers.min() < 0 or numbers.max() >= num_nodes:
-        bad = numbers.min() if numbers.min() < 0 else numbers.max()
-        raise InputError(f"'X' must be in [0, {num_nodes - 1}] (got {bad})")
+    for extreme in (numbers.min(), numbers.max()):
+        check_in_range("X", int(extreme), 0, num_nodes - 1)
     return numbers.astype(np.int64)
 
 

@@ -6,9 +6,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-import torch
+from torch import cosine_similarity
 
-from ecg_gnn.inference.classifier import GraphClassifier
 from ecg_gnn.inference.model_folder import Model
 from ecg_gnn.system.canvas import draw
 from ecg_gnn.system.checks import InputError
@@ -28,10 +27,7 @@ class Neighbour:
     """A node from which an edge leads to the explained node.
 
     Attributes:
-        graph: Which of the two graphs has the edge.
-        id: The neighbour's name.
         label: Its class; None if unknown.
-        predicted: The class that the model predicts for it.
         similarity: Cosine of the two embeddings; None without embeddings.
         effect: How much probability the explained node's predicted class loses when
             the edge is removed; negative if it gains.
@@ -52,23 +48,15 @@ class Explanation:
     """A node's prediction and the effect of its neighbours on it.
 
     Attributes:
-        id: The node's name.
         label: Its class; None if unknown.
-        predicted: The class that the model predicts.
-        probability: The probability of that class.
+        probability: The probability of the predicted class.
         neighbours: Those examined, input graph first, largest effect first.
         degrees: Number of neighbours in each graph.
 
     Examples:
-        >>> explanation = Explanation(
-        ...     id="n1",
-        ...     label=None,
-        ...     predicted="yes",
-        ...     probability=0.7,
-        ...     neighbours=(),
-        ...     degrees={"input": 0},
-        ... )
-        >>> explanation.to_dict()["predicted"]
+        >>> names = {"id": "n1", "label": None, "predicted": "yes"}
+        >>> none = {"neighbours": (), "degrees": {"input": 0}}
+        >>> Explanation(**names, probability=0.7, **none).to_dict()["predicted"]
         'yes'
     """
 
@@ -90,11 +78,6 @@ def explain_node(model: Model, name: str, most: int = MOST) -> Explanation:
     Every neighbour costs one pass of the network. If a graph has more than ``most``,
     those with the most similar embeddings are examined.
 
-    Args:
-        model: The model.
-        name: A node of the model's own graph.
-        most: Neighbours per graph.
-
     Examples:
         >>> from ecg_gnn.inference import fit_model
         >>> from ecg_gnn.tabular import load_named_graph
@@ -108,10 +91,17 @@ def explain_node(model: Model, name: str, most: int = MOST) -> Explanation:
             f"'node' must be in the model's graph, such as {model.ids[0]!r} "
             f"(got {name!r})"
         )
-    node, classifier = model.ids.index(name), model.classifier
+    node, classifier, z = model.ids.index(name), model.classifier, model.classifier.z
     probabilities = classifier.probabilities()
     predicted = probabilities.argmax(axis=1)
     probability = float(probabilities[node].max())
+
+    def said(place: int) -> dict[str, Any]:
+        """What is known about a node, and what is predicted."""
+        code, best = int(model.dataset.y[place]), model.classes[predicted[place]]
+        label = None if code < 0 else model.classes[code]
+        return {"id": model.ids[place], "label": label, "predicted": best}
+
     neighbours: list[Neighbour] = []
     degrees: dict[str, int] = {}
     for graph, field in _FIELDS.items():
@@ -119,49 +109,24 @@ def explain_node(model: Model, name: str, most: int = MOST) -> Explanation:
             continue
         times = Counter[int](edges[0, edges[1] == node].tolist())
         degrees[graph] = len(times)
-        similarity = {source: _similarity(classifier, node, source) for source in times}
+        similarity = {
+            each: None if z is None else float(cosine_similarity(z[node], z[each], 0))
+            for each in times
+        }
         nearest = sorted(times, key=lambda each: (-(similarity[each] or 0), each))
         rows = []
         for source in nearest[:most]:
-            without = _without_edge(classifier, graph, source, node).probabilities()
-            row = Neighbour(
-                graph=graph,
-                id=model.ids[source],
-                label=_label(model, source),
-                predicted=model.classes[predicted[source]],
-                similarity=similarity[source],
-                effect=probability - float(without[node, predicted[node]]),
-                times=times[source],
-            )
-            rows.append(row)
+            kept = edges[:, (edges[0] != source) | (edges[1] != node)]
+            without = replace(classifier, **{field: kept}).probabilities()
+            effect = probability - float(without[node, predicted[node]])
+            found: dict[str, Any] = {
+                "similarity": similarity[source],
+                "times": times[source],
+            }
+            rows.append(Neighbour(graph=graph, **said(source), effect=effect, **found))
         neighbours += sorted(rows, key=lambda row: -row.effect)
-    return Explanation(
-        id=name,
-        label=_label(model, node),
-        predicted=model.classes[predicted[node]],
-        probability=probability,
-        neighbours=tuple(neighbours),
-        degrees=degrees,
-    )
-
-
-def _without_edge(
-    classifier: GraphClassifier, graph: Graph, source: int, target: int
-) -> GraphClassifier:
-    field = _FIELDS[graph]
-    edges = getattr(classifier, field)
-    kept = edges[:, (edges[0] != source) | (edges[1] != target)]
-    return replace(classifier, **{field: kept})
-
-
-def _similarity(classifier: GraphClassifier, node: int, source: int) -> float | None:
-    z = classifier.z
-    return None if z is None else float(torch.cosine_similarity(z[node], z[source], 0))
-
-
-def _label(model: Model, node: int) -> str | None:
-    code = int(model.dataset.y[node])
-    return None if code < 0 else model.classes[code]
+    around: dict[str, Any] = {"neighbours": tuple(neighbours), "degrees": degrees}
+    return Explanation(**said(node), probability=probability, **around)
 
 
 def draw_explanation(
@@ -186,9 +151,8 @@ def _figure(kind: Any, explanation: Explanation, classes: tuple[str, ...]) -> An
         _panel(axes, explanation, rows, colours)
         degree = explanation.degrees.get(graph, 0)
         axes.set_title(f"{graph} graph: {len(rows)} of {degree} neighbours")
-    figure.suptitle(
-        f"{explanation.id}: {explanation.predicted} ({explanation.probability:.2f})"
-    )
+    predicted = f"{explanation.predicted} ({explanation.probability:.2f})"
+    figure.suptitle(f"{explanation.id}: {predicted}")
     _legend(figure, colours, explanation)
     return figure
 
@@ -203,14 +167,9 @@ def _panel(
         angle = math.pi / 2 - 2 * math.pi * place / len(rows)
         x, y = math.cos(angle), math.sin(angle)
         colour = colours[row.label or row.predicted]
-        axes.plot(
-            [0, x],
-            [0, y],
-            color="0.5",
-            linewidth=0.5 + 4 * abs(row.effect) / strongest,
-            linestyle="-" if row.effect >= 0 else "--",
-            zorder=1,
-        )
+        width = 0.5 + 4 * abs(row.effect) / strongest
+        line = "-" if row.effect >= 0 else "--"
+        axes.plot([0, x], [0, y], color="0.5", lw=width, ls=line, zorder=1)
         face = colour if row.label else "white"
         axes.scatter([x], [y], s=160, c=face, edgecolors=colour, linewidths=2, zorder=2)
         axes.annotate(row.id, (1.18 * x, 1.18 * y), ha="center", va="center", size=8)
@@ -225,19 +184,12 @@ def _legend(figure: Any, colours: dict[str, str], explanation: Explanation) -> N
 
     rows = explanation.neighbours
     present = {explanation.predicted, *(row.label or row.predicted for row in rows)}
-    marks = [
-        Line2D([], [], marker="o", linestyle="", color=colour, label=name)
-        for name, colour in colours.items()
-        if name in present
-    ]
-    hollow: dict[str, Any] = {
-        "marker": "o",
-        "linestyle": "",
-        "color": "0.5",
-        "mfc": "white",
-    }
+    dot: dict[str, Any] = {"marker": "o", "linestyle": ""}
+    shown = {name: colour for name, colour in colours.items() if name in present}
+    marks = [Line2D([], [], **dot, color=c, label=name) for name, c in shown.items()]
+    unknown = "class predicted, not known"
     marks += [
-        Line2D([], [], label="class predicted, not known", **hollow),
+        Line2D([], [], **dot, color="0.5", mfc="white", label=unknown),
         Line2D([], [], color="0.5", linewidth=3, label="supports it (thicker: more)"),
         Line2D([], [], color="0.5", linestyle="--", label="opposes it"),
     ]

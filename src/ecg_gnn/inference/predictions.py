@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ecg_gnn.data.dataset import canonical_edge_index
-from ecg_gnn.data.graph_checks import UNLABELLED
+from ecg_gnn.data.graph_checks import UNLABELLED, canonical_edge_index
 from ecg_gnn.inference.model_folder import Model
 from ecg_gnn.system.checks import InputError, check_choice
 from ecg_gnn.system.files import atomic_path, writing
@@ -22,21 +22,17 @@ from ecg_gnn.tabular.table_files import WRITABLE_SUFFIXES, write_table
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Predictions:
-    """Class probabilities of some nodes, with notes for the user.
+    """Class probabilities ``[n, C]`` of some nodes, with notes for the user.
 
     Attributes:
-        ids: Names of the nodes.
-        probabilities: ``[n, C]``.
-        classes: The name of every class.
         num_new: Number of nodes that are not in the model's graph.
         notes: Warnings, such as nodes without edges.
 
     Examples:
+        >>> names = {"ids": ("n1",), "classes": ("no", "yes")}
         >>> shares = np.array([[0.3, 0.7]])
-        >>> predictions = Predictions(
-        ...     ids=("n1",), probabilities=shares, classes=("no", "yes"), num_new=0
-        ... )
-        >>> predictions.columns()["predicted"]
+        >>> found = Predictions(**names, probabilities=shares, num_new=0)
+        >>> found.columns()["predicted"]
         ['yes']
     """
 
@@ -49,14 +45,13 @@ class Predictions:
     def columns(self) -> dict[str, list[Any]]:
         """As table columns: id, predicted class, its probability, all probabilities."""
         best = self.probabilities.argmax(axis=1)
-        columns: dict[str, list[Any]] = {
+        shares = zip(self.classes, self.probabilities.T.tolist(), strict=True)
+        return {
             "id": list(self.ids),
             "predicted": [self.classes[place] for place in best],
             "probability": self.probabilities.max(axis=1).tolist(),
+            **{f"p_{name}": share for name, share in shares},
         }
-        for place, name in enumerate(self.classes):
-            columns[f"p_{name}"] = self.probabilities[:, place].tolist()
-        return columns
 
     def write(self, path: Path) -> None:
         """Write a .csv, .tsv or .parquet file, whole or not at all."""
@@ -82,13 +77,9 @@ def predict_stored(model: Model, *, every: bool = False) -> Predictions:
             "every node of the model's graph has a class: give 'nodes' to predict, or "
             "ask for all of them"
         )
-    places = np.flatnonzero(chosen)
-    return Predictions(
-        ids=tuple(model.ids[place] for place in places),
-        probabilities=model.classifier.probabilities()[places],
-        classes=model.classes,
-        num_new=0,
-    )
+    shares = model.classifier.probabilities()[chosen]
+    ids = tuple(compress(model.ids, chosen))
+    return Predictions(ids=ids, probabilities=shares, classes=model.classes, num_new=0)
 
 
 def predict_nodes(
@@ -104,9 +95,8 @@ def predict_nodes(
         most: See :func:`ecg_gnn.reading.check_cells`.
 
     Examples:
-        >>> from ecg_gnn.tabular import ImportOptions, Table
         >>> from ecg_gnn.inference import fit_model
-        >>> from ecg_gnn.tabular import import_tables
+        >>> from ecg_gnn.tabular import ImportOptions, Table, import_tables
         >>> names = [f"n{i}" for i in range(12)]
         >>> columns = {"id": names, "size": list("123456" * 2), "kind": list("ab" * 6)}
         >>> pairs = Table("edges", {"source": names[1:], "target": names[:-1]})
@@ -128,7 +118,8 @@ def predict_nodes(
     new = [name for name in rows if name not in stored]
     numbers = stored | {name: len(stored) + place for place, name in enumerate(new)}
     new_edges, notes = _new_edges(model, edges, numbers)
-    if isolated := _count_isolated(new_edges, len(stored), len(numbers)):
+    ends = new_edges[:, new_edges[0] != new_edges[1]]
+    if isolated := len(new) - len(ends[ends >= len(stored)].unique()):
         evolved = model.classifier.evolved is not None
         notes.append(
             f"{isolated} of {len(new)} new nodes have no edges: they are predicted by "
@@ -137,26 +128,6 @@ def predict_nodes(
         )
     new_rows = torch.tensor([name not in stored for name in rows])
     probabilities = model.classifier.probabilities(x[new_rows], new_edges)
-    notes += _feature_notes(model, nodes, x, stored, rows)
-    return Predictions(
-        ids=tuple(rows),
-        probabilities=probabilities[[numbers[name] for name in rows]],
-        classes=model.classes,
-        num_new=len(new),
-        notes=tuple(notes),
-    )
-
-
-def _feature_notes(
-    model: Model,
-    nodes: Table,
-    x: Tensor,
-    stored: Mapping[str, int],
-    rows: Mapping[str, int],
-) -> list[str]:
-    """Say which features were not used as they stand in the table."""
-    assert model.features is not None
-    notes = []
     known = [name for name in rows if name in stored]
     ours = model.dataset.x[[stored[name] for name in known]]
     if changed := int((x[[rows[name] for name in known]] != ours).any(1).sum()):
@@ -169,23 +140,21 @@ def _feature_notes(
             f"{len(cells)} nodes have a {column!r} that the model has never seen, such "
             f"as {cells[0]!r}: they are predicted without it"
         )
-    return notes
-
-
-def _count_isolated(new_edges: Tensor | None, num_stored: int, num_nodes: int) -> int:
-    """Number of new nodes, which follow the stored ones, without an edge."""
-    joined = torch.zeros(num_nodes, dtype=torch.bool)
-    if new_edges is not None:
-        joined[new_edges[:, new_edges[0] != new_edges[1]].flatten()] = True
-    return int((~joined[num_stored:]).sum())
+    return Predictions(
+        ids=tuple(rows),
+        probabilities=probabilities[[numbers[name] for name in rows]],
+        classes=model.classes,
+        num_new=len(new),
+        notes=tuple(notes),
+    )
 
 
 def _new_edges(
     model: Model, edges: Table | None, numbers: Mapping[str, int]
-) -> tuple[Tensor | None, list[str]]:
+) -> tuple[Tensor, list[str]]:
     """Edges with at least one new end, both ways if undirected, and notes."""
     if edges is None:
-        return None, []
+        return torch.empty(2, 0, dtype=torch.long), []
     columns, directed = model.columns, model.dataset.directed
     pairs = pair_nodes(edges, columns["source"], columns["target"], numbers)
     num_nodes, old = len(numbers), model.dataset.edge_index

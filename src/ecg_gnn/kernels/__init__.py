@@ -6,6 +6,8 @@ nothing of size ``[E, d]``, and a compiled twin for CPUs where that is faster.
 """
 
 from ecg_gnn.kernels.adjacency import Adjacency as Adjacency
+from ecg_gnn.kernels.adjacency import SampledAdjacency as SampledAdjacency
+from ecg_gnn.kernels.adjacency import sampled_adjacency as sampled_adjacency
 from ecg_gnn.kernels.attention import additive_attention as additive_attention
 from ecg_gnn.kernels.attention import dot_product_attention as dot_product_attention
 from ecg_gnn.kernels.attention import edge_scores as edge_scores
@@ -18,10 +20,8 @@ from ecg_gnn.kernels.dense import product as product
 from ecg_gnn.kernels.engine import Engine as Engine
 from ecg_gnn.kernels.engine import current_engine as current_engine
 from ecg_gnn.kernels.engine import using_engine as using_engine
+from ecg_gnn.kernels.hashing import StepSeeds as StepSeeds
+from ecg_gnn.kernels.hashing import keep_mask as keep_mask
 from ecg_gnn.kernels.neighbour_sums import neighbour_mean as neighbour_mean
 from ecg_gnn.kernels.neighbour_sums import neighbour_sum as neighbour_sum
 from ecg_gnn.kernels.neighbour_sums import normalized_sum as normalized_sum
-from ecg_gnn.kernels.randomness import StepSeeds as StepSeeds
-from ecg_gnn.kernels.randomness import keep_mask as keep_mask
-from ecg_gnn.kernels.sampled import SampledAdjacency as SampledAdjacency
-from ecg_gnn.kernels.sampled import sampled_adjacency as sampled_adjacency

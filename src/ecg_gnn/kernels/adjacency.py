@@ -1,21 +1,21 @@
 """A graph sorted once by target and by source, with its degrees and weights."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Self
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
-from ecg_gnn.kernels import gpu
+from ecg_gnn.kernels import engine
 from ecg_gnn.kernels.edge_order import (
     EdgeWeight,
     Order,
-    OtherWay,
     lexicographic_order,
     offsets_of,
 )
-from ecg_gnn.kernels.randomness import keep_mask
+from ecg_gnn.kernels.hashing import keep_mask
 from ecg_gnn.system.checks import InputError, check_in_range
 
 
@@ -39,13 +39,12 @@ class Adjacency:
 
     num_nodes: int
     by_target: Order
-    # Shared by the copies that DropEdge makes: the sorted orders are theirs too.
-    _other_way: OtherWay = field(repr=False)
     kept: Tensor | None = None
     edge_weight: Tensor | None = None
-    _head_orders: dict[int, tuple[Order, Order]] = field(
-        default_factory=dict, repr=False
-    )
+
+    def __post_init__(self) -> None:
+        if self.device.type != "cpu":  # a recorded step must find all in its place
+            _ = self.by_source
 
     @classmethod
     def from_edge_index(
@@ -56,7 +55,16 @@ class Adjacency:
         Repeated edges count repeatedly. ``add_self_loops`` puts a self-loop on every
         node that has none.
         """
-        source, target = _checked(edge_index, num_nodes)
+        if edge_index.dim() != 2 or edge_index.size(0) != 2:
+            got = list(edge_index.shape)
+            raise InputError(f"'edge_index' must have shape [2, E] (got {got})")
+        if edge_index.is_floating_point() or edge_index.dtype == torch.bool:
+            kind = edge_index.dtype
+            raise InputError(f"'edge_index' must hold integers (got {kind})")
+        if edge_index.numel():  # compiled kernels read memory by them
+            for end in edge_index.aminmax():
+                check_in_range("edge_index", int(end), 0, num_nodes - 1)
+        source, target = edge_index.long()
         if add_self_loops:
             nodes = torch.arange(num_nodes, device=source.device)
             without = torch.ones(num_nodes, dtype=torch.bool, device=source.device)
@@ -68,7 +76,7 @@ class Adjacency:
             source = source.clone(memory_format=torch.contiguous_format)
         else:
             source, target = source[order], target[order]
-        return cls._of_order(Order(offsets_of(target, num_nodes), source), num_nodes)
+        return Adjacency(num_nodes, Order(offsets_of(target, num_nodes), source))
 
     @classmethod
     def from_weighted_edges(
@@ -87,27 +95,20 @@ class Adjacency:
         weight = edge_weight.float()
         return replace(plain, edge_weight=weight if order is None else weight[order])
 
-    @classmethod
-    def _of_order(cls, by_target: Order, num_nodes: int) -> "Adjacency":
-        made = Adjacency(num_nodes, by_target, OtherWay(by_target))
-        if made.device.type != "cpu":  # a recorded step must find all in its place
-            _ = made.by_source
-        return made
-
     @property
     def target(self) -> Tensor:
         """The target of every edge, in target order, ``[E]``."""
-        return self._other_way.target
+        return self.by_target.own
 
     @property
     def by_source(self) -> Order:
         """The edges by source: what the backward passes walk."""
-        return self._other_way.by_source
+        return self.by_target.turned
 
     @property
     def by_source_order(self) -> Tensor:
         """Maps target order to source order, ``[E]``."""
-        return self._other_way.order
+        return self.by_target.turning
 
     @property
     def source(self) -> Tensor:
@@ -135,32 +136,32 @@ class Adjacency:
 
     def drop_edges(self, rate: float) -> Self:
         """A copy in which a share ``rate`` of the edges, drawn anew, weighs nothing."""
-        kept = keep_mask(self.num_edges, rate, self.device)
-        return replace(self, kept=kept)
+        return replace(self, kept=keep_mask(self.num_edges, rate, self.device))
 
     @cached_property
     def in_degree(self) -> Tensor:
         """Kept edges arriving at each node, or the sum of their weights, ``[N]``."""
-        if self.edge_weight is not None:
-            return _group_sums(self.unit_weight.by_target, self.by_target)
-        if self.kept is not None and gpu.usable_on(self.device):
-            functions = gpu.kernels()
-            counted: Tensor = functions.kept_degree(functions.by_target(self))
-            return counted
-        return self.by_target.counts(self.kept)
+        return self._degree("by_target", self.by_target.offsets)
 
     @cached_property
     def out_degree(self) -> Tensor:
         """Kept edges leaving each node, or the sum of their weights, ``[N]``."""
+        # Without the order by source, which may not be there.
+        return self._degree("by_source", self.by_target.turned_offsets)
+
+    def _degree(self, by: str, offsets: Tensor) -> Tensor:
         if self.edge_weight is not None:
-            return _group_sums(self.unit_weight.by_source, self.by_source)
-        if self.kept is not None and gpu.usable_on(self.device):
-            functions = gpu.kernels()
-            counted: Tensor = functions.kept_degree(functions.by_source(self))
+            weight: Tensor = getattr(self.unit_weight, by)
+            return torch.segment_reduce(weight, "sum", offsets=offsets)
+        if self.kept is None:
+            return offsets.diff()
+        if engine.gpu_usable_on(self.device):
+            functions = engine.gpu_kernels()
+            counted: Tensor = functions.kept_degree(getattr(functions, by)(self))
             return counted
-        if self.kept is None:  # without the order by source, which may not be there
-            return self._other_way.offsets.diff()
-        return self.by_source.counts(self.kept[self.by_source_order])
+        kept = self.kept if by == "by_target" else self.kept[self.by_source_order]
+        # Sums of integers are exact, so a running total cannot lose anything.
+        return F.pad(kept.long().cumsum(0), (1, 0))[offsets].diff()
 
     @cached_property
     def in_scale(self) -> Tensor:
@@ -208,59 +209,83 @@ class Adjacency:
         kept = weight if self.kept is None else weight * self.kept
         return EdgeWeight(kept, self.by_source_order)
 
-    def per_head(self, num_heads: int) -> tuple[Order, Order]:
-        """Both orders repeated for ``num_heads`` stacked copies of the nodes."""
-        if num_heads == 1:
-            return self.by_target, self.by_source
-        if num_heads not in self._head_orders:
-            self._head_orders[num_heads] = (
-                _repeat(self.by_target, num_heads),
-                _repeat(self.by_source, num_heads),
-            )
-        return self._head_orders[num_heads]
-
     def to(self, device: torch.device | str) -> Self:
         """The same graph on another device."""
         offsets = self.by_target.offsets.to(device)
         if offsets is self.by_target.offsets:  # it is there already
             return self
-        order = Order(offsets, self.source.to(device))
-        moved, weight = self._of_order(order, self.num_nodes), self.edge_weight
+        kept, weight = self.kept, self.edge_weight
         return replace(
             self,
-            by_target=moved.by_target,
-            _other_way=moved._other_way,
-            kept=None if self.kept is None else self.kept.to(device),
+            by_target=Order(offsets, self.source.to(device)),
+            kept=None if kept is None else kept.to(device),
             edge_weight=None if weight is None else weight.to(device),
-            _head_orders={},
         )
 
 
-def _checked(edge_index: Tensor, num_nodes: int) -> Tensor:
-    """Edges as int64 within the nodes: compiled kernels read memory by them."""
-    if edge_index.dim() != 2 or edge_index.size(0) != 2:
-        raise InputError(
-            f"'edge_index' must have shape [2, E] (got {list(edge_index.shape)})"
-        )
-    if edge_index.is_floating_point() or edge_index.dtype == torch.bool:
-        raise InputError(f"'edge_index' must hold integers (got {edge_index.dtype})")
-    if edge_index.numel():
-        low, high = edge_index.aminmax()
-        check_in_range("edge_index", int(low), 0, num_nodes - 1)
-        check_in_range("edge_index", int(high), 0, num_nodes - 1)
-    return edge_index.long()
+@dataclass(frozen=True, eq=False)
+class SampledAdjacency(Adjacency):
+    """Some of a larger graph's edges, into the first ``num_targets`` of its nodes.
+
+    The edges into a target are a uniform sample, without replacement, of those that
+    it has in the whole graph. A mean over the sample estimates the mean over all of
+    them, as it is. GCN's sum would shrink: here a sampled edge stands for
+    ``d_in(u) / s(u)`` edges, where s(u) is how many were sampled, and weighs
+    ``d_in(u) / s(u) / sqrt(d_in(u) d_out(v))`` with the whole graph's degrees. Its
+    expectation is the whole graph's sum, and with all edges sampled it is that sum.
+    """
+
+    num_targets: int = field(kw_only=True)
+    whole_in: Tensor = field(kw_only=True)  # in_degree in the whole graph, [N]
+    whole_out: Tensor = field(kw_only=True)  # out_degree there, [N]
+    drop_rate: float = field(default=0.0, kw_only=True)  # what DropEdge took
+
+    def at_targets(self, rows: Tensor) -> Tensor:
+        """The rows of the targets. ``[N, d]`` to ``[num_targets, d]``."""
+        return rows if self.num_targets == self.num_nodes else rows[: self.num_targets]
+
+    def drop_edges(self, rate: float) -> Self:
+        """As ever; degrees of the whole graph shrink as they are expected to."""
+        return replace(super().drop_edges(rate), drop_rate=rate)
+
+    @cached_property
+    def in_scale(self) -> Tensor:
+        """``d/s`` times ``1 / sqrt(d)``, of the degree d that DropEdge left, ``[N]``.
+
+        That degree is not known, but estimated from the share left of the sample.
+        """
+        whole = self if self.kept is None else replace(self, kept=None)
+        kept, sampled = self.in_degree.float(), whole.in_degree.float()
+        return torch.where(kept > 0, self.whole_in / (sampled * kept), 1).sqrt()
+
+    @cached_property
+    def out_scale(self) -> Tensor:
+        """``1 / sqrt(d)`` of the degree that DropEdge is expected to leave, ``[N]``.
+
+        It is asked for at the source of an edge that is left, which counts for sure.
+        """
+        left = self.whole_out * (1 - self.drop_rate) + self.drop_rate
+        return torch.where(self.whole_out > 0, left, 1).rsqrt()
+
+    def to(self, device: torch.device | str) -> Self:
+        """The same edges on another device."""
+        whole_in, whole_out = self.whole_in.to(device), self.whole_out.to(device)
+        moved = super().to(device)
+        return replace(moved, whole_in=whole_in, whole_out=whole_out)
 
 
-def _repeat(order: Order, num_heads: int) -> Order:
-    num_nodes, num_edges = order.offsets.numel() - 1, order.other.numel()
-    head = torch.arange(num_heads, device=order.other.device)[:, None]
-    offsets = (order.offsets[:-1] + head * num_edges).flatten()
-    end = torch.full_like(offsets[:1], num_heads * num_edges)
-    return Order(
-        offsets=torch.cat([offsets, end]),
-        other=(order.other + head * num_nodes).flatten(),
-    )
-
-
-def _group_sums(values: Tensor, order: Order) -> Tensor:
-    return torch.segment_reduce(values, "sum", offsets=order.offsets)
+def sampled_adjacency(
+    edge_index: Tensor,
+    num_targets: int,
+    whole_in: Tensor,
+    whole_out: Tensor,
+    edge_weight: Tensor | None = None,
+) -> SampledAdjacency:
+    """Sort sampled edges ``[2, E]`` both ways; see ``SampledAdjacency``."""
+    if edge_weight is None:
+        part = Adjacency.from_edge_index(edge_index, whole_in.numel())
+    else:
+        part = Adjacency.from_weighted_edges(edge_index, edge_weight, whole_in.numel())
+    given = {each.name: getattr(part, each.name) for each in fields(part)}
+    given |= {"whole_in": whole_in, "whole_out": whole_out}
+    return SampledAdjacency(num_targets=num_targets, **given)

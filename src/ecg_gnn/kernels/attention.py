@@ -14,10 +14,10 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from ecg_gnn.kernels import gpu
+from ecg_gnn.kernels import compiled, engine
 from ecg_gnn.kernels.adjacency import Adjacency
-from ecg_gnn.kernels.compiled import functions as compiled
-from ecg_gnn.kernels.neighbour_sums import apply_function, edge_dot, weighted_sum
+from ecg_gnn.kernels.engine import apply_function
+from ecg_gnn.kernels.neighbour_sums import edge_dot, weighted_sum
 from ecg_gnn.system.checks import InputError
 
 
@@ -33,17 +33,15 @@ def additive_attention(
     _check(adjacency, values, values.shape, values=values)
     _check(adjacency, values, (values.size(0), 2, heads), scores=scores)
     plain = adjacency.edge_weight is None
-    if plain and gpu.usable(values, heads):
-        functions = gpu.kernels()
-        out: Tensor = functions.additive_attention(adjacency, scores, values, slope)
+    if plain and engine.gpu_usable(values, heads):
+        attend = engine.gpu_kernels().additive_attention
+        out: Tensor = attend(adjacency, scores, values, slope)
         return out
     source, target = scores.unbind(1)
     if plain and compiled.usable(values, heads):
         return compiled.additive_attention(adjacency, source, target, values, slope)
     sums = F.leaky_relu(edge_scores(adjacency, scores), slope)
-    sums = _with_log_weight(adjacency, sums)
-    weight = edge_softmax(adjacency, sums)
-    return weighted_sum(adjacency, weight, values)
+    return _attend(adjacency, sums, values)
 
 
 def dot_product_attention(adjacency: Adjacency, packed: Tensor) -> Tensor:
@@ -54,22 +52,22 @@ def dot_product_attention(adjacency: Adjacency, packed: Tensor) -> Tensor:
     nodes, _, channels, heads = packed.shape
     _check(adjacency, packed, (nodes, 3, channels, heads), packed=packed)
     plain = adjacency.edge_weight is None
-    if plain and gpu.usable(packed[:, 0], heads):
-        out: Tensor = gpu.kernels().dot_product_attention(adjacency, packed)
+    if plain and engine.gpu_usable(packed[:, 0], heads):
+        out: Tensor = engine.gpu_kernels().dot_product_attention(adjacency, packed)
         return out
     if plain and compiled.usable(packed, heads):
         return compiled.dot_product_attention(adjacency, packed)
     query, key, values = packed.unbind(1)
     scores = edge_dot(adjacency, query, key) / math.sqrt(channels)
-    scores = _with_log_weight(adjacency, scores)
-    return weighted_sum(adjacency, edge_softmax(adjacency, scores), values)
+    return _attend(adjacency, scores, values)
 
 
-def _with_log_weight(adjacency: Adjacency, scores: Tensor) -> Tensor:
-    """Scores ``[E, H]`` before a softmax, shifted by what their edges weigh."""
-    if adjacency.edge_weight is None:
-        return scores
-    return scores + adjacency.edge_weight.log()[:, None].to(scores.dtype)
+def _attend(adjacency: Adjacency, scores: Tensor, values: Tensor) -> Tensor:
+    """The values' sum by a softmax of scores ``[E, H]``, times what edges weigh."""
+    if adjacency.edge_weight is not None:
+        scores = scores + adjacency.edge_weight.log()[:, None].to(scores.dtype)
+    weight = apply_function(_EdgeSoftmax, adjacency, scores)
+    return weighted_sum(adjacency, weight, values)
 
 
 def _check(
@@ -87,11 +85,6 @@ def _check(
                 f"{name!r} must be {like.dtype} on {adjacency.device} like the rest "
                 f"(got {tensor.dtype} on {tensor.device})"
             )
-
-
-def edge_softmax(adjacency: Adjacency, scores: Tensor) -> Tensor:
-    """Softmax of ``[E, H]`` scores over the kept edges of each target."""
-    return apply_function(_EdgeSoftmax, adjacency, scores)
 
 
 def _segment_sum(offsets: Tensor, rows: Tensor) -> Tensor:
@@ -125,6 +118,8 @@ class _Take(torch.autograd.Function):
 
 
 class _EdgeSoftmax(torch.autograd.Function):
+    """Softmax of ``[E, H]`` scores over the kept edges of each target."""
+
     @staticmethod
     def forward(ctx: Any, adjacency: Adjacency, scores: Tensor) -> Tensor:
         # Softmax in float32 also under bf16: sums over thousands of neighbours.

@@ -14,9 +14,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from ecg_gnn.kernels import gpu
-from ecg_gnn.kernels.compiled import functions as compiled
-from ecg_gnn.kernels.randomness import Draw, fresh_seed, hashes
+from ecg_gnn.kernels import compiled, engine
+from ecg_gnn.kernels.engine import apply_function
+from ecg_gnn.kernels.hashing import Draw, fresh_seed, hashes
 
 
 def joint_linear(parts: Sequence[Tensor], linear: nn.Linear) -> Tensor:
@@ -28,7 +28,7 @@ def linear_dropout(
     parts: Sequence[Tensor], linear: nn.Linear, rate: float, *, gelu: bool = False
 ) -> Tensor:
     """``dropout(joint_linear(parts))``, perhaps a GELU; a GPU adds the bias with it."""
-    if gpu.usable(parts[0]) and (rate or gelu):
+    if engine.gpu_usable(parts[0]) and (rate or gelu):
         weighted = product(parts, linear.weight, None)
         return bias_dropout(weighted, linear.bias, rate, gelu=gelu)
     dropped = dropout(joint_linear(parts, linear), rate)
@@ -37,7 +37,7 @@ def linear_dropout(
 
 def product(parts: Sequence[Tensor], weight: Tensor, bias: Tensor | None) -> Tensor:
     """``cat(parts) @ weight.T + bias``, in autocast's type where that is on."""
-    if len(parts) == 1 and not gpu.usable(parts[0]):
+    if len(parts) == 1 and not engine.gpu_usable(parts[0]):
         return F.linear(parts[0], weight, bias)
     device = parts[0].device.type
     if torch.is_autocast_enabled(device):
@@ -45,8 +45,7 @@ def product(parts: Sequence[Tensor], weight: Tensor, bias: Tensor | None) -> Ten
         weight = weight.to(dtype)
         bias = None if bias is None else bias.to(dtype)
         parts = [part.to(dtype) for part in parts]
-    out: Tensor = _Product.apply(weight, bias, *parts)  # type: ignore[no-untyped-call]
-    return out
+    return apply_function(_Product, weight, bias, *parts)
 
 
 class _Product(torch.autograd.Function):
@@ -56,7 +55,7 @@ class _Product(torch.autograd.Function):
     ) -> Tensor:
         ctx.save_for_backward(weight, *parts)
         # Backward passes run in threads of their own, which know of no engine.
-        ctx.fast = gpu.usable(parts[0])
+        ctx.fast = engine.gpu_usable(parts[0])
         columns = weight.split(parts[0].size(1), dim=1)
         out = F.linear(parts[0], columns[0], bias)
         for part, column in zip(parts[1:], columns[1:], strict=True):
@@ -74,7 +73,9 @@ class _Product(torch.autograd.Function):
             torch.mm(grad.t(), part, out=place)
         grad_bias = None
         if ctx.needs_input_grad[1]:
-            grad_bias = gpu.kernels().column_sum(grad) if ctx.fast else grad.sum(0)
+            grad_bias = (
+                engine.gpu_kernels().column_sum(grad) if ctx.fast else grad.sum(0)
+            )
         given = [
             grad @ column if needed else None
             for column, needed in zip(columns, ctx.needs_input_grad[2:], strict=True)
@@ -88,28 +89,26 @@ def dropout(x: Tensor, rate: float) -> Tensor:
         return x
     if (draw := Draw.of(rate, fresh_seed(x.device))) is None:
         return torch.zeros_like(x)
-    if gpu.usable(x) and x.dim() > 1 and x.numel():
+    if engine.gpu_usable(x) and x.dim() > 1 and x.numel():
         rows = x.reshape(-1, x.size(-1))
-        out: Tensor = gpu.kernels().bias_dropout(rows, None, draw, False)
+        out: Tensor = engine.gpu_kernels().bias_dropout(rows, None, draw, False)
         return out.view(x.shape)
-    return compiled.dropout(x, draw) if compiled.usable(x) else x * _mask(x, draw)
+    if compiled.usable(x):
+        return compiled.dropout(x, draw)
+    kept: Tensor = hashes(x.numel(), draw.seed).view(x.shape) >= draw.threshold
+    return x * kept.to(x.dtype).mul_(draw.scale)
 
 
 def bias_dropout(x: Tensor, bias: Tensor, rate: float, *, gelu: bool) -> Tensor:
     """``dropout(x + bias)`` and perhaps a GELU after it: one pass on a GPU."""
-    if not gpu.usable(x):
+    if not engine.gpu_usable(x):
         dropped = dropout(x + bias.to(x.dtype), rate)
         return F.gelu(dropped) if gelu else dropped
     draw = Draw.of(rate, fresh_seed(x.device)) if rate else None
     if draw is None and rate:
         return torch.zeros_like(x)
-    out: Tensor = gpu.kernels().bias_dropout(x, bias, draw, gelu)
+    out: Tensor = engine.gpu_kernels().bias_dropout(x, bias, draw, gelu)
     return out
-
-
-def _mask(x: Tensor, draw: Draw) -> Tensor:
-    kept: Tensor = hashes(x.numel(), draw.seed).view(x.shape) >= draw.threshold
-    return kept.to(x.dtype).mul_(draw.scale)
 
 
 def add_norm(
@@ -124,9 +123,10 @@ def add_norm(
     device = x.device.type
     low = torch.is_autocast_enabled(device)
     dtype = torch.get_autocast_dtype(device) if low else x.dtype
-    if gpu.usable(x):
+    if engine.gpu_usable(x):
         weights = (norm.weight, norm.bias, norm.eps)
-        both: tuple[Tensor, Tensor] = gpu.kernels().add_norm(x, update, *weights, dtype)
+        add = engine.gpu_kernels().add_norm
+        both: tuple[Tensor, Tensor] = add(x, update, *weights, dtype)
         return both
     total = x if update is None else x + update
     normed = F.layer_norm(

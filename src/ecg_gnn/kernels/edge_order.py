@@ -24,12 +24,38 @@ class Bucket(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Order:
-    """Edges grouped by one end point: a CSR (by target) or CSC (by source) pattern."""
+    """Edges grouped by one end point: a CSR (by target) or CSC (by source) pattern.
+
+    What follows from that is made when it is first asked for. Drawing neighbours never
+    asks: of a large graph this is most of the memory.
+    """
 
     offsets: Tensor  # where each node's group begins; the last entry is E, [N + 1]
     other: Tensor  # the opposite end point of every edge, in group order, [E]
-    # What only some kernels ask for, made once: 32-bit copies.
     _compact: dict[str, Tensor] = field(default_factory=dict, repr=False)
+    _per_head: dict[int, "Order"] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def own(self) -> Tensor:
+        """The end point that every edge is grouped by, in group order, ``[E]``."""
+        nodes = torch.arange(self.offsets.numel() - 1, device=self.offsets.device)
+        size = self.other.numel()
+        return nodes.repeat_interleave(self.offsets.diff(), output_size=size)
+
+    @cached_property
+    def turning(self) -> Tensor:
+        """Maps this order to that by the other end points, ``[E]``."""
+        return stable_argsort(self.other, self.offsets.numel() - 1)
+
+    @cached_property
+    def turned_offsets(self) -> Tensor:
+        """Where each group begins by the other end points, ``[N + 1]``."""
+        return offsets_of(self.other, self.offsets.numel() - 1)
+
+    @cached_property
+    def turned(self) -> "Order":
+        """The edges grouped by their other end points."""
+        return Order(self.turned_offsets, self.own[self.turning])
 
     def compact(self, name: str, values: Tensor) -> Tensor:
         """A 32-bit copy of an index array, made once and kept under its name."""
@@ -58,13 +84,16 @@ class Order:
         pieces = zip(edges, edges[1:], highest, strict=False)
         return tuple(Bucket(a, b - a, most) for a, b, most in pieces if b > a)
 
-    def counts(self, kept: Tensor | None) -> Tensor:
-        """How many (kept) edges each node's group has, ``[N]``."""
-        if kept is None:
-            return self.offsets.diff()
-        # Sums of integers are exact, so a running total cannot lose anything.
-        total = torch.nn.functional.pad(kept.long().cumsum(0), (1, 0))
-        return total[self.offsets].diff()
+    def per_head(self, num_heads: int) -> "Order":
+        """The same for ``num_heads`` stacked copies of the nodes; made once."""
+        if num_heads > 1 and num_heads not in self._per_head:
+            num_nodes, num_edges = self.offsets.numel() - 1, self.other.numel()
+            head = torch.arange(num_heads, device=self.other.device)[:, None]
+            offsets = (self.offsets[:-1] + head * num_edges).flatten()
+            end = torch.full_like(offsets[:1], num_heads * num_edges)
+            other = (self.other + head * num_nodes).flatten()
+            self._per_head[num_heads] = Order(torch.cat([offsets, end]), other)
+        return self if num_heads == 1 else self._per_head[num_heads]
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,39 +107,6 @@ class EdgeWeight:
     def by_source(self) -> Tensor:
         """In source order, gathered once and not in every step, ``[E]``."""
         return self.by_target[self.order]
-
-
-class OtherWay:
-    """What follows from the edges by target, made when it is first asked for.
-
-    Drawing neighbours never asks: of a large graph this is most of the memory.
-    """
-
-    def __init__(self, by_target: Order) -> None:
-        self._by_target = by_target
-
-    @cached_property
-    def target(self) -> Tensor:
-        """The target of every edge, in target order, ``[E]``."""
-        offsets, size = self._by_target.offsets, self._by_target.other.numel()
-        nodes = torch.arange(offsets.numel() - 1, device=offsets.device)
-        return nodes.repeat_interleave(offsets.diff(), output_size=size)
-
-    @cached_property
-    def order(self) -> Tensor:
-        """Maps target order to source order, ``[E]``."""
-        by_target = self._by_target
-        return stable_argsort(by_target.other, by_target.offsets.numel() - 1)
-
-    @cached_property
-    def offsets(self) -> Tensor:
-        """Where each source's edges begin, ``[N + 1]``."""
-        return offsets_of(self._by_target.other, self._by_target.offsets.numel() - 1)
-
-    @cached_property
-    def by_source(self) -> Order:
-        """The edges by source."""
-        return Order(self.offsets, self.target[self.order])
 
 
 def offsets_of(ids: Tensor, num_nodes: int) -> Tensor:

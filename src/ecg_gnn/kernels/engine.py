@@ -3,12 +3,20 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Literal, get_args
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, Literal, get_args
+
+import torch
+from torch import Tensor
 
 from ecg_gnn.system.checks import check_choice
 
 Engine = Literal["fast", "reference"]
 _engine: ContextVar[str] = ContextVar("engine", default="fast")
+_GPU_TYPES = (torch.float32, torch.bfloat16, torch.float64)
+_MAX_CHANNELS = 4096
+_HAS_TRITON = find_spec("triton") is not None
 
 
 @contextmanager
@@ -25,3 +33,29 @@ def using_engine(engine: str) -> Iterator[None]:
 def current_engine() -> str:
     """The engine in use."""
     return _engine.get()
+
+
+def gpu_usable_on(device: torch.device) -> bool:
+    """Whether the Triton kernels are to be used on a device."""
+    return device.type == "cuda" and current_engine() == "fast" and _HAS_TRITON
+
+
+def gpu_usable(x: Tensor, num_heads: int = 1) -> bool:
+    """Whether the Triton kernels compute on ``x`` with so many heads."""
+    return (
+        gpu_usable_on(x.device)
+        and x.dtype in _GPU_TYPES
+        and x.shape[1:].numel() <= _MAX_CHANNELS
+        and num_heads & (num_heads - 1) == 0
+    )
+
+
+def gpu_kernels() -> Any:
+    """What has Triton kernels; only where they are usable is Triton there."""
+    return import_module("ecg_gnn.kernels.gpu.entry_points")
+
+
+def apply_function(function: type[torch.autograd.Function], *arguments: Any) -> Tensor:
+    """The result of a function with a backward pass of its own."""
+    out: Tensor = function.apply(*arguments)
+    return out

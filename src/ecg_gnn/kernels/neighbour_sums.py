@@ -14,10 +14,10 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from ecg_gnn.kernels import gpu
+from ecg_gnn.kernels import compiled, engine
 from ecg_gnn.kernels.adjacency import Adjacency
-from ecg_gnn.kernels.compiled import functions as compiled
 from ecg_gnn.kernels.edge_order import EdgeWeight, Order
+from ecg_gnn.kernels.engine import apply_function
 from ecg_gnn.system.checks import InputError
 
 # Values that one piece of edges may gather: on a CPU what a cache holds, on a GPU what
@@ -25,27 +25,15 @@ from ecg_gnn.system.checks import InputError
 _GATHER_BUDGET = {"cpu": 1 << 22, "cuda": 1 << 27}
 
 
-def apply_function(function: type[torch.autograd.Function], *arguments: Any) -> Tensor:
-    """The result of a function with a backward pass of its own."""
-    out: Tensor = function.apply(*arguments)
-    return out
-
-
 def bag_sum(order: Order, weight: Tensor | None, rows: Tensor) -> Tensor:
     """Weighted sum of ``rows`` over each group of ``order``, without gathering them.
 
     ``embedding_bag`` was faster on CPUs than ``torch.sparse.mm``, and takes every type.
     """
+    options: dict[str, Any] = {"mode": "sum", "include_last_offset": True}
     if weight is not None:
-        weight = weight.to(rows.dtype)
-    return F.embedding_bag(
-        order.other,
-        rows,
-        order.offsets,
-        mode="sum",
-        per_sample_weights=weight,
-        include_last_offset=True,
-    )
+        options["per_sample_weights"] = weight.to(rows.dtype)
+    return F.embedding_bag(order.other, rows, order.offsets, **options)
 
 
 def weighted_sum(adjacency: Adjacency, weight: Tensor, x: Tensor) -> Tensor:
@@ -59,13 +47,12 @@ def edge_dot(adjacency: Adjacency, a: Tensor, b: Tensor) -> Tensor:
 
 
 def _sum_to_targets(adjacency: Adjacency, weight: Tensor, x: Tensor) -> Tensor:
-    order, _ = adjacency.per_head(x.size(2))
-    return _bag_per_head(order, weight, x)
+    return _bag_per_head(adjacency.by_target.per_head(x.size(2)), weight, x)
 
 
 def _sum_to_sources(adjacency: Adjacency, weight: Tensor, x: Tensor) -> Tensor:
-    _, order = adjacency.per_head(x.size(2))
-    return _bag_per_head(order, weight[adjacency.by_source_order], x)
+    weight = weight[adjacency.by_source_order]
+    return _bag_per_head(adjacency.by_source.per_head(x.size(2)), weight, x)
 
 
 def _bag_per_head(order: Order, weight: Tensor, x: Tensor) -> Tensor:
@@ -79,10 +66,8 @@ def _edge_dot(adjacency: Adjacency, a: Tensor, b: Tensor) -> Tensor:
     if compiled.usable(a, a.size(2)) and a.dtype == b.dtype:
         return compiled.edge_dot(adjacency, a, b)
     piece = max(1, _GATHER_BUDGET[a.device.type] // (a.size(1) * a.size(2)))
-    pairs = zip(
-        adjacency.target.split(piece), adjacency.source.split(piece), strict=True
-    )
-    return torch.cat([(a[target] * b[source]).sum(1) for target, source in pairs])
+    ends = (adjacency.target.split(piece), adjacency.source.split(piece))
+    return torch.cat([(a[u] * b[v]).sum(1) for u, v in zip(*ends, strict=True)])
 
 
 class _WeightedSum(torch.autograd.Function):
@@ -123,40 +108,32 @@ class _EdgeDot(torch.autograd.Function):
 
 def normalized_sum(adjacency: Adjacency, x: Tensor) -> Tensor:
     """``sum_v x_v / sqrt(d_in(u) d_out(v))``; a node without edges gets zero."""
-    _check(adjacency, x)
-    if _has_kernel(adjacency, x):
-        scales = adjacency.in_scale, adjacency.out_scale
-        return apply_function(_ScaledSum, adjacency, *scales, x)
-    return apply_function(_FixedSum, adjacency, adjacency.symmetric_weight, x)
+    return _fixed_sum(adjacency, x, "symmetric_weight", "in_scale", "out_scale")
 
 
 def neighbour_mean(adjacency: Adjacency, x: Tensor) -> Tensor:
     """``mean_v x_v`` over the incoming edges; a node without edges gets zero."""
-    _check(adjacency, x)
-    if _has_kernel(adjacency, x):
-        return apply_function(_ScaledSum, adjacency, adjacency.mean_scale, None, x)
-    return apply_function(_FixedSum, adjacency, adjacency.mean_weight, x)
+    return _fixed_sum(adjacency, x, "mean_weight", "mean_scale", None)
 
 
 def neighbour_sum(adjacency: Adjacency, x: Tensor) -> Tensor:
     """``sum_v x_v`` over the incoming edges."""
-    _check(adjacency, x)
-    if _has_kernel(adjacency, x):
-        return apply_function(_ScaledSum, adjacency, adjacency.unit_scale, None, x)
-    return apply_function(_FixedSum, adjacency, adjacency.unit_weight, x)
+    return _fixed_sum(adjacency, x, "unit_weight", "unit_scale", None)
 
 
-def _has_kernel(adjacency: Adjacency, x: Tensor) -> bool:
-    return gpu.usable(x) and adjacency.edge_weight is None
-
-
-def _check(adjacency: Adjacency, x: Tensor) -> None:
-    """A row per node: kernels take this on trust."""
-    if x.dim() != 2 or x.size(0) != adjacency.num_nodes:
+def _fixed_sum(
+    adjacency: Adjacency, x: Tensor, weight: str, *scales: str | None
+) -> Tensor:
+    """By one of the adjacency's weights, or its factors of targets and sources."""
+    if x.dim() != 2 or x.size(0) != adjacency.num_nodes:  # kernels take it on trust
         raise InputError(
             f"'x' must have shape [{adjacency.num_nodes}, d], a row for each node "
             f"(got {list(x.shape)})"
         )
+    if engine.gpu_usable(x) and adjacency.edge_weight is None:
+        factors = (name and getattr(adjacency, name) for name in scales)
+        return apply_function(_ScaledSum, adjacency, x, *factors)
+    return apply_function(_FixedSum, adjacency, getattr(adjacency, weight), x)
 
 
 class _FixedSum(torch.autograd.Function):
@@ -176,25 +153,17 @@ class _FixedSum(torch.autograd.Function):
 
 
 class _ScaledSum(torch.autograd.Function):
-    """The same on a GPU, with weights that are products of the two nodes' factors."""
+    """The same on a GPU, by factors of targets and of sources, or None for ones."""
 
     @staticmethod
-    def forward(
-        ctx: Any,
-        adjacency: Adjacency,
-        at_target: Tensor,
-        at_source: Tensor | None,
-        x: Tensor,
-    ) -> Tensor:
-        ctx.adjacency, ctx.scales = adjacency, (at_source, at_target)
-        functions = gpu.kernels()
-        pattern = functions.by_target(adjacency)
-        total: Tensor = functions.scaled_sum(pattern, x, at_target, at_source)
-        return total
+    def forward(ctx: Any, adjacency: Adjacency, x: Tensor, *factors: Any) -> Any:
+        ctx.adjacency, ctx.factors = adjacency, factors[::-1]
+        kernels = engine.gpu_kernels()
+        return kernels.scaled_sum(kernels.by_target(adjacency), x, *factors)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        functions = gpu.kernels()
-        pattern = functions.by_source(ctx.adjacency)
-        return None, None, None, functions.scaled_sum(pattern, grad, *ctx.scales)
+        kernels = engine.gpu_kernels()
+        pattern = kernels.by_source(ctx.adjacency)
+        return None, kernels.scaled_sum(pattern, grad, *ctx.factors), None, None

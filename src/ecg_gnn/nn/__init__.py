@@ -1,6 +1,9 @@
 """STEP 3: standard GNN layers on several graphs in parallel, projected together."""
 
+from ecg_gnn.nn.benchmark_net import MODULES as MODULES
 from ecg_gnn.nn.benchmark_net import BenchmarkNet as BenchmarkNet
+from ecg_gnn.nn.benchmark_net import Dropout as Dropout
+from ecg_gnn.nn.benchmark_net import FeedForward as FeedForward
 from ecg_gnn.nn.ecg_conv import ECGConv as ECGConv
 from ecg_gnn.nn.models import BACKBONES as BACKBONES
 from ecg_gnn.nn.models import build_network as build_network
@@ -12,15 +15,12 @@ from ecg_gnn.nn.models import takes_gate as takes_gate
 from ecg_gnn.nn.models import takes_labels as takes_labels
 from ecg_gnn.nn.models import takes_weights as takes_weights
 from ecg_gnn.nn.models import wants_self_loops as wants_self_loops
-from ecg_gnn.nn.modules import MODULES as MODULES
-from ecg_gnn.nn.modules import Dropout as Dropout
-from ecg_gnn.nn.modules import FeedForward as FeedForward
+from ecg_gnn.nn.network import GraphInput as GraphInput
 from ecg_gnn.nn.network import Known as Known
 from ecg_gnn.nn.network import LayeredNetwork as LayeredNetwork
 from ecg_gnn.nn.network import Network as Network
 from ecg_gnn.nn.network import NetworkSpec as NetworkSpec
-from ecg_gnn.nn.parallel import GraphInput as GraphInput
-from ecg_gnn.nn.parallel import NodeGate as NodeGate
-from ecg_gnn.nn.parallel import ParallelModules as ParallelModules
+from ecg_gnn.nn.network import NodeGate as NodeGate
+from ecg_gnn.nn.network import ParallelModules as ParallelModules
 from ecg_gnn.nn.specialised import SPECIALISED as SPECIALISED
 from ecg_gnn.nn.tuned_net import TunedNet as TunedNet

@@ -1,13 +1,203 @@
-"""The residual network of the benchmark, which the paper reuses."""
+"""The residual network of the benchmark, which the paper reuses, and its modules.
+
+A module maps normalised node states ``x [N, d]`` and one graph to ``[N, d]``. With
+m(u) for the message that node u receives:
+
+==========  =================================================================
+resnet      FF(x)
+gcn         FF(m), m(u) = sum_v x_v / sqrt(d_in(u) d_out(v)), self-loops
+sage        FF([x, m]), m(u) = mean_v x_v
+gat         z = W x; FF(m), m(u) = sum_v a_uv z_v, self-loops,
+            a_uv = softmax_v leaky_relu(s(z_v) + t(z_u)), per head
+gat-sep     FF([z, m]), the same attention, no self-loops
+gt          W_o m, m(u) = sum_v softmax_v(<q_u, k_v> / sqrt(C)) v_v, self-loops
+gt-sep      W_o [x, m], the same attention, no self-loops
+==========  =================================================================
+
+FF is ``FeedForward``; a head is every eighth channel. ``self_loops`` says what the
+*input* graph gets; an evolved graph is used as step 2 made it.
+"""
 
 from collections.abc import Sequence
+from functools import partial
 
+import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ecg_gnn.kernels import add_norm
-from ecg_gnn.nn.modules import MODULES, Dropout, FeedForward
-from ecg_gnn.nn.network import LayeredNetwork, NetworkSpec
-from ecg_gnn.nn.parallel import GraphInput, ParallelModules, first_evolved_layer
+from ecg_gnn import kernels
+from ecg_gnn.kernels import Adjacency, add_norm
+from ecg_gnn.nn.network import GraphInput, LayeredNetwork, NetworkSpec, ParallelModules
+
+
+class Dropout(nn.Module):
+    """Inverted dropout at a rate, in training only."""
+
+    def __init__(self, rate: float) -> None:
+        super().__init__()
+        self.rate = rate
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Drop values; the identity in evaluation mode or at rate 0."""
+        if not self.training or self.rate == 0:
+            return x
+        return kernels.dropout(x, self.rate)
+
+    def after(self, linear: nn.Linear, *parts: Tensor, gelu: bool = False) -> Tensor:
+        """Dropout of a linear map of the parts, and perhaps a GELU after it."""
+        rate = self.rate if self.training else 0.0
+        return kernels.linear_dropout(parts, linear, rate, gelu=gelu)
+
+    def extra_repr(self) -> str:
+        """The rate."""
+        return f"rate={self.rate}"
+
+
+NUM_HEADS = 8
+
+
+class FeedForward(nn.Module):
+    """Linear(m·d → d), dropout, GELU, Linear(d → d), dropout; reads m inputs."""
+
+    def __init__(self, channels: int, dropout: float, num_inputs: int = 1) -> None:
+        super().__init__()
+        self.first = nn.Linear(num_inputs * channels, channels)
+        self.second = nn.Linear(channels, channels)
+        self.dropout = Dropout(dropout)
+
+    def forward(self, *parts: Tensor) -> Tensor:
+        """Map m parts ``[N, d]`` to ``[N, d]``."""
+        hidden = self.dropout.after(self.first, *parts, gelu=True)
+        return self.dropout.after(self.second, hidden)
+
+
+class GraphModule(nn.Module):
+    """What every module is built from and offers."""
+
+    self_loops = False  # whether the input graph gets self-loops
+    uses_graph = True  # whether neighbours are read at all
+    separate = False  # whether the node's own state is read beside the message
+    own_feed_forward = True
+    """False where the block adds a feed-forward residual of its own afterwards."""
+
+    def __init__(self, channels: int, dropout: float) -> None:
+        super().__init__()
+        self.num_inputs = 1 + self.separate
+
+
+class ResNetModule(GraphModule):
+    """No graph: a feed-forward block."""
+
+    uses_graph = False
+
+    def __init__(self, channels: int, dropout: float) -> None:
+        super().__init__(channels, dropout)
+        self.feed_forward = FeedForward(channels, dropout, self.num_inputs)
+
+    def parts(self, x: Tensor, adjacency: Adjacency) -> Sequence[Tensor]:
+        """What is transformed, ``[N, d]`` each."""
+        return [x]
+
+    def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
+        """Transform the parts of every target."""
+        parts = map(adjacency.at_targets, self.parts(x, adjacency))
+        out: Tensor = self.feed_forward(*parts)
+        return out
+
+
+class GCNModule(ResNetModule):
+    """Normalised sum over neighbours and the node itself."""
+
+    uses_graph = self_loops = True
+
+    def parts(self, x: Tensor, adjacency: Adjacency) -> Sequence[Tensor]:
+        """The messages."""
+        return [kernels.normalized_sum(adjacency, x)]
+
+
+class SAGEModule(ResNetModule):
+    """Mean over neighbours beside the node's own state."""
+
+    uses_graph = separate = True
+
+    def parts(self, x: Tensor, adjacency: Adjacency) -> Sequence[Tensor]:
+        """The states and the messages."""
+        return [x, kernels.neighbour_mean(adjacency, x)]
+
+
+class GATModule(GraphModule):
+    """Additive attention; each head's score reads the whole of z."""
+
+    self_loops = True
+
+    def __init__(self, channels: int, dropout: float) -> None:
+        super().__init__(channels, dropout)
+        self.lin = nn.Linear(channels, channels)
+        self.score_source = nn.Linear(channels, NUM_HEADS)
+        self.score_target = nn.Linear(channels, NUM_HEADS, bias=False)
+        self.feed_forward = FeedForward(channels, dropout, self.num_inputs)
+
+    def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
+        """Attend, then transform."""
+        z = kernels.joint_linear([x], self.lin)
+        # Both scores in one product: it reads z once, and so does its gradient.
+        weight = torch.cat([self.score_source.weight, self.score_target.weight])
+        bias = F.pad(self.score_source.bias, (0, NUM_HEADS))
+        scores = kernels.product([z], weight, bias).view(-1, 2, NUM_HEADS)
+        values = z.view(z.size(0), -1, NUM_HEADS)
+        message = kernels.additive_attention(adjacency, scores, values).reshape(z.shape)
+        parts = [z, message] if self.separate else [message]
+        out: Tensor = self.feed_forward(*map(adjacency.at_targets, parts))
+        return out
+
+
+class GATSepModule(GATModule):
+    """Additive attention beside the node's own state."""
+
+    self_loops, separate = False, True
+
+
+class GTModule(GraphModule):
+    """Scaled dot-product attention, as in a transformer, over neighbours."""
+
+    self_loops = True
+    own_feed_forward = False
+
+    def __init__(self, channels: int, dropout: float) -> None:
+        super().__init__(channels, dropout)
+        self.query = nn.Linear(channels, channels)
+        self.key = nn.Linear(channels, channels)
+        self.value = nn.Linear(channels, channels)
+        self.out = nn.Linear(self.num_inputs * channels, channels)
+        self.dropout = Dropout(dropout)
+
+    def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
+        """Attend and project."""
+        # One product for all three: it fills a device better, and so does its gradient.
+        maps = (self.query, self.key, self.value)
+        weight = torch.cat([part.weight for part in maps])
+        bias = torch.cat([part.bias for part in maps])
+        packed = kernels.product([x], weight, bias).view(x.size(0), 3, -1, NUM_HEADS)
+        message = kernels.dot_product_attention(adjacency, packed).reshape(x.shape)
+        parts = [x, message] if self.separate else [message]
+        return self.dropout.after(self.out, *map(adjacency.at_targets, parts))
+
+
+class GTSepModule(GTModule):
+    """Dot-product attention beside the node's own state."""
+
+    self_loops, separate = False, True
+
+
+MODULES: dict[str, type[GraphModule]] = {
+    "resnet": ResNetModule,
+    "gcn": GCNModule,
+    "sage": SAGEModule,
+    "gat": GATModule,
+    "gat-sep": GATSepModule,
+    "gt": GTModule,
+    "gt-sep": GTSepModule,
+}
 
 
 class BenchmarkNet(LayeredNetwork):
@@ -15,29 +205,21 @@ class BenchmarkNet(LayeredNetwork):
 
     Linear, dropout, GELU; L residual blocks ``x + modules(LayerNorm(x))``; LayerNorm,
     Linear. Transformer modules are followed by a feed-forward residual of their own.
-
-    ``model`` is a key of ``MODULES``.
     """
 
     def __init__(self, spec: NetworkSpec) -> None:
         super().__init__()
-        self.num_layers = spec.layers
-        self.first_evolved = first_evolved_layer(spec.evolved_layers, spec.layers)
+        self.num_layers, self.first_evolved = spec.layers, spec.first_evolved
         module, hidden, dropout = MODULES[spec.model], spec.hidden, spec.dropout
-        self.input = nn.Sequential(
-            nn.Linear(spec.in_channels, hidden), Dropout(dropout)
-        )
-        self.norms = nn.ModuleList()
-        self.blocks = nn.ModuleList()
+        first = nn.Linear(spec.in_channels, hidden)
+        self.input = nn.Sequential(first, Dropout(dropout))
+        self.norms, self.blocks = nn.ModuleList(), nn.ModuleList()
         self.after = nn.ModuleList()
+        make = partial(module, hidden, dropout)
         for index in range(spec.layers):
             self.norms.append(nn.LayerNorm(hidden))
             graphs = spec.num_graphs if index >= self.first_evolved else 1
-            self.blocks.append(
-                ParallelModules(
-                    hidden, graphs, lambda: module(hidden, dropout), spec.gate
-                )
-            )
+            self.blocks.append(ParallelModules(hidden, graphs, make, spec.gate))
             if not module.own_feed_forward:
                 parts = nn.LayerNorm(hidden), FeedForward(hidden, dropout)
                 self.after.append(nn.Sequential(*parts))

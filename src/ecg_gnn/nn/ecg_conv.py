@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from ecg_gnn.nn.parallel import GATES, make_gate
+from ecg_gnn.nn.network import GATES, make_gate
 from ecg_gnn.system.checks import check_choice
 
 ConvFactory = Callable[[int, int], nn.Module]
@@ -25,11 +25,9 @@ class ECGConv(nn.Module):
     Args:
         in_channels: Width of the input.
         out_channels: Width of each convolution's output and of the projection.
-        conv: ``(in_channels, out_channels) -> module`` whose forward takes
-            ``(x, edge_index)`` and gives ``out_channels`` columns.
+        conv: ``(in_channels, out_channels) -> module``, called ``(x, edge_index)``.
         num_evolved: How many evolved graphs follow the input graph.
-        gate: ``node`` weighs the graphs node by node before the projection, see
-            ``NodeGate``; ``none`` is the paper's.
+        gate: ``node`` for a ``NodeGate`` before the projection; the paper has none.
 
     Shapes:
         - **x**: :math:`(N, F_{in})`, **edge_index**, **ecg_edge_index**: :math:`(2, E)`

@@ -4,10 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ecg_gnn.nn.benchmark_net import BenchmarkNet
-from ecg_gnn.nn.modules import MODULES, NUM_HEADS
-from ecg_gnn.nn.network import Network, NetworkSpec, Options, read_all
-from ecg_gnn.nn.parallel import GATES
+from ecg_gnn.nn.benchmark_net import MODULES, NUM_HEADS, BenchmarkNet
+from ecg_gnn.nn.network import GATES, Network, NetworkSpec, Options, read_all
 from ecg_gnn.nn.specialised import SPECIALISED
 from ecg_gnn.nn.tuned_net import NORMS, TUNED_CONVS, TUNED_OPTIONS, TunedNet
 from ecg_gnn.system.checks import InputError, check_choice, check_in_range
@@ -44,16 +42,14 @@ def takes_evolved_graphs(backbone: str, model: str) -> bool:
 
 def takes_weights(backbone: str, model: str) -> bool:
     """Whether a model's evolved edges may weigh differently."""
-    if model in SPECIALISED:
-        return SPECIALISED[model].weighted_edges
-    return takes_evolved_graphs(backbone, model)
+    kind = SPECIALISED.get(model)
+    return kind.weighted_edges if kind else takes_evolved_graphs(backbone, model)
 
 
 def takes_gate(backbone: str, model: str) -> bool:
     """Whether a model can have a gate between its graphs."""
-    if model in SPECIALISED:
-        return SPECIALISED[model].gated
-    return takes_evolved_graphs(backbone, model)
+    kind = SPECIALISED.get(model)
+    return kind.gated if kind else takes_evolved_graphs(backbone, model)
 
 
 def chooses_layers(backbone: str, model: str) -> bool:
@@ -88,7 +84,7 @@ def build_network(spec: NetworkSpec) -> Network:
     chosen = read_options(spec.model, spec.options, spec.backbone)
     spec = replace(spec, options=chosen)
     if spec.model in SPECIALISED:
-        return _build_specialised(spec)
+        return SPECIALISED[spec.model](spec)
     if spec.backbone == "tuned":
         return TunedNet(spec)
     if spec.model.startswith(("gat", "gt")) and spec.hidden % NUM_HEADS:
@@ -114,14 +110,10 @@ def _check(spec: NetworkSpec) -> None:
     check_in_range("layers", spec.layers, 1, None)
     check_in_range("hidden", spec.hidden, 1, None)
     check_in_range("dropout", spec.dropout, 0, 0.99)
-
-
-def _build_specialised(spec: NetworkSpec) -> Network:
-    kind = SPECIALISED[spec.model]
-    if spec.num_graphs > 1 and not kind.several_graphs:
-        allowed = [name for name, other in SPECIALISED.items() if other.several_graphs]
+    alone = model in SPECIALISED and not SPECIALISED[model].several_graphs
+    if spec.num_graphs > 1 and alone:
+        several = [name for name, other in SPECIALISED.items() if other.several_graphs]
         raise InputError(
-            f"'model' must be one of {allowed} or a model of a backbone to read "
-            f"{spec.num_graphs} graphs: {spec.model!r} reads the input graph only"
+            f"'model' must be one of {several} or a model of a backbone to read "
+            f"{spec.num_graphs} graphs: {model!r} reads the input graph only"
         )
-    return kind(spec)

@@ -1,17 +1,117 @@
 """What training needs of any network, and what a network is built from."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
+import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ecg_gnn.nn.parallel import GraphInput
+from ecg_gnn.kernels import Adjacency, joint_linear
 from ecg_gnn.system.checks import InputError, check_choice, check_in_range
+
+
+@dataclass(frozen=True, eq=False)
+class GraphInput:
+    """One graph that a model reads, and the share of edges that each layer drops."""
+
+    adjacency: Adjacency
+    drop_edge: float = 0.0
+
+    def sample(self, training: bool) -> Adjacency:
+        """The edges for one layer of one step."""
+        if training and self.drop_edge > 0:
+            return self.adjacency.drop_edges(self.drop_edge)
+        return self.adjacency
+
+    def at(self, layer: int) -> "GraphInput":
+        """What one layer reads: the same in all, except in parts of a graph."""
+        return self
+
+    def to(self, device: torch.device | str) -> "GraphInput":
+        """The same graph on another device."""
+        return GraphInput(self.adjacency.to(device), self.drop_edge)
+
+
+class ParallelModules(nn.Module):
+    """One module per graph, jointly projected: the paper's equations 6 to 8.
+
+    ``h = W h_INP + U h_ECG`` is one linear map of the concatenation, and goes on to
+    any number of graphs, after a ``NodeGate`` where one is asked for. One graph alone
+    needs no projection: that is the baseline.
+    """
+
+    def __init__(
+        self,
+        channels: int,
+        num_graphs: int,
+        make_module: Callable[[], nn.Module],
+        gate: str = "none",
+    ) -> None:
+        super().__init__()
+        self.branches = nn.ModuleList(make_module() for _ in range(num_graphs))
+        several = num_graphs > 1
+        self.project = nn.Linear(num_graphs * channels, channels) if several else None
+        self.gate = make_gate(gate, channels, num_graphs)
+
+    def forward(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
+        """Run every branch on its graph and project. ``[N, d]`` to ``[N, d]``."""
+        states: list[Tensor] = [
+            branch(x, graph.sample(self.training))
+            for branch, graph in zip(self.branches, graphs, strict=True)
+        ]
+        if self.project is None:
+            return states[0]
+        if self.gate is not None:
+            states = self.gate(graphs[0].adjacency.at_targets(x), states)
+        return joint_linear(states, self.project)
+
+
+GATES = ("none", "node")
+
+
+class NodeGate(nn.Module):
+    """How much a node takes of each graph: ``G softmax(V x_u + b)_g h_g(u)``.
+
+    V and b start at zero, hence every share at one: at first the gate changes nothing,
+    and a network starts as it would without one.
+    """
+
+    def __init__(self, in_channels: int, num_graphs: int) -> None:
+        super().__init__()
+        # No nn.Linear: its random start would move the weights drawn after it.
+        self.weight = nn.Parameter(torch.zeros(num_graphs, in_channels))
+        self.bias = nn.Parameter(torch.zeros(num_graphs))
+
+    def reset_parameters(self) -> None:
+        """Open all gates alike."""
+        for parameter in self.parameters():
+            nn.init.zeros_(parameter)
+
+    def shares(self, x: Tensor) -> Tensor:
+        """What every node takes of each graph, ``[N, G]``; they sum to G."""
+        scores = F.linear(x, self.weight, self.bias)
+        scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
+        return scores.size(1) * scores.softmax(dim=1)
+
+    def forward(self, x: Tensor, states: Sequence[Tensor]) -> list[Tensor]:
+        """Every graph's states times the node's share of it."""
+        pairs = zip(states, self.shares(x).split(1, dim=1), strict=True)
+        return [state * share.to(state.dtype) for state, share in pairs]
+
+
+def make_gate(gate: str, in_channels: int, num_graphs: int) -> NodeGate | None:
+    """The gate of a name; None where there is none, or one graph alone."""
+    wanted = gate == "node" and num_graphs > 1
+    return NodeGate(in_channels, num_graphs) if wanted else None
+
 
 Value = bool | int | float | str
 Options = Mapping[str, Any]  # every option of a model by its name, checked
+_READ: dict[type, Any] = {bool: bool, int: Integral, float: (Real, str)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,16 +135,20 @@ class NetworkSpec:
     dropout: float = 0.0  # dropout rate
     norm: str = "batch"  # normalisation of the tuned backbone: batch, layer or none
     gate: str = "none"  # node for a NodeGate between several graphs
-    evolved_layers: str = "all"
-    """``last`` if the layers before it read the first graph alone"""
-    options: Options = field(default_factory=dict, hash=False)
-    """What only this model has; see ``read_options``"""
+    evolved_layers: str = "all"  # last: those before it read the first graph alone
+    options: Options = field(default_factory=dict, hash=False)  # see read_options
     num_nodes: int | None = None  # for models with a weight per node (linkx, glognn)
 
     @property
     def out_channels(self) -> int:
         """Number of logits: one for two classes."""
         return 1 if self.num_classes == 2 else self.num_classes
+
+    @property
+    def first_evolved(self) -> int:
+        """The first layer that reads evolved graphs; so do all after it."""
+        check_choice("evolved_layers", self.evolved_layers, ("all", "last"))
+        return self.layers - 1 if self.evolved_layers == "last" else 0
 
 
 @dataclass(frozen=True)
@@ -63,11 +167,17 @@ class Option:
         if isinstance(self.default, str):
             check_choice(name, value, self.choices)
             return str(value)
-        number = _number(type(self.default), value)
+        kind: Any = type(self.default)
+        number: bool | int | float | None = None
+        # Python takes a bool for a number; YAML reads 3e-5 as text, and any text, too.
+        if isinstance(value, bool) == (kind is bool) and isinstance(value, _READ[kind]):
+            with suppress(ValueError):
+                number = kind(value)
         if number is None:
-            wanted = type(self.default).__name__
-            raise InputError(f"{name!r} must be of type {wanted} (got {value!r})")
-        if not isinstance(self.default, bool):
+            raise InputError(
+                f"{name!r} must be of type {kind.__name__} (got {value!r})"
+            )
+        if kind is not bool:
             check_in_range(name, number, self.low, self.high)
         return number
 
@@ -80,17 +190,6 @@ def read_all(model: str, declared: Mapping[str, Option], given: Options) -> Opti
         name: declared[name].read(name, given.get(name, declared[name].default))
         for name in sorted(declared)
     }
-
-
-def _number(wanted: type, value: Any) -> bool | int | float | None:
-    if wanted is bool or isinstance(value, bool):
-        return value if wanted is bool and isinstance(value, bool) else None
-    if wanted is int:
-        return int(value) if isinstance(value, Integral) else None
-    try:  # YAML reads 3e-5 as text, and any other text too
-        return float(value) if isinstance(value, Real | str) else None
-    except ValueError:
-        return None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -7,15 +7,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ecg_gnn.kernels import (
-    Adjacency,
-    additive_attention,
-    neighbour_mean,
-    normalized_sum,
+from ecg_gnn import kernels
+from ecg_gnn.kernels import Adjacency
+from ecg_gnn.nn.benchmark_net import Dropout
+from ecg_gnn.nn.network import (
+    GraphInput,
+    LayeredNetwork,
+    NetworkSpec,
+    Option,
+    make_gate,
 )
-from ecg_gnn.nn.modules import Dropout
-from ecg_gnn.nn.network import LayeredNetwork, NetworkSpec, Option
-from ecg_gnn.nn.parallel import GraphInput, first_evolved_layer, make_gate
 
 
 class _TunedConv(nn.Module):
@@ -26,7 +27,7 @@ class _TunedConv(nn.Module):
         self.lin = nn.Linear(in_channels, out_channels, bias=False)
 
     def aggregate(self, x: Tensor, adjacency: Adjacency) -> Tensor:
-        return normalized_sum(adjacency, x)
+        return kernels.normalized_sum(adjacency, x)
 
     def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
         return self.aggregate(self.lin(x), adjacency)
@@ -34,7 +35,7 @@ class _TunedConv(nn.Module):
 
 class _TunedSAGE(_TunedConv):
     def aggregate(self, x: Tensor, adjacency: Adjacency) -> Tensor:
-        return neighbour_mean(adjacency, x)
+        return kernels.neighbour_mean(adjacency, x)
 
 
 class _TunedGAT(_TunedConv):
@@ -48,7 +49,7 @@ class _TunedGAT(_TunedConv):
     def aggregate(self, x: Tensor, adjacency: Adjacency) -> Tensor:
         weight = torch.cat([self.score_source.weight, self.score_target.weight])
         scores = F.linear(x, weight)[..., None]
-        return additive_attention(adjacency, scores, x[..., None])[..., 0]
+        return kernels.additive_attention(adjacency, scores, x[..., None])[..., 0]
 
 
 TUNED_CONVS: dict[str, type[_TunedConv]] = {
@@ -72,16 +73,13 @@ class TunedNet(LayeredNetwork):
     """Tuned classic GNNs: ``h <- Dropout(ReLU(Norm(sum_g conv_g(h) + W h)))``.
 
     Each graph adds its own convolution, ``U_g conv_g(h)``; the linear skip ``W h``
-    gives every convolution a separate ego path.
-
-    ``model`` is ``gcn``, ``sage`` or ``gat``; a gate leaves the skip alone; the option
+    gives every convolution a separate ego path, which a gate leaves alone. The option
     ``input_linear`` puts ``Dropout(W_in x)`` before the first layer.
     """
 
     def __init__(self, spec: NetworkSpec) -> None:
         super().__init__()
-        self.num_layers = spec.layers
-        self.first_evolved = first_evolved_layer(spec.evolved_layers, spec.layers)
+        self.num_layers, self.first_evolved = spec.layers, spec.first_evolved
         hidden, graphs = spec.hidden, spec.num_graphs
         mapped = spec.options.get("input_linear", False)
         self.input = nn.Linear(spec.in_channels, hidden) if mapped else None
@@ -107,26 +105,19 @@ class TunedNet(LayeredNetwork):
 
     def layer(self, index: int, states: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
         """Messages of all graphs and the skip, norm, ReLU, dropout."""
-        total = self.skips[index](graphs[0].adjacency.at_targets(states))
-        for message in self._messages(index, states, graphs):
-            total = total + message
+        at_targets, place = graphs[0].adjacency.at_targets, index - self.first_evolved
+        total = self.skips[index](at_targets(states))
+        given, *evolved = self.branches
+        convs = [given[index]]  # type: ignore[index]
+        if place >= 0:
+            convs += [branch[place] for branch in evolved]  # type: ignore[index]
+        read = graphs if place >= 0 else graphs[:1]
+        messages = [
+            at_targets(conv(states, graph.sample(self.training)))
+            for conv, graph in zip(convs, read, strict=True)
+        ]
+        if place >= 0 and self.gates:
+            messages = self.gates[place](at_targets(states), messages)
+        total = sum(messages, start=total)
         out: Tensor = self.dropout(F.relu(self.norms[index](total)))
         return out
-
-    def _messages(
-        self, layer: int, x: Tensor, graphs: Sequence[GraphInput]
-    ) -> list[Tensor]:
-        """What every graph adds in a layer."""
-        at_targets = graphs[0].adjacency.at_targets
-        given, *evolved = self.branches
-        convs, gate = [given[layer]], None  # type: ignore[index]
-        if (among_evolved := layer - self.first_evolved) >= 0:
-            convs += [branch[among_evolved] for branch in evolved]  # type: ignore[index]
-            gate = self.gates[among_evolved] if self.gates else None
-        else:
-            graphs = graphs[:1]
-        messages = [
-            at_targets(conv(x, graph.sample(self.training)))
-            for conv, graph in zip(convs, graphs, strict=True)
-        ]
-        return gate(at_targets(x), messages) if gate is not None else messages

@@ -1,47 +1,33 @@
 """Step 3 before its first step: graphs, network and task of one training."""
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from ecg_gnn import nn
 from ecg_gnn.config import RunConfig, known
 from ecg_gnn.data import GraphDataset, Split
 from ecg_gnn.embed.trained import loop_settings
 from ecg_gnn.evolve import EvolvedGraph
 from ecg_gnn.kernels import Adjacency
-from ecg_gnn.nn import (
-    GraphInput,
-    LayeredNetwork,
-    Network,
-    NetworkSpec,
-    build_network,
-    wants_self_loops,
-)
 from ecg_gnn.pipeline.workspace import Workspace
-from ecg_gnn.scale import Advice, Batching, BatchTraining, Step, explaining
+from ecg_gnn.scale import Batching, BatchTraining, Step, step_advice
+from ecg_gnn.system.machine import explaining
 from ecg_gnn.system.seeds import derive_seed, seeded
 from ecg_gnn.train import LabelInput, Task, Training
 
 
 class Classification(NamedTuple):
-    """One training among several.
+    """One training among several."""
 
-    Attributes:
-        split: Which nodes train, choose and (if any) test.
-        evolved: Each evolved graph, or its edges; none is the baseline.
-        checkpoint: Where to keep the state, to resume after a kill.
-        class_weights: How much each class counts in the loss, ``[C]``.
-    """
-
-    split: Split
-    evolved: Sequence[Tensor | EvolvedGraph]
-    checkpoint: Path | None = None
-    class_weights: Tensor | None = None
+    split: Split  # which nodes train, choose and (if any) test
+    evolved: Sequence[Tensor | EvolvedGraph]  # none is the baseline
+    checkpoint: Path | None = None  # where to keep the state, to resume after a kill
+    class_weights: Tensor | None = None  # how much each counts in the loss, [C]
 
 
 def make_training(
@@ -71,43 +57,30 @@ def make_training(
     with seeded(seed, "initialisation"):
         network = network_of(config, dataset, 1 + len(job.evolved)).to(device)
     how = loop_settings(config, config.train.steps, config.train.lr)
+    options: Any = {"seed": seed, "checkpoint": job.checkpoint}
+    options["eval_every"] = config.train.eval_every
     if not config.train.batch_size:
-        with explaining_memory(network, task.graphs, config):
-            return Training(
-                network,
-                task.to(device),
-                how,
-                seed=seed,
-                checkpoint=job.checkpoint,
-                eval_every=config.train.eval_every,
-            )
-    assert isinstance(network, LayeredNetwork)
+        with explaining(full_step_advice, network, task.graphs, config):
+            return Training(network, task.to(device), how, **options)
+    assert isinstance(network, nn.LayeredNetwork)
+    batching = Batching(
+        size=config.train.batch_size,
+        fanouts=config.train.fanouts(len(task.graphs)),
+        workers=workspace.loader_workers,
+    )
+    file, data_id = dataset.features_file, dataset.sha256
     return BatchTraining(
-        network,
-        task,
-        how,
-        Batching(
-            size=config.train.batch_size,
-            fanouts=config.train.fanouts(len(task.graphs)),
-            workers=workspace.loader_workers,
-        ),
-        seed=seed,
-        file=dataset.features_file,
-        data_id=dataset.sha256,
-        checkpoint=job.checkpoint,
-        eval_every=config.train.eval_every,
+        network, task, how, batching, file=file, data_id=data_id, **options
     )
 
 
-def explaining_memory(
-    network: Network, graphs: Sequence[GraphInput], config: RunConfig
-) -> AbstractContextManager[None]:
-    """Say what to do if a full-batch step does not fit; a batch says it itself."""
+def full_step_advice(
+    network: nn.Network, graphs: Sequence[nn.GraphInput], config: RunConfig
+) -> str | None:
+    """What to say if a full-batch step does not fit; a batch says it itself."""
     if config.train.batch_size:
-        return nullcontext()
-    step = Step.of_graphs(graphs, known(config.model.layers))
-    device = next(network.parameters()).device
-    return explaining(Advice(step=step, network=network, device=device))
+        return None
+    return step_advice(Step.of_graphs(graphs, known(config.model.layers)), network)
 
 
 def prepare_graphs(
@@ -116,45 +89,36 @@ def prepare_graphs(
     config: RunConfig,
     *,
     device: str = "cpu",
-) -> list[GraphInput]:
+) -> list[nn.GraphInput]:
     """The input graph as the model wants it, then the evolved ones as they are."""
-    loops = wants_self_loops(config.model.backbone, config.model.name)
+    loops = nn.wants_self_loops(config.model.backbone, config.model.name)
     given = Adjacency.from_edge_index(
         data.edge_index.to(device), data.num_nodes, add_self_loops=loops
     )
     rate = known(config.model.drop_edge)
-    return [GraphInput(given)] + [
-        GraphInput(_adjacency(graph, data.num_nodes, device), rate) for graph in evolved
-    ]
+    graphs = [nn.GraphInput(given)]
+    for graph in evolved:
+        edges, weights = EvolvedGraph.of(graph)[:2]
+        if weights is None:
+            made = Adjacency.from_edge_index(edges.to(device), data.num_nodes)
+        else:
+            there = edges.to(device), weights.to(device)
+            made = Adjacency.from_weighted_edges(*there, data.num_nodes)
+        graphs.append(nn.GraphInput(made, rate))
+    return graphs
 
 
-def _adjacency(graph: Tensor | EvolvedGraph, num_nodes: int, device: str) -> Adjacency:
-    edges, weights, _ = EvolvedGraph.of(graph)
-    if weights is None:
-        return Adjacency.from_edge_index(edges.to(device), num_nodes)
-    return Adjacency.from_weighted_edges(
-        edges.to(device), weights.to(device), num_nodes
-    )
-
-
-def network_of(config: RunConfig, dataset: GraphDataset, num_graphs: int) -> Network:
+def network_of(config: RunConfig, dataset: GraphDataset, num_graphs: int) -> nn.Network:
     """The network that settings name, untrained; labels that are input are columns."""
-    model = config.model
     columns = dataset.num_classes if config.train.label_input else 0
-    return build_network(
-        NetworkSpec(
-            backbone=model.backbone,
-            model=model.name,
-            in_channels=dataset.num_features + columns,
-            hidden=known(model.hidden),
-            num_classes=dataset.num_classes,
-            layers=known(model.layers),
-            num_graphs=num_graphs,
-            dropout=model.dropout,
-            norm=model.norm,
-            gate=model.gate,
-            evolved_layers=model.evolved_layers,
-            options=model.options,
-            num_nodes=dataset.num_nodes,
-        )
+    chosen = dict(vars(config.model))
+    del chosen["drop_edge"]  # which is the graphs'
+    spec = nn.NetworkSpec(
+        model=chosen.pop("name"),
+        in_channels=dataset.num_features + columns,
+        num_classes=dataset.num_classes,
+        num_graphs=num_graphs,
+        num_nodes=dataset.num_nodes,
+        **chosen,
     )
+    return nn.build_network(spec)

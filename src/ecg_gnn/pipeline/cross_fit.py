@@ -23,19 +23,12 @@ from ecg_gnn.system.seeds import derive_seed, generator_for
 def assign_folds(train_mask: Tensor, num_folds: int, seed: int) -> Tensor:
     """The fold of every node, ``[N]``: training nodes dealt evenly, and the others.
 
-    One model is fitted for each fold, on the training nodes outside it; a node's
-    neighbours are found in the space of its own fold's model. Nodes that do not train
-    are dealt alike, so that all are searched for by models of the same kind: fitted on
-    the same share of the training nodes, and not on themselves. That is what makes the
-    neighbourhoods of training and test nodes alike.
+    Nodes that do not train are dealt alike, so that all are searched for by models of
+    the same kind: fitted on the same share of the training nodes, not on themselves.
+    That is what makes the neighbourhoods of training and test nodes alike.
 
     No label is read, so folds are not stratified: were they, the fold of a node, and
     with it its neighbours, would depend on its own label.
-
-    Args:
-        train_mask: Nodes that train. ``[N]``
-        num_folds: How many folds.
-        seed: Of the deal.
     """
     check_folds(train_mask, num_folds)
     generator = generator_for(seed, "folds")
@@ -87,11 +80,9 @@ def searches(config: RunConfig, num_nodes: int) -> list[RunConfig]:
     Shares have no self-loops: a node has one, whichever model finds its neighbours.
     """
     alone = one_model(config)
-    shares = [
-        replace(alone, evolve=replace(alone.evolve, k=size, self_loops="exclude"))
-        for size in _sizes(config, num_nodes)
-    ]
-    return [alone, *shares]
+    evolve = replace(config.evolve, self_loops="exclude")
+    sizes = _sizes(config, num_nodes)
+    return [alone, *(replace(alone, evolve=replace(evolve, k=k)) for k in sizes)]
 
 
 def join_models(
@@ -100,16 +91,10 @@ def join_models(
     split: Split,
     config: RunConfig,
 ) -> EvolvedGraph:
-    """One graph from the graphs of all models.
+    """One graph from the graphs that every model found in its ``searches``.
 
     Where K does not divide the k, some models give one neighbour more than others; a
     node's own model is the first of these, so every row has as many edges.
-
-    Args:
-        graphs_by_model: For each model the graphs of its ``searches``.
-        folds: The fold of every node. ``[N]``
-        split: Which nodes train.
-        config: The settings.
     """
     own = join_rows([graphs[0] for graphs in graphs_by_model], folds)
     sizes = _sizes(config, folds.numel())

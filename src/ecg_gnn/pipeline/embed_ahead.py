@@ -9,27 +9,26 @@ from ecg_gnn.config import RunConfig, entry_of
 from ecg_gnn.data import GraphDataset, Split
 from ecg_gnn.embed import Fit, FitsTogether, embed_ahead
 from ecg_gnn.embed.cache import embed_and_keep
-from ecg_gnn.embed.combine import ConcatEmbedder, StoredParts, concatenate
+from ecg_gnn.embed.plain import ConcatEmbedder, StoredParts, concatenate
 from ecg_gnn.embed.protocol import KeepableEmbedder, StoredEmbedder
 from ecg_gnn.kernels import using_engine
 from ecg_gnn.pipeline.cross_fit import is_cross_fitted, leave_out, one_model
-from ecg_gnn.pipeline.embedding_memory import explaining_embedding
 from ecg_gnn.pipeline.method import evolve
 from ecg_gnn.pipeline.workspace import (
     Workspace,
+    embedding_advice,
     make_embedder,
     restore_embedder,
     step_seed,
 )
+from ecg_gnn.system.machine import explaining
 
 
 class KeptEmbedding(NamedTuple):
     """An embedding that new nodes can be given, too."""
 
-    z: Tensor
-    """The rows of all nodes, among which new ones find neighbours. ``[N, D]``"""
-    embedder: StoredEmbedder
-    """Embeds new nodes."""
+    z: Tensor  # the rows of all nodes, among which new ones find neighbours, [N, D]
+    embedder: StoredEmbedder  # embeds new nodes
 
 
 def embed_for_new_nodes(
@@ -54,13 +53,10 @@ def embed_for_new_nodes(
         return KeptEmbedding(concatenate([one.z for one in kept.values()]), stored)
     data, embedder = dataset.data(), make_embedder(name, config, workspace)
     assert isinstance(embedder, KeepableEmbedder)
-    with using_engine(config.engine), explaining_embedding(embedder, data):
+    with using_engine(config.engine), explaining(embedding_advice, embedder, data):
+        seed = step_seed("embed", embedder, split, config)
         z, tensors = embed_and_keep(
-            embedder,
-            data,
-            split,
-            seed=step_seed("embed", embedder, split, config),
-            cache=workspace.cache,
+            embedder, data, split, seed=seed, cache=workspace.cache
         )
     restored = restore_embedder(name, tensors, config, dataset.num_features)
     return KeptEmbedding(z, restored)
@@ -98,5 +94,6 @@ def embed_together(
                 Fit(data[s.index], s, step_seed("embed", part, s, config))
                 for s in splits
             ]
-            with using_engine(config.engine), explaining_embedding(part, fits[0].data):
+            saying = explaining(embedding_advice, part, fits[0].data)
+            with using_engine(config.engine), saying:
                 embed_ahead(part, fits, workspace.cache)

@@ -40,27 +40,26 @@ from torch import Tensor
 from ecg_gnn.config import RunConfig, entry_of, is_control, known
 from ecg_gnn.data import GraphDataset, Split
 from ecg_gnn.embed import PrecomputedEmbedder, embed_nodes
-from ecg_gnn.embed.combine import ConcatEmbedder, concatenate
+from ecg_gnn.embed.plain import ConcatEmbedder, concatenate
 from ecg_gnn.evolve import EvolvedGraph, similarity_weights
 from ecg_gnn.evolve.backends import EXACT_NODES
 from ecg_gnn.evolve.knn import knn_search_jointly
 from ecg_gnn.kernels import using_engine
 from ecg_gnn.nn import Network
+from ecg_gnn.pipeline import cross_fit
 from ecg_gnn.pipeline.classification import (
     Classification,
-    explaining_memory,
+    full_step_advice,
     make_training,
 )
-from ecg_gnn.pipeline.cross_fit import (
-    is_cross_fitted,
-    join_models,
-    leave_out,
-    one_model,
-    searches,
+from ecg_gnn.pipeline.workspace import (
+    Workspace,
+    embedding_advice,
+    kept_graph,
+    make_embedder,
+    step_seed,
 )
-from ecg_gnn.pipeline.embedding_memory import explaining_embedding
-from ecg_gnn.pipeline.workspace import Workspace, kept_graph, make_embedder, step_seed
-from ecg_gnn.scale import first_goes_first
+from ecg_gnn.system.machine import explaining, first_goes_first
 from ecg_gnn.train import TrainResult, train_together
 
 # --- Step 1: embed --------------------------------------------------------------------
@@ -75,12 +74,8 @@ def embed(
 ) -> Tensor:
     """One vector per node, ``[N, D]``, from one model, whose weights stay as they are.
 
-    Args:
-        name: Which embedding or control.
-        dataset: The graph.
-        split: Whose labels may be seen.
-        config: Resolved settings.
-        workspace: Cache, progress and embedders of the caller's own.
+    ``name`` is the embedding or control, ``split`` says whose labels may be seen, and
+    ``config`` is resolved.
     """
     workspace, data = workspace or Workspace(), dataset.data()
     if (source := entry_of(name).evolved_from) is not None:  # the paper's MLP→GNN
@@ -93,7 +88,7 @@ def embed(
     with using_engine(config.engine), first_goes_first():
         for part in parts:
             seed = step_seed("embed", part, split, config)
-            with explaining_embedding(part, data):
+            with explaining(embedding_advice, part, data):
                 rows.append(
                     embed_nodes(part, data, split, seed=seed, cache=workspace.cache)
                 )
@@ -118,7 +113,8 @@ def evolve(
     workspace = workspace or Workspace()
 
     def make() -> EvolvedGraph:
-        if is_cross_fitted(name, config, workspace):
+        folds = config.embed.cross_fit  # none, as in the paper
+        if folds and cross_fit.is_cross_fitted(name, config, workspace):
             return _evolve_by_folds(name, dataset, split, config, workspace)
         z = embed(name, dataset, split, config, workspace)
         return evolve_embedding(z, name, dataset, split, config, workspace)
@@ -172,16 +168,16 @@ def _evolve_by_folds(
     Nodes are dealt into folds, and one model (for ``mlp-gnn``: a chain of models) is
     trained without the labels of each. Vectors of different models are never compared.
     """
-    folds, left_out = leave_out(split, config)
+    folds, left_out = cross_fit.leave_out(split, config)
     graphs_by_model = []
     for part in left_out:
-        z = embed(name, dataset, part, one_model(config), workspace)
+        z = embed(name, dataset, part, cross_fit.one_model(config), workspace)
         graphs = [
             evolve_embedding(z, name, dataset, part, settings, workspace)
-            for settings in searches(config, dataset.num_nodes)
+            for settings in cross_fit.searches(config, dataset.num_nodes)
         ]
         graphs_by_model.append(graphs)
-    return join_models(graphs_by_model, folds, split, config)
+    return cross_fit.join_models(graphs_by_model, folds, split, config)
 
 
 def _search_progress(
@@ -205,22 +201,16 @@ def classify(
 ) -> list[tuple[Network, TrainResult]]:
     """Train on the input graph and any evolved graphs in parallel, layer by layer.
 
-    Several splits are trained in turns, at the same time where a GPU has room.
-
-    Args:
-        dataset: The graph.
-        jobs: A split and its evolved graphs each; without any it is the baseline.
-        config: Resolved settings.
-        workspace: Progress, of all together.
-
-    Returns:
-        Each network with the weights of the best validation step, and its scores.
+    A job is a split and its evolved graphs; without any it is the baseline. Several are
+    trained in turns, at the same time where a GPU has room. Each gives its network with
+    the weights of the best validation step, and its scores.
     """
     workspace = workspace or Workspace()
     with using_engine(config.engine):
         trainings = [make_training(dataset, job, config, workspace) for job in jobs]
         first = trainings[0]
-        with explaining_memory(first.network, first.task.graphs, config):
+        graphs = first.task.graphs
+        with explaining(full_step_advice, first.network, graphs, config):
             results = train_together(trainings, progress=workspace.progress("training"))
     networks = [training.network for training in trainings]
     return list(zip(networks, results, strict=True))

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from ecg_gnn import nn
 from ecg_gnn.config import (
     OWN_PREFIX,
     PRECOMPUTED,
@@ -23,14 +24,6 @@ from ecg_gnn.config.identity import BASELINE, Variant, identity_control, variant
 from ecg_gnn.config.run_config import flatten, replaced
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.embed import Embedder, PrecomputedEmbedder, describe_embedder, embed_nodes
-from ecg_gnn.nn import (
-    SPECIALISED,
-    read_options,
-    selectable,
-    takes_evolved_graphs,
-    takes_labels,
-    takes_weights,
-)
 from ecg_gnn.paper_settings import best_settings
 from ecg_gnn.pipeline.classification import network_of
 from ecg_gnn.pipeline.cross_fit import check_folds
@@ -43,22 +36,19 @@ NUM_SPLITS = {"quick": 5, "paper": 10, "auto": 5}
 
 
 def resolve(config: RunConfig, dataset: GraphDataset) -> RunConfig:
-    """Fill in everything: the preset's values, the device, the splits.
-
-    Raises:
-        InputError: For a model, split or k that does not fit.
-    """
+    """Fill in the preset's values, the device and splits; refuse what does not fit."""
     model = config.model
-    if model.name not in (allowed := selectable(model.backbone)):
+    if model.name not in (allowed := nn.selectable(model.backbone)):
         raise InputError(
             f"'model' must be one of {allowed} for the backbone {model.backbone!r} "
             f"(got {model.name!r})"
         )
     device = pick_device(config.device)
+    options = dict(nn.read_options(model.name, model.options, model.backbone))
     settings = flatten(config) | {
         "device": str(device),
         "splits": _pick_splits(config, dataset),
-        "model.options": dict(read_options(model.name, model.options, model.backbone)),
+        "model.options": options,
     }
     if config.train.precision == "auto":
         settings["train.precision"] = default_precision(device)
@@ -66,12 +56,10 @@ def resolve(config: RunConfig, dataset: GraphDataset) -> RunConfig:
     missing = {name: one for name, one in declared().items() if settings[name] is None}
     # Settings that take another's value come last.
     for name, one in sorted(missing.items(), key=lambda item: item[1].like is not None):
-        values = [column[name] for column in columns if name in column]
-        if values:
-            value = values[0]
-            settings[name] = value(dataset.num_nodes) if callable(value) else value
-        elif one.like is not None:
-            settings[name] = settings[one.like]
+        value = next((column[name] for column in columns if name in column), None)
+        if value is None and one.like is not None:
+            value = settings[one.like]
+        settings[name] = value(dataset.num_nodes) if callable(value) else value
     resolved = replaced(config, settings)
     _check_fit(resolved, dataset)
     # Build the network once without memory: what it refuses, it refuses now.
@@ -84,34 +72,20 @@ def resolve(config: RunConfig, dataset: GraphDataset) -> RunConfig:
 def _columns(config: RunConfig, dataset: GraphDataset) -> Iterator[Mapping[str, Any]]:
     """Where values come from, by dotted name, the first that has one wins."""
     model = config.model.name
-    if model in SPECIALISED:
-        usual = SPECIALISED[model].usual
-        yield {"model.layers": usual.layers, "model.hidden": usual.hidden} | {
-            "train.lr": usual.lr
-        }
+    if model in nn.SPECIALISED:
+        usual = nn.SPECIALISED[model].usual
+        sizes = {"model.layers": usual.layers, "model.hidden": usual.hidden}
+        yield {**sizes, "train.lr": usual.lr}
     if config.preset == "paper":
-        yield paper_table(dataset.name, model)
+        weak = best_settings(dataset.name, "resnet")
+        yield {"embed.layers": weak["layers"], "embed.hidden": weak["hidden"]}
+    if config.preset == "paper" and model not in nn.SPECIALISED:  # it has none of those
+        best = best_settings(dataset.name, model)
+        homes = {"k": "evolve"}  # the others are the model's
+        yield {f"{homes.get(name, 'model')}.{name}": v for name, v in best.items()}
+    given = {name: one.presets for name, one in declared().items()}
     for preset in (config.preset, "quick"):
-        yield {
-            name: one.presets[preset]
-            for name, one in declared().items()
-            if preset in one.presets
-        }
-
-
-def paper_table(dataset: str, model: str) -> dict[str, Any]:
-    """The paper's best settings; of a whole network, which it has none of, the MLP's.
-
-    Raises:
-        InputError: For a dataset that the paper has no settings for.
-    """
-    weak = best_settings(dataset, "resnet")
-    table = {"embed.layers": weak["layers"], "embed.hidden": weak["hidden"]}
-    if model in SPECIALISED:
-        return table
-    homes = {"layers": "model", "hidden": "model", "drop_edge": "model", "k": "evolve"}
-    best = best_settings(dataset, model)
-    return table | {f"{homes[name]}.{name}": value for name, value in best.items()}
+        yield {name: by[preset] for name, by in given.items() if preset in by}
 
 
 def pick_device(name: str) -> torch.device:
@@ -149,19 +123,18 @@ def _check_fit(config: RunConfig, dataset: GraphDataset) -> None:
         )
     for index in known(config.splits) if config.embed.cross_fit else ():
         check_folds(dataset.split(index).train_mask, config.embed.cross_fit)
-    if config.evolve.weights != "uniform" and not takes_weights(
-        model.backbone, model.name
-    ):
+    weighted = config.evolve.weights != "uniform"
+    if weighted and not nn.takes_weights(model.backbone, model.name):
         raise InputError(
             f"'edge_weights' must be one of ['uniform'] for the model {model.name!r} "
             f"(got {config.evolve.weights!r})"
         )
-    if config.train.batch_size and model.name in SPECIALISED:
+    if config.train.batch_size and model.name in nn.SPECIALISED:
         raise InputError(
             f"'batch_size' must be 0 for the model {model.name!r}, which is no network "
             f"of layers (got {config.train.batch_size})"
         )
-    if config.train.label_input and not takes_labels(model.name):
+    if config.train.label_input and not nn.takes_labels(model.name):
         raise InputError(
             f"'label_input' must be 0 for the model {model.name!r}, in which a label "
             "would reach its own node's loss or no other node "
@@ -171,7 +144,7 @@ def _check_fit(config: RunConfig, dataset: GraphDataset) -> None:
 
 def evolves(model: ModelConfig) -> bool:
     """Whether a model has room for evolved graphs; one that has not is a baseline."""
-    return takes_evolved_graphs(model.backbone, model.name)
+    return nn.takes_evolved_graphs(model.backbone, model.name)
 
 
 def choose_variants(config: RunConfig) -> list[Variant]:
@@ -179,14 +152,11 @@ def choose_variants(config: RunConfig) -> list[Variant]:
 
     A model that reads no graph, or the input graph only, is a baseline alone, and so
     is everything with the embedding ``none``.
-
-    Raises:
-        InputError: For evolved graphs asked of a model that reads the input graph only.
     """
     names, model, chosen = config.embed.names, config.model, list[Variant]()
     if evolves(model):
         chosen = [variant_of(name) for name in dict.fromkeys(names) if name != "none"]
-    elif model.name in SPECIALISED and names not in (("none",), EmbedConfig().names):
+    elif model.name in nn.SPECIALISED and names not in (("none",), EmbedConfig().names):
         raise InputError(
             f"'embedding' must be one of ['none'] for the model {model.name!r}, which "
             f"reads the input graph only (got {list(names)})"
@@ -204,9 +174,8 @@ def check_embeddings(
 ) -> list[str]:
     """Build every embedder and look into every file.
 
-    Returns:
-        What the config cannot know: the contents of files and of the caller's own
-        embedders, as texts for the run's id.
+    It gives what the config cannot know: the contents of files and of the caller's own
+    embedders, as texts for the run's id.
     """
     workspace = Workspace(embedders=embedders)
     contents = []

@@ -1,12 +1,14 @@
-"""What a run brings along: embedders by name, seeds, the cache of evolved graphs."""
+"""What a run brings along: embedders, their seeds and memory, kept evolved graphs."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch_geometric.data import Data
 
 from ecg_gnn._version import NUMERICS
 from ecg_gnn.config import (
@@ -19,14 +21,23 @@ from ecg_gnn.config import (
 )
 from ecg_gnn.config.identity import canonical, digest, variant_of
 from ecg_gnn.data import GraphDataset, Split
-from ecg_gnn.embed import ConcatEmbedder, Embedder, EmbeddingCache, PrecomputedEmbedder
-from ecg_gnn.embed.combine import StoredParts
+from ecg_gnn.embed import (
+    BGRLEmbedder,
+    ConcatEmbedder,
+    Embedder,
+    EmbeddingCache,
+    MLPEmbedder,
+    PrecomputedEmbedder,
+    TrainedModelEmbedder,
+)
+from ecg_gnn.embed.plain import StoredParts
 from ecg_gnn.embed.protocol import StoredEmbedder, below, hide_labels
 from ecg_gnn.evolve import EvolvedGraph
 from ecg_gnn.scale import all_have
+from ecg_gnn.scale.memory_advice import FLOAT, PER_EDGE, Step, narrower, shortage
 from ecg_gnn.system.checks import InputError, check_choice
 from ecg_gnn.system.seeds import derive_seed
-from ecg_gnn.train import Progress
+from ecg_gnn.train import ROWS_AT_ONCE, Progress
 from ecg_gnn.train.state import content_hash
 
 ProgressFor = Callable[[str], Progress | None]
@@ -35,19 +46,13 @@ ProgressFor = Callable[[str], Progress | None]
 
 @dataclass(frozen=True, kw_only=True)
 class Workspace:
-    """What a run brings along.
+    """What a run brings along."""
 
-    Attributes:
-        cache: Where embeddings and evolved graphs are kept.
-        progress: Shows how a named piece of work goes.
-        embedders: Embedders of the caller's own, by the names ``own:...``.
-        loader_workers: Processes that prepare batches, where there are batches.
-    """
-
-    cache: EmbeddingCache | None = None
-    progress: ProgressFor = lambda _name: None
+    cache: EmbeddingCache | None = None  # where embeddings and evolved graphs are kept
+    progress: ProgressFor = lambda _name: None  # shows how a named piece of work goes
     embedders: Mapping[str, Embedder] = field(default_factory=dict)
-    loader_workers: int = 0
+    """Embedders of the caller's own, by the names ``own:...``."""
+    loader_workers: int = 0  # processes that prepare batches, where there are batches
 
     def __post_init__(self) -> None:
         """Refuse names of built-in embedders: the cache would mix both up."""
@@ -59,18 +64,12 @@ class Workspace:
                 )
 
     def once_it_moves(self, title: str) -> Progress:
-        """Progress that is shown from the first step on.
-
-        An embedder is also built to be described, or to be found in the cache: no
-        display should start for that.
-        """
-        started: list[Progress | None] = []
+        """Shown from the first step on: embedders are also built to be described."""
+        shown = cache(lambda: self.progress(title))
 
         def tell(done: int, total: int, score: float) -> None:
-            if not started:
-                started.append(self.progress(title))
-            if started[0] is not None:
-                started[0](done, total, score)
+            if (show := shown()) is not None:
+                show(done, total, score)
 
         return tell
 
@@ -83,11 +82,9 @@ def make_embedder(name: str, config: RunConfig, workspace: Workspace) -> Embedde
         check_choice("embedding", name, workspace.embedders)
     if name.startswith(PRECOMPUTED):
         return PrecomputedEmbedder.from_file(name.removeprefix(PRECOMPUTED))
-    parts = EMBEDDERS[name].parts
-    if parts:
-        return ConcatEmbedder(
-            tuple(make_embedder(part, config, workspace) for part in parts)
-        )
+    if parts := EMBEDDERS[name].parts:
+        made = [make_embedder(part, config, workspace) for part in parts]
+        return ConcatEmbedder(tuple(made))
     shown = {"mlp-gnn": "MLP→GNN"}.get(name, name.upper())
     progress = workspace.once_it_moves(f"{shown} embedding")
     embedder: Embedder = embedder_class(name).from_config(config, progress)
@@ -99,12 +96,11 @@ def restore_embedder(
 ) -> StoredEmbedder:
     """Build a kept embedder again from its tensors; what does not fit is refused."""
     if parts := EMBEDDERS[name].parts:
-        return StoredParts(
-            {
-                part: restore_embedder(part, below(tensors, part), config, in_channels)
-                for part in parts
-            }
-        )
+        given = {part: below(tensors, part) for part in parts}
+        kept = {
+            p: restore_embedder(p, t, config, in_channels) for p, t in given.items()
+        }
+        return StoredParts(kept)
     stored = embedder_class(name).stored
     restored: StoredEmbedder = stored.restore(tensors, config, in_channels)
     return restored
@@ -124,9 +120,6 @@ def step_seed(
     return derive_seed(config.seed, step, *more, *own_split)
 
 
-_EDGES, _WEIGHTS, _RECALL = "edges", "weights", "recall"
-
-
 def kept_graph(
     name: str,
     dataset: GraphDataset,
@@ -136,49 +129,84 @@ def kept_graph(
     *,
     make: Callable[[], EvolvedGraph],
 ) -> EvolvedGraph:
-    """What ``make`` gives, kept beside the embeddings it is made from."""
-    if workspace.cache is None or name not in (*EMBEDDINGS, "random"):
-        return make()
-    cache = EmbeddingCache(workspace.cache.folder / "graphs")
-    key = _key(name, dataset, split, config, workspace)
-    weighted = config.evolve.weights != "uniform" and not is_control(name)
-    stored = cache.load(key, _EDGES) or {}
-    is_here = _EDGES in stored and (_WEIGHTS in stored or not weighted)
-    if all_have(is_here):
-        recall = stored.get(_RECALL)
-        return EvolvedGraph(
-            stored[_EDGES].long(),
-            stored.get(_WEIGHTS) if weighted else None,
-            None if recall is None else float(recall),
-        )
-    graph = make()
-    tensors = {_EDGES: graph.edge_index.to(torch.int32)}
-    if graph.edge_weight is not None:
-        tensors[_WEIGHTS] = graph.edge_weight
-    if graph.recall is not None:
-        tensors[_RECALL] = torch.tensor([graph.recall], dtype=torch.float64)
-    cache.store(key, tensors)
-    return graph
+    """What ``make`` gives, kept beside the embeddings it is made from.
 
-
-def _key(
-    name: str,
-    dataset: GraphDataset,
-    split: Split,
-    config: RunConfig,
-    workspace: Workspace,
-) -> str:
-    """A hash of all that the graph is made from: settings, and the data that is seen.
-
+    The key is a hash of all that it is made from: settings, and the data that is seen.
     That includes the nodes of the split whose labels are seen: the models of
     cross-fitting differ in nothing else.
     """
+    if workspace.cache is None or name not in (*EMBEDDINGS, "random"):
+        return make()
     settings = canonical(config, variant_of(name), "statistics").to_dict()
+    settings.pop("dataset")
     made_by = [NUMERICS, config.device, config.train.precision, config.seed]
-    tensors = [dataset.x, dataset.edge_index]
+    seen = [dataset.x, dataset.edge_index]
     if make_embedder(name, config, workspace).uses_labels:
         shown = hide_labels(dataset.data(), split)
-        tensors += [shown.y, split.train_mask, split.val_mask]
+        seen += [shown.y, split.train_mask, split.val_mask]
         made_by.append(split.index)
-    settings.pop("dataset")
-    return digest([made_by, settings, content_hash(tensors)])
+    key = digest([made_by, settings, content_hash(seen)])
+    graphs = EmbeddingCache(workspace.cache.folder / "graphs")
+    weighted = config.evolve.weights != "uniform" and not is_control(name)
+    stored = graphs.load(key, "edges") or {}
+    if all_have("edges" in stored and ("weights" in stored or not weighted)):
+        weights = stored["weights"] if weighted else None
+        recall = float(stored["recall"]) if "recall" in stored else None
+        return EvolvedGraph(stored["edges"].long(), weights, recall)
+    graph = make()
+    tensors = {"edges": graph.edge_index.to(torch.int32)}
+    if graph.edge_weight is not None:
+        tensors["weights"] = graph.edge_weight
+    if graph.recall is not None:
+        tensors["recall"] = torch.tensor([graph.recall], dtype=torch.float64)
+    graphs.store(key, tensors)
+    return graph
+
+
+_STATES_PER_LAYER = 5  # product, sum over neighbours, two of the norm, activation
+_Trained = MLPEmbedder | BGRLEmbedder | TrainedModelEmbedder
+
+
+class Need(NamedTuple):
+    """About how many bytes an embedding takes, its width, and the option for that."""
+
+    name: str
+    size: int
+    width: int
+    option: str
+
+
+def embedding_advice(embedder: Embedder, data: Data) -> str | None:
+    """What to lower where memory ran out while ``data`` was embedded, if anything."""
+    if not isinstance(embedder, _Trained):
+        return None
+    name, size, width, option = embedding_need(embedder, data)
+    what = f"the {name} embedding of {data.num_nodes} nodes"
+    said, share = shortage(what, size, torch.device(embedder.device))
+    lower = narrower(option, width, share)
+    return f"{said}{lower}, or bring embeddings along (--embedding precomputed:FILE)"
+
+
+def embedding_need(embedder: _Trained, data: Data) -> Need:
+    """The largest step of its training, give or take a factor of two."""
+    num_nodes, features = data.x.shape
+    edges = data.edge_index.size(1) + num_nodes
+    if isinstance(embedder, BGRLEmbedder):
+        # Two views, each seen by two encoders, of which one learns; a predictor.
+        hidden, out = embedder.widths
+        online = _STATES_PER_LAYER * (hidden + out)
+        predictor = 2 * embedder.predictor_channels + 2 * out
+        columns = features + 2 * (features + online + out + predictor)
+        size = FLOAT * num_nodes * columns + 2 * PER_EDGE * edges
+        return Need("BGRL", size, hidden, "--embed-hidden")
+    width, layers = embedder.hidden_channels, embedder.num_layers + 1
+    if isinstance(embedder, MLPEmbedder):
+        rows = min(num_nodes, ROWS_AT_ONCE)
+        step = Step(nodes=[rows] * layers, edges=0, num_graphs=1)
+        size = step.bytes_at(width, features) + FLOAT * num_nodes * width
+        return Need("MLP", size, width, "--embed-hidden")
+    num_graphs = 1
+    if "ecg_edge_index" in data:
+        edges, num_graphs = edges + data.ecg_edge_index.size(1), 2
+    step = Step(nodes=[num_nodes] * layers, edges=edges, num_graphs=num_graphs)
+    return Need("MLP→GNN", step.bytes_at(width, features), width, "--hidden")

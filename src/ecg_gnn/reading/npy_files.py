@@ -41,13 +41,10 @@ def read_archive(
     *,
     most: int | None = None,
 ) -> dict[str, AnyArray]:
-    """Those of the ``known`` arrays that an .npz file has.
+    """Those of the ``known`` arrays that an .npz file has; None: all there are.
 
-    Args:
-        path: The file.
-        known: Names of arrays, without ``.npy``; None is all there are.
-        check: Told all names in the file before any array is read; may refuse them.
-        most: See :func:`ecg_gnn.reading.check_cells`, here for every array.
+    ``check`` is told all names in the file (without ``.npy``) before any array is read,
+    and may refuse them; for ``most`` see :func:`ecg_gnn.reading.check_cells`.
     """
     with refusing(str(path), "a whole .npz file"), zipfile.ZipFile(path) as archive:
         check_archive(path, archive)
@@ -84,16 +81,13 @@ def check_archive(path: Path, archive: zipfile.ZipFile) -> None:
     if len(set(names)) != len(names):  # which of two is read differs between readers
         raise InputError(f"{path}: must have every member once (got some twice)")
     for member in archive.infolist():
+        name, kind = f"{path}: {member.filename!r}", member.compress_type
         # A DOS attribute: torch would take it for a folder and return stale memory.
         if member.external_attr & _IS_FOLDER:
-            raise InputError(
-                f"{path}: {member.filename!r} must be a file (got a folder)"
-            )
-        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise InputError(
-                f"{path}: {member.filename!r} must be stored or deflated (got "
-                f"compression type {member.compress_type})"
-            )
+            raise InputError(f"{name} must be a file (got a folder)")
+        if kind not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            got = f"compression type {kind}"
+            raise InputError(f"{name} must be stored or deflated (got {got})")
 
 
 def _check_count(path: Path, count: int) -> None:
@@ -149,17 +143,12 @@ class MappedFile:
     """Where in which file a float32 array lies, row after row."""
 
     path: Path
-    offset: int
-    """Where the array begins, in bytes."""
+    offset: int  # where the array begins, in bytes
     shape: tuple[int, ...]
 
     @classmethod
     def of(cls, source: str, array: np.memmap[Any, Any]) -> "MappedFile":
-        """Of an array that is mapped already.
-
-        Raises:
-            InputError: If its rows do not lie as torch could read them in place.
-        """
+        """Of an array that is mapped already, with rows that torch reads in place."""
         if array.dtype != np.float32 or not array.flags.c_contiguous:
             raise InputError(
                 f"{source} must be float32 in C order to stay in its file "
@@ -195,11 +184,7 @@ class MappedFile:
 
 
 def map_array_file(path: Path) -> np.memmap[Any, Any]:
-    """The one array of an .npy file, left where it is.
-
-    Raises:
-        InputError: If the file is cut short, or is no .npy file.
-    """
+    """The one array of an .npy file, left where it is."""
     with refusing(str(path), "a whole .npy file"):
         # NumPy would multiply in 64 bits, and map what a header merely claims.
         with path.open("rb") as file:

@@ -45,13 +45,10 @@ def read_safetensors(path: Path, *, most: int | None = None) -> dict[str, Tensor
 def read_torch(
     path: Path, wanted: str, allowed: Iterable[type], *, most: int | None = None
 ) -> Any:
-    """What ``torch.save`` wrote, if it is made of tensors and some classes only.
+    """What ``torch.save`` wrote: plain values, tensors and ``allowed`` classes only.
 
-    Args:
-        path: The file.
-        wanted: What it must be, for the message.
-        allowed: Classes that may be in it, beside plain values and tensors.
-        most: See :func:`ecg_gnn.reading.check_cells`, here of all together.
+    ``wanted`` is what it must be, for the message; for ``most``, here of all together,
+    see :func:`ecg_gnn.reading.check_cells`.
     """
     classes = list(allowed)
     with refusing(str(path), wanted):

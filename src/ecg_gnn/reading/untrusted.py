@@ -11,7 +11,6 @@ import pickletools
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -47,11 +46,8 @@ def check_cells(
 ) -> None:
     """Refuse a table or an array that is larger than the user wants to hold.
 
-    Args:
-        source: The name that the message begins with.
-        shape: Rows, columns and so on.
-        most: The limit; by default :func:`max_cells`.
-        itemsize: Bytes of one cell: a long text counts as several cells.
+    ``most`` is by default :func:`max_cells`. A long text counts as several cells:
+    ``itemsize`` is the bytes of one.
     """
     most = max_cells(most)
     count = math.prod(shape)
@@ -83,19 +79,8 @@ def refusing(source: str, wanted: str) -> Iterator[None]:
 def first_line(error: BaseException) -> str:
     """The first line of an error's message, shortened if it is long."""
     line = (str(error).splitlines() or [""])[0]
-    if len(line) <= _MAX_REASON_LENGTH:
-        return line
-    return f"{line[:_MAX_REASON_LENGTH]}…"
-
-
-def expanded(path: str | Path) -> Path:
-    """A path with its ~ replaced by the home folder it stands for."""
-    try:
-        return Path(path).expanduser()
-    except RuntimeError:
-        raise InputError(
-            f"{path}: must begin with the home of a user that there is"
-        ) from None
+    cut = len(line) > _MAX_REASON_LENGTH
+    return f"{line[:_MAX_REASON_LENGTH]}…" if cut else line
 
 
 def read_json(source: str, text: str) -> Any:

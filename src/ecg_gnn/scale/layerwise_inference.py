@@ -6,20 +6,11 @@ import torch
 from torch import Tensor
 
 from ecg_gnn.nn import GraphInput, LayeredNetwork
-from ecg_gnn.scale import processes
-from ecg_gnn.scale.memory_advice import (
-    FLOAT,
-    PER_EDGE,
-    narrower,
-    room_for,
-    size_of,
-    widths,
-)
-from ecg_gnn.scale.neighbourhood import GraphFacts, Neighbourhood, NodeInputs
+from ecg_gnn.scale.batches import GraphFacts, Neighbourhood, NodeInputs
+from ecg_gnn.scale.memory_advice import FLOAT, PER_EDGE, narrower, shortage, widths
 from ecg_gnn.scale.sampler import GraphSampler
-from ecg_gnn.system.memory import available_bytes
+from ecg_gnn.system import machine
 
-Near = tuple[Neighbourhood, list[GraphInput]]
 _BYTES = 2**28
 _EDGES = 50_000_000
 
@@ -57,13 +48,13 @@ class LayerwiseInference:
         num_edges = int(rows.sum()) - every.numel()
         if limit is None and fits_at_once(every.numel(), num_edges, width):
             limit = int(rows.sum())
-        limit, parts = limit or rows_at_once(width), processes.world().size
+        limit, parts = limit or rows_at_once(width), machine.world().size
         self._rows_per_block = min(limit, int(rows.sum()))
         self._blocks = {
             False: cut_into_blocks(every, rows, limit=limit, at_least=parts),
             True: cut_into_blocks(wanted, rows, limit=limit, at_least=parts),
         }
-        self._kept: dict[bool, Near] = {}
+        self._kept: dict[bool, tuple[Neighbourhood, list[GraphInput]]] = {}
 
     @torch.no_grad()
     def logits(self) -> Tensor:
@@ -74,21 +65,17 @@ class LayerwiseInference:
         assert states is not None
         return states.to(self._device)
 
-    def sentence(self) -> str:
+    def advice(self) -> str:
         """What to say where memory runs out here."""
         width, features = widths(self._network)
-        num_nodes, device = self._samplers[True].num_nodes, self._device
+        num_nodes = self._samplers[True].num_nodes
         # A block's inputs, messages and states; of all nodes, two layers' states.
         block = min(num_nodes, self._rows_per_block) * (features + 4 * width)
         edges = PER_EDGE * self._rows_per_block
         needed = FLOAT * (block + 2 * num_nodes * width) + edges
-        free = available_bytes(device)
-        share = room_for(needed, free) / needed
-        return (
-            f"evaluating {num_nodes} nodes layer by layer takes about "
-            f"{size_of(needed)}, and {size_of(free)} are left on {device}: "
-            f"{narrower('--hidden', width, share)}"
-        )
+        what = f"evaluating {num_nodes} nodes layer by layer"
+        said, share = shortage(what, needed, self._device)
+        return said + narrower("--hidden", width, share)
 
     @property
     def _device(self) -> torch.device:
@@ -101,7 +88,7 @@ class LayerwiseInference:
     def _pass(self, layer: int, states: Tensor | None) -> Tensor:
         """One layer's states of all nodes; of the last layer, the wanted logits."""
         is_last = layer == self._network.num_layers - 1
-        todo, (rank, size) = self._blocks[is_last], processes.world()
+        todo, (rank, size) = self._blocks[is_last], machine.world()
         whole: Tensor | None = None
         begin = 0
         for first in range(0, len(todo), size):
@@ -109,7 +96,7 @@ class LayerwiseInference:
             # Who has no block left computes the last one again: all must take part.
             dealt = [group[min(place, len(group) - 1)] for place in range(size)]
             own = self._compute(layer, dealt[rank], states, is_last)
-            gathered = processes.gather_rows(own, [part.numel() for part in dealt])
+            gathered = machine.gather_rows(own, [part.numel() for part in dealt])
             if self._at_once:
                 return gathered[0]
             for rows in gathered[: len(group)]:
@@ -125,7 +112,13 @@ class LayerwiseInference:
         self, layer: int, block: Tensor, states: Tensor | None, is_last: bool
     ) -> Tensor:
         network = self._network
-        near, graphs = self._near(block, is_last)
+        near, graphs = self._kept.get(is_last, (None, []))
+        if near is None:  # the nodes that the block reads, and its parts of the graphs
+            near = Neighbourhood.around(block, self._samplers[is_last], self._facts)
+            near = near.to(self._device)
+            graphs = near.graphs()
+            if self._at_once:
+                self._kept[is_last] = near, graphs
         if states is None:
             x = self._inputs.for_evaluation(near.nodes).to(self._device)
             states_near = network.enter(x)
@@ -133,17 +126,6 @@ class LayerwiseInference:
             states_near = states[near.nodes.to(states.device)].to(self._device)
         rows = network.layer(layer, states_near, graphs)
         return network.classify(network.leave(rows)) if is_last else rows
-
-    def _near(self, block: Tensor, is_last: bool) -> Near:
-        """The nodes that a block reads, and its parts of the graphs."""
-        if is_last in self._kept:
-            return self._kept[is_last]
-        near = Neighbourhood.around(block, self._samplers[is_last], self._facts)
-        near = near.to(self._device)
-        both = near, near.graphs()
-        if self._at_once:
-            self._kept[is_last] = both
-        return both
 
 
 def cut_into_blocks(

@@ -1,16 +1,14 @@
 """How much memory a training step needs, and what to lower where it runs out."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Protocol
 
 import torch
 
 from ecg_gnn.nn import GraphInput, LayeredNetwork, Network
-from ecg_gnn.scale.neighbourhood import Neighbourhood
-from ecg_gnn.system.memory import available_bytes, out_of_memory
+from ecg_gnn.scale.batches import Neighbourhood
+from ecg_gnn.system.machine import available_bytes
 
 FLOAT = 4  # bytes of a number
 _COPIES_OF_WEIGHTS = 6  # themselves, gradient, two moments, the best, a cast
@@ -56,58 +54,26 @@ class Step:
         return FLOAT * numbers + PER_EDGE * self.edges
 
 
-@dataclass(frozen=True, kw_only=True)
-class Advice:
-    """What to say when a step does not fit."""
-
-    step: Step
-    network: Network
-    device: torch.device
-    batch_size: int | None = None  # seeds of the step; None: it was a full batch
-
-    def sentence(self) -> str:
-        """One line: what was needed, what there is, and what to change."""
-        needed, free = self.step.bytes(self.network), available_bytes(self.device)
-        change = self._change(room_for(needed, free) / needed)
-        return (
-            f"a step of {self.step.nodes[0]} nodes and {self.step.edges} edges takes "
-            f"about {size_of(needed)}, and {size_of(free)} are left on {self.device}: "
-            f"{change}"
-        )
-
-    def _change(self, share: float) -> str:
-        if self.batch_size is None and isinstance(self.network, LayeredNetwork):
-            return "train by batches (--batch-size 1024 --fanout 10, or less)"
-        size = self.batch_size or 1
-        if (smaller := int(size * share)) >= 1:
-            return f"lower --batch-size to {smaller} (now {size}) or --fanout"
-        return narrower("--hidden", widths(self.network)[0], share)
+def step_advice(step: Step, network: Network, batch_size: int | None = None) -> str:
+    """What to say when a step does not fit; it was a full batch if no size is given."""
+    what = f"a step of {step.nodes[0]} nodes and {step.edges} edges"
+    device = next(network.parameters()).device
+    said, share = shortage(what, step.bytes(network), device)
+    if batch_size is None and isinstance(network, LayeredNetwork):
+        return f"{said}train by batches (--batch-size 1024 --fanout 10, or less)"
+    size = batch_size or 1
+    if (smaller := int(size * share)) >= 1:
+        return f"{said}lower --batch-size to {smaller} (now {size}) or --fanout"
+    return said + narrower("--hidden", widths(network)[0], share)
 
 
-class Sentence(Protocol):
-    """What there is to say where memory runs out; it is asked only then."""
-
-    def sentence(self) -> str:
-        """One line."""
-
-
-@contextmanager
-def explaining(advice: Sentence) -> Iterator[None]:
-    """Say what to lower where memory runs out inside the block."""
-    try:
-        yield
-    except (MemoryError, RuntimeError) as error:
-        if not out_of_memory(error):
-            raise
-        on_gpu = isinstance(error, torch.OutOfMemoryError)
-        kind = torch.OutOfMemoryError if on_gpu else MemoryError
-        raise kind(advice.sentence()) from error
-
-
-def room_for(needed: float, free: int) -> float:
-    """What the next try may take, where so much did not fit."""
+def shortage(what: str, needed: int, device: torch.device) -> tuple[str, float]:
+    """What was needed and what there is, and the share that the next try may take."""
+    free = available_bytes(device)
     # Where the estimate sees room and was wrong, half is the next thing to try.
-    return min(_USABLE * free, needed / 2)
+    share = min(_USABLE * free, needed / 2) / needed
+    said = f"{what} takes about {_size(needed)}, and {_size(free)} are left on {device}"
+    return f"{said}: ", share
 
 
 def narrower(option: str, width: int, share: float) -> str:
@@ -124,6 +90,5 @@ def widths(network: Network) -> tuple[int, int]:
     return width, features
 
 
-def size_of(count: int) -> str:
-    """Bytes as people say them."""
+def _size(count: int) -> str:
     return f"{count / 2**30:.1f} GiB" if count >= 2**28 else f"{count / 2**20:.0f} MiB"

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 from torch_geometric.sampler import BaseSampler, HeteroSamplerOutput, NodeSamplerInput
 
 from ecg_gnn.kernels import Adjacency
@@ -60,7 +59,11 @@ class GraphSampler(BaseSampler):  # type: ignore[misc]  # PyG has no usable type
         evolved_hops: int | None = None,
         seed: int = 0,
     ) -> None:
-        check_fanouts(fanouts, len(graphs))
+        if len(fanouts) != len(graphs) or any(f != -1 and f < 1 for f in fanouts):
+            raise InputError(
+                f"'fanout' must be -1 (all neighbours) or at least 1 for each of "
+                f"{len(graphs)} graphs (got {list(fanouts)})"
+            )
         self.evolved_hops = num_hops if evolved_hops is None else evolved_hops
         self.num_nodes, self.num_hops = graphs[0].num_nodes, num_hops
         self.fanouts, self.seed = tuple(fanouts), seed
@@ -82,16 +85,42 @@ class GraphSampler(BaseSampler):  # type: ignore[misc]  # PyG has no usable type
         self, index: NodeSamplerInput, **_: Any
     ) -> HeteroSamplerOutput:
         """Sample around seeds, which are all different."""
-        seeds = index.node.numpy()
         if self._numbers is None:
             self._numbers = np.full(self.num_nodes, -1, dtype=np.int32)
-        expansion = _Expansion(seeds, self._numbers, len(self.fanouts))
+        numbers, seeds, begin = self._numbers, index.node.numpy(), 0
+        numbers[seeds] = np.arange(len(seeds))
+        hops, found = [seeds], [list[tuple[Ints, ...]]() for _ in self.fanouts]
         try:
             for hop in range(self.num_hops):
-                expansion.add_hop(self._draw(expansion.frontier, hop), self._sources)
+                frontier = hops[-1]
+                drawn = self._draw(frontier, hop)
+                pairs = zip(self._sources, drawn, strict=True)
+                ends = [source[edge] for source, (_, edge) in pairs]
+                met = begin + len(frontier)
+                hops.append(_number_new_nodes(np.concatenate(ends), numbers, met))
+                for parts, nodes, (place, edge) in zip(found, ends, drawn, strict=True):
+                    row = numbers[nodes].astype(np.int64)
+                    parts.append((row, begin + place, edge))
+                begin = met
         finally:
-            expansion.reset_numbers()
-        return expansion.output(index)
+            for nodes in hops:
+                numbers[nodes] = -1
+        parts_of = {edge_type(graph): parts for graph, parts in enumerate(found)}
+        whole = {
+            name: [
+                torch.from_numpy(np.concatenate(p)) for p in zip(*parts, strict=True)
+            ]
+            for name, parts in parts_of.items()
+        }
+        return HeteroSamplerOutput(
+            node={NODE: torch.from_numpy(np.concatenate(hops))},
+            row={name: parts[0] for name, parts in whole.items()},
+            col={name: parts[1] for name, parts in whole.items()},
+            edge={name: parts[2] for name, parts in whole.items()},
+            num_sampled_nodes={NODE: [len(nodes) for nodes in hops]},
+            num_sampled_edges={t: [len(p[0]) for p in h] for t, h in parts_of.items()},
+            metadata=(index.input_id, index.time),
+        )
 
     def sample_from_edges(self, *_: Any, **__: Any) -> HeteroSamplerOutput:
         """Not there: nodes are classified, not edges."""
@@ -100,8 +129,7 @@ class GraphSampler(BaseSampler):  # type: ignore[misc]  # PyG has no usable type
     def _draw(self, nodes: Ints, hop: int) -> list[Drawn]:
         evolved = nodes if hop < self.evolved_hops else nodes[:0]
         drawing = [nodes] + [evolved] * (len(self.fanouts) - 1)
-        keys = self._keys()
-        given = zip(self._offsets, drawing, self.fanouts, keys, strict=True)
+        given = zip(self._offsets, drawing, self.fanouts, self._keys(), strict=True)
         return [draw_edges(*each) for each in given]
 
     def _keys(self) -> list[int]:
@@ -114,73 +142,15 @@ class GraphSampler(BaseSampler):  # type: ignore[misc]  # PyG has no usable type
         ]
 
 
-class _Expansion:
-    """The nodes met so far around some seeds; ``numbers`` of all others are -1."""
-
-    def __init__(
-        self, seeds: Ints, numbers: NDArray[np.int32], num_graphs: int
-    ) -> None:
-        self.frontier, self._numbers = seeds, numbers
-        self._nodes, self._num_nodes = [seeds], len(seeds)
-        numbers[seeds] = np.arange(len(seeds))
-        self._rows: list[list[Ints]] = [[] for _ in range(num_graphs)]
-        self._columns: list[list[Ints]] = [[] for _ in range(num_graphs)]
-        self._edges: list[list[Ints]] = [[] for _ in range(num_graphs)]
-
-    def add_hop(self, drawn: Sequence[Drawn], sources: Sequence[Ints]) -> None:
-        """Follow the edges that the frontier drew."""
-        begin = self._num_nodes - len(self.frontier)
-        ends = [source[edge] for source, (_, edge) in zip(sources, drawn, strict=True)]
-        self._number_new_nodes(np.concatenate(ends))
-        for graph, (nodes, (place, edge)) in enumerate(zip(ends, drawn, strict=True)):
-            self._rows[graph].append(self._numbers[nodes].astype(np.int64))
-            self._columns[graph].append(begin + place)
-            self._edges[graph].append(edge)
-
-    def _number_new_nodes(self, nodes: Ints) -> None:
-        new_nodes = nodes[self._numbers[nodes] < 0]
-        # Each once, without sorting: of equal ones the last to write its place stays.
-        places = np.arange(len(new_nodes))
-        self._numbers[new_nodes] = places
-        self.frontier = new_nodes[self._numbers[new_nodes] == places]
-        count = len(self.frontier)
-        self._numbers[self.frontier] = np.arange(
-            self._num_nodes, self._num_nodes + count
-        )
-        self._nodes.append(self.frontier)
-        self._num_nodes += count
-
-    def reset_numbers(self) -> None:
-        """Set the buffer back to -1."""
-        for nodes in self._nodes:
-            self._numbers[nodes] = -1
-
-    def output(self, index: NodeSamplerInput) -> HeteroSamplerOutput:
-        """Everything as PyG expects it."""
-        types = [edge_type(graph) for graph in range(len(self._edges))]
-        per_hop = [[len(part) for part in parts] for parts in self._edges]
-        return HeteroSamplerOutput(
-            node={NODE: torch.from_numpy(np.concatenate(self._nodes))},
-            row=dict(zip(types, map(_joined, self._rows), strict=True)),
-            col=dict(zip(types, map(_joined, self._columns), strict=True)),
-            edge=dict(zip(types, map(_joined, self._edges), strict=True)),
-            num_sampled_nodes={NODE: [len(nodes) for nodes in self._nodes]},
-            num_sampled_edges=dict(zip(types, per_hop, strict=True)),
-            metadata=(index.input_id, index.time),
-        )
-
-
-def _joined(parts: Sequence[Ints]) -> Tensor:
-    return torch.from_numpy(np.concatenate(parts))
-
-
-def check_fanouts(fanouts: Sequence[int], num_graphs: int) -> None:
-    """Refuse fan-outs that are not -1 or at least one, or not one per graph."""
-    if len(fanouts) != num_graphs or any(f != -1 and f < 1 for f in fanouts):
-        raise InputError(
-            f"'fanout' must be -1 (all neighbours) or at least 1 for each of "
-            f"{num_graphs} graphs (got {list(fanouts)})"
-        )
+def _number_new_nodes(nodes: Ints, numbers: NDArray[np.int32], begin: int) -> Ints:
+    """Those without a number, each once; they get the numbers from ``begin`` on."""
+    new_nodes = nodes[numbers[nodes] < 0]
+    # Each once, without sorting: of equal ones the last to write its place stays.
+    places = np.arange(len(new_nodes))
+    numbers[new_nodes] = places
+    frontier: Ints = new_nodes[numbers[new_nodes] == places]
+    numbers[frontier] = np.arange(begin, begin + len(frontier))
+    return frontier
 
 
 def draw_edges(offsets: Ints, nodes: Ints, fanout: int, key: int) -> Drawn:

@@ -12,7 +12,7 @@ from ecg_gnn.study.run import Comparison, Report, Summary
 from ecg_gnn.study.store import Configuration
 from ecg_gnn.system import canvas
 from ecg_gnn.system.canvas import COLOURS, in_lines
-from ecg_gnn.system.metric_names import metric_label
+from ecg_gnn.system.checks import metric_label
 
 Table = tuple[list[str], list[list[str]]]
 

@@ -1,1 +1,1 @@
-"""Shared basics: checks, files, seeds, memory. Imports no other part of the package."""
+"""Shared basics: checks, files, seeds, machine. Imports nothing else of the package."""

@@ -41,10 +41,8 @@ _SETTINGS: dict[Any, Any] = {
 def draw(path: Path, paint: Paint, source: str | None = None) -> None:
     """Paint a figure and write it, in the format that ``path`` ends in.
 
-    Args:
-        path: The file, which is either whole or not there.
-        paint: Makes a figure out of matplotlib's class ``Figure``.
-        source: What it is drawn from; a .png and an .svg carry it as their source.
+    ``paint`` makes it out of matplotlib's class ``Figure``; a .png and an .svg carry
+    what it is drawn from as their ``source``.
     """
     check_format(path)
     ending = path.suffix.lower()
@@ -61,10 +59,8 @@ def svg_text(paint: Paint) -> str:
     """A painted figure as SVG without a background."""
     out = io.BytesIO()
     with _matplotlib() as figure_class:
-        undated = _UNDATED[".svg"]
-        paint(figure_class).savefig(
-            out, format="svg", metadata=undated, transparent=True
-        )
+        options = {"format": "svg", "metadata": _UNDATED[".svg"], "transparent": True}
+        paint(figure_class).savefig(out, **options)
     return out.getvalue().decode()
 
 
@@ -95,6 +91,5 @@ def in_lines(name: str, width: int = 30) -> str:
 def check_format(path: Path) -> None:
     """Refuse endings that name no format."""
     if path.suffix.lower() not in FORMATS:
-        raise InputError(
-            f"'out' must end in one of {list(FORMATS)} (got {str(path)!r})"
-        )
+        wanted = f"'out' must end in one of {list(FORMATS)}"
+        raise InputError(f"{wanted} (got {str(path)!r})")

@@ -1,7 +1,8 @@
-"""Errors for a user's mistakes: one sentence with name, allowed values and value."""
+"""Errors for a user's mistakes, in one sentence each; and which metrics there are."""
 
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 
@@ -53,3 +54,27 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+@dataclass(frozen=True)
+class MetricName:
+    """A metric as people see it; a function in ``train.training_task`` computes it."""
+
+    label: str  # its name in tables, figures and sentences
+    two_classes: bool = False  # whether it needs two, both in every part of a split
+
+
+METRIC_NAMES = {
+    "accuracy": MetricName("accuracy"),
+    "roc_auc": MetricName("ROC AUC", two_classes=True),
+}
+
+
+def default_metric(num_classes: int) -> str:
+    """ROC AUC for two classes, accuracy for more."""
+    return "roc_auc" if num_classes == 2 else "accuracy"
+
+
+def metric_label(metric: str) -> str:
+    """How a metric is called in tables, figures and sentences."""
+    return METRIC_NAMES[metric].label

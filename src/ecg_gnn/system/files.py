@@ -103,12 +103,8 @@ def writing(path: Path) -> Iterator[None]:
 
 def check_free(path: Path) -> None:
     """Refuse an output folder that has something in it already."""
-    try:
+    with writing(path):
         taken = path.exists() and (not path.is_dir() or any(path.iterdir()))
-    except OSError as error:
-        raise InputError(
-            f"{path}: cannot be written ({error.strerror or error})"
-        ) from error
     if taken:
         raise InputError(
             "'out' must not exist yet or be an empty folder: what is there is never "
@@ -141,8 +137,15 @@ def write_json(path: Path, value: Any) -> None:
 
 def sha256_of_file(path: Path) -> str:
     """The SHA-256 of a file's bytes, read in pieces."""
-    digest = hashlib.sha256()
     with path.open("rb") as source:
-        while piece := source.read(1 << 20):
-            digest.update(piece)
-    return digest.hexdigest()
+        return hashlib.file_digest(source, "sha256").hexdigest()
+
+
+def expanded(path: str | Path) -> Path:
+    """A path with its ~ replaced by the home folder it stands for."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise InputError(
+            f"{path}: must begin with the home of a user that there is"
+        ) from None

@@ -19,6 +19,18 @@ def generator_for(seed: int, *purpose: str | int) -> torch.Generator:
     return torch.Generator().manual_seed(derive_seed(seed, *purpose))
 
 
+def seed_device(device: torch.device, seed: int) -> None:
+    """Seed what a device draws from by default.
+
+    On a CPU not by ``torch.manual_seed``: that leaves a note for each kind of GPU, with
+    the whole call stack in it, which takes as long as a small step.
+    """
+    if device.type == "cpu":
+        torch.default_generator.manual_seed(seed)
+    else:
+        torch.manual_seed(seed)
+
+
 @contextmanager
 def seeded(seed: int, *purpose: str | int) -> Iterator[None]:
     """Run a block (weight initialisation, say) from its own seed.

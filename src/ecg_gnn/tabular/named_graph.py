@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecg_gnn.data import GraphDataset, describe, load_dataset
+from ecg_gnn.data.catalogue import is_graph_folder
 from ecg_gnn.data.graph_storage import (
     ARRAYS,
     FORMAT,
@@ -17,7 +18,6 @@ from ecg_gnn.data.graph_storage import (
     VERSION,
     entry,
     graph_arrays,
-    is_graph_folder,
     read_folder_arrays,
     read_graph_folder,
     write_arrays,

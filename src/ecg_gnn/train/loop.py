@@ -11,8 +11,7 @@ draws what the uninterrupted one would have drawn.
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 
@@ -33,16 +32,14 @@ def train(
     task: Task,
     config: LoopSettings,
     *,
-    seed: int,
-    checkpoint: Path | None = None,
     progress: Progress | None = None,
+    **options: Any,
 ) -> TrainResult:
     """Train in place; the network ends with the weights of the best validation step.
 
-    A checkpoint is resumed from, kept up to date and removed at the end. The seed is
-    that of dropout and DropEdge; initialisation is the caller's.
+    Options are those of ``Training``: the seed, and perhaps a checkpoint.
     """
-    training = Training(network, task, config, seed=seed, checkpoint=checkpoint)
+    training = Training(network, task, config, **options)
     return train_together([training], progress=progress)[0]
 
 
@@ -55,11 +52,18 @@ def train_together(
     at the same time; the numbers are those of training one after another. Seconds are
     each training's share; progress is of all steps together.
     """
-    device = _common_device(trainings)
+    kinds = {(each.device, each.config.precision) for each in trainings}
+    if len(kinds) != 1:
+        given = sorted(f"{precision} on {device}" for device, precision in kinds)
+        raise InputError(
+            "'trainings' must share one device and one precision "
+            f"(got {len(trainings)} with {given})"
+        )
+    device, precision = kinds.pop()
     total = sum(training.config.steps for training in trainings)
     last = last_report = time.perf_counter()
     # Steps seed themselves; the block only puts torch's generator back afterwards.
-    with seeded(0, "training"), computing_in(trainings[0].config.precision, device):
+    with seeded(0, "training"), computing_in(precision, device):
         while waiting := [training for training in trainings if not training.done]:
             for training in waiting:
                 training.step()
@@ -79,17 +83,6 @@ def train_together(
         for training in trainings:
             training.state.seconds += (now - last) / len(trainings)
     return [training.finish() for training in trainings]
-
-
-def _common_device(trainings: Sequence[Training]) -> torch.device:
-    kinds = {(each.device, each.config.precision) for each in trainings}
-    if len(kinds) != 1:
-        kinds_given = sorted(f"{precision} on {device}" for device, precision in kinds)
-        raise InputError(
-            "'trainings' must share one device and one precision "
-            f"(got {len(trainings)} with {kinds_given})"
-        )
-    return kinds.pop()[0]
 
 
 def default_precision(device: torch.device) -> Literal["fp32", "tf32"]:

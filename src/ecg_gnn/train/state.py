@@ -32,7 +32,7 @@ class Weights:
     named: dict[str, Tensor]  # everything; parameters are views of flat
     flat: Tensor  # all trained parameters with gaps: matrices, then the rest
     buffers: dict[str, Tensor]  # running means, counters, frozen parameters
-    _parts: list["_Part"] = field(repr=False)
+    _shapes: dict[str, torch.Size] = field(repr=False)  # in the order of flat
 
     @classmethod
     def of(cls, network: nn.Module) -> "Weights":
@@ -41,48 +41,42 @@ class Weights:
         parameters = {name: p for name, p in named if p.requires_grad}
         # Matrices first: autocast multiplies them in a lower precision, and only them.
         names = sorted(parameters, key=lambda name: parameters[name].dim() < 2)
-        parts = [_Part(name, parameters[name].shape) for name in names]
-        flat = next(network.parameters()).new_zeros(sum(part.room for part in parts))
+        shapes = {name: parameters[name].shape for name in names}
+        flat = next(network.parameters()).new_zeros(_room(shapes))
         with torch.no_grad():
-            for part, view in zip(parts, _views(flat, parts), strict=True):
-                view.copy_(parameters[part.name])
-                parameters[part.name].data = view
+            for name, view in _views(flat, shapes).items():
+                view.copy_(parameters[name])
+                parameters[name].data = view
         state = network.state_dict()
         buffers = {name: t for name, t in state.items() if name not in parameters}
-        return cls(state, flat.requires_grad_(), buffers, parts)
+        return cls(state, flat.requires_grad_(), buffers, shapes)
 
     def copy(self) -> "Weights":
         """The same values in a place of their own, not trained."""
         flat = self.flat.detach().clone()
         buffers = {name: tensor.clone() for name, tensor in self.buffers.items()}
-        views = zip(self._parts, _views(flat, self._parts), strict=True)
-        named = {part.name: view for part, view in views} | buffers
-        return Weights(named, flat, buffers, self._parts)
+        named = _views(flat, self._shapes) | buffers
+        return Weights(named, flat, buffers, self._shapes)
 
     def all_but(self, names: Sequence[str]) -> Tensor:
         """One for every value of ``flat``, and zero for those of these parameters."""
         ones = torch.ones_like(self.flat.detach())
-        for part, view in zip(self._parts, _views(ones, self._parts), strict=True):
-            if part.name in names:
-                view.zero_()
+        views = _views(ones, self._shapes)
+        for name in names:
+            views[name].zero_()
         return ones
 
     def call(self, network: nn.Module, *arguments: Any) -> Tensor:
         """The network with these weights; gradients reach ``flat``."""
-        given = {part.name: piece for part, piece in self._pieces()}
-        out: Tensor = torch.func.functional_call(network, given, arguments)
-        return out
-
-    def _pieces(self) -> list[tuple["_Part", Tensor]]:
-        matrices = [part for part in self._parts if len(part.shape) > 1]
-        rest = self._parts[len(matrices) :]
-        size = sum(part.room for part in matrices)
-        of_matrices, of_rest = self.flat.split([size, self.flat.numel() - size])
+        matrices = {name: s for name, s in self._shapes.items() if len(s) > 1}
+        rest = {name: s for name, s in self._shapes.items() if len(s) < 2}
+        of_matrices, of_rest = self.flat.split([_room(matrices), _room(rest)])
         device = self.flat.device.type
         if torch.is_autocast_enabled(device):
             of_matrices = of_matrices.to(torch.get_autocast_dtype(device))
-        views = [*_views(of_matrices, matrices), *_views(of_rest, rest)]
-        return list(zip(self._parts, views, strict=True))
+        given = _views(of_matrices, matrices) | _views(of_rest, rest)
+        out: Tensor = torch.func.functional_call(network, given, arguments)
+        return out
 
     @torch.no_grad()
     def take_if(self, condition: Tensor, new: "Weights") -> None:
@@ -98,21 +92,17 @@ class Weights:
             tensor.copy_(named[name])
 
 
-@dataclass(frozen=True)
-class _Part:
-    name: str
-    shape: torch.Size
-
-    @property
-    def room(self) -> int:
-        return -(-self.shape.numel() // _ALIGNMENT) * _ALIGNMENT
+def _room(shapes: dict[str, torch.Size]) -> int:
+    """How many values these take, with the gaps after each."""
+    return sum(-(-each.numel() // _ALIGNMENT) * _ALIGNMENT for each in shapes.values())
 
 
-def _views(flat: Tensor, parts: Sequence[_Part]) -> list[Tensor]:
-    """Each part's values; split at once, since every cut alone would be copied back."""
-    sizes = [(part.shape.numel(), part.room - part.shape.numel()) for part in parts]
-    pieces = flat.split([size for pair in sizes for size in pair])[::2]
-    return [piece.view(part.shape) for piece, part in zip(pieces, parts, strict=True)]
+def _views(flat: Tensor, shapes: dict[str, torch.Size]) -> dict[str, Tensor]:
+    """Each one's values; split at once, since every cut alone would be copied back."""
+    sizes = [shape.numel() for shape in shapes.values()]
+    pieces = flat.split([part for size in sizes for part in (size, -size % _ALIGNMENT)])
+    given = zip(shapes.items(), pieces[::2], strict=True)
+    return {name: piece.view(shape) for (name, shape), piece in given}
 
 
 @dataclass(eq=False)
@@ -144,16 +134,19 @@ class TrainState:
         on_gpu = device.type == "cuda"
         weights = Weights.of(network)
         spared = getattr(network, "undecayed", ())
+        decay = 0.0 if spared else weight_decay
         optimizer = torch.optim.AdamW(
-            [weights.flat],
-            lr=lr,
-            weight_decay=0.0 if spared else weight_decay,
-            fused=on_gpu,
-            capturable=on_gpu,
+            [weights.flat], lr, weight_decay=decay, fused=on_gpu, capturable=on_gpu
         )
         if spared and weight_decay:
             kept = 1 - lr * weight_decay * weights.all_but(spared)
-            optimizer.register_step_pre_hook(lambda *_: _shrink(weights.flat, kept))
+
+            @torch.no_grad()
+            def shrink(*_: Any) -> None:
+                """AdamW's decay before its step, value by value."""
+                weights.flat.mul_(kept)
+
+            optimizer.register_step_pre_hook(shrink)
         return cls(
             weights=weights,
             optimizer=optimizer,
@@ -167,12 +160,9 @@ class TrainState:
         )
 
     def record(self, loss: Tensor, scores: Scores | None) -> None:
-        """Note one step, and keep its weights if its validation score is the best.
-
-        Without an evaluation its scores are NaN. Nothing waits for the device.
-        """
+        """Note one step, and keep its weights if its validation score is the best."""
         self.losses.index_copy_(0, self.step, loss.reshape(1))
-        if scores is None:
+        if scores is None:  # it was not evaluated
             self.val_scores.index_fill_(0, self.step, torch.nan)
             self.test_scores.index_fill_(0, self.step, torch.nan)
             self.step += 1
@@ -186,10 +176,6 @@ class TrainState:
         self.best_val.copy_(torch.where(improved, val, self.best_val))
         self.best_step.copy_(torch.where(improved, self.step[0], self.best_step))
         self.best_weights.take_if(improved, self.weights)
-
-    def restore_best(self, network: nn.Module) -> None:
-        """Give the network the weights of the best step."""
-        network.load_state_dict(self.best_weights.named)
 
     def tensors(self) -> dict[str, Tensor]:
         """Everything, under flat names, for a checkpoint."""
@@ -220,12 +206,6 @@ class TrainState:
 _BUFFERS = ("best_val", "best_step", "step", "losses", "val_scores", "test_scores")
 
 
-@torch.no_grad()
-def _shrink(values: Tensor, kept: Tensor) -> None:
-    """AdamW's decay before its step, value by value."""
-    values.mul_(kept)
-
-
 def content_hash(tensors: Iterable[Tensor]) -> str:
     """The SHA-256 of the types, shapes and values of tensors, in their order."""
     digest = hashlib.sha256()
@@ -243,11 +223,8 @@ def save_checkpoint(path: Path, state: TrainState, fingerprint: str) -> None:
         name: tensor.detach().cpu().contiguous().clone()
         for name, tensor in state.tensors().items()
     }
-    metadata = {
-        "fingerprint": fingerprint,
-        "done": str(state.done),
-        "seconds": str(state.seconds),
-    }
+    done, seconds = str(state.done), str(state.seconds)
+    metadata = {"fingerprint": fingerprint, "done": done, "seconds": seconds}
     with atomic_path(path) as temporary:
         save_file(tensors, temporary, metadata)
 
@@ -260,9 +237,8 @@ def load_checkpoint(path: Path, state: TrainState, fingerprint: str) -> bool:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
             if metadata.get("fingerprint") != fingerprint:
-                warnings.warn(
-                    f"{path} belongs to another training: starting anew", stacklevel=2
-                )
+                said = f"{path} belongs to another training: starting anew"
+                warnings.warn(said, stacklevel=2)
                 return False
             named = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError) as error:

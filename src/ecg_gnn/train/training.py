@@ -1,20 +1,20 @@
-"""One training under way: its state, its recorded step, its checkpoint."""
+"""One training under way, of full batches or of rows: its steps, its checkpoint."""
 
 import time
 import warnings
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 
 import torch
 from safetensors import SafetensorError
 from torch import Tensor
 
 from ecg_gnn.kernels import Adjacency
-from ecg_gnn.nn.network import Known, Network
+from ecg_gnn.nn.network import GraphInput, Known, Network
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.seeds import seeded
-from ecg_gnn.train.metrics import METRICS, supervised_loss
-from ecg_gnn.train.program import StepProgram
-from ecg_gnn.train.schedule import EvalSchedule
 from ecg_gnn.train.state import (
     Scores,
     TrainState,
@@ -22,12 +22,20 @@ from ecg_gnn.train.state import (
     load_checkpoint,
     save_checkpoint,
 )
+from ecg_gnn.train.steps import (
+    BatchPlan,
+    EvalSchedule,
+    StepProgram,
+    once_per_epoch_or_less,
+)
 from ecg_gnn.train.training_task import (
+    METRICS,
     LoopSettings,
     Task,
     TrainResult,
     evaluation_input,
     features_alone,
+    supervised_loss,
     training_input,
 )
 
@@ -41,6 +49,8 @@ class Training:
     checkpoint is resumed from, kept up to date and removed at the end.
     """
 
+    recorded: ClassVar[bool] = True  # whether all steps have the same shapes
+
     def __init__(
         self,
         network: Network,
@@ -53,8 +63,9 @@ class Training:
     ) -> None:
         self.network, self.task, self.config = network, task, config
         self.seed, self._checkpoint, self._fingerprint = seed, checkpoint, ""
-        self.eval_every = eval_every
-        self.schedule = self._make_schedule()
+        self.eval_every, usual = eval_every, self._usual_interval()
+        every = usual if eval_every is None else eval_every
+        self.schedule = EvalSchedule(every=every, steps=config.steps)
         if checkpoint is not None:
             self._fingerprint = self._identity()
         self._prepare()
@@ -63,7 +74,11 @@ class Training:
         )
         if checkpoint is not None:
             load_checkpoint(checkpoint, self.state, self._fingerprint)
-        self._program = self._make_program()
+        self._begin()
+        done, recorded = self.state.done, self.recorded
+        self._program = StepProgram(
+            self._run_step, self.device, seed, done, recorded=recorded
+        )
         self._saved = time.perf_counter()
 
     def _identity(self) -> str:
@@ -71,8 +86,9 @@ class Training:
         made = _fingerprint(self.network, self.task, self.config, self.seed)
         return made if self.eval_every is None else f"{made}/{self.eval_every}"
 
-    def _make_schedule(self) -> EvalSchedule:
-        return EvalSchedule.of_full_batches(self.config.steps, self.eval_every)
+    def _usual_interval(self) -> int:
+        """Steps between evaluations; one is the benchmark's protocol."""
+        return 1
 
     def _prepare(self) -> None:
         """Show the network what it may know, the labels of training nodes only."""
@@ -89,13 +105,11 @@ class Training:
             network.train()
             network.prepare(known)
 
-    def _make_program(self) -> StepProgram:
-        return StepProgram(
-            lambda evaluates: run_step(self.network, self.task, self.state, evaluates),
-            self.device,
-            self.seed,
-            self.state.done,
-        )
+    def _begin(self) -> None:
+        """Called once it is known which step comes first."""
+
+    def _run_step(self, evaluates: bool) -> None:
+        run_step(self.network, self.task, self.state, evaluates)
 
     @property
     def device(self) -> torch.device:
@@ -136,7 +150,7 @@ class Training:
         """The numbers; the network gets the weights of the best validation step."""
         self._program.wait()
         result = _result(self.state, self.task)
-        self.state.restore_best(self.network)
+        self.network.load_state_dict(self.state.best_weights.named)
         for parameter in self.network.parameters():  # each at home again, to be saved
             parameter.data = parameter.data.clone()
         self.network.eval()
@@ -149,6 +163,18 @@ def run_step(
     network: Network, task: Task, state: TrainState, evaluates: bool = True
 ) -> None:
     """One training step, and its evaluation if due; nothing waits for the device."""
+    loss = learn(network, task, state)
+    if not evaluates:
+        state.record(loss, None)
+        return
+    with torch.no_grad():
+        network.eval()
+        logits = state.weights.call(network, evaluation_input(task), task.graphs)
+    state.record(loss, scores(logits, task))
+
+
+def learn(network: Network, task: Task, state: TrainState) -> Tensor:
+    """One update of the weights, and its loss."""
     network.train()
     state.optimizer.zero_grad(set_to_none=True)
     x, learned = training_input(task)
@@ -161,13 +187,7 @@ def run_step(
         loss = loss + extra.float()
     loss.backward()
     state.optimizer.step()
-    if not evaluates:
-        state.record(loss.detach(), None)
-        return
-    with torch.no_grad():
-        network.eval()
-        logits = state.weights.call(network, evaluation_input(task), task.graphs)
-    state.record(loss.detach(), scores(logits, task))
+    return loss.detach()
 
 
 def scores(logits: Tensor, task: Task) -> Scores:
@@ -202,23 +222,64 @@ def _result(state: TrainState, task: Task) -> TrainResult:
 
 def _fingerprint(network: Network, task: Task, config: LoopSettings, seed: int) -> str:
     """Everything that determines a training, the first weights included."""
-    test = [] if task.test_index is None else [task.test_index]
-    weights = [] if task.class_weights is None else [task.class_weights]
-    edges = [part for graph in task.graphs for part in _content(graph.adjacency)]
-    content = content_hash(
-        [
-            *network.state_dict().values(),
-            *(task.x, task.y, task.train_index, task.val_index, *test, *edges),
-            *weights,
-        ]
-    )
+    graphs = [graph.adjacency for graph in task.graphs]
+    edges = [part for a in graphs for part in (a.edge_index(), a.edge_weight)]
+    tensors = [task.x, task.y, task.train_index, task.val_index, task.test_index]
+    tensors = [*network.state_dict().values(), *tensors, *edges, task.class_weights]
+    content = content_hash(each for each in tensors if each is not None)
     rates = [graph.drop_edge for graph in task.graphs]
     where = task.x.device.type  # GPUs draw other masks
     made = f"{_FORMAT}/{where}/{seed}/{config}/{task.metric}/{rates}/{content}"
     return made if task.labels is None else f"{made}/{task.labels}"
 
 
-def _content(adjacency: Adjacency) -> list[Tensor]:
-    edges = adjacency.edge_index()
-    weight = adjacency.edge_weight
-    return [edges] if weight is None else [edges, weight]
+ROWS_AT_ONCE = 65_536  # with more rows than that a step is a batch
+BATCH = 16_384  # training rows of such a step, at most
+
+
+class RowTraining(Training):
+    """A training by batches of rows; scores of steps without evaluation are NaN."""
+
+    recorded = False
+
+    def _usual_interval(self) -> int:
+        self._plan = BatchPlan(self.task.train_index, BATCH, self.seed)
+        per_epoch = self._plan.batches_per_epoch
+        return once_per_epoch_or_less(self.config.steps, per_epoch)
+
+    def _run_step(self, evaluates: bool) -> None:
+        rows, task = self._plan.seeds(self.state.done), self.task
+        batch = replace(
+            task,
+            x=task.x[rows],
+            y=task.y[rows],
+            graphs=[no_graph(rows.numel(), self.device)],
+            train_index=torch.arange(rows.numel(), device=self.device),
+        )
+        loss = learn(self.network, batch, self.state)
+        self.state.record(loss, (self._score(), None) if evaluates else None)
+
+    @torch.no_grad()
+    def _score(self) -> Tensor:
+        task = self.task
+        self.network.eval()
+        logits = [
+            self.network.classify(states)
+            for states in represent_rows(self.network, task.x, task.val_index)
+        ]
+        return METRICS[task.metric](torch.cat(logits).float(), task.y[task.val_index])
+
+
+@torch.no_grad()
+def represent_rows(network: Network, x: Tensor, rows: Tensor) -> Iterator[Tensor]:
+    """The last hidden representation of some rows, block by block, on its device."""
+    device = next(network.parameters()).device
+    for block in rows.split(ROWS_AT_ONCE):
+        graphs = [no_graph(block.numel(), device)]
+        yield network.represent(x[block].to(device), graphs)
+
+
+def no_graph(num_nodes: int, device: torch.device | None = None) -> GraphInput:
+    """Nodes without an edge."""
+    none = torch.empty(2, 0, dtype=torch.long, device=device)
+    return GraphInput(Adjacency.from_edge_index(none, num_nodes))

@@ -7,7 +7,8 @@ other node ever does. So no node's own label is input where its prediction count
 neither in the loss, nor in a score.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple, TypeVar
 
@@ -15,20 +16,21 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ecg_gnn.kernels import keep_mask
-from ecg_gnn.nn.parallel import GraphInput
+from ecg_gnn.kernels import engine, keep_mask
+from ecg_gnn.nn.network import GraphInput
 from ecg_gnn.system.checks import check_in_range
 
 _Item = TypeVar("_Item", bound=Any)
 
 
-def moved(item: _Item, device: torch.device) -> _Item:
-    """A dataclass with its tensors, and whatever else can move, on another device."""
-    values = {each.name: getattr(item, each.name) for each in fields(item)}
-    there = {
-        name: each.to(device) for name, each in values.items() if hasattr(each, "to")
-    }
-    return replace(item, **there)
+class Movable:
+    """A dataclass whose tensors, and whatever else can move, move together."""
+
+    def to(self: _Item, device: torch.device) -> _Item:
+        """The same on another device."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        there = {name: v.to(device) for name, v in values.items() if hasattr(v, "to")}
+        return replace(self, **there)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +64,7 @@ class LabelInput:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Task:
+class Task(Movable):
     """What is learned: inputs, labels, which nodes are for what, and the metric.
 
     Where labels are input, the network reads a column per class more than ``x`` has.
@@ -81,7 +83,7 @@ class Task:
     def to(self, device: torch.device) -> "Task":
         """The same task on another device."""
         graphs = [graph.to(device) for graph in self.graphs]
-        return replace(moved(self, device), graphs=graphs)
+        return replace(super().to(device), graphs=graphs)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,3 +139,84 @@ def _with_labels(task: Task, given: Tensor) -> Tensor:
     columns = task.x.new_zeros(task.x.size(0), classes.numel())
     columns = columns.index_copy(0, task.train_index, labels * given[:, None])
     return torch.cat([task.x, columns], dim=1)
+
+
+def supervised_loss(
+    logits: Tensor,
+    y: Tensor,
+    class_weights: Tensor | None = None,
+    learned: Tensor | None = None,
+) -> Tensor:
+    """Cross-entropy; binary cross-entropy where there is one logit.
+
+    With class weights ``[C]`` it is the weighted mean. ``learned`` ``[n]``, 0 or 1,
+    says which nodes count; where none does the loss is zero.
+    """
+    binary = logits.size(1) == 1
+    if learned is None and not binary:
+        return F.cross_entropy(logits, y, class_weights)
+    one, target = logits[:, 0], y.to(logits.dtype)
+    if learned is None:
+        weight = None if class_weights is None else class_weights[y]
+        weight = None if weight is None else weight / weight.mean()
+        return F.binary_cross_entropy_with_logits(one, target, weight)
+    if binary:
+        losses = F.binary_cross_entropy_with_logits(one, target, reduction="none")
+    else:
+        losses = F.cross_entropy(logits, y, reduction="none")
+    weight = learned.to(losses.dtype)
+    if class_weights is not None:
+        weight = weight * class_weights[y]
+    return (losses * weight).sum() / weight.sum().clamp_min(1e-9)
+
+
+def accuracy(logits: Tensor, y: Tensor) -> Tensor:
+    """Share of nodes whose highest logit is their class; one logit is cut at zero.
+
+    NaN where a logit is: a diverged network has no score, and is never the best one.
+    """
+    predicted = logits[:, 0] > 0 if logits.size(1) == 1 else logits.argmax(dim=1)
+    return _nan_if_any(logits, (predicted == y).double().mean())
+
+
+def roc_auc(logits: Tensor, y: Tensor) -> Tensor:
+    """Area under the ROC curve of two classes; tied scores count half.
+
+    It is the Mann-Whitney statistic: the mean rank of the positives, where tied scores
+    share the mean of their ranks. NaN where one class is absent or a score is NaN. Of
+    two logits the difference is the score.
+    """
+    score = logits[:, -1] if logits.size(1) == 1 else logits[:, 1] - logits[:, 0]
+    if engine.gpu_usable_on(score.device):
+        functions = engine.gpu_kernels()
+        if score.numel() <= functions.MOST_SCORES:
+            area: Tensor = functions.roc_auc(score, y)
+            return area
+    ordered = score.sort().values
+    below = torch.searchsorted(ordered, score.contiguous())
+    up_to = torch.searchsorted(ordered, score.contiguous(), right=True)
+    rank = (below + up_to + 1).double() / 2
+    positive = y.double()
+    num_positive = positive.sum()
+    num_negative = y.numel() - num_positive
+    excess = (rank * positive).sum() - num_positive * (num_positive + 1) / 2
+    return _nan_if_any(score, excess / (num_positive * num_negative))
+
+
+def _nan_if_any(values: Tensor, score: Tensor) -> Tensor:
+    return torch.where(values.isnan().any(), torch.nan, score)
+
+
+# Logits and classes to a score, by the names of ecg_gnn.system.checks.
+METRICS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "accuracy": accuracy,
+    "roc_auc": roc_auc,
+}
+
+
+def score_probabilities(metric: str, probabilities: Tensor, y: Tensor) -> float:
+    """A metric of probabilities ``[n, C]`` instead of logits."""
+    logits = probabilities.double().log()
+    if logits.size(1) == 2:  # above zero from one half on
+        logits = logits[:, 1:] + math.log(2)
+    return float(METRICS[metric](logits, y))

@@ -11,7 +11,7 @@ from ecg_gnn.study.selection import Cell, best_ecg
 from ecg_gnn.study.store import Store
 from ecg_gnn.study.store.rows import known_steps, thinned
 from ecg_gnn.system.canvas import COLOURS, Paint, in_lines
-from ecg_gnn_lab.tables.document import Source
+from ecg_gnn_lab.tables import StudyTables
 
 _MOST_POINTS = 250  # of a line: a panel is hardly wider
 
@@ -31,33 +31,26 @@ class Band(NamedTuple):
 Panel = list[tuple[Cell, Band]]
 
 
-def curves(source: Source) -> Paint | None:
+def curves(source: StudyTables) -> Paint | None:
     """Test score at every step: mean over splits, one standard deviation around it.
 
     Only models that have an evolved graph on some dataset, if there are any: the
     others are many, and their last scores are enough to compare them.
     """
-    models = source.selection.models()
+    models, rivals = source.selection.models(), ("baseline", "identity")
     evolved = {cells[0].key.model_label for cells in models if best_ecg(cells)}
-    panels = []
+    panels: list[Panel] = []
     for cells in models:
-        if not evolved or cells[0].key.model_label in evolved:
-            shown = _compared_cells(source, cells)
-            bands = [(cell, score_band(source.store, cell)) for cell in shown]
-            panels.append([(cell, band) for cell, band in bands if band is not None])
+        if evolved and cells[0].key.model_label not in evolved:
+            continue
+        shown: list[Cell | None] = [c for c in cells if c.key.variant in rivals]
+        if (best := best_ecg(cells)) is not None:
+            shown = [source.selection.rival(best, other) for other in rivals]
+            shown.insert(1, best)
+        bands = [(cell, score_band(source.store, cell)) for cell in shown if cell]
+        panels.append([(cell, band) for cell, band in bands if band is not None])
     panels = [panel for panel in panels if panel]
     return (lambda kind: _figure(kind, panels)) if panels else None
-
-
-def _compared_cells(source: Source, cells: Sequence[Cell]) -> list[Cell]:
-    """The best ECG cell between the two that it is compared with."""
-    best = best_ecg(cells)
-    if best is None:
-        return [cell for cell in cells if cell.key.variant in ("baseline", "identity")]
-    baseline, identity = (
-        source.selection.rival(best, other) for other in ("baseline", "identity")
-    )
-    return [cell for cell in (baseline, best, identity) if cell is not None]
 
 
 def _figure(kind: Any, panels: Sequence[Panel]) -> Any:
@@ -80,13 +73,10 @@ def _figure(kind: Any, panels: Sequence[Panel]) -> Any:
 
 def _draw_panel(axes: Any, panel: Panel) -> None:
     for cell, band in panel:
-        colour = COLOURS[cell.key.variant]
-        mean, spread = 100 * band.mean, 100 * band.spread
-        label = in_lines(cell.label)
-        axes.plot(band.steps, mean, color=colour, lw=1.2, label=label)
-        axes.fill_between(
-            band.steps, mean - spread, mean + spread, color=colour, alpha=0.15, lw=0
-        )
+        look, mean = {"color": COLOURS[cell.key.variant]}, 100 * band.mean
+        low, high = mean - 100 * band.spread, mean + 100 * band.spread
+        axes.plot(band.steps, mean, lw=1.2, label=in_lines(cell.label), **look)
+        axes.fill_between(band.steps, low, high, alpha=0.15, lw=0, **look)
     axes.set_ylim(_window([band for _, band in panel]))
     key = panel[0][0].key
     axes.set_title(f"{key.dataset} · {key.model_label}", loc="left")

@@ -1,9 +1,13 @@
-"""Figures of a table's rows: effects, homophily before and after, the leaderboard."""
+"""Figures of tables: effects, homophily before and after, the leaderboard."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
-from ecg_gnn.system.canvas import COLOURS, Paint, in_lines
+from ecg_gnn.study.store import Store
+from ecg_gnn.system.canvas import COLOURS, Paint, draw, in_lines
+from ecg_gnn.system.checks import InputError
+from ecg_gnn_lab.figures.curves import curves
 from ecg_gnn_lab.tables import StudyTables
 from ecg_gnn_lab.tables.document import Row, starred
 from ecg_gnn_lab.tables.leaderboard import boards
@@ -166,3 +170,33 @@ def _draw_board(axes: Any, rows: Sequence[Row]) -> None:
     axes.set_yticks(range(len(rows)), names)
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.set_title(rows[0]["dataset"], loc="left")
+
+
+FIGURES: dict[str, tuple[Callable[[StudyTables], Paint | None], str]] = {
+    "effects": (
+        effects,
+        "an effect plot needs an ECG variant beside a baseline or identity: the store "
+        "has none that is finished",
+    ),
+    "curves": (curves, "the store has no training curves to draw"),
+    "homophily": (
+        homophily,
+        "the store has no evolved graph whose homophily was measured",
+    ),
+}
+"""What ``study figure`` draws from records alone, and the error where it cannot."""
+
+
+def draw_figure(
+    name: str,
+    store: Store,
+    path: Path,
+    recipe: str | None = None,
+    *,
+    source: str | None = None,
+) -> None:
+    """Draw one of :data:`FIGURES` into a file that can say what it was drawn from."""
+    figure, nothing = FIGURES[name]
+    if (paint := figure(StudyTables(store, recipe))) is None:
+        raise InputError(nothing)
+    draw(path, paint, source)

@@ -4,9 +4,9 @@ Nothing is trained for the picture: the layer's weights are random and the same 
 sides, so that whatever tells the classes apart comes from the edges.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -29,8 +29,7 @@ Points = NDArray[np.float64]
 _WIDTH = 64
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Projection:
+class Projection(NamedTuple):
     """Nodes in two planes, over the input graph and over the evolved one."""
 
     unit: str
@@ -53,16 +52,10 @@ def project(
     workspace: Workspace | None = None,
     num_nodes: int = 5000,
 ) -> Projection:
-    """Compute the pair with the settings of a record in the store.
+    """Compute the pair with the settings of a record in the store, or in one recipe.
 
-    Args:
-        store: A record of it says how the graph was evolved.
-        dataset: Needed where the store has several with this embedding.
-        embedding: The embedding of the evolved graph.
-        recipe: Only records of this recipe.
-        data_root: Folder with the official files.
-        workspace: Cache of embeddings, and progress where one is made anew.
-        num_nodes: The most nodes to show; a random sample of them.
+    The dataset must be named where the store has several with this embedding. Of more
+    than ``num_nodes``, a random sample is shown.
     """
     try:
         import openTSNE  # noqa: F401
@@ -86,40 +79,28 @@ def project(
         _tsne(_layer(graph, each, record.seed)[shown].numpy(), record.seed)
         for each in (graph.edge_index, evolved.edge_index)
     )
-    return Projection(
-        unit=record.id,
-        dataset=graph.name,
-        embedding=tagged(embedding, run_tags(config, embedding, "statistics")),
-        k=config.evolve.k or 0,
-        labels=graph.y[shown].numpy(),
-        before=before,
-        after=after,
-    )
-
-
-def draw_tsne(projection: Projection, path: Path) -> None:
-    """Both planes side by side, coloured by label."""
-    source = f"unit {projection.unit}"
-    draw(path, lambda kind: _figure(kind, projection), source)
+    name = tagged(embedding, run_tags(config, embedding, "statistics"))
+    names, k, labels = (record.id, graph.name, name), config.evolve.k, graph.y[shown]
+    return Projection(*names, k or 0, labels.numpy(), before, after)
 
 
 def _find(
     store: Store, dataset: str | None, embedding: str, recipe: str | None
 ) -> UnitRecord:
     """The first record with this evolved graph alone."""
-    records = store.records(recipe=recipe)
     fits: dict[str, UnitRecord] = {}
-    for record in records:
+    known = set()
+    for record in store.records(recipe=recipe):
         at = record.configuration
+        known |= {f"{at.dataset} {at.embedding}"} if at.embedding else set()
         named = dataset in (None, at.dataset, at.config["dataset"])
         if named and at.embedding == embedding:
             fits.setdefault(at.dataset, record)
     if not fits:
-        known = {(r.configuration.dataset, r.configuration.embedding) for r in records}
+        on = f" on {dataset!r}" if dataset else ""
         raise InputError(
-            f"the store has no record of embedding {embedding!r}"
-            f"{f' on {dataset!r}' if dataset else ''}; it has "
-            f"{sorted(f'{name} {other}' for name, other in known if other)}"
+            f"the store has no record of embedding {embedding!r}{on}; it has "
+            f"{sorted(known)}"
         )
     if len(fits) > 1:
         raise InputError(f"'dataset' must be one of {list(fits)} (not given)")
@@ -131,40 +112,38 @@ def _layer(graph: GraphDataset, edge_index: Tensor, seed: int) -> Tensor:
     """A random GCN layer's output; the same weights whatever the edges."""
     with seeded(seed, "t-SNE layer"):
         layer = GCNConv(graph.num_features, _WIDTH)
-    out: Tensor = layer(graph.x, edge_index).relu()  # [N, C]
-    return out
+    return cast(Tensor, layer(graph.x, edge_index).relu())  # [N, C]
 
 
 def _tsne(points: NDArray[np.float32], seed: int) -> Points:
     from openTSNE import TSNE
 
     perplexity = min(30.0, max(2.0, (len(points) - 1) / 3.5))
-    fitted = TSNE(
-        n_components=2,
-        perplexity=perplexity,
-        initialization="pca",
-        random_state=derive_seed(seed, "t-SNE") % 2**31,
-        n_jobs=1,
-    ).fit(points.astype(np.float64))
-    return np.asarray(fitted)
+    seed = derive_seed(seed, "t-SNE") % 2**31
+    options = {"initialization": "pca", "random_state": seed, "n_jobs": 1}
+    tsne = TSNE(n_components=2, perplexity=perplexity, **options)
+    return np.asarray(tsne.fit(points.astype(np.float64)))
 
 
-def _figure(kind: Any, projection: Projection) -> Any:
-    from matplotlib import colormaps
-
-    figure = kind(figsize=(8.4, 4.3), layout="constrained")
-    axes = figure.subplots(1, 2)
+def draw_tsne(projection: Projection, path: Path) -> None:
+    """Both planes side by side, coloured by label."""
     labels = projection.labels
-    palette = colormaps["tab20" if labels.max() > 9 else "tab10"]
-    colours = [palette(int(label) % palette.N) for label in labels]
-    size = min(16.0, max(3.0, 12_000 / len(labels)))
     evolved = f"over G_ECG ({projection.embedding}, k = {projection.k})"
     sides = {"over G": projection.before, evolved: projection.after}
-    for each, (title, points) in zip(axes, sides.items(), strict=True):
-        each.scatter(points[:, 0], points[:, 1], c=colours, s=size, lw=0, alpha=0.75)
-        each.set_title(title)
-        each.set_xticks([])
-        each.set_yticks([])
-        each.spines[:].set_visible(False)
-    figure.suptitle(f"{projection.dataset}: a random GCN layer, coloured by label")
-    return figure
+
+    def paint(kind: Any) -> Any:
+        from matplotlib import colormaps
+
+        figure = kind(figsize=(8.4, 4.3), layout="constrained")
+        axes = figure.subplots(1, 2)
+        palette = colormaps["tab20" if labels.max() > 9 else "tab10"]
+        colours = [palette(int(label) % palette.N) for label in labels]
+        look = {"s": min(16.0, max(3.0, 12_000 / len(labels))), "lw": 0, "alpha": 0.75}
+        for each, (title, points) in zip(axes, sides.items(), strict=True):
+            each.scatter(*points.T, c=colours, **look)
+            each.set(title=title, xticks=[], yticks=[])
+            each.spines[:].set_visible(False)
+        figure.suptitle(f"{projection.dataset}: a random GCN layer, coloured by label")
+        return figure
+
+    draw(path, paint, f"unit {projection.unit}")

@@ -3,46 +3,86 @@
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
-from ecg_gnn.study.store import Store
-from ecg_gnn.system.checks import MissingExtraError
+from ecg_gnn._version import __version__
+from ecg_gnn.config.identity import LABELS
+from ecg_gnn.study.store import Failure, Store
+from ecg_gnn.study.table import configuration_name, model_name
+from ecg_gnn.system.canvas import COLOURS, svg_text
+from ecg_gnn.system.checks import InputError, MissingExtraError, metric_label
 from ecg_gnn.system.files import write_text
-from ecg_gnn.system.metric_names import metric_label
-from ecg_gnn_lab.report.content import EMPTY, Content, gather
-from ecg_gnn_lab.report.summary import SURE, VERDICTS, verdict
+from ecg_gnn_lab.figures import FIGURES, leaderboard
+from ecg_gnn_lab.report import details
+from ecg_gnn_lab.report.summary import SURE, VERDICTS, answers, lede, verdict
 from ecg_gnn_lab.tables import StudyTables
-from ecg_gnn_lab.tables.document import Column, Row, score_text, signed_text
+from ecg_gnn_lab.tables.document import (
+    Column,
+    Row,
+    TableDocument,
+    score_text,
+    signed_text,
+)
+from ecg_gnn_lab.tables.leaderboard import best_published, boards
+from ecg_gnn_lab.tables.statistics import graph_rows
 
-__all__ = ["Content", "gather", "render_report", "write_report"]
+_HEADINGS = {
+    "results": "Results",
+    "leaderboard": "Leaderboard",
+    "embeddings": "Every embedding",
+    "hyperparameters": "Hyper-parameters",
+    "statistics": "Graph statistics",
+}
+EMPTY = ("", "—", "undefined")
+"""Texts of a table that say nothing."""
+# Colours of the figures as variables of the page.
+_THEMED = {
+    "#000000": "strong-line",
+    "#4c4c4c": "soft",
+    "#808080": "soft",
+    **{colour.lower(): variant for variant, colour in COLOURS.items()},
+}
+
+
+class Sheet(NamedTuple):
+    """A table of the page; every row opens details."""
+
+    heading: str
+    document: TableDocument
+    details: Sequence[str]
+    """The id of every row's details"""
+
+
+class Leader(NamedTuple):
+    """A dataset's card: the row validation chose of ours, and the best of others."""
+
+    ours: Row
+    published: Row | None
+    names: Sequence[str]
+    """Of the best published results, which are equal"""
+    without_labels: Row | None
+    """Our best without labels as input, where our best takes them"""
 
 
 def write_report(store: Store, path: Path, recipe: str | None = None) -> None:
-    """Write a store's report; the file is either whole or not there.
-
-    Args:
-        store: What to report on.
-        path: The HTML file.
-        recipe: Only units of this recipe; by default all that the store has.
-    """
+    """Write the report of a store, or of one recipe; the file is whole or not there."""
     write_text(path, render_report(gather(StudyTables(store, recipe))))
 
 
-def render_report(content: Content) -> str:
+def render_report(content: SimpleNamespace) -> str:
     """The page as text."""
     try:
         from jinja2 import Environment, StrictUndefined
     except ImportError:
         raise MissingExtraError("jinja2", "report", "writing a report") from None
-    environment = Environment(
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = Environment(autoescape=True, undefined=StrictUndefined)
+    environment.trim_blocks = environment.lstrip_blocks = True
     environment.globals |= {
         "verdict": verdict,
         "verdicts": VERDICTS,
@@ -57,12 +97,17 @@ def render_report(content: Content) -> str:
     digest = hashlib.sha256(script.encode()).digest()
     # The page's policy lets this script run, and nothing slipped in.
     script_hash = f"sha256-{base64.b64encode(digest).decode()}"
+    details = json.dumps(
+        content.details, allow_nan=False, ensure_ascii=False, separators=(",", ":")
+    )
+    for character in "<\u2028\u2029":  # JSON must not end the element it stands in
+        details = details.replace(character, f"\\u{ord(character):04x}")
     return environment.from_string(_read("page.html")).render(
         content=content,
         style=_read("style.css"),
         script=script,
         script_hash=script_hash,
-        details=_embedded(content.details),
+        details=details,
     )
 
 
@@ -75,9 +120,140 @@ def _read(name: str) -> str:
     return files("ecg_gnn_lab.report").joinpath(name).read_text(encoding="utf-8")
 
 
-def _embedded(data: Any) -> str:
-    """JSON that cannot end the element it stands in."""
-    text = json.dumps(data, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
-    for character in "<\u2028\u2029":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return text
+def gather(tables: StudyTables) -> SimpleNamespace:
+    """Everything that the page shows of a store, or of one recipe of it."""
+    store, recipe = tables.store, tables.recipe
+    store.check_recipe(recipe)
+    records, failures = store.records(recipe=recipe), store.failures(recipe=recipe)
+    if not (records or failures):
+        raise InputError(
+            f"'store' {str(store.path)!r} has nothing to report: no unit of it has "
+            "finished or failed"
+        )
+    datasets = {cell.key.dataset for cell in tables.selection.cells}
+    machines = dict.fromkeys(r.result.provenance.get("device_name") for r in records)
+    dates = [r.finished for r in records] + [f.finished for f in failures]
+    facts = {
+        "recipe": recipe or ", ".join(store.recipes()),
+        "finished": f"{len(records):,}",
+        "failed": f"{len(failures):,}",
+        "datasets": str(len(datasets) or ""),
+        "last": max(dates)[:10],
+        "on": ", ".join(filter(None, machines)),
+        "ecg-gnn": __version__,
+    }
+    results = tables["results"].rows
+    ecg = [row for row in results if row["variant"] == "ecg"]
+    shown = {row["dataset"] for row in ecg}
+    infos = tables.selection.datasets
+    paints = {name: paint for name, (paint, _) in FIGURES.items()}
+    paints["leaderboard"] = leaderboard
+    return SimpleNamespace(
+        lede=lede(ecg),
+        answers=answers(ecg, results),
+        tiles={(row["dataset"], row["model"]): row for row in ecg},
+        # What must be said of a dataset wherever a number on it is shown.
+        notes={i.name: i.note for i in infos if i.note and i.name in shown},
+        leaders=[_leader(board) for board in boards(tables["leaderboard"].rows)],
+        facts={name: text for name, text in facts.items() if text},
+        sheets=_sheets(tables, failures),
+        pictures={
+            name: inline(svg_text(painted), name)
+            for name, paint in paints.items()
+            if (painted := paint(tables)) is not None
+        },
+        details=_details(tables, failures),
+    )
+
+
+def _leader(board: Sequence[Row]) -> Leader:
+    ours = next(row for row in board if row["best_on_validation"])
+    names, published = best_published(board)
+    without = None
+    if LABELS in (ours["options"] or ""):
+        rivals = [row for row in board if row["units"] == ours["units"]]
+        rivals = [row for row in rivals if LABELS not in (row["options"] or "")]
+        without = max(rivals, key=lambda row: row["val_mean"], default=None)
+    return Leader(ours, published, names, without)
+
+
+def _sheets(tables: StudyTables, failures: Sequence[Failure]) -> list[Sheet]:
+    """All tables that have rows, without columns that say nothing."""
+    documents = {heading: tables[name] for name, heading in _HEADINGS.items()}
+    sheets = []
+    for heading, document in (documents | {"Failures": _failures(failures)}).items():
+        said = [
+            column
+            for column in document.columns
+            if any(column.text(row) not in EMPTY for row in document.rows)
+        ]
+        ids = [  # of its configuration, else of its place in the table
+            row.get("configuration") or f"{document.name}-{place}"
+            for place, row in enumerate(document.rows)
+        ]
+        sheets.append(Sheet(heading, replace(document, columns=said), ids))
+    return [sheet for sheet in sheets if sheet.details]
+
+
+def _failures(failures: Sequence[Failure]) -> TableDocument:
+    """What could not be finished, and the last line of its error."""
+    rows = [
+        {
+            "dataset": (at := failure.configuration).dataset,
+            "model": model_name(at.backbone, at.model),
+            "variant": configuration_name(at),
+            "split": failure.split,
+            "seed": failure.seed,
+            "kind": failure.kind,
+            "error": (failure.error.strip().splitlines() or [""])[-1][:200],
+            "when": failure.finished[:16].replace("T", " "),
+        }
+        for failure in failures
+    ]
+    columns = [Column(name, name) for name in (rows[0] if rows else ())]
+    shown: dict[str, Any] = {"columns": columns, "rows": rows, "notes": []}
+    return TableDocument(name="failures", title="Failures", **shown, rule_between=())
+
+
+def _details(
+    tables: StudyTables, failures: Sequence[Failure]
+) -> dict[str, details.Detail]:
+    """What every click opens, by id."""
+    entries: dict[str, details.Detail] = {}
+    for cell in tables.selection.cells:
+        id_ = cell.chosen.configuration.id
+        rows = {
+            name: row
+            for name in ("results", "embeddings")
+            for row in tables[name].rows
+            if row["configuration"] == id_
+        }
+        entries[id_] = details.cell_detail(tables.selection, cell, rows)
+    for place, (_, graph) in enumerate(graph_rows(tables)):
+        entries[f"statistics-{place}"] = details.graph_detail(graph)
+    for place, failure in enumerate(failures):
+        entries[f"failures-{place}"] = details.failure_detail(failure)
+    for place, row in enumerate(tables["leaderboard"].rows):
+        if row["kind"] == "published":
+            entries[f"leaderboard-{place}"] = details.published_detail(row)
+    return entries
+
+
+def inline(svg: str, name: str) -> str:
+    """A file's ``svg`` element alone, with ids that no other picture has.
+
+    Metadata goes, which names other places, and so do styles for all elements; colours
+    follow the page's theme. Names in a picture's texts are escaped: what begins with
+    ``<`` is a tag.
+    """
+    element = svg[svg.index("<svg") :].strip()
+    element = re.sub(r"(?s)<metadata>.*?</metadata>|<style.*?</style>", "", element)
+
+    def own(tag: re.Match[str]) -> str:
+        unused = r' xmlns(:xlink)?="[^"]*"| font-family: [^;"]*;?|(?<=<g) id="[^"]*"'
+        tidy = re.sub(unused, "", tag[0]).replace("xlink:href", "href")
+        for colour, variable in _THEMED.items():
+            tidy = tidy.replace(colour, f"var(--{variable})")
+        return re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", tidy)
+
+    return re.sub(r"\n\s*", "\n", re.sub(r"<[^>]*>", own, element))

@@ -15,7 +15,7 @@ from ecg_gnn.study.table import (
     format_statistic,
     model_name,
 )
-from ecg_gnn.system.metric_names import metric_label
+from ecg_gnn.system.checks import metric_label
 from ecg_gnn_lab.tables.document import Row, p_text, score_text, signed_text
 from ecg_gnn_lab.tables.scores import RIVALS
 from ecg_gnn_lab.tables.statistics import MeasuredGraph
@@ -30,10 +30,7 @@ _SCORES = ("validation (%)", "test (%)", "best step", "seconds", "MB")
 def cell_detail(selection: Selection, cell: Cell, rows: Mapping[str, Row]) -> Detail:
     """Everything about the configuration that stands for a cell.
 
-    Args:
-        selection: Where the cell is from.
-        cell: Which.
-        rows: The cell's row in every table that has one, by the table's name.
+    Its row in every table that has one is given by the table's name.
     """
     info, records = selection.dataset(cell.key), cell.chosen.records
     row = next(iter(rows.values()))
@@ -54,7 +51,7 @@ def cell_detail(selection: Selection, cell: Cell, rows: Mapping[str, Row]) -> De
             if row[f"published_{name}"] is not None
         ],
         "records": _score_records(records),
-        "command": _command(cell.chosen.configuration),
+        "command": command_parts(cell.chosen.configuration),
         "tests": [_test(rows, o) for o in RIVALS if row[f"minus_{o}"] is not None],
         "settings": _settings(cell.chosen.configuration),
         "tried": _tried(cell),
@@ -64,55 +61,42 @@ def cell_detail(selection: Selection, cell: Cell, rows: Mapping[str, Row]) -> De
 
 def failure_detail(failure: Failure) -> Detail:
     """A unit that could not be finished, with its whole error."""
-    at = failure.configuration
-    name = model_name(at.backbone, at.model)
+    at, where = failure.configuration, [str(failure.split), str(failure.seed)]
     return {
         "title": f"{configuration_name(at)}: {failure.kind}",
-        "subtitle": f"{at.dataset} · {name}",
+        "subtitle": f"{at.dataset} · {model_name(at.backbone, at.model)}",
         "error": failure.error,
-        "records": {
-            "titles": ["split", "seed"],
-            "rows": [[str(failure.split), str(failure.seed)]],
-        },
-        "command": _command(at),
+        "records": {"titles": ["split", "seed"], "rows": [where]},
+        "command": command_parts(at),
         "settings": _settings(at),
         "provenance": _provenance([failure.provenance]),
     }
 
 
-def graph_detail(graph: MeasuredGraph) -> Detail:
-    """An evolved graph: what was measured on every split, and by what."""
-    records = [record for record, _ in graph.records.values()]
+def graph_detail(graph: DatasetInfo | MeasuredGraph) -> Detail:
+    """A graph as it came, or an evolved one: what was measured, and by what."""
+    titles = list(STATISTICS.values())
+    if isinstance(graph, DatasetInfo):
+        counts = ("nodes", "edges", "features", "classes")
+        return {
+            "title": graph.name,
+            "subtitle": "input graph",
+            "note": graph.note,
+            "facts": [(n, f"{getattr(graph, f'num_{n}'):,}") for n in counts],
+            "records": {"titles": titles, "rows": [_statistics(graph.statistics)]},
+            "provenance": [("metric", graph.metric), ("sha256", graph.sha256)],
+        }
+    measured = list(graph.records.values())
+    at = measured[0][0].configuration
+    rows = [[str(r.split), str(r.seed), *_statistics(each)] for r, each in measured]
     return {
         "title": graph.label,
         "subtitle": f"{graph.dataset.name} · evolved graph",
         "note": graph.dataset.note,
-        "records": {
-            "titles": ["split", "seed", *STATISTICS.values()],
-            "rows": [
-                [str(record.split), str(record.seed), *_statistics(measured)]
-                for record, measured in graph.records.values()
-            ],
-        },
-        "command": _command(records[0].configuration),
-        "settings": _settings(records[0].configuration),
-        "provenance": _provenance(record.result.provenance for record in records),
-    }
-
-
-def dataset_detail(info: DatasetInfo) -> Detail:
-    """A graph as it came."""
-    counts = ("num_nodes", "num_edges", "num_features", "num_classes")
-    return {
-        "title": info.name,
-        "subtitle": "input graph",
-        "note": info.note,
-        "facts": [(n.removeprefix("num_"), f"{getattr(info, n):,}") for n in counts],
-        "records": {
-            "titles": list(STATISTICS.values()),
-            "rows": [_statistics(info.statistics)],
-        },
-        "provenance": [("metric", info.metric), ("sha256", info.sha256)],
+        "records": {"titles": ["split", "seed", *titles], "rows": rows},
+        "command": command_parts(at),
+        "settings": _settings(at),
+        "provenance": _provenance(record.result.provenance for record, _ in measured),
     }
 
 
@@ -127,20 +111,12 @@ def published_detail(row: Row) -> Detail:
     return detail | {"facts": facts, "source": [("source", row["published_source"])]}
 
 
-def run_command(configuration: Configuration, split: int, seed: int = 0) -> str:
-    """``ecg-gnn run`` with every setting of a unit.
+def command_parts(configuration: Configuration) -> tuple[str, str]:
+    """``ecg-gnn run`` with every setting of a unit, in two parts.
 
-    It also trains what the variant is compared with. Settings that have no option of
-    their own follow after a #: they go into a file for ``--config``.
-    """
-    options, comment = _command(configuration)
-    return f"{options} --splits {split} --seed {seed}{comment}"
-
-
-def _command(configuration: Configuration) -> tuple[str, str]:
-    """The command of a configuration's units: what stands before the split and after.
-
-    The page fills in the split and the seed of a record.
+    The page fills in ``--splits`` and ``--seed`` of a record between them. The command
+    also trains what the variant is compared with. Settings that have no option of their
+    own follow after a #: they go into a file for ``--config``.
     """
     settings = given(RunConfig.from_dict(configuration.config))
     settings |= {"model.name": configuration.model}
@@ -175,13 +151,13 @@ def _settings(configuration: Configuration) -> Pairs:
 
 def _provenance(rows: Iterable[Mapping[str, Any]]) -> Pairs:
     """Where and with what records were made; values that differ are all named."""
-    values: dict[str, list[str]] = {}
+    values: dict[str, dict[str, None]] = {}
     for row in rows:
         for key, value in row.items():
-            values.setdefault(key, []).append(_shown(value))
+            values.setdefault(key, {})[_shown(value)] = None
     pairs = []
     for key, each in values.items():
-        distinct = list(dict.fromkeys(each))
+        distinct = list(each)
         text = " · ".join(distinct[:_MAX_VALUES])
         if key == "date":
             text = " to ".join(dict.fromkeys((min(distinct), max(distinct))))
@@ -202,11 +178,11 @@ def _score_records(records: Sequence[UnitRecord]) -> Detail:
     rows = []
     for record in records:
         result = record.result
-        row = [str(record.split), str(record.seed)]
-        row += [f"{100 * known(score):.2f}" for score in (result.val, result.test)]
-        row += [str(result.best_step), f"{result.seconds:.1f}"]
+        scores = [f"{100 * known(score):.2f}" for score in (result.val, result.test)]
         memory = result.peak_memory_mb
-        rows.append([*row, "—" if memory is None else f"{memory:,.0f}"])
+        used = "—" if memory is None else f"{memory:,.0f}"
+        steps = [str(result.best_step), f"{result.seconds:.1f}", used]
+        rows.append([str(record.split), str(record.seed), *scores, *steps])
     return {"titles": ["split", "seed", *_SCORES], "rows": rows}
 
 

@@ -45,8 +45,7 @@ def lede(rows: Sequence[Row]) -> str:
             "No ECG model stands beside its plain model here, so whether ECG helps "
             "cannot be said from these records."
         )
-    above, _, _ = _by_sign(compared, "baseline")
-    comparisons = _comparisons(len(compared))
+    above, comparisons = _by_sign(compared, "baseline")[0], _comparisons(len(compared))
     sure = "ECG is above its plain model by more than chance"
     if not above:
         return f"{sure} in none of {comparisons}."
@@ -58,48 +57,35 @@ def lede(rows: Sequence[Row]) -> str:
     if less:
         tail += f", in {_share(less, controlled)} of them identity is better"
     low, high = (signed_text(f(r["minus_baseline"] for r in above)) for f in (min, max))
-    return (
-        f"{sure} in {len(above)} of {comparisons}, by "
-        f"{low if low == high else f'{low} to {high}'} points; {tail}."
-    )
+    gains = low if low == high else f"{low} to {high}"
+    return f"{sure} in {len(above)} of {comparisons}, by {gains} points; {tail}."
 
 
 def answers(rows: Sequence[Row], results: Sequence[Row]) -> list[Answer]:
     """The questions that a reader comes with.
 
-    Args:
-        rows: The chosen ECG row of every dataset and model.
-        results: All rows of the results table, for what the paper has.
+    Answered from the chosen ECG row of every dataset and model; what the paper has is
+    compared with all rows of the results table.
     """
-    compared = _measured(rows, "baseline")
-    gains = [_where(compared), _how_much(compared)] if compared else []
-    return [*gains, _more_than_identity(rows), *_paper(results)]
-
-
-def _where(rows: Sequence[Row]) -> Answer:
-    above, close, below = _by_sign(rows, "baseline")
-    text = (
-        f"Against the same model without an evolved graph: above in {len(above)}, "
-        f"below in {len(below)}, too close to call in {len(close)} of "
-        f"{_comparisons(len(rows))}.{_named(above, below)}"
-    )
-    return Answer("Where does ECG help?", f"{len(above)} of {len(rows)}", text)
-
-
-def _how_much(rows: Sequence[Row]) -> Answer:
-    ordered = sorted(rows, key=lambda row: row["minus_baseline"])
-    median = statistics.median(row["minus_baseline"] for row in rows)
-    low, high = (
-        f"{signed_text(row['minus_baseline'])} ({_name(row)})"
-        for row in (ordered[0], ordered[-1])
-    )
-    text = f"{high}."
-    if len(rows) > 1:
+    found = []
+    if compared := _measured(rows, "baseline"):
+        above, close, below = _by_sign(compared, "baseline")
         text = (
-            "The median difference from the plain model, in points. "
-            f"From {low} to {high}."
+            f"Against the same model without an evolved graph: above in {len(above)}, "
+            f"below in {len(below)}, too close to call in {len(close)} of "
+            f"{_comparisons(len(compared))}.{_named(above, below)}"
         )
-    return Answer("By how much?", signed_text(median), text)
+        share = f"{len(above)} of {len(compared)}"
+        found.append(Answer("Where does ECG help?", share, text))
+        ordered = sorted(compared, key=lambda row: row["minus_baseline"])
+        gains = [row["minus_baseline"] for row in ordered]
+        ends = zip((gains[0], gains[-1]), (ordered[0], ordered[-1]), strict=True)
+        low, high = (f"{signed_text(gain)} ({_name(row)})" for gain, row in ends)
+        about = "The median difference from the plain model, in points. From"
+        text = f"{about} {low} to {high}." if len(compared) > 1 else f"{high}."
+        median = signed_text(statistics.median(gains))
+        found.append(Answer("By how much?", median, text))
+    return [*found, _more_than_identity(rows), *_paper(results)]
 
 
 def _more_than_identity(rows: Sequence[Row]) -> Answer:
@@ -114,8 +100,7 @@ def _more_than_identity(rows: Sequence[Row]) -> Answer:
         f"ECG is above in {len(above)}, below in {len(below)}, too close to call in "
         f"{len(close)}.{_named(above, below)}"
     )
-    gains, _, _ = _by_sign(compared, "baseline")
-    if gains:
+    if gains := _by_sign(compared, "baseline")[0]:
         due_to_edges = sum(_sign(row, "identity") > 0 for row in gains)
         text += (
             f" Of {len(gains)} gains over the plain model, {due_to_edges or 'none'} "
@@ -136,8 +121,8 @@ def _paper(results: Sequence[Row]) -> list[Answer]:
         f"Means within one point of the paper's own. Furthest: {_name(far)}, "
         f"{far['label']}, {signed_text(far['paper_difference'])}."
     )
-    question = "Does it agree with the paper?"
-    return [Answer(question, f"{len(near)} of {len(rows)}", text)]
+    share = f"{len(near)} of {len(rows)}"
+    return [Answer("Does it agree with the paper?", share, text)]
 
 
 def _measured(rows: Sequence[Row], other: str) -> list[Row]:
@@ -147,9 +132,7 @@ def _measured(rows: Sequence[Row], other: str) -> list[Row]:
 def _sign(row: Row, other: str) -> int:
     """+1 or −1 where a difference is more than chance, else 0."""
     p, mean = row[f"minus_{other}_p_holm"], row[f"minus_{other}"]
-    if p is None or p >= SURE or not mean:
-        return 0
-    return 1 if mean > 0 else -1
+    return 0 if p is None or p >= SURE else (mean > 0) - (mean < 0)
 
 
 def _by_sign(rows: Sequence[Row], other: str) -> list[list[Row]]:

@@ -1,34 +1,24 @@
 """The paper's four tables from our records, its numbers beside; and a leaderboard."""
 
 from ecg_gnn.study.store import Store
-from ecg_gnn_lab.tables.document import FORMATS, Source, TableDocument, render
-from ecg_gnn_lab.tables.hyperparameters import hyperparameters_table
-from ecg_gnn_lab.tables.leaderboard import leaderboard_table
-from ecg_gnn_lab.tables.scores import embeddings_table, results_table
-from ecg_gnn_lab.tables.statistics import statistics_table
+from ecg_gnn_lab.tables import leaderboard, scores, statistics
+from ecg_gnn_lab.tables.document import (
+    FORMATS,
+    TABLES,
+    StudyTables,
+    TableDocument,
+    render,
+)
 
-TABLES = {
-    "results": results_table,
-    "statistics": statistics_table,
-    "hyperparameters": hyperparameters_table,
-    "embeddings": embeddings_table,
-    "leaderboard": leaderboard_table,
+TABLES |= {
+    "results": scores.results_table,
+    "statistics": statistics.statistics_table,
+    "hyperparameters": scores.hyperparameters_table,
+    "embeddings": scores.embeddings_table,
+    "leaderboard": leaderboard.leaderboard_table,
 }
 
 __all__ = ["FORMATS", "TABLES", "StudyTables", "TableDocument", "make_table", "render"]
-
-
-class StudyTables(Source):
-    """The tables of a store, or of one recipe, each made when it is first needed."""
-
-    def __init__(self, store: Store, recipe: str | None = None) -> None:
-        super().__init__(store, recipe)
-        self._made: dict[str, TableDocument] = {}
-
-    def __getitem__(self, name: str) -> TableDocument:
-        if name not in self._made:
-            self._made[name] = TABLES[name](self)
-        return self._made[name]
 
 
 def make_table(name: str, store: Store, recipe: str | None = None) -> TableDocument:

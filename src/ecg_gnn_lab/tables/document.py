@@ -32,8 +32,8 @@ _LATEX = str.maketrans(
 )
 
 
-class Source:
-    """What tables and figures are made from: a store, or one recipe of it."""
+class StudyTables(dict[str, "TableDocument"]):
+    """The tables of a store, or of one recipe, each made when it is first needed."""
 
     def __init__(self, store: Store, recipe: str | None = None) -> None:
         self.store, self.recipe = store, recipe
@@ -42,6 +42,14 @@ class Source:
     def selection(self) -> Selection:
         """Its cells, each with the configuration that validation chose."""
         return Selection.of(self.store, recipe=self.recipe)
+
+    def __missing__(self, name: str) -> "TableDocument":
+        self[name] = TABLES[name](self)
+        return self[name]
+
+
+TABLES: dict[str, Callable[[StudyTables], "TableDocument"]] = {}
+"""How each table is made; those who make one add it."""
 
 
 def plain_text(row: Row, key: str) -> str:
@@ -99,8 +107,8 @@ def render(document: TableDocument, form: str) -> str:
 
 
 def _markdown(document: TableDocument) -> str:
-    lines = [f"# {document.title}", ""]
-    lines += [markdown((document.titles(), document.cells())), ""]
+    table = markdown((document.titles(), document.cells()))
+    lines = [f"# {document.title}", "", table, ""]
     lines += [f"- {note}" for note in document.notes]
     return "\n".join(lines).rstrip() + "\n"
 

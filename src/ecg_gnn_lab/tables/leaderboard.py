@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from itertools import groupby
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from ecg_gnn.config.identity import LABELS, tagged
@@ -11,18 +12,9 @@ from ecg_gnn.study.selection import Cell, Selection, best_ecg
 from ecg_gnn.study.table import model_name
 from ecg_gnn_lab import paper_numbers, published
 from ecg_gnn_lab.published import Published, published_score, published_values
-from ecg_gnn_lab.tables.document import (
-    PUBLISHED_COLUMNS,
-    Column,
-    Row,
-    Source,
-    TableDocument,
-    common_notes,
-    score_values,
-    signed_value,
-    starred,
-)
+from ecg_gnn_lab.tables import document as doc
 
+_BOARD = ("dataset", "dataset_sha256", "random_splits")
 _EXPLAINED = (
     "Ours: mean ± sample standard deviation of the test score in percent over splits. "
     "Every model stands here plain, with ECG as in the paper, and with ECG and options "
@@ -40,7 +32,7 @@ _QUOTED = (
 )
 
 
-def leaderboard_table(source: Source) -> TableDocument:
+def leaderboard_table(source: doc.StudyTables) -> doc.TableDocument:
     """Every model with its published number, best first, the best published among."""
     selection = source.selection
     groups = _cells_of_boards(selection)
@@ -48,46 +40,41 @@ def leaderboard_table(source: Source) -> TableDocument:
     cells = [cell for group in groups for cell in group]
     specialised = [c for c in cells if c.key.model in paper_numbers.SPECIALISED]
     quoted = any(published_score(cell) is not None for cell in specialised)
-    columns = [
-        Column("dataset", "dataset"),
-        Column("model", "model", starred),
-        *PUBLISHED_COLUMNS,
-        Column("ours − best", "best_published_difference", signed_value),
-        Column("splits", "splits", splits_text),
-        Column("source", "published_source", part="source"),
-    ]
-    return TableDocument(
+    return doc.TableDocument(
         name="leaderboard",
         title="Leaderboard: ours beside the published results",
-        columns=columns,
+        columns=[
+            doc.Column("dataset", "dataset"),
+            doc.Column("model", "model", doc.starred),
+            *doc.PUBLISHED_COLUMNS,
+            doc.Column("ours − best", "best_published_difference", doc.signed_value),
+            doc.Column("splits", "splits", splits_text),
+            doc.Column("source", "published_source", part="source"),
+        ],
         rows=rows,
         notes=[
             *_EXPLAINED,
             *([_QUOTED] if quoted else []),
             *_protocol_notes(rows),
-            *common_notes(selection, cells),
+            *doc.common_notes(selection, cells),
         ],
         rule_between=("dataset",),
     )
 
 
-def boards(rows: Iterable[Row]) -> list[list[Row]]:
+def boards(rows: Iterable[doc.Row]) -> list[list[doc.Row]]:
     """The rows of the table, apart for every graph and kind of splits."""
-
-    def board(row: Row) -> tuple[Any, ...]:
-        return row["dataset"], row["dataset_sha256"], row["random_splits"]
-
-    return [list(group) for _, group in groupby(rows, key=board)]
+    return [list(group) for _, group in groupby(rows, key=itemgetter(*_BOARD))]
 
 
-def best_published(board: Iterable[Row]) -> tuple[list[str], Row | None]:
+def best_published(board: Iterable[doc.Row]) -> tuple[list[str], doc.Row | None]:
     """Names of a board's best published results, which are equal, and one of them."""
     rows = [row for row in board if row["kind"] == "published"]
     names = [row["model"].partition(": ")[2] for row in rows]
     return names, next((r for r in rows if r["published_mean"] is not None), None)
 
 
-def splits_text(row: Row, key: str = "splits") -> str:
+def splits_text(row: doc.Row, key: str = "splits") -> str:
     """How many splits a row has, and of how many where that is not all."""
     splits, official = row[key], published.num_splits()
     if splits is None:
@@ -107,13 +94,11 @@ def _cells_of_boards(selection: Selection) -> list[list[Cell]]:
         best = best_ecg(as_in_paper), best_ecg(past_paper)
         shown = [cell for cell in cells if cell.key.variant == "baseline"]
         shown += [cell for cell in best if cell is not None]
-        key = cells[0].key
-        board = key.dataset, key.dataset_sha256, key.random_splits
-        groups.setdefault(board, []).extend(shown)
+        groups.setdefault(attrgetter(*_BOARD)(cells[0].key), []).extend(shown)
     return [cells for cells in groups.values() if cells]
 
 
-def _board_rows(selection: Selection, cells: Sequence[Cell]) -> list[Row]:
+def _board_rows(selection: Selection, cells: Sequence[Cell]) -> list[doc.Row]:
     dataset = cells[0].key.dataset
     best = published.best(dataset) if published.on_official_graph(cells[0]) else []
     most = max(len(cell.chosen.records) for cell in cells)
@@ -128,7 +113,7 @@ def _board_rows(selection: Selection, cells: Sequence[Cell]) -> list[Row]:
     return sorted(rows, key=_place)
 
 
-def _place(row: Row) -> float:
+def _place(row: doc.Row) -> float:
     """By score; that there is nothing to compare with is said first."""
     means = row["test_mean"], row["published_mean"]
     return -next((mean for mean in means if mean is not None), math.inf)
@@ -136,16 +121,14 @@ def _place(row: Row) -> float:
 
 def _row(
     selection: Selection, cell: Cell, is_best: bool, best: Sequence[Published]
-) -> Row:
+) -> doc.Row:
     key, chosen = cell.key, cell.chosen
     ours = 100 * chosen.test_mean
     name = model_name(key.backbone, key.model)
     if key.variant == "ecg":
         name += f", ECG ({key.embedding})"
     return {
-        "dataset": key.dataset,
-        "dataset_sha256": key.dataset_sha256,
-        "random_splits": key.random_splits,
+        **{name: getattr(key, name) for name in _BOARD},
         "kind": "ours",
         "model": tagged(name, key.tags),
         "variant": key.variant,
@@ -155,18 +138,17 @@ def _row(
         "metric": selection.dataset(key).metric,
         "splits": len({split for split, _ in chosen.tests}),
         "units": len(chosen.records),
-        **score_values(chosen),
+        **doc.score_values(chosen),
         **published_values(published_score(cell), ours),
         "best_published_difference": ours - best[0].mean if best else None,
         "configuration": chosen.configuration.id,
     }
 
 
-def _published_row(like: Row, name: str, result: Published | None) -> Row:
+def _published_row(like: doc.Row, name: str, result: Published | None) -> doc.Row:
     """A best published result, with the keys of a row of ours in their order."""
-    board = ("dataset", "dataset_sha256", "random_splits")
     return {
-        **{key: value if key in board else None for key, value in like.items()},
+        **{key: value if key in _BOARD else None for key, value in like.items()},
         "kind": "published",
         "model": f"best published: {name}",
         "best_on_validation": False,
@@ -174,7 +156,7 @@ def _published_row(like: Row, name: str, result: Published | None) -> Row:
     }
 
 
-def _protocol_notes(rows: Sequence[Row]) -> list[str]:
+def _protocol_notes(rows: Sequence[doc.Row]) -> list[str]:
     """Published numbers from another protocol than ours, and higher ones elsewhere."""
     notes = [
         f"{row['model']} on {row['dataset']}: the published number is of another "
@@ -184,10 +166,8 @@ def _protocol_notes(rows: Sequence[Row]) -> list[str]:
     ]
     ranked = [r for r in rows if r["kind"] == "published" and r["published_mean"]]
     for dataset in dict.fromkeys(row["dataset"] for row in ranked):
-        higher = [
-            f"{each.method} {each.mean:.2f} ({each.unlike})"
-            for each in published.higher_elsewhere(dataset)
-        ]
+        elsewhere = published.higher_elsewhere(dataset)
+        higher = [f"{one.method} {one.mean:.2f} ({one.unlike})" for one in elsewhere]
         if higher:
             notes.append(f"{dataset}, higher but not alike: {', '.join(higher)}.")
     return notes

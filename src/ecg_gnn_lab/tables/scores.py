@@ -1,37 +1,25 @@
-"""The results table and the detailed one: scores, the paper's, paired differences."""
+"""Tables of cells: the results, every embedding, and the best hyper-parameters."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from ecg_gnn.config.identity import identity_control
+from ecg_gnn.config.identity import identity_control, tagged
 from ecg_gnn.study.compare import PairedTest, corrected
 from ecg_gnn.study.selection import Cell, CellKey, Selection, best_ecg
-from ecg_gnn_lab import paper_numbers
-from ecg_gnn_lab.published import (
-    DETAILED,
-    Published,
-    detailed_score,
-    headline_score,
-    published_score,
-    published_values,
-)
-from ecg_gnn_lab.tables.document import (
-    PUBLISHED_COLUMNS,
-    Column,
-    Row,
-    Source,
-    TableDocument,
-    common_notes,
-    difference_text,
-    p_text,
-    plain_text,
-    score_values,
-    starred,
-)
+from ecg_gnn_lab import paper_numbers, published
+from ecg_gnn_lab.tables import document as doc
 
 RIVALS = ("baseline", "identity")
 """What every ECG row is compared with."""
-Tests = dict[str, PairedTest | None]
+_SETTINGS = (
+    *("model.layers", "model.hidden", "evolve.k"),
+    *("model.drop_edge", "evolve.self_loops"),
+)
+_BESIDE_PAPER = (
+    *(("layers", "layers"), ("width", "hidden"), ("embedding", "embedding")),
+    *(("k", "k"), ("DropEdge", "drop_edge")),
+)
+"""Settings that the paper has, too: what they are called, and their names."""
 _EXPLAINED = (
     "Mean ± sample standard deviation in percent over n trainings (splits × seeds); "
     "hyper-parameters were chosen by mean validation score, never by test.",
@@ -43,18 +31,17 @@ _EXPLAINED = (
 )
 
 
-def results_table(source: Source) -> TableDocument:
+def results_table(source: doc.StudyTables) -> doc.TableDocument:
     """Every model plain, with its best evolved graph, and with the controls."""
     groups = [_headline_cells(cells) for cells in source.selection.models()]
     title = "Results: the embedding of every ECG row was chosen on validation"
-    return _document("results", title, source.selection, groups, headline_score)
+    return _document("results", title, source.selection, groups)
 
 
-def embeddings_table(source: Source) -> TableDocument:
+def embeddings_table(source: doc.StudyTables) -> doc.TableDocument:
     """Every model with every embedding that it was run with."""
-    groups = source.selection.models()
     title = "Every embedding; * marks the one that validation chooses"
-    return _document("embeddings", title, source.selection, groups, detailed_score)
+    return _document("embeddings", title, source.selection, source.selection.models())
 
 
 def _headline_cells(cells: Sequence[Cell]) -> list[Cell]:
@@ -79,50 +66,53 @@ def _is_variant(cell: Cell, like: CellKey, variant: str) -> bool:
 
 
 def _document(
-    name: str,
-    title: str,
-    selection: Selection,
-    groups: Sequence[Sequence[Cell]],
-    paper: Callable[[Cell], paper_numbers.Score | None],
-) -> TableDocument:
+    name: str, title: str, selection: Selection, groups: Sequence[Sequence[Cell]]
+) -> doc.TableDocument:
+    """Scores, published ones, and paired differences with what chance allows."""
+    paper, label = published.headline_score, doc.plain_text
+    if name == "embeddings":
+        paper, label = published.detailed_score, doc.starred
+    columns = [
+        doc.Column("dataset", "dataset"),
+        doc.Column("model", "model"),
+        doc.Column("variant", "label", label),
+        doc.Column("n", "units"),
+        *doc.PUBLISHED_COLUMNS,
+    ]
+    for other in RIVALS:
+        key = f"minus_{other}"
+        columns += [
+            doc.Column(f"− {other} [95% CI]", key, doc.difference_text, "tests"),
+            doc.Column("p Holm (Wilcoxon)", f"{key}_p_holm", _p_values, "tests"),
+        ]
     best = [best_ecg(group) for group in groups]
     cells = [cell for group in groups for cell in group]
-    tests = _tests(selection, cells)
-    return TableDocument(
-        name=name,
-        title=title,
-        columns=_columns(mark_best=name == "embeddings"),
-        rows=[
-            _row(selection, cell, cell in best, each, paper(cell))
-            for cell, each in zip(cells, tests, strict=True)
-        ],
-        notes=[
-            *_head_to_head(groups),
-            *_EXPLAINED,
-            *common_notes(selection, cells),
-        ],
+    tests = {
+        (c.key, other): selection.against(c, other) for c in cells for other in RIVALS
+    }
+    # Tests of ECG rows are corrected over the whole table.
+    ecg = [pair for pair in tests if pair[0].variant == "ecg"]
+    tests |= zip(ecg, corrected(tests[pair] for pair in ecg), strict=True)
+    rows = []
+    for cell in cells:
+        row = _row(selection, cell, cell in best, paper(cell))
+        for other in RIVALS:
+            row |= columns_of_test(f"minus_{other}", tests[cell.key, other])
+        rows.append(row | {"configuration": cell.chosen.configuration.id})
+    notes = [*_head_to_head(groups), *_EXPLAINED, *doc.common_notes(selection, cells)]
+    return doc.TableDocument(
+        name=name, title=title, columns=columns, rows=rows, notes=notes
     )
 
 
-def _tests(selection: Selection, cells: Sequence[Cell]) -> list[Tests]:
-    """Every cell's tests; those of ECG rows are corrected over the whole table."""
-    tests = [[selection.against(cell, other) for other in RIVALS] for cell in cells]
-    ecg = [i for i, cell in enumerate(cells) if cell.key.variant == "ecg"]
-    adjusted = iter(corrected(test for i in ecg for test in tests[i]))
-    for i in ecg:
-        tests[i] = [next(adjusted) for _ in RIVALS]
-    return [dict(zip(RIVALS, each, strict=True)) for each in tests]
-
-
 def _row(
-    selection: Selection,
-    cell: Cell,
-    is_best: bool,
-    tests: Tests,
-    paper: paper_numbers.Score | None,
-) -> Row:
+    selection: Selection, cell: Cell, is_best: bool, paper: paper_numbers.Score | None
+) -> dict[str, Any]:
     chosen, mean = cell.chosen, 100 * cell.chosen.test_mean
-    row: dict[str, Any] = {
+    known = published.published_score(cell)
+    if paper is not None and paper != published.headline_score(cell):
+        known = published.Published(cell.key.model, *paper, published.DETAILED)
+    return {
         "dataset": cell.key.dataset,
         "model": cell.key.model_label,
         "variant": cell.key.variant,
@@ -131,22 +121,12 @@ def _row(
         "best_on_validation": is_best,
         "metric": selection.dataset(cell.key).metric,
         "units": len(chosen.records),
-        **score_values(chosen),
+        **doc.score_values(chosen),
         "paper_mean": None if paper is None else paper.mean,
         "paper_std": None if paper is None else paper.std,
         "paper_difference": None if paper is None else mean - paper.mean,
-        **published_values(_published(cell, paper), mean),
+        **published.published_values(known, mean),
     }
-    for other, test in tests.items():
-        row |= columns_of_test(f"minus_{other}", test)
-    return row | {"configuration": chosen.configuration.id}
-
-
-def _published(cell: Cell, paper: paper_numbers.Score | None) -> Published | None:
-    """What is published on a cell: in the paper's table that is shown, if it is."""
-    if paper is None or paper == headline_score(cell):
-        return published_score(cell)
-    return Published(cell.key.model, *paper, DETAILED)
 
 
 def columns_of_test(prefix: str, test: PairedTest | None) -> dict[str, Any]:
@@ -185,24 +165,66 @@ def _head_to_head(groups: Sequence[Sequence[Cell]]) -> list[str]:
     return notes
 
 
-def _columns(mark_best: bool) -> list[Column]:
-    """Scores, published ones, and paired differences with what chance allows."""
-    columns = [
-        Column("dataset", "dataset"),
-        Column("model", "model"),
-        Column("variant", "label", starred if mark_best else plain_text),
-        Column("n", "units"),
-        *PUBLISHED_COLUMNS,
-    ]
-    for key in (f"minus_{other}" for other in RIVALS):
-        title = f"{key.replace('minus_', '− ')} [95% CI]"
-        columns += [
-            Column(title, key, difference_text, "tests"),
-            Column("p Holm (Wilcoxon)", f"{key}_p_holm", _p_values, "tests"),
-        ]
-    return columns
-
-
-def _p_values(row: Row, key: str) -> str:
+def _p_values(row: doc.Row, key: str) -> str:
     holm, wilcoxon = row[key], row[key.replace("_holm", "_wilcoxon")]
-    return "" if holm is None else f"{p_text(holm)} ({p_text(wilcoxon)})"
+    return "" if holm is None else f"{doc.p_text(holm)} ({doc.p_text(wilcoxon)})"
+
+
+def hyperparameters_table(source: doc.StudyTables) -> doc.TableDocument:
+    """What validation chose for every model: plain, with ECG, with identity."""
+    cells: list[Cell] = []
+    for group in source.selection.models():
+        best, controls = best_ecg(group), ("baseline", "identity")
+        cells += [c for c in group if c is best or c.key.variant in controls]
+    columns = [
+        doc.Column("dataset", "dataset"),
+        doc.Column("model", "model"),
+        doc.Column("variant", "shown"),
+        *(doc.Column(*name, _beside_paper, "settings") for name in _BESIDE_PAPER),
+        doc.Column("self-loops", "self_loops", part="settings"),
+        doc.Column("validation (%)", "val_mean", lambda row, key: f"{row[key]:.2f}"),
+        doc.Column("tried", "tried", part="tried"),
+    ]
+    return doc.TableDocument(
+        name="hyperparameters",
+        title="Best hyper-parameters by mean validation (the paper's in brackets)",
+        columns=columns,
+        rows=[_settings_row(cell) for cell in cells],
+        notes=[
+            "Tried: configurations of the row, also those that were not trained as "
+            "often as the others and so could not be chosen. A row with one was not "
+            "searched: its settings were given.",
+            "The paper lists one setting per model, that of its ECG variant.",
+            *doc.common_notes(source.selection, cells),
+        ],
+    )
+
+
+def _settings_row(cell: Cell) -> doc.Row:
+    key, chosen = cell.key, cell.chosen
+    row: dict[str, Any] = {
+        "dataset": key.dataset,
+        "model": key.model_label,
+        "variant": key.variant,
+        "shown": tagged(key.variant, key.tags),
+        "label": cell.label,
+        "embedding": key.embedding,
+    }
+    row |= {name.partition(".")[2]: chosen.setting(name) for name in _SETTINGS}
+    if key.variant != "ecg":
+        row["self_loops"] = row["embedding"] = None
+    paper: dict[str, Any] = {}
+    if published.in_paper(cell) and (key.variant == "ecg" or key.model == "resnet"):
+        paper = paper_numbers.best_hyperparameters(key.dataset, key.model)
+    row |= {f"paper_{name}": paper.get(name) for _, name in _BESIDE_PAPER}
+    return row | {
+        "val_mean": 100 * chosen.val_mean,
+        "tried": len(cell.candidates) + len(cell.incomplete),
+        "configuration": chosen.configuration.id,
+    }
+
+
+def _beside_paper(row: doc.Row, key: str) -> str:
+    ours, paper = row[key], row[f"paper_{key}"]
+    text = "—" if ours is None else str(ours)
+    return text if paper is None else f"{text} ({paper})"

@@ -15,13 +15,9 @@ from ecg_gnn.study.table import STATISTICS, format_statistic, model_name
 from ecg_gnn.system.canvas import minus
 from ecg_gnn_lab import paper_numbers
 from ecg_gnn_lab.published import is_official
-from ecg_gnn_lab.tables.document import (
-    Column,
-    Row,
-    Source,
-    TableDocument,
-    dataset_notes,
-)
+from ecg_gnn_lab.tables import document as doc
+
+Measured = tuple[UnitRecord, Statistics]
 
 
 @dataclass(eq=False)
@@ -32,9 +28,7 @@ class MeasuredGraph:
     configuration: Configuration
     """Of its first record"""
     embedding: str
-    records: dict[tuple[int, int], tuple[UnitRecord, Statistics]] = field(
-        default_factory=dict
-    )
+    records: dict[tuple[int, int], Measured] = field(default_factory=dict)
     """By split and seed; one where the graph is the same in all"""
     apart: Sequence[str] = ()
     """Settings that tell it from graphs that would have the same name"""
@@ -68,6 +62,9 @@ class MeasuredGraph:
         return f"G_ECG ({', '.join([tagged(name, self.tags), *self.apart])})"
 
 
+AnyGraph = DatasetInfo | MeasuredGraph
+
+
 def measured_graphs(store: Store, recipe: str | None = None) -> list[MeasuredGraph]:
     """Every evolved graph that was measured, alone or on the way to a training.
 
@@ -98,54 +95,47 @@ def measured_graphs(store: Store, recipe: str | None = None) -> list[MeasuredGra
     for graph in graphs.values():
         name = graph.dataset.name, graph.dataset.sha256, graph.label
         namesakes.setdefault(name, []).append(graph)
-    for group in namesakes.values():
-        _tell_apart(group)
+    for group in namesakes.values():  # settings in which not all of one name agree
+        settings = [flatten(graph.settings) for graph in group]
+        first = settings[0]
+        differing = [n for n in first if any(each[n] != first[n] for each in settings)]
+        for graph, each in zip(group, settings, strict=True):
+            graph.apart = [f"{name}={each[name]}" for name in differing]
     return list(graphs.values())
 
 
-def _tell_apart(graphs: Sequence[MeasuredGraph]) -> None:
-    """Name the settings in which not all graphs of one name agree."""
-    settings = [flatten(graph.settings) for graph in graphs]
-    differing = [
-        name
-        for name in settings[0]
-        if any(each[name] != settings[0][name] for each in settings)
-    ]
-    for graph, each in zip(graphs, settings, strict=True):
-        graph.apart = [f"{name}={each[name]}" for name in differing]
-
-
-def graph_rows(source: Source) -> list[tuple[Row, DatasetInfo | MeasuredGraph]]:
+def graph_rows(source: doc.StudyTables) -> list[tuple[doc.Row, AnyGraph]]:
     """The rows of the table, each with the input graph or evolved graph it shows."""
     evolved = measured_graphs(source.store, source.recipe)
     measured = [graph.dataset for graph in evolved]
-    rows: list[tuple[Row, DatasetInfo | MeasuredGraph]] = []
+    rows: list[tuple[doc.Row, AnyGraph]] = []
     for info in source.store.datasets():
         if source.recipe is None or info in measured:
             own = [graph for graph in evolved if graph.dataset == info]
-            rows.append((_input_row(info), info))
-            rows += [(_evolved_row(graph), graph) for graph in sorted(own, key=_place)]
+            rows.append((_row(info, None), info))
+            rows += [(_row(info, graph), graph) for graph in sorted(own, key=_place)]
     return rows
 
 
-def statistics_table(source: Source) -> TableDocument:
+def statistics_table(source: doc.StudyTables) -> doc.TableDocument:
     """The statistics of every input graph and of its evolved graphs."""
     rows = graph_rows(source)
-    return TableDocument(
+    inputs = [graph for _, graph in rows if isinstance(graph, DatasetInfo)]
+    return doc.TableDocument(
         name="statistics",
         title="Homophily before and after (in brackets the paper's, and ours minus it)",
         columns=[
-            Column("dataset", "dataset"),
-            Column("graph", "graph"),
-            Column("n", "graphs"),
-            *(Column(title, key, _beside_paper) for key, title in STATISTICS.items()),
+            doc.Column("dataset", "dataset"),
+            doc.Column("graph", "graph"),
+            doc.Column("n", "graphs"),
+            *(doc.Column(name, key, _beside_paper) for key, name in STATISTICS.items()),
         ],
         rows=[row for row, _ in rows],
         notes=[
             "Means over n splits; an embedding without labels has one graph for all.",
             f"The paper lists graphs with k = {paper_numbers.STATISTICS_K} and does "
             "not say whether a node counts among its own neighbours.",
-            *dataset_notes([info for _, info in rows if isinstance(info, DatasetInfo)]),
+            *doc.dataset_notes(inputs),
         ],
         rule_between=("dataset",),
     )
@@ -158,52 +148,29 @@ def _place(graph: MeasuredGraph) -> tuple[Any, ...]:
     return *source, evolve.k, evolve.self_loops, graph.tags
 
 
-def _input_row(info: DatasetInfo) -> Row:
+def _row(info: DatasetInfo, graph: MeasuredGraph | None) -> doc.Row:
+    """Statistics of G or of an evolved graph, and how far they are from the paper's."""
+    embedding, statistics = None, info.statistics
     in_paper = is_official(info.name, info.sha256)
-    return {
-        "dataset": info.name,
-        "graph": "G",
-        "embedding": None,
-        "k": None,
-        "self_loops": None,
-        "graphs": 1,
-        **_compared(info.name, None, info.statistics, in_paper),
-    }
-
-
-def _evolved_row(graph: MeasuredGraph) -> Row:
-    info, evolve = graph.dataset, graph.settings.evolve
-    in_paper = (
-        is_official(info.name, info.sha256)
-        and not (graph.configuration.random_splits or graph.tags)
-        and evolve.k == paper_numbers.STATISTICS_K
-    )
-    statistics = mean([statistics for _, statistics in graph.records.values()])
-    return {
-        "dataset": info.name,
-        "graph": graph.label,
-        "embedding": graph.embedding,
-        "k": evolve.k,
-        "self_loops": evolve.self_loops,
-        "graphs": len(graph.records),
-        **_compared(info.name, graph.embedding, statistics, in_paper),
-    }
-
-
-def _compared(
-    dataset: str, embedding: str | None, statistics: Statistics, in_paper: bool
-) -> Row:
-    """Statistics as columns, with the paper's and how far ours are from them."""
-    row: dict[str, Any] = {}
+    row: dict[str, Any] = {"dataset": info.name, "graph": "G", "embedding": None}
+    row |= {"k": None, "self_loops": None, "graphs": 1}
+    if graph is not None:
+        embedding, evolve = graph.embedding, graph.settings.evolve
+        at_its_k = evolve.k == paper_numbers.STATISTICS_K
+        past_it = graph.configuration.random_splits or graph.tags
+        in_paper = in_paper and at_its_k and not past_it
+        statistics = mean([measured for _, measured in graph.records.values()])
+        row |= {"graph": graph.label, "embedding": embedding, "k": evolve.k}
+        row |= {"self_loops": evolve.self_loops, "graphs": len(graph.records)}
     for key in STATISTICS:
         ours = statistics[key]
-        paper = paper_numbers.statistic(dataset, embedding, key) if in_paper else None
+        paper = paper_numbers.statistic(info.name, embedding, key) if in_paper else None
         difference = None if ours is None or paper is None else ours - paper
         row |= {key: ours, f"paper_{key}": paper, f"{key}_difference": difference}
     return row
 
 
-def _beside_paper(row: Row, key: str) -> str:
+def _beside_paper(row: doc.Row, key: str) -> str:
     ours, paper = row[key], row[f"paper_{key}"]
     text = format_statistic(key, ours)
     if ours is not None and paper is not None:

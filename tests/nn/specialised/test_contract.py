@@ -14,7 +14,7 @@ from ecg_gnn.nn import (
     read_options,
     wants_self_loops,
 )
-from ecg_gnn.nn.modules import Dropout
+from ecg_gnn.nn.benchmark_net import Dropout
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.seeds import seeded
 from ecg_gnn.train import LoopSettings, train

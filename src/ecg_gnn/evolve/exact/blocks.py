@@ -8,7 +8,6 @@ it also searches in memory where compiled code and kernels cannot.
 import warnings
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -24,9 +23,9 @@ from ecg_gnn.evolve.exact.canonical import (
 )
 from ecg_gnn.evolve.exact.ties import NOBODY, Boundary, choose_by_groups, num_candidates
 from ecg_gnn.evolve.query import Query, Rows
-from ecg_gnn.kernels.distinct_rows import distinct_rows, first_of_group
+from ecg_gnn.kernels.hashing import distinct_rows, first_of_group
 from ecg_gnn.system.checks import InputError
-from ecg_gnn.system.memory import out_of_memory
+from ecg_gnn.system.machine import out_of_memory
 
 _MAX_TILE, _MAX_CUDA_TILE = 2048, 8192
 _MIN_ROWS = 16
@@ -181,24 +180,18 @@ def search_nodes(
             part = rows.take(first[some])
             return torch.cat([part.scores_with(b.canonical) for b in blocks()], 1)
 
-        neighbours[tied] = choose_by_groups(
-            lists.k, key, nodes, group, nodes[first], scores, max_tied_rows
-        )
+        given = (nodes, group, nodes[first], scores, max_tied_rows)
+        neighbours[tied] = choose_by_groups(lists.k, key, *given)
     return neighbours
 
 
-@dataclass(frozen=True)
-class Layout:
-    """How many rows are in memory at a time."""
+class Layout(NamedTuple):
+    """How many rows are in memory at a time, and the bytes for all of it."""
 
-    block: int
-    """Rows whose neighbours are looked for, and rows that they are compared with"""
-    tile: int
-    """Rows of both that are compared at once"""
-    max_tied_rows: int
-    """Rows with very many ties that are looked at together, in place of a tile"""
+    block: int  # rows whose neighbours are looked for, and rows they are compared with
+    tile: int  # of both that are compared at once
+    max_tied_rows: int  # with very many ties, looked at together in place of a tile
     budget: int
-    """Bytes for all of it"""
     on_gpu: bool
 
     @classmethod
@@ -239,10 +232,8 @@ def search_blocks(
 ) -> Iterator[tuple[int, Tensor]]:
     """The neighbours of the rows from ``start`` to ``stop``, block by block.
 
-    If memory runs out all the same, it goes on with half of it.
-
-    Yields:
-        The first row of a block, and its rows' neighbours on the CPU, ``[n, k]``.
+    Yields the first row of a block, and its rows' neighbours on the CPU, ``[n, k]``. If
+    memory runs out all the same, it goes on with half of it.
     """
     rule = GridRule.of(rows.z, query.metric)
     stop = rows.num_nodes if stop is None else stop

@@ -21,7 +21,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ecg_gnn.kernels.gpu import usable_on
+from ecg_gnn.kernels.engine import gpu_usable_on
 
 GRID_BITS = 25
 _STEP = 2.0**-GRID_BITS
@@ -69,11 +69,10 @@ class Canonical:
     def pairs_with(self, other: "Canonical", left: Tensor, right: Tensor) -> Tensor:
         """Exact similarities of rows ``left`` [p] with another's ``right`` [p]: [p]."""
         size = max(1, chunk_elements(self.grid.is_cuda) // self.grid.size(1))
-        pieces = zip(left.split(size), right.split(size), strict=True)
         # Scaling by a power of two is exact, before as after.
         dots = [
             (self.grid[a].double() * other.grid[b].double()).sum(1) * _STEP**2
-            for a, b in pieces
+            for a, b in zip(left.split(size), right.split(size), strict=True)
         ]
         scores = torch.cat(dots)
         if self.euclidean:
@@ -126,25 +125,24 @@ class GridRule:
 
     def apply(self, z: Tensor) -> Canonical:
         """Put some of the rows on the grid."""
-        if self.metric == "cosine" and usable_on(z.device):
+        if self.metric == "cosine" and gpu_usable_on(z.device):
             from ecg_gnn.evolve.exact.gpu.halves import takes, unit_rows
 
             if takes(z):
                 return Canonical(*unit_rows(z), False)
         grid = torch.empty(z.shape, dtype=torch.int32, device=z.device)
         half_square = torch.empty(z.size(0), dtype=torch.float64, device=z.device)
+        scale = None if self.scale is None else self.scale.to(z.device)
         start = 0
         for rows in _chunks(z):
             part = slice(start, start := start + rows.size(0))
-            grid[part] = torch.round(self._normalise(rows) / _STEP).int()
+            if scale is None:
+                rows = _unit_rows(rows)
+            else:
+                rows = (rows * scale[0] - scale[2:]) * scale[1]
+            grid[part] = torch.round(rows / _STEP).int()
             half_square[part] = (grid[part].double() * _STEP).square().sum(1) / 2
         return Canonical(grid, half_square, self.metric == "euclidean")
-
-    def _normalise(self, rows: Tensor) -> Tensor:
-        if self.scale is None:
-            return _unit_rows(rows)
-        scale = self.scale.to(rows.device)
-        return (rows * scale[0] - scale[2:]) * scale[1]
 
 
 def chunk_elements(on_gpu: bool) -> int:

@@ -1,19 +1,19 @@
 """Exact k nearest neighbours on a CPU: tiles of float32 scores, selected in C++."""
 
 import ctypes
-from collections.abc import Iterator
 
 import torch
 from torch import Tensor
 
 from ecg_gnn.evolve.exact.canonical import GRID_BITS, Operand, full_precision
 from ecg_gnn.evolve.exact.ties import Decision, Proposal, Task, num_candidates, settle
-from ecg_gnn.kernels.compiled.build import library
+from ecg_gnn.kernels.compiled import call, fields_of, library
 from ecg_gnn.kernels.engine import current_engine
 
 _TILE = 1024  # squared, these scores stay in a CPU's cache until they are selected
 _ROOM_BYTES, _CANDIDATE_BYTES = 256 << 20, 8
 _MOST_ROOM, _NODES_PER_CANDIDATE = 256, 32
+_INT, _REAL, _ARRAY = ctypes.c_int64, ctypes.c_double, ctypes.c_void_p
 # More than the error bound by what real errors may be; finite where there is no bound.
 _SLACK, _MOST_SLACK = 1.25, 1e30
 
@@ -37,13 +37,18 @@ def search_compiled(task: Task) -> Proposal:
     mean = task.canonical.mean()
     operand = Operand.of(task.canonical, mean)
     left, right = operand.left, operand.right()
-    offset = task.canonical.offset(mean)
-    lists = _Lists(task, operand.error(operand), offset)
+    lists = _Lists(task, operand.error(operand), task.canonical.offset(mean))
     size = min(task.block_size or _TILE, _TILE)
     buffer = left.new_empty(size * _TILE)
     parts = []
-    for rows, tiles in _tiles(task.canonical.num_nodes, size):
-        for columns in tiles:
+    num_nodes = task.canonical.num_nodes
+    for start in range(0, num_nodes, size):
+        stop = min(start + size, num_nodes)
+        rows, others = slice(start, stop), range(stop, num_nodes, _TILE)
+        # The diagonal tile first, then to its right. What lies to its left served the
+        # rows as columns of earlier tiles.
+        right_of = [slice(first, min(first + _TILE, num_nodes)) for first in others]
+        for columns in [rows, *right_of]:
             shape = (rows.stop - rows.start, columns.stop - columns.start)
             scores = buffer[: shape[0] * shape[1]].view(shape)
             with full_precision(left.device):
@@ -54,50 +59,25 @@ def search_compiled(task: Task) -> Proposal:
     return Proposal(*(torch.cat(some) for some in zip(*parts, strict=True)))
 
 
-def _tiles(num_nodes: int, size: int) -> Iterator[tuple[slice, list[slice]]]:
-    """Rows, and the columns of their tiles: the diagonal one first, then to its right.
-
-    What lies to its left served the rows as columns of earlier tiles.
-    """
-    for start in range(0, num_nodes, size):
-        stop = min(start + size, num_nodes)
-        others = range(stop, num_nodes, _TILE)
-        columns = [slice(first, min(first + _TILE, num_nodes)) for first in others]
-        yield slice(start, stop), [slice(start, stop), *columns]
-
-
 class _CLists(ctypes.Structure):
     """``Lists`` of search.cpp."""
 
-    _fields_ = (
-        ("k", ctypes.c_int64),
-        ("room", ctypes.c_int64),
-        ("best", ctypes.c_void_p),
-        ("candidates", ctypes.c_void_p),
-        ("count", ctypes.c_void_p),
-        ("limit", ctypes.c_void_p),
-        ("slack", ctypes.c_void_p),
+    _fields_ = fields_of(
+        (_INT, "k room"), (_ARRAY, "best candidates count limit slack")
     )
 
 
 class _CRows(ctypes.Structure):
     """``Rows`` of search.cpp."""
 
-    _fields_ = (
-        ("num_nodes", ctypes.c_int64),
-        ("width", ctypes.c_int64),
-        ("grid", ctypes.c_void_p),
-        ("half_square", ctypes.c_void_p),
-        ("step", ctypes.c_double),
-        ("bound", ctypes.c_void_p),
-        ("offset", ctypes.c_double),
-    )
+    _fields_ = fields_of((_INT, "num_nodes width"), (_ARRAY, "grid half_square"))
+    _fields_ += fields_of((_REAL, "step"), (_ARRAY, "bound"), (_REAL, "offset"))
 
 
 class _CDecision(ctypes.Structure):
     """``Decision`` of search.cpp."""
 
-    _fields_ = tuple((name, ctypes.c_void_p) for name in Decision._fields)
+    _fields_ = fields_of((_ARRAY, " ".join(Decision._fields)))
 
 
 class _Lists:
@@ -116,34 +96,27 @@ class _Lists:
             torch.full((num_nodes,), lowest),
             slack,
         ]
-        half_square = canonical.half_square if canonical.euclidean else None
-        grid = canonical.grid.contiguous()
+        grid, half_square = canonical.grid.contiguous(), canonical.half_square
         self.lists = _CLists(k, self.room, *(part.data_ptr() for part in memory))
-        self.rows = _CRows(
-            num_nodes,
-            width,
-            grid.data_ptr(),
-            None if half_square is None else half_square.data_ptr(),
-            2.0**-GRID_BITS,
-            bound.data_ptr(),
-            offset,
-        )
+        squares = half_square.data_ptr() if canonical.euclidean else None
+        step, bounds = 2.0**-GRID_BITS, bound.data_ptr()
+        where = (grid.data_ptr(), squares, step, bounds, offset)
+        self.rows = _CRows(num_nodes, width, *where)
         # What the structures point to lives as long as they do.
         self.memory = [*memory, grid, bound, half_square]
 
     def offer(self, scores: Tensor, first_row: int, first_column: int) -> None:
         """A tile of scores, for its rows and its columns."""
-        pointer = ctypes.c_void_p(scores.data_ptr())
         sizes = (first_row, scores.size(0), first_column, scores.size(1))
-        _call("ecg_offer_tile", ctypes.byref(self.lists), pointer, *sizes)
+        call(_library(), "ecg_offer_tile", self.lists, scores, *sizes)
 
     def decide(self, rows: slice) -> Decision:
         """Compare the candidates of ``rows`` exactly, all their tiles being offered."""
         size = rows.stop - rows.start
         decision = Decision.empty(size, self.room, self.k, torch.device("cpu"))
         out = _CDecision(*(part.data_ptr() for part in decision))
-        given = (self.lists, self.rows, out)
-        _call("ecg_decide", *map(ctypes.byref, given), rows.start, size)
+        given = (self.lists, self.rows, out, rows.start, size)
+        call(_library(), "ecg_decide", *given)
         return decision
 
 
@@ -152,13 +125,3 @@ def _room(num_nodes: int, k: int) -> int:
     affordable = _ROOM_BYTES // (_CANDIDATE_BYTES * num_nodes)
     most = min(_MOST_ROOM, affordable, num_nodes // _NODES_PER_CANDIDATE)
     return max(2 * num_candidates(k), most)
-
-
-def _call(name: str, *arguments: object) -> None:
-    """Call a function with as many threads as torch uses; the GIL is released."""
-    loaded = _library()
-    assert loaded is not None, "call only what is usable"
-    function = loaded[name]
-    function.restype = None
-    sized = (ctypes.c_int64(a) if isinstance(a, int) else a for a in arguments)
-    function(*sized, ctypes.c_int(torch.get_num_threads()))

@@ -24,8 +24,8 @@ from ecg_gnn.evolve.exact.blocks import (
 from ecg_gnn.evolve.exact.canonical import Canonical, canonicalise
 from ecg_gnn.evolve.exact.ties import Proposal, Task, choose_by_groups, num_candidates
 from ecg_gnn.evolve.query import FinishedBlocks, Query, Rows, SearchResult
-from ecg_gnn.kernels.distinct_rows import distinct_rows, first_of_group
-from ecg_gnn.system.memory import fits_in_memory, memory_budget, out_of_memory
+from ecg_gnn.kernels.hashing import distinct_rows, first_of_group
+from ecg_gnn.system.machine import fits_in_memory, memory_budget, out_of_memory
 
 _SCORE_BYTES, _CUDA_SCORE_BYTES = 128 << 20, 1 << 30
 _BYTES_PER_SCORE = 32  # the float64, two masks, and the places of the ties
@@ -36,57 +36,44 @@ _ROWS_PER_REPORT = 1 << 15
 
 def search_exact(query: Query, rows: Rows) -> SearchResult:
     """The neighbours of all nodes, with all rows in memory if they fit."""
-    budget = memory_budget(query.memory, query.device)
+    budget, size = memory_budget(query.memory, query.device), (rows.num_nodes, rows.dim)
     on_gpu = query.device.type == "cuda"
-    if query.block_size is not None or fits_in_memory(
-        rows.num_nodes, rows.dim, budget, on_gpu=on_gpu
-    ):
-        neighbours = _search_in_memory(query, rows)
-        if neighbours is not None:
-            return SearchResult(neighbours)
+    if query.block_size is not None or fits_in_memory(*size, budget, on_gpu=on_gpu):
+        try:
+            return SearchResult(nearest(query_task(query, rows, query.device)))
+        except (MemoryError, RuntimeError) as error:
+            if not out_of_memory(error):
+                raise
+        warnings.warn(
+            f"not enough memory for a kNN search among {rows.num_nodes:,} × {rows.dim} "
+            "embeddings at once: it goes on in blocks",
+            stacklevel=2,
+        )
         budget //= 4
     return SearchResult(_search_in_blocks(query, rows, budget).to(query.device))
 
 
 def _search_in_blocks(query: Query, rows: Rows, budget: int) -> Tensor:
     """Block by block, after the blocks that an interrupted search finished."""
-    on_gpu = query.device.type == "cuda"
-    layout = Layout.fit(rows, query.k, budget, on_gpu=on_gpu)
+    layout = Layout.fit(rows, query.k, budget, on_gpu=query.device.type == "cuda")
     finished = None if query.folder is None else FinishedBlocks(query.folder)
     neighbours = torch.empty((rows.num_nodes, query.k), dtype=torch.long)
-    done = 0
-    if finished is not None:
-        done = finished.load(neighbours, query.fingerprint(rows))
+    done = finished.load(neighbours, query.fingerprint(rows)) if finished else 0
     report = query.counter(rows.num_nodes)
     report(done)
     for start, block in search_blocks(rows, query, layout, done):
         neighbours[start : start + len(block)] = block
-        if finished is not None:
+        if finished:
             finished.save(start, block)
         report(len(block))
     return neighbours
 
 
-def _search_in_memory(query: Query, rows: Rows) -> Tensor | None:
-    """All rows at once; None if memory runs out."""
-    try:
-        z = rows.read(0, rows.num_nodes, query.device)
-        return nearest(query_task(query, z))
-    except (MemoryError, RuntimeError) as error:
-        if not out_of_memory(error):
-            raise
-    warnings.warn(
-        f"not enough memory for a kNN search among {rows.num_nodes:,} × {rows.dim} "
-        "embeddings at once: it goes on in blocks",
-        stacklevel=2,
-    )
-    return None
-
-
-def query_task(query: Query, z: Tensor) -> Task:
-    """A search among all rows ``z``, which are in memory."""
-    rows = canonicalise(z, query.metric)
-    return Task(rows, query.k, query.key, query.block_size, query.counter(len(z)))
+def query_task(query: Query, rows: Rows, device: torch.device) -> Task:
+    """A search with all rows in a device's memory."""
+    canonical = canonicalise(rows.read(0, rows.num_nodes, device), query.metric)
+    report = query.counter(rows.num_nodes)
+    return Task(canonical, query.k, query.key, query.block_size, report)
 
 
 def nearest(task: Task) -> Tensor:
@@ -103,13 +90,10 @@ def nearest(task: Task) -> Tensor:
         return search_left(task, nodes)
     neighbours, sure, floor = propose(task)
     left = (~sure).nonzero().squeeze(1)
-    if left.numel():
-        few = 4 * torch.unique(groups[left]).numel() < left.numel()
-        neighbours[left] = (
-            search_groups(task, groups, left)
-            if few
-            else search_left(task, left, floor[left])
-        )
+    if left.numel() and 4 * torch.unique(groups[left]).numel() < left.numel():
+        neighbours[left] = search_groups(task, groups, left)
+    elif left.numel():
+        neighbours[left] = search_left(task, left, floor[left])
     return neighbours
 
 

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from ecg_gnn.evolve.exact.canonical import Canonical
-from ecg_gnn.kernels.distinct_rows import mix, shift_right
+from ecg_gnn.kernels.hashing import mix, shift_right
 
 NOBODY = (1 << 63) - 1
 """A placeholder that sorts after every node."""
@@ -65,13 +65,8 @@ class Boundary:
     ) -> Tensor:
         """The ``k`` neighbours of each of ``nodes`` [n], ascending: [n, k].
 
-        Args:
-            k: Neighbours per node.
-            key: Of the random draw.
-            nodes: The nodes asked for.
-            row: The row [n] of each; identical nodes may share one.
-            own: Each node's own column [n], to be left out; None where rows do not
-                contain it.
+        Identical nodes may share a ``row`` [n]. Each node's ``own`` column [n] is left
+        out; None where rows do not contain it. The draw among ties is by ``key``.
         """
         certain = self._above_ids(k)[row]  # [n, k]
         certain[certain == nodes.unsqueeze(1)] = NOBODY
@@ -89,15 +84,12 @@ class Boundary:
             ranks = random_ranks(key, nodes, pool - within.long(), picks)
             skip = within.unsqueeze(1) & (ranks >= own_rank.unsqueeze(1))
             ranks = ranks + skip.long()
-        drawn = self._ids_at(places, first, ranks)
+        drawn = ranks
+        if ranks.numel():
+            last = places.numel() - 1
+            place = places[(first.unsqueeze(1) + ranks).clamp_(0, last)]
+            drawn = self._id_of(place).masked_fill(ranks < 0, NOBODY)
         return torch.cat([certain, drawn], 1).sort(1).values[:, :k]
-
-    def _ids_at(self, places: Tensor, first: Tensor, ranks: Tensor) -> Tensor:
-        if not ranks.numel():
-            return ranks
-        place = places[(first.unsqueeze(1) + ranks).clamp_(0, places.numel() - 1)]
-        ids = self._id_of(place)
-        return ids.masked_fill(ranks < 0, NOBODY)
 
     def _id_of(self, place: Tensor) -> Tensor:
         if self.ids.dim() == 1:
@@ -129,17 +121,10 @@ def choose_by_groups(
     """Neighbours of ``nodes`` [n] from exact similarities with everybody: [n, k].
 
     Nodes with equal rows share their similarities; only the draw among ties is their
-    own. So a constant embedding of any size costs one row of scores.
-
-    Args:
-        k: Neighbours per node.
-        key: Of the random draw.
-        nodes: The nodes asked for.
-        group: Which of the groups of equal rows each belongs to. ``[n]``
-        leaders: A node of each group. ``[G]``
-        scores: Similarities of some of the leaders with all nodes, ``[b, N]``.
-        block: Groups at a time.
-        progress: Called with the number of nodes just finished.
+    own. So a constant embedding of any size costs one row of scores. ``group`` [n] says
+    to which of the groups of equal rows each belongs, ``leaders`` [G] is a node of
+    each. ``scores`` gives similarities of some of them with all nodes, [b, N]: so many
+    as a ``block`` of groups has.
     """
     order = group.argsort(stable=True)
     counts = torch.bincount(group, minlength=leaders.numel())
@@ -147,7 +132,14 @@ def choose_by_groups(
     done = 0
     for start in range(0, leaders.numel(), block):
         rows = slice(start, start + block)
-        boundary = _boundary(k, scores(rows), leaders[rows])
+        given, place = scores(rows), leaders[rows].unsqueeze(1)
+        value = given.gather(1, place)
+        given.scatter_(1, place, -torch.inf)
+        threshold = given.topk(k, sorted=False).values.amin(1)
+        # Back in: another node with the same row leaves out its own column instead.
+        given.scatter_(1, place, value)
+        ids = torch.arange(given.size(1), device=nodes.device)
+        boundary = Boundary.at(given, threshold, ids)
         size = int(counts[rows].sum())
         asked = order[done : done + size]
         done += size
@@ -155,19 +147,6 @@ def choose_by_groups(
         neighbours[asked] = boundary.choose(k, key, node, group[asked] - start, node)
         progress(size)
     return neighbours
-
-
-def _boundary(k: int, scores: Tensor, own: Tensor) -> Boundary:
-    """The k-th similarity of each row without its ``own`` column."""
-    place = own.unsqueeze(1)
-    value = scores.gather(1, place)
-    scores.scatter_(1, place, -torch.inf)
-    threshold = scores.topk(k, sorted=False).values.amin(1)
-    # Back in: another node with the same row leaves out its own column instead.
-    scores.scatter_(1, place, value)
-    return Boundary.at(
-        scores, threshold, torch.arange(scores.size(1), device=own.device)
-    )
 
 
 # --- Searches that propose neighbours ------------------------------------------------
@@ -179,12 +158,9 @@ class Task:
 
     canonical: Canonical
     k: int
-    key: int
-    """Seeds the random choice among ties."""
-    block_size: int | None = None
-    """Rows of scores held at a time; None fits a memory budget."""
-    progress: Callable[[int], None] = lambda count: None
-    """Called with the number of nodes just finished."""
+    key: int  # seeds the random choice among ties
+    block_size: int | None = None  # rows of scores at a time; None fits a budget
+    progress: Callable[[int], None] = lambda count: None  # told how many just finished
 
 
 class Proposal(NamedTuple):
@@ -208,14 +184,10 @@ class Decision(NamedTuple):
     @classmethod
     def empty(cls, rows: int, width: int, k: int, device: torch.device) -> "Decision":
         """Room for ``rows`` decisions among ``width`` candidates."""
-        return cls(
-            torch.empty((rows, width), dtype=torch.int64, device=device),
-            torch.empty((rows, width), dtype=torch.float64, device=device),
-            torch.empty(rows, dtype=torch.float64, device=device),
-            torch.empty(rows, dtype=torch.bool, device=device),
-            torch.empty(rows, dtype=torch.bool, device=device),
-            torch.empty((rows, k), dtype=torch.int64, device=device),
-        )
+        kinds = (torch.int64, torch.float64, torch.float64, torch.bool, torch.bool)
+        shapes = ((rows, width), (rows, width), (rows,), (rows,), (rows,), (rows, k))
+        parts = zip(shapes, (*kinds, torch.int64), strict=True)
+        return cls(*(torch.empty(s, dtype=t, device=device) for s, t in parts))
 
 
 def settle(task: Task, start: int, decision: Decision) -> Proposal:

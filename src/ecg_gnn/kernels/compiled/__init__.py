@@ -1,1 +1,290 @@
-"""The CPU twin of the reference: one C++ file, built once and cached."""
+"""The CPU twin of the reference: C++, built once by the machine's own compiler.
+
+And its kernels as differentiable functions, beside their plain-torch references.
+"""
+
+import ctypes
+import hashlib
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import warnings
+from collections.abc import Callable
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from ecg_gnn.kernels.adjacency import Adjacency
+from ecg_gnn.kernels.edge_order import Order
+from ecg_gnn.kernels.engine import current_engine
+from ecg_gnn.kernels.hashing import Draw
+from ecg_gnn.system.files import atomic_path, cache_folder
+
+_LANES = 16  # kLanes of ops.cpp: the number of heads must divide it
+_NAMES = {torch.float32: "float", torch.float64: "double"}
+# Fast maths lets the compiler vectorise exp and reductions. It is a flag of compiling
+# only: at linking it would switch off denormal numbers for the whole process.
+_COMPILE = ["-O3", "-march=native", "-ffast-math", "-fopenmp", "-fPIC", "-std=c++17"]
+_LINK = ["-shared", "-fopenmp"]
+
+
+def _compile_flags() -> list[str]:
+    """Whole registers on x86, where compilers prefer half of them."""
+    wide = platform.machine().lower() in ("x86_64", "amd64")
+    return [*_COMPILE, *(["-mprefer-vector-width=512"] if wide else [])]
+
+
+@cache
+def library(
+    package: str = "ecg_gnn.kernels.compiled", name: str = "ops"
+) -> ctypes.CDLL | None:
+    """A C++ file of ``package``, or None (with a warning) where it cannot be built."""
+    compiler = _compiler()
+    if compiler is None:
+        _warn("no C++ compiler found (install g++, or name one in CXX)")
+        return None
+    try:
+        source = files(package).joinpath(f"{name}.cpp").read_text()
+        path = cache_folder("kernels") / f"{name}-{_key(source, compiler)}.so"
+        if not path.exists():
+            _build(source, compiler, path)
+        return ctypes.CDLL(str(path))
+    except (OSError, subprocess.SubprocessError) as error:
+        detail = getattr(error, "stderr", "") or str(error)
+        _warn(f"C++ kernels cannot be built ({detail.strip()[:300]})")
+        return None
+
+
+def fields_of(*kinds: tuple[type, str]) -> list[tuple[str, Any]]:
+    """The fields of a C structure in their order: types, each with some names."""
+    return [(name, kind) for kind, names in kinds for name in names.split()]
+
+
+def call(loaded: ctypes.CDLL | None, name: str, *arguments: Any) -> None:
+    """Call a function with as many threads as torch uses; the GIL is released."""
+    assert loaded is not None, "call only what is usable"
+    function = loaded[name]
+    function.restype = None
+    threads = ctypes.c_int(torch.get_num_threads())
+    function(*(_convert(argument) for argument in arguments), threads)
+
+
+def _convert(argument: Any) -> Any:
+    if isinstance(argument, Tensor):
+        assert argument.is_contiguous(), "kernels read rows one after another"
+        return ctypes.c_void_p(argument.data_ptr())
+    if isinstance(argument, ctypes.Structure):
+        return ctypes.byref(argument)
+    kind = {float: ctypes.c_double, int: ctypes.c_int64}.get(type(argument))
+    return argument if kind is None else kind(argument)
+
+
+def _warn(reason: str) -> None:
+    text = f"{reason}: plain torch kernels are used, several times slower on CPUs"
+    warnings.warn(text, stacklevel=3)
+
+
+def _compiler() -> list[str] | None:
+    """The compiler as a command; ``CXX`` may carry a launcher or flags."""
+    named = shlex.split(os.environ.get("CXX", ""))
+    candidates = [named] if named else [["g++"], ["c++"]]
+    return next((words for words in candidates if shutil.which(words[0])), None)
+
+
+def _build(source: str, compiler: list[str], path: Path) -> None:
+    with atomic_path(path) as temporary:
+        code, compiled = temporary.with_suffix(".cpp"), temporary.with_suffix(".o")
+        code.write_text(source, encoding="utf-8")
+        try:
+            _call([*compiler, *_compile_flags(), "-c", str(code), "-o", str(compiled)])
+            _call([*compiler, str(compiled), *_LINK, "-o", str(temporary)])
+        finally:
+            code.unlink(missing_ok=True)
+            compiled.unlink(missing_ok=True)
+
+
+def _call(command: list[str]) -> None:
+    subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
+
+
+def _key(source: str, compiler: list[str]) -> str:
+    """Of everything that shapes the binary; a home may be shared by unlike machines."""
+    command = [*compiler, "--version"]
+    version = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    parts = [source, str(command), version.stdout, str(_compile_flags()), _cpu()]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+
+def _cpu() -> str:
+    information = Path("/proc/cpuinfo")
+    if information.is_file():
+        for line in information.read_text().splitlines():
+            if line.startswith(("flags", "Features")):
+                return line
+    return f"{platform.machine()} {platform.processor()}"
+
+
+# --- The kernels of ops.cpp -----------------------------------------------------------
+
+
+def usable(x: Tensor, num_heads: int = 1) -> bool:
+    """Whether the C++ kernels compute on ``x`` with so many heads."""
+    return (
+        current_engine() == "fast"
+        and _LANES % num_heads == 0
+        and x.device.type == "cpu"
+        and x.dtype in _NAMES
+        and library() is not None
+    )
+
+
+def edge_dot(adjacency: Adjacency, a: Tensor, b: Tensor) -> Tensor:
+    """See ``ecg_gnn.kernels.neighbour_sums.edge_dot``; not differentiable by itself."""
+    _, channels, heads = a.shape
+    out = a.new_empty(adjacency.num_edges, heads)
+    given = (heads, channels * heads, a.contiguous(), b.contiguous(), out)
+    _run("edge_dots", out.dtype, _by_target(adjacency), *given)
+    return out
+
+
+class _Pattern(ctypes.Structure):
+    """``Pattern`` of ops.cpp."""
+
+    _fields_ = fields_of(
+        (ctypes.c_int64, "num_nodes"), (ctypes.c_void_p, "offsets other place kept")
+    )
+
+
+def _by_target(adjacency: Adjacency) -> _Pattern:
+    return _pattern(adjacency, adjacency.by_target, None)
+
+
+def _by_source(adjacency: Adjacency) -> _Pattern:
+    return _pattern(adjacency, adjacency.by_source, adjacency.by_source_order)
+
+
+def _pattern(adjacency: Adjacency, order: Order, place: Tensor | None) -> _Pattern:
+    arrays = (order.offsets, order.other, place, adjacency.kept)
+    for each in arrays:
+        assert each is None or each.is_contiguous(), "kernels read one after another"
+    pointers = [None if each is None else each.data_ptr() for each in arrays]
+    return _Pattern(adjacency.num_nodes, *pointers)
+
+
+def _run(name: str, dtype: torch.dtype, *arguments: Any) -> None:
+    call(library(), f"ecg_{name}_{_NAMES[dtype]}", *arguments)
+
+
+class _Additive(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, adjacency: Adjacency, *given: Any) -> Tensor:
+        *scores_and_values, slope = given  # of sources, of targets
+        inputs = [t.contiguous() for t in scores_and_values]
+        out, lse = torch.empty_like(inputs[2]), torch.empty_like(inputs[0])
+        pattern, (_, channels, heads) = _by_target(adjacency), out.shape
+        arguments = (pattern, heads, channels * heads, *inputs, slope, out, lse)
+        _run("additive_forward", out.dtype, *arguments)
+        ctx.adjacency, ctx.slope = adjacency, slope
+        ctx.save_for_backward(*inputs, out, lse)
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        source, target, values, out, lse = ctx.saved_tensors
+        grad, (nodes, channels, heads) = grad.contiguous(), values.shape
+        size = (heads, channels * heads)
+        delta, grad_target = torch.empty_like(lse), torch.empty_like(lse)
+        grad_source, grad_values = torch.empty_like(lse), torch.empty_like(values)
+        edges = values.new_empty(ctx.adjacency.num_edges, heads)
+        _run("row_dots", grad.dtype, nodes, *size, grad, out, delta)
+        given = (source, target, values, ctx.slope, grad, lse, delta)
+        made = (grad_source, grad_values, edges)
+        pattern = _by_source(ctx.adjacency)
+        _run("additive_backward", grad.dtype, pattern, *size, *given, *made)
+        pattern = _by_target(ctx.adjacency)
+        _run("sum_edges", grad.dtype, pattern, heads, edges, grad_target)
+        return None, grad_source, grad_target, grad_values, None
+
+
+additive_attention: Callable[..., Tensor] = _Additive.apply
+"""See ``ecg_gnn.kernels.attention.additive_attention``."""
+
+
+class _Dot(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, adjacency: Adjacency, packed: Tensor) -> Tensor:
+        packed = packed.contiguous()
+        nodes, _, channels, heads = packed.shape
+        out = packed.new_empty(nodes, channels, heads)
+        lse = packed.new_empty(nodes, heads)
+        given = (*_sizes(packed), *_parts(packed), channels**-0.5)
+        _run("dot_forward", out.dtype, _by_target(adjacency), *given, out, lse)
+        ctx.adjacency = adjacency
+        ctx.save_for_backward(packed, out, lse)
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        packed, out, lse = ctx.saved_tensors
+        grad, (nodes, _, channels, heads) = grad.contiguous(), packed.shape
+        delta, grads = torch.empty_like(lse), torch.empty_like(packed)
+        edges = packed.new_empty(ctx.adjacency.num_edges, heads)
+        shape = (nodes, heads, channels * heads)
+        _run("row_dots", grad.dtype, *shape, grad, out, delta)
+        parts, sizes = _parts(packed), _sizes(packed)
+        grad_query, *grad_others = _parts(grads)
+        given = (*sizes, *parts, channels**-0.5, grad, lse, delta, *grad_others, edges)
+        _run("dot_backward", grad.dtype, _by_source(ctx.adjacency), *given)
+        # The query's gradient is the sum of keys weighted by the scores' gradients.
+        rest = (*sizes, edges, parts[1], grad_query)
+        _run("weighted_sum", grad.dtype, _by_target(ctx.adjacency), *rest)
+        return None, grads
+
+
+dot_product_attention: Callable[..., Tensor] = _Dot.apply
+"""See ``ecg_gnn.kernels.attention.dot_product_attention``."""
+
+
+def _sizes(packed: Tensor) -> tuple[int, int, int]:
+    """Heads, width of a row, and how far the rows of one part lie apart."""
+    _, parts, channels, heads = packed.shape
+    return heads, channels * heads, parts * channels * heads
+
+
+def _parts(packed: Tensor) -> list[ctypes.c_void_p]:
+    """Where query, key and value of the first node begin."""
+    return [ctypes.c_void_p(part.data_ptr()) for part in packed.unbind(1)]
+
+
+class _Dropout(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, draw: Draw) -> Tensor:
+        ctx.draw = draw
+        return _drop(x, draw)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        # The mask is drawn again instead of being kept: it is cheaper than memory.
+        return _drop(grad, ctx.draw), None
+
+
+dropout: Callable[..., Tensor] = _Dropout.apply
+"""Dropout whose mask is never held in memory."""
+
+
+def _drop(x: Tensor, draw: Draw) -> Tensor:
+    x = x.contiguous()
+    out = torch.empty_like(x)
+    arguments = (x, out, draw.seed, ctypes.c_uint32(draw.threshold), draw.scale)
+    _run("dropout", x.dtype, x.numel(), *arguments)
+    return out

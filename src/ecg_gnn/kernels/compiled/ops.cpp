@@ -364,48 +364,39 @@ void with_heads(int64_t heads, const Call& call) {
 
 }  // namespace
 
-#define BY_HEADS(call) with_heads(h, [=](auto H) { call; });
+#define BY_HEADS(name, T, parameters, arguments)                                         \
+  void ecg_##name##_##T parameters {                                                     \
+    with_heads(h, [=](auto H) { name<H> arguments; });                                   \
+  }
+#define GRAPH const Pattern *g, int64_t h
 #define EXPORT(T)                                                                        \
   extern "C" {                                                                           \
-  void ecg_additive_forward_##T(const Pattern* g, int64_t h, int64_t w, const T* s,      \
-                                const T* d, const T* v, double slope, T* out, T* lse,    \
-                                int t) {                                                 \
-    BY_HEADS((additive_forward<H>(*g, w, s, d, v, T(slope), out, lse, t)))               \
-  }                                                                                      \
-  void ecg_additive_backward_##T(const Pattern* g, int64_t h, int64_t w, const T* s,     \
-                                 const T* d, const T* v, double slope, const T* go,      \
-                                 const T* lse, const T* delta, T* gs, T* gv, T* ge,      \
-                                 int t) {                                                \
-    BY_HEADS((additive_backward<H>(*g, w, s, d, v, T(slope), go, lse, delta, gs, gv, ge, \
-                                   t)))                                                  \
-  }                                                                                      \
-  void ecg_dot_forward_##T(const Pattern* g, int64_t h, int64_t w, int64_t r,            \
-                           const T* q, const T* k, const T* v, double scale, T* out,     \
-                           T* lse, int t) {                                              \
-    BY_HEADS((dot_forward<H>(*g, w, r, q, k, v, T(scale), out, lse, t)))                 \
-  }                                                                                      \
-  void ecg_dot_backward_##T(const Pattern* g, int64_t h, int64_t w, int64_t r,           \
-                            const T* q, const T* k, const T* v, double scale,            \
-                            const T* go, const T* lse, const T* delta, T* gk, T* gv,     \
-                            T* ge, int t) {                                              \
-    BY_HEADS((dot_backward<H>(*g, w, r, q, k, v, T(scale), go, lse, delta, gk, gv, ge,   \
-                              t)))                                                       \
-  }                                                                                      \
-  void ecg_row_dots_##T(int64_t n, int64_t h, int64_t w, const T* a, const T* b, T* out, \
-                        int t) {                                                         \
-    BY_HEADS((row_dots<H>(n, w, a, b, out, t)))                                          \
-  }                                                                                      \
-  void ecg_weighted_sum_##T(const Pattern* g, int64_t h, int64_t w, int64_t r,           \
-                            const T* e, const T* x, T* out, int t) {                     \
-    BY_HEADS((weighted_sum<H>(*g, w, r, e, x, out, t)))                                  \
-  }                                                                                      \
-  void ecg_edge_dots_##T(const Pattern* g, int64_t h, int64_t w, const T* a, const T* b, \
-                         T* out, int t) {                                                \
-    BY_HEADS((edge_dots<H>(*g, w, a, b, out, t)))                                        \
-  }                                                                                      \
-  void ecg_sum_edges_##T(const Pattern* g, int64_t h, const T* e, T* out, int t) {       \
-    BY_HEADS((sum_edges<H>(*g, e, out, t)))                                              \
-  }                                                                                      \
+  BY_HEADS(additive_forward, T,                                                          \
+           (GRAPH, int64_t w, const T* s, const T* d, const T* v, double slope, T* out,  \
+            T* lse, int t),                                                              \
+           (*g, w, s, d, v, T(slope), out, lse, t))                                      \
+  BY_HEADS(additive_backward, T,                                                         \
+           (GRAPH, int64_t w, const T* s, const T* d, const T* v, double slope,          \
+            const T* go, const T* lse, const T* delta, T* gs, T* gv, T* ge, int t),      \
+           (*g, w, s, d, v, T(slope), go, lse, delta, gs, gv, ge, t))                    \
+  BY_HEADS(dot_forward, T,                                                               \
+           (GRAPH, int64_t w, int64_t r, const T* q, const T* k, const T* v,             \
+            double scale, T* out, T* lse, int t),                                        \
+           (*g, w, r, q, k, v, T(scale), out, lse, t))                                   \
+  BY_HEADS(dot_backward, T,                                                              \
+           (GRAPH, int64_t w, int64_t r, const T* q, const T* k, const T* v,             \
+            double scale, const T* go, const T* lse, const T* delta, T* gk, T* gv,       \
+            T* ge, int t),                                                               \
+           (*g, w, r, q, k, v, T(scale), go, lse, delta, gk, gv, ge, t))                 \
+  BY_HEADS(row_dots, T,                                                                  \
+           (int64_t n, int64_t h, int64_t w, const T* a, const T* b, T* out, int t),     \
+           (n, w, a, b, out, t))                                                         \
+  BY_HEADS(weighted_sum, T,                                                              \
+           (GRAPH, int64_t w, int64_t r, const T* e, const T* x, T* out, int t),         \
+           (*g, w, r, e, x, out, t))                                                     \
+  BY_HEADS(edge_dots, T, (GRAPH, int64_t w, const T* a, const T* b, T* out, int t),      \
+           (*g, w, a, b, out, t))                                                        \
+  BY_HEADS(sum_edges, T, (GRAPH, const T* e, T* out, int t), (*g, e, out, t))            \
   void ecg_dropout_##T(int64_t n, const T* x, T* out, const uint64_t* seed,              \
                        uint32_t threshold, double scale, int t) {                        \
     dropout(n, x, out, seed, threshold, T(scale), t);                                    \

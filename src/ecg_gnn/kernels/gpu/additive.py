@@ -1,5 +1,6 @@
 """GAT's attention in one pass forward and one gather backward."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -9,31 +10,11 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from ecg_gnn.kernels.adjacency import Adjacency
-from ecg_gnn.kernels.gpu.edge_tiles import (
-    LOWEST,
-    along_row,
-    by_source,
-    by_target,
-    edges_by_head,
-    group_of,
-    log_sum,
-    merge_slots,
-    neighbours,
-    next_edges,
-    row_places,
-    still_there,
-)
+from ecg_gnn.kernels.gpu import edge_tiles as et
+from ecg_gnn.kernels.gpu.edge_tiles import LOWEST, by_source, by_target
 from ecg_gnn.kernels.gpu.launch import over_rows
 from ecg_gnn.kernels.gpu.reductions import row_dots, sum_type
 from ecg_gnn.kernels.gpu.sums import edge_total
-
-
-def additive_attention(
-    adjacency: Adjacency, scores: Tensor, values: Tensor, slope: float
-) -> Tensor:
-    """See ``ecg_gnn.kernels.attention.additive_attention``."""
-    out: Tensor = _Additive.apply(adjacency, scores, values, slope)
-    return out
 
 
 @triton.jit(do_not_specialize=["first_row"])
@@ -60,12 +41,12 @@ def _additive_forward(
 ):
     """Shares first, on tiles ``[edges, heads]``, not in every lane of a row."""
     head = tl.arange(0, HEADS)[None, :]
-    row, begin, end = group_of(first_row + tl.program_id(0), offsets, heavy_first)
+    row, begin, end = et.group_of(first_row + tl.program_id(0), offsets, heavy_first)
     own = tl.load(scores + (2 * row + 1) * HEADS + head).to(SUM)
     highest = tl.full([4 * EDGES, HEADS], LOWEST, SUM)
     weight = tl.zeros([4 * EDGES, HEADS], SUM)
     for first in range(begin, end, 4 * EDGES):
-        edge, valid, node = edges_by_head(first, other, place, kept, end, 4 * EDGES)
+        edge, valid, node = et.edges_by_head(first, other, place, kept, end, 4 * EDGES)
         score = tl.load(scores + 2 * node * HEADS + head, valid, 0.0).to(SUM)
         score = tl.where(valid, _leaky(score + own, slope), LOWEST)
         higher = tl.maximum(highest, score)
@@ -73,21 +54,21 @@ def _additive_forward(
         weight = weight * tl.exp(highest - higher) + term
         highest = higher
         tl.store(shares + edge.to(tl.int64)[:, None] * HEADS + head, score, valid)
-    top, inverse = merge_slots(highest, weight, 0)
-    tl.store(lse + row * HEADS + head, log_sum(top, inverse))
+    top, inverse = et.merge_slots(highest, weight, 0)
+    tl.store(lse + row * HEADS + head, et.log_sum(top, inverse))
     tl.debug_barrier()  # a small tile's scores may be read by another thread
     for first in range(begin, end, 4 * EDGES):
         edge = first + tl.arange(0, 4 * EDGES)
         here = shares + edge.to(tl.int64)[:, None] * HEADS + head
-        valid = still_there(edge, edge < end, place, kept)[:, None]
+        valid = et.still_there(edge, edge < end, place, kept)[:, None]
         share = tl.exp(tl.load(here, valid, LOWEST) - top) * inverse
         tl.store(here, share, valid)
     tl.debug_barrier()  # other threads read them now
-    inner, head, real, _ = row_places(QUADS, LANES, REPS, HEADS, channels)
+    inner, head, real, _ = et.row_places(QUADS, LANES, REPS, HEADS, channels)
     total = tl.zeros([QUADS, LANES, EDGES, REPS, HEADS // QUADS], SUM)
-    ahead = neighbours(other, begin + tl.arange(0, EDGES), end)
+    ahead = et.neighbours(other, begin + tl.arange(0, EDGES), end)
     for first in range(begin, end, EDGES):
-        edge, valid, node, ahead = next_edges(
+        edge, valid, node, ahead = et.next_edges(
             first, ahead, other, place, kept, end, EDGES
         )
         here = edge.to(tl.int64)[None, None, :, None, None] * HEADS + head
@@ -132,23 +113,23 @@ def _additive_backward(
 ):
     """One source at a time: its own row stays, its targets' gradients are read."""
     heads = tl.arange(0, HEADS)
-    row, begin, end = group_of(first_row + tl.program_id(0), offsets, heavy_first)
+    row, begin, end = et.group_of(first_row + tl.program_id(0), offsets, heavy_first)
     one = heads[None, :]
     own = tl.load(scores + 2 * row * HEADS + one).to(SUM)
     for first in range(begin, end, 4 * EDGES):
-        edge, valid, node = edges_by_head(first, other, place, kept, end, 4 * EDGES)
+        edge, valid, node = et.edges_by_head(first, other, place, kept, end, 4 * EDGES)
         score = tl.load(scores + (2 * node + 1) * HEADS + one, valid, 0.0).to(SUM)
         log = tl.load(lse + node * HEADS + one, valid, 0.0)
         score = tl.where(valid, _leaky(score + own, slope) - log, LOWEST)
         share = tl.exp(score)
         tl.store(shares + edge.to(tl.int64)[:, None] * HEADS + one, share, valid)
     tl.debug_barrier()  # other threads read them now
-    inner, head, real, once = row_places(QUADS, LANES, REPS, HEADS, channels)
+    inner, head, real, once = et.row_places(QUADS, LANES, REPS, HEADS, channels)
     value = tl.load(values + row * channels * HEADS + inner, real, 0.0).to(SUM)
     total = tl.zeros([QUADS, LANES, EDGES, REPS, HEADS // QUADS], SUM)
-    ahead = neighbours(other, begin + tl.arange(0, EDGES), end)
+    ahead = et.neighbours(other, begin + tl.arange(0, EDGES), end)
     for first in range(begin, end, EDGES):
-        edge, valid, node, ahead = next_edges(
+        edge, valid, node, ahead = et.next_edges(
             first, ahead, other, place, kept, end, EDGES
         )
         here = edge.to(tl.int64)[None, None, :, None, None] * HEADS + head
@@ -156,13 +137,13 @@ def _additive_backward(
         there = grad + node * channels * HEADS + inner
         given = tl.load(there, valid & real, 0.0).to(SUM)
         total += share * given
-        tl.store(products + here, along_row(given * value), valid & once)
+        tl.store(products + here, et.along_row(given * value), valid & once)
     result = tl.sum(total, 2, keep_dims=True)
     tl.store(grad_values + row * channels * HEADS + inner, result, real)
     tl.debug_barrier()
     total_score = tl.zeros([4 * EDGES, HEADS], SUM)
     for first in range(begin, end, 4 * EDGES):
-        edge, valid, node = edges_by_head(first, other, place, kept, end, 4 * EDGES)
+        edge, valid, node = et.edges_by_head(first, other, place, kept, end, 4 * EDGES)
         here = edge.to(tl.int64)[:, None] * HEADS + one
         score = tl.load(scores + (2 * node + 1) * HEADS + one, valid, 0.0).to(SUM)
         change = tl.load(products + here, valid, 0.0)
@@ -210,3 +191,7 @@ class _Additive(torch.autograd.Function):
         over_rows(_additive_backward, "attention", pattern, *rest, heads=heads)
         edge_total(by_target(ctx.adjacency), edges, grad_scores[:, 1])
         return None, grad_scores, grad_values, None
+
+
+additive_attention: Callable[..., Any] = _Additive.apply
+"""See ``ecg_gnn.kernels.attention.additive_attention``."""

@@ -1,5 +1,6 @@
 """The transformer's attention: two gathers forward, three backward."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -9,27 +10,11 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from ecg_gnn.kernels.adjacency import Adjacency
-from ecg_gnn.kernels.gpu.edge_tiles import (
-    LOWEST,
-    along_row,
-    by_source,
-    by_target,
-    group_of,
-    log_sum,
-    merge_slots,
-    neighbours,
-    next_edges,
-    row_places,
-)
+from ecg_gnn.kernels.gpu import edge_tiles as et
+from ecg_gnn.kernels.gpu.edge_tiles import LOWEST, by_source, by_target
 from ecg_gnn.kernels.gpu.launch import over_rows
 from ecg_gnn.kernels.gpu.reductions import row_dots, sum_type
 from ecg_gnn.kernels.gpu.sums import head_sum
-
-
-def dot_product_attention(adjacency: Adjacency, packed: Tensor) -> Tensor:
-    """See ``ecg_gnn.kernels.attention.dot_product_attention``."""
-    out: Tensor = _Dot.apply(adjacency, packed)
-    return out
 
 
 @triton.jit(do_not_specialize=["first_row"])
@@ -56,18 +41,20 @@ def _dot_forward(
     SUM: tl.constexpr,
 ):
     """Each slot of a tile keeps a softmax of its own; they are merged at the end."""
-    inner, head, real, once = row_places(QUADS, LANES, REPS, HEADS, channels)
-    row, begin, end = group_of(first_row + tl.program_id(0), offsets, heavy_first)
+    inner, head, real, once = et.row_places(QUADS, LANES, REPS, HEADS, channels)
+    row, begin, end = et.group_of(first_row + tl.program_id(0), offsets, heavy_first)
     asked = tl.load(query + row * stride + inner, real, 0.0).to(SUM) * scale
     highest = tl.full([QUADS, LANES, EDGES, 1, HEADS // QUADS], LOWEST, SUM)
     weight = tl.zeros([QUADS, LANES, EDGES, 1, HEADS // QUADS], SUM)
     total = tl.zeros([QUADS, LANES, EDGES, REPS, HEADS // QUADS], SUM)
-    ahead = neighbours(other, begin + tl.arange(0, EDGES), end)
+    ahead = et.neighbours(other, begin + tl.arange(0, EDGES), end)
     for first in range(begin, end, EDGES):
-        _, valid, node, ahead = next_edges(first, ahead, other, place, kept, end, EDGES)
+        _, valid, node, ahead = et.next_edges(
+            first, ahead, other, place, kept, end, EDGES
+        )
         keys = tl.load(key + node * stride + inner, valid & real, 0.0).to(SUM)
         rows = tl.load(values + node * stride + inner, valid & real, 0.0).to(SUM)
-        score = along_row(asked * keys)
+        score = et.along_row(asked * keys)
         score = tl.where(valid, score, LOWEST)
         higher = tl.maximum(highest, score)
         fading = tl.exp(highest - higher)
@@ -75,10 +62,10 @@ def _dot_forward(
         weight = weight * fading + share
         total = total * fading + share * rows
         highest = higher
-    top, inverse = merge_slots(highest, weight, 2)
+    top, inverse = et.merge_slots(highest, weight, 2)
     result = tl.sum(total * tl.exp(highest - top), 2, keep_dims=True) * inverse
     tl.store(out + row * channels * HEADS + inner, result, real)
-    tl.store(lse + row * HEADS + head, log_sum(top, inverse), once)
+    tl.store(lse + row * HEADS + head, et.log_sum(top, inverse), once)
 
 
 @triton.jit(do_not_specialize=["first_row"])
@@ -111,23 +98,23 @@ def _dot_backward(
     """One source at a time: its key and value stay, its targets' rows are read."""
     total_key = tl.zeros([QUADS, LANES, EDGES, REPS, HEADS // QUADS], SUM)
     total_value = tl.zeros([QUADS, LANES, EDGES, REPS, HEADS // QUADS], SUM)
-    row, begin, end = group_of(first_row + tl.program_id(0), offsets, heavy_first)
-    inner, head, real, once = row_places(QUADS, LANES, REPS, HEADS, channels)
+    row, begin, end = et.group_of(first_row + tl.program_id(0), offsets, heavy_first)
+    inner, head, real, once = et.row_places(QUADS, LANES, REPS, HEADS, channels)
     own_key = tl.load(key + row * stride + inner, real, 0.0).to(SUM) * scale
     value = tl.load(values + row * stride + inner, real, 0.0).to(SUM)
-    ahead = neighbours(other, begin + tl.arange(0, EDGES), end)
+    ahead = et.neighbours(other, begin + tl.arange(0, EDGES), end)
     for first in range(begin, end, EDGES):
-        edge, valid, node, ahead = next_edges(
+        edge, valid, node, ahead = et.next_edges(
             first, ahead, other, place, kept, end, EDGES
         )
         asked = tl.load(query + node * stride + inner, valid & real, 0.0).to(SUM)
         there = grad + node * channels * HEADS + inner
         given = tl.load(there, valid & real, 0.0).to(SUM)
-        score = along_row(asked * own_key)
+        score = et.along_row(asked * own_key)
         log = tl.load(lse + node * HEADS + head, valid, 0.0)
         share = tl.where(valid, tl.exp(score - log), 0.0)
         total_value += share * given
-        change = along_row(given * value)
+        change = et.along_row(given * value)
         change -= tl.load(delta + node * HEADS + head, valid, 0.0)
         change *= share * scale
         total_key += change * asked
@@ -176,3 +163,7 @@ class _Dot(torch.autograd.Function):
         # The query's gradient is the sum of keys weighted by the scores' gradients.
         head_sum(by_target(ctx.adjacency), edges, key, grad_query)
         return None, grads
+
+
+dot_product_attention: Callable[..., Any] = _Dot.apply
+"""See ``ecg_gnn.kernels.attention.dot_product_attention``."""

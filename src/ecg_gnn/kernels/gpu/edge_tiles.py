@@ -6,6 +6,7 @@ import torch
 import triton
 import triton.language as tl
 from torch import Tensor
+from triton.language import constexpr
 
 from ecg_gnn.kernels.adjacency import Adjacency
 from ecg_gnn.kernels.edge_order import Bucket, Order
@@ -68,7 +69,7 @@ def neighbours(other, edge, end):
 
 
 @triton.jit
-def next_edges(first, ahead, other, place, kept, end, EDGES: tl.constexpr):
+def next_edges(first, ahead, other, place, kept, end, EDGES: constexpr):
     """One round of a node's edges, for tiles of ``row_places``.
 
     Returns the edges; which of them DropEdge left; their opposite ends, which were read
@@ -81,7 +82,7 @@ def next_edges(first, ahead, other, place, kept, end, EDGES: tl.constexpr):
 
 
 @triton.jit
-def edges_by_head(first, other, place, kept, end, EDGES: tl.constexpr):
+def edges_by_head(first, other, place, kept, end, EDGES: constexpr):
     """The same without reading ahead, for tiles ``[EDGES, HEADS]``."""
     edge = first + tl.arange(0, EDGES)
     valid = still_there(edge, edge < end, place, kept)[:, None]
@@ -90,11 +91,7 @@ def edges_by_head(first, other, place, kept, end, EDGES: tl.constexpr):
 
 @triton.jit
 def row_places(
-    QUADS: tl.constexpr,
-    LANES: tl.constexpr,
-    REPS: tl.constexpr,
-    HEADS: tl.constexpr,
-    channels,
+    QUADS: constexpr, LANES: constexpr, REPS: constexpr, HEADS: constexpr, channels
 ):
     """Where the values of a row ``[C, H]`` lie: see ``launch.Shape``.
 
@@ -122,7 +119,7 @@ LOWEST = tl.constexpr(-1e30)
 
 
 @triton.jit
-def merge_slots(highest, weight, AXIS: tl.constexpr):
+def merge_slots(highest, weight, AXIS: constexpr):
     """The highest score, and one over the sum of ``exp(score - highest)``.
 
     Apart, not as one logarithm: that would round away small differences of large

@@ -37,13 +37,6 @@ _TILES = {
 _MAX_WARPS = {"sum": 16, "attention": 8, "dot": 8}
 
 
-class Pieces(NamedTuple):
-    """How a row's edges are taken: so many at a time, by so many warps."""
-
-    edges: int
-    warps: int
-
-
 class Shape(NamedTuple):
     """How rows ``[C, H]`` lie in a tile ``[QUADS, LANES, EDGES, REPS, HEADS / QUADS]``.
 
@@ -72,13 +65,13 @@ def shape_of(channels: int, heads: int, repeats: int = 1) -> Shape:
     return Shape(quads, lanes, width // lanes, heads)
 
 
-def pieces(kind: str, width: int, highest: int) -> Pieces:
-    """Edges at a time: as many as fill a tile, no more than the longest row has."""
+def pieces(kind: str, width: int, highest: int) -> tuple[int, int]:
+    """Edges at a time, as many as fill a tile but no longest row exceeds; and warps."""
     tile = _tile(kind, highest)
     most = min(_MAX_EDGES, next_power_of_2(max(1, highest)))
     edges = max(1, min(tile.values // width, most))
     warps = max(1, edges * width // (32 * tile.per_thread))
-    return Pieces(edges, min(next_power_of_2(warps), edges, _MAX_WARPS[kind]))
+    return edges, min(next_power_of_2(warps), edges, _MAX_WARPS[kind])
 
 
 def _tile(kind: str, highest: int) -> Tile:
@@ -107,10 +100,10 @@ def over_rows(
                 repeats = _tile(kind, bucket.highest).repeats
                 shape = tile = shape_of(channels, heads, repeats)
                 width = tile.width
-            size = pieces(kind, width, bucket.highest)
-            constants = (size.edges, *shape, sum_type)
+            edges, warps = pieces(kind, width, bucket.highest)
+            constants = (edges, *shape, sum_type)
             start = (*pattern[:-1], bucket.first)
-            kernel[(bucket.nodes,)](*start, *given, *constants, num_warps=size.warps)
+            kernel[(bucket.nodes,)](*start, *given, *constants, num_warps=warps)
 
 
 def row_tiles(channels: int) -> tuple[int, int]:

@@ -1,5 +1,6 @@
 """A residual's sum and its layer norm in one pass, forward and backward."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -10,20 +11,6 @@ from torch.autograd.function import once_differentiable
 
 from ecg_gnn.kernels.gpu.launch import PROGRAMS, row_tiles
 from ecg_gnn.kernels.gpu.reductions import sum_type, total_of
-
-
-def add_norm(
-    x: Tensor,
-    update: Tensor | None,
-    weight: Tensor,
-    bias: Tensor,
-    eps: float,
-    dtype: torch.dtype,
-) -> tuple[Tensor, Tensor]:
-    """See ``ecg_gnn.kernels.dense.add_norm``."""
-    arguments = (x, update, weight, bias, eps, dtype)
-    total, normed = _AddNorm.apply(*arguments)
-    return total, normed
 
 
 @triton.jit
@@ -112,14 +99,9 @@ def _backward(
 class _AddNorm(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any,
-        x: Tensor,
-        update: Tensor | None,
-        weight: Tensor,
-        bias: Tensor,
-        eps: float,
-        dtype: torch.dtype,
+        ctx: Any, x: Tensor, update: Tensor | None, *rest: Any
     ) -> tuple[Tensor, Tensor]:
+        weight, bias, eps, dtype = rest
         ctx.set_materialize_grads(False)
         x = x.contiguous()
         update = None if update is None else update.contiguous()
@@ -164,3 +146,7 @@ class _AddNorm(torch.autograd.Function):
         grad_weight, grad_bias = for_both.view(2, channels)
         update = None if ctx.update_dtype is None else grad.to(ctx.update_dtype)
         return grad, update, grad_weight, grad_bias, None, None
+
+
+add_norm: Callable[..., Any] = _AddNorm.apply
+"""See ``ecg_gnn.kernels.dense.add_norm``."""

@@ -1,5 +1,6 @@
 """Bias, dropout and GELU in one pass, and the bias's gradient in the backward one."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -10,7 +11,7 @@ from torch.autograd.function import once_differentiable
 
 from ecg_gnn.kernels.gpu.launch import PROGRAMS, row_tiles
 from ecg_gnn.kernels.gpu.reductions import sum_type, total_of
-from ecg_gnn.kernels.randomness import Draw
+from ecg_gnn.kernels.hashing import Draw
 
 _BLOCK = 2048
 
@@ -109,14 +110,6 @@ def _normal_share(value):
     return 0.5 * (1.0 + tl.erf(value * 0.7071067811865476))
 
 
-def bias_dropout(
-    x: Tensor, bias: Tensor | None, draw: Draw | None, gelu: bool
-) -> Tensor:
-    """``dropout(x + bias)``, then perhaps a GELU; no drawing drops nothing."""
-    out: Tensor = _BiasDropout.apply(x, bias, draw, gelu)
-    return out
-
-
 class _BiasDropout(torch.autograd.Function):
     @staticmethod
     def forward(
@@ -153,6 +146,10 @@ class _BiasDropout(torch.autograd.Function):
         _backward[(programs,)](*given, *kind)
         grad_bias = None if partial is None else total_of(partial).to(bias.dtype)
         return out, grad_bias, None, None
+
+
+bias_dropout: Callable[..., Any] = _BiasDropout.apply
+"""``dropout(x + bias)``, then perhaps a GELU; no drawing drops nothing."""
 
 
 @triton.jit

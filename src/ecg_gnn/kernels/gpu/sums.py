@@ -5,14 +5,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from ecg_gnn.kernels.gpu.edge_tiles import (
-    Pattern,
-    group_of,
-    neighbours,
-    next_edges,
-    row_places,
-    still_there,
-)
+from ecg_gnn.kernels.gpu import edge_tiles as et
+from ecg_gnn.kernels.gpu.edge_tiles import Pattern
 from ecg_gnn.kernels.gpu.launch import over_rows
 from ecg_gnn.kernels.gpu.reductions import sum_type
 
@@ -36,16 +30,16 @@ def _scaled_sum(
     SUM: tl.constexpr,
 ):
     """``out[u] = row_scale[u] * sum_e other_scale[v(e)] x[v(e)]`` over kept edges."""
-    row, begin, end = group_of(first_row + tl.program_id(0), offsets, heavy_first)
+    row, begin, end = et.group_of(first_row + tl.program_id(0), offsets, heavy_first)
     channel = tl.arange(0, WIDTH)
     real = channel < channels
     total = tl.zeros([EDGES, WIDTH], SUM)
-    ahead = neighbours(other, begin + tl.arange(0, EDGES), end)
+    ahead = et.neighbours(other, begin + tl.arange(0, EDGES), end)
     for first in range(begin, end, EDGES):
         edge = first + tl.arange(0, EDGES)
-        valid = still_there(edge, edge < end, place, kept)
+        valid = et.still_there(edge, edge < end, place, kept)
         node = ahead.to(tl.int64)
-        ahead = neighbours(other, edge + EDGES, end)
+        ahead = et.neighbours(other, edge + EDGES, end)
         there = valid[:, None] & real[None, :]
         rows = tl.load(x + node[:, None] * stride + channel[None, :], there, 0.0)
         rows = rows.to(SUM)
@@ -92,12 +86,12 @@ def _head_sum(
     SUM: tl.constexpr,
 ):
     """``out[u, c, h] = sum_e weight[e, h] x[v(e), c, h]`` over kept edges."""
-    row, begin, end = group_of(first_row + tl.program_id(0), offsets, heavy_first)
-    inner, head, real, _ = row_places(QUADS, LANES, REPS, HEADS, channels)
+    row, begin, end = et.group_of(first_row + tl.program_id(0), offsets, heavy_first)
+    inner, head, real, _ = et.row_places(QUADS, LANES, REPS, HEADS, channels)
     total = tl.zeros([QUADS, LANES, EDGES, REPS, HEADS // QUADS], SUM)
-    ahead = neighbours(other, begin + tl.arange(0, EDGES), end)
+    ahead = et.neighbours(other, begin + tl.arange(0, EDGES), end)
     for first in range(begin, end, EDGES):
-        edge, valid, node, ahead = next_edges(
+        edge, valid, node, ahead = et.next_edges(
             first, ahead, other, place, kept, end, EDGES
         )
         here = edge.to(tl.int64)[None, None, :, None, None] * HEADS + head
@@ -132,12 +126,12 @@ def _edge_total(
     SUM: tl.constexpr,
 ):
     """``out[u, h] = sum_e values[e, h]`` over kept edges, in target order."""
-    row, begin, end = group_of(tl.program_id(0), offsets, heavy_first)
+    row, begin, end = et.group_of(tl.program_id(0), offsets, heavy_first)
     head = tl.arange(0, HEADS)
     total = tl.zeros([EDGES, HEADS], SUM)
     for first in range(begin, end, EDGES):
         edge = first + tl.arange(0, EDGES)
-        valid = still_there(edge, edge < end, place, kept)
+        valid = et.still_there(edge, edge < end, place, kept)
         here = edge.to(tl.int64)[:, None] * HEADS + head[None, :]
         total += tl.load(values + here, valid[:, None], 0.0).to(SUM)
     tl.store(out + row * out_stride + head, tl.sum(total, 0))
@@ -156,11 +150,11 @@ def edge_total(pattern: Pattern, values: Tensor, out: Tensor) -> Tensor:
 
 @triton.jit
 def _degree(offsets, other, place, kept, heavy_first, out, EDGES: tl.constexpr):
-    row, begin, end = group_of(tl.program_id(0), offsets, heavy_first)
+    row, begin, end = et.group_of(tl.program_id(0), offsets, heavy_first)
     total = tl.zeros([EDGES], tl.int32)
     for first in range(begin, end, EDGES):
         edge = first + tl.arange(0, EDGES)
-        total += still_there(edge, edge < end, place, kept).to(tl.int32)
+        total += et.still_there(edge, edge < end, place, kept).to(tl.int32)
     tl.store(out + row, tl.sum(total, 0))
 
 

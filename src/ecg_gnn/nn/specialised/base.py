@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
 import torch
@@ -10,8 +10,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ecg_gnn.kernels import Adjacency, neighbour_sum, normalized_sum
-from ecg_gnn.nn.network import Known, Network, NetworkSpec, Option
-from ecg_gnn.nn.parallel import GraphInput
+from ecg_gnn.nn.benchmark_net import Dropout
+from ecg_gnn.nn.network import GraphInput, Known, Network, NetworkSpec, Option
 from ecg_gnn.system.checks import InputError
 
 # A x, by how A is normalised.
@@ -36,18 +36,16 @@ class SpecialisedNet(Network):
     """A whole network with a propagation of its own."""
 
     self_loops: ClassVar[bool] = False  # whether the input graph gets self-loops
-    several_graphs: ClassVar[bool] = False
-    """Whether evolved graphs can stand beside the input graph."""
-    weighted_edges: ClassVar[bool] = False
-    """Whether evolved edges may weigh differently."""
+    several_graphs: ClassVar[bool] = False  # whether it can read evolved graphs, too
+    weighted_edges: ClassVar[bool] = False  # whether their edges may weigh differently
     gated: ClassVar[bool] = False  # whether a gate can stand between the graphs
-    label_input: ClassVar[bool] = False
-    """Whether labels of training nodes may be input beside the features."""
+    label_input: ClassVar[bool] = False  # whether training labels may be input
     usual: ClassVar[Usual]  # what presets fill in
     options: ClassVar[dict[str, Option]] = {}  # what model.options may hold
 
     def __init__(self, spec: NetworkSpec) -> None:
         super().__init__()
+        self.dropout = Dropout(spec.dropout)
 
     def the_graph(self, graphs: Sequence[GraphInput]) -> Adjacency:
         """The one graph of a model that reads one."""
@@ -68,21 +66,20 @@ class OncePerGraph(Generic[_T]):
 
     def __init__(self, make: Callable[..., _T]) -> None:
         self._make = make
-        self._kept: WeakKeyDictionary[
-            Adjacency, tuple[Tensor | None, int | None, _T]
-        ] = WeakKeyDictionary()
+        # Of a graph: the features, their version, and what was made.
+        self._kept: WeakKeyDictionary[Adjacency, Any] = WeakKeyDictionary()
 
     def __call__(self, adjacency: Adjacency, x: Tensor | None = None) -> _T:
         """The result for a graph, and for these very features as they are now."""
         version = None if x is None else x._version
-        kept = self._kept.get(adjacency)
-        if kept is None or kept[0] is not x or kept[1] != version:
+        seen, seen_version, made = self._kept.get(adjacency, (None, -1, None))
+        if seen is not x or seen_version != version:
             arguments = (adjacency,) if x is None else (adjacency, x)
             device = adjacency.device.type
             with torch.no_grad(), torch.autocast(device, enabled=False):
-                kept = (x, version, self._make(*arguments))
-            self._kept[adjacency] = kept
-        return kept[2]
+                made = self._make(*arguments)
+            self._kept[adjacency] = x, version, made
+        return made  # type: ignore[no-any-return]
 
 
 def with_self_loops(adjacency: Adjacency) -> Adjacency:
@@ -111,13 +108,11 @@ def warm_up(
     network.train()
     for _ in range(steps):
         optimizer.zero_grad(set_to_none=True)
-        trained = logits().index_select(0, known.train_index)
-        _loss(trained, known.train_y).backward()
+        out, y = logits().index_select(0, known.train_index), known.train_y
+        if out.size(1) == 1:
+            loss = F.binary_cross_entropy_with_logits(out[:, 0], y.to(out.dtype))
+        else:
+            loss = F.cross_entropy(out, y)
+        loss.backward()
         optimizer.step()
     optimizer.zero_grad(set_to_none=True)
-
-
-def _loss(logits: Tensor, y: Tensor) -> Tensor:
-    if logits.size(1) == 1:
-        return F.binary_cross_entropy_with_logits(logits[:, 0], y.to(logits.dtype))
-    return F.cross_entropy(logits, y)

@@ -7,17 +7,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ecg_gnn.kernels import Adjacency
-from ecg_gnn.nn.modules import Dropout
-from ecg_gnn.nn.network import Known, NetworkSpec, Option
-from ecg_gnn.nn.parallel import GraphInput
-from ecg_gnn.nn.specialised.base import (
-    PROPAGATIONS,
-    SpecialisedNet,
-    Usual,
-    as_logits,
-    warm_up,
-)
+from ecg_gnn.nn.network import GraphInput, Known, NetworkSpec, Option
+from ecg_gnn.nn.specialised import base
 
 _SINKHORN_ROUNDS = 200
 _ROUNDING = 1e-5
@@ -33,7 +24,7 @@ def doubly_stochastic(counts: Tensor) -> Tensor:
     return ((matrix + matrix.t()) / 2).to(counts.dtype)
 
 
-class CPGNN(SpecialisedNet):
+class CPGNN(base.SpecialisedNet):
     """Compatible-label propagation GNN of Zhu et al. (2021), on an MLP.
 
     ``p = softmax(MLP(X))``, ``E = p - 1/C``; ``B0 = E`` and ``B_k = E + A B_(k-1) H``
@@ -50,9 +41,11 @@ class CPGNN(SpecialisedNet):
     beliefs grow with the degree.
     """
 
-    usual = Usual(layers=2)
+    usual = base.Usual(layers=2)
     options: ClassVar[dict[str, Option]] = {
-        "normalisation": Option("symmetric", "of the graph", choices=(*PROPAGATIONS,)),
+        "normalisation": Option(
+            "symmetric", "of the graph", choices=(*base.PROPAGATIONS,)
+        ),
         "pretrain_lr": Option(0.01, "learning rate of the MLP alone", 0, 1),
         "pretrain_steps": Option(400, "steps of the MLP alone", 0, 100_000),
         "prior_weight": Option(1.0, "weight of the loss of the MLP", 0, 1000),
@@ -62,12 +55,12 @@ class CPGNN(SpecialisedNet):
         super().__init__(spec)
         hidden, self.num_classes = spec.hidden, spec.num_classes
         self.chosen, self.num_rounds = spec.options, spec.layers
+        self.propagate = base.PROPAGATIONS[self.chosen["normalisation"]]
         self.input = nn.Linear(spec.in_channels, hidden)
         self.hidden = nn.Linear(hidden, self.num_classes)
         # A vector, since mixed precision rounds weights that are matrices.
         centred = torch.eye(self.num_classes) - 1 / self.num_classes
         self.compatibilities = nn.Parameter(centred.flatten())
-        self.dropout = Dropout(spec.dropout)
         self._train: tuple[Tensor, Tensor] | None = None
 
     @property
@@ -80,20 +73,11 @@ class CPGNN(SpecialisedNet):
         out: Tensor = self.hidden(self.dropout(self.input(x).relu()))
         return out
 
-    def propagate(self, adjacency: Adjacency, x: Tensor) -> Tensor:
-        """``A x``."""
-        return PROPAGATIONS[self.chosen["normalisation"]](adjacency, x)
-
     def prepare(self, known: Known) -> None:
         """Train the MLP alone, then estimate the compatibility."""
         self._train = known.train_index, known.train_y
-        warm_up(
-            self,
-            lambda: self.prior(known.x),
-            known,
-            steps=self.chosen["pretrain_steps"],
-            lr=self.chosen["pretrain_lr"],
-        )
+        steps, lr = self.chosen["pretrain_steps"], self.chosen["pretrain_lr"]
+        base.warm_up(self, lambda: self.prior(known.x), known, steps=steps, lr=lr)
         self.eval()
         with torch.no_grad():
             self.compatibility.copy_(self.estimate(known))
@@ -120,16 +104,13 @@ class CPGNN(SpecialisedNet):
                 around = self.propagate(adjacency, beliefs @ self.compatibility)
                 beliefs = start + around
         if self.training and self._train is not None:
-            self.extra_loss = self._regularisers(logits, *self._train)
+            index, y = self._train
+            prior = F.cross_entropy(logits.index_select(0, index), y)
+            # H starts out centred but for rounding, which must not say where it goes.
+            off = F.hardshrink(self.compatibility.sum(1), _ROUNDING).abs().sum()
+            self.extra_loss = self.chosen["prior_weight"] * prior + off
         return beliefs + 1 / self.num_classes
-
-    def _regularisers(self, logits: Tensor, index: Tensor, y: Tensor) -> Tensor:
-        prior = F.cross_entropy(logits.index_select(0, index), y)
-        # H starts out centred but for rounding, which must not say where it goes.
-        off = F.hardshrink(self.compatibility.sum(1), _ROUNDING).abs().sum()
-        weight: float = self.chosen["prior_weight"]
-        return weight * prior + off
 
     def classify(self, states: Tensor) -> Tensor:
         """The beliefs as logits."""
-        return as_logits(states)
+        return base.as_logits(states)

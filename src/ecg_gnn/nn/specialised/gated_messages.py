@@ -8,9 +8,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ecg_gnn.kernels import Adjacency, edge_scores, gated_sum, neighbour_mean
-from ecg_gnn.nn.modules import Dropout
-from ecg_gnn.nn.network import Known, NetworkSpec, Option
-from ecg_gnn.nn.parallel import GraphInput, make_gate
+from ecg_gnn.nn.benchmark_net import Dropout
+from ecg_gnn.nn.network import GraphInput, Known, NetworkSpec, Option, make_gate
 from ecg_gnn.nn.specialised.base import SpecialisedNet, Usual
 
 _GAIN = 2**0.5
@@ -53,10 +52,7 @@ class FAGCN(SpecialisedNet):
     ``layers`` is L; ``dropout`` is of features, hidden states and gates.
     """
 
-    several_graphs = True
-    weighted_edges = True
-    gated = True
-    label_input = True
+    several_graphs = weighted_edges = gated = label_input = True
     usual = Usual(layers=2)
     options: ClassVar[dict[str, Option]] = {
         "eps": Option(0.3, "share of the first state in every layer", 0, 1)
@@ -64,21 +60,16 @@ class FAGCN(SpecialisedNet):
 
     def __init__(self, spec: NetworkSpec) -> None:
         super().__init__(spec)
-        hidden = spec.hidden
+        hidden, graphs, layers = spec.hidden, range(spec.num_graphs), range(spec.layers)
         self.eps: float = spec.options["eps"]
         self.input = nn.Linear(spec.in_channels, hidden)
         self.layers = nn.ModuleList(
-            nn.ModuleList(
-                SignedGate(hidden, spec.dropout) for _ in range(spec.num_graphs)
-            )
-            for _ in range(spec.layers)
+            nn.ModuleList(SignedGate(hidden, spec.dropout) for _ in graphs)
+            for _ in layers
         )
-        between = [
-            make_gate(spec.gate, hidden, spec.num_graphs) for _ in range(spec.layers)
-        ]
+        between = [make_gate(spec.gate, hidden, spec.num_graphs) for _ in layers]
         self.between = nn.ModuleList(gate for gate in between if gate is not None)
         self.output = nn.Linear(hidden, spec.out_channels)
-        self.dropout = Dropout(spec.dropout)
         for linear in (self.input, self.output):
             nn.init.xavier_normal_(linear.weight, gain=_GAIN)
 
@@ -93,9 +84,7 @@ class FAGCN(SpecialisedNet):
             ]
             if self.between:
                 messages = self.between[layer](state, messages)
-            state = self.eps * first
-            for message in messages:
-                state = state + message
+            state = sum(messages, start=self.eps * first)
         return state
 
 
@@ -109,14 +98,11 @@ class GatedKernels(nn.Module):
         self.different = nn.Linear(in_channels, out_channels, bias=False)
         self.score = nn.Linear(in_channels, 2)
 
-    def gate_logits(self, h: Tensor, adjacency: Adjacency) -> Tensor:
-        """Of every edge in target order, ``[E]``: above zero where ends seem alike."""
-        scores = self.score(h)[..., None]  # [N, 2, 1]
-        return F.leaky_relu(edge_scores(adjacency, scores), 0.2)[:, 0]
-
     def forward(self, h: Tensor, adjacency: Adjacency) -> tuple[Tensor, Tensor]:
-        """New states ``[N, d]``, and the logits of the gates ``[E]``."""
-        logits = self.gate_logits(h, adjacency)
+        """New states ``[N, d]``, and the logits of all gates ``[E]``."""
+        scores = self.score(h)[..., None]  # [N, 2, 1]
+        # Above zero where both ends of an edge seem alike.
+        logits = F.leaky_relu(edge_scores(adjacency, scores), 0.2)[:, 0]
         same, different = self.same(h), self.different(h)
         # s a + (1 - s) b = s (a - b) + b: one gated sum instead of two.
         gated = gated_sum(adjacency, logits.sigmoid(), same - different)
@@ -151,9 +137,7 @@ class GBKGNN(SpecialisedNet):
         self.gate_weight: float = spec.options["gate_weight"]
         self.layers = nn.ModuleList(GatedKernels(width, hidden) for width in widths)
         self.output = nn.Linear(hidden, spec.out_channels)
-        self.dropout = Dropout(spec.dropout)
-        self._edges: Tensor | None = None
-        self._alike: Tensor | None = None
+        self._known: tuple[Tensor, Tensor] | None = None
 
     def prepare(self, known: Known) -> None:
         """Find the edges between training nodes, and which join equal labels."""
@@ -161,8 +145,8 @@ class GBKGNN(SpecialisedNet):
         label = adjacency.target.new_full((adjacency.num_nodes,), -1)
         label[known.train_index] = known.train_y.long()
         of_source, of_target = label[adjacency.source], label[adjacency.target]
-        self._edges = ((of_source >= 0) & (of_target >= 0)).nonzero()[:, 0]
-        self._alike = (of_source == of_target)[self._edges].float()
+        edges = ((of_source >= 0) & (of_target >= 0)).nonzero()[:, 0]
+        self._known = edges, (of_source == of_target)[edges].float()
 
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
         """Everything but the last linear map. ``[N, F]`` to ``[N, d]``."""
@@ -172,19 +156,12 @@ class GBKGNN(SpecialisedNet):
             x, logits = layer(x, adjacency)
             x = self.dropout(x.relu())
             gates.append(logits)
-        if self.training and self._edges is not None and self._edges.numel():
-            self.extra_loss = self.gate_weight * self._gate_loss(gates, self._edges)
+        if self.training and self._known is not None and self._known[0].numel():
+            edges, alike = self._known
+            known = [logits.index_select(0, edges).float() for logits in gates]
+            losses = [F.binary_cross_entropy_with_logits(each, alike) for each in known]
+            self.extra_loss = self.gate_weight * torch.stack(losses).sum()
         return x
-
-    def _gate_loss(self, gates: list[Tensor], edges: Tensor) -> Tensor:
-        assert self._alike is not None
-        losses = [
-            F.binary_cross_entropy_with_logits(
-                logits.index_select(0, edges).float(), self._alike
-            )
-            for logits in gates
-        ]
-        return torch.stack(losses).sum()
 
 
 _CHANNELS = 3
@@ -233,8 +210,7 @@ class ACMGNN(SpecialisedNet):
     ``dropout`` is of every layer's input.
     """
 
-    self_loops = True
-    label_input = True
+    self_loops = label_input = True
     usual = Usual(layers=2)
 
     def __init__(self, spec: NetworkSpec) -> None:
@@ -243,7 +219,6 @@ class ACMGNN(SpecialisedNet):
         widths = [spec.in_channels] + [hidden] * (spec.layers - 1)
         self.layers = nn.ModuleList(MixedChannels(width, hidden) for width in widths)
         self.output = nn.Linear(hidden, spec.out_channels)
-        self.dropout = Dropout(spec.dropout)
 
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
         """Everything but the last linear map. ``[N, F]`` to ``[N, d]``."""

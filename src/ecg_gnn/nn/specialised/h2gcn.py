@@ -6,16 +6,14 @@ kept as a graph or, if many pairs are in it, as a normalised matrix, which a pro
 reads an order of magnitude faster.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 
 from ecg_gnn.kernels import Adjacency, neighbour_sum, normalized_sum
-from ecg_gnn.nn.modules import Dropout
-from ecg_gnn.nn.network import NetworkSpec
-from ecg_gnn.nn.parallel import GraphInput
+from ecg_gnn.nn.network import GraphInput, NetworkSpec
 from ecg_gnn.nn.specialised.base import OncePerGraph, SpecialisedNet, Usual
 
 _COLUMNS = 512
@@ -23,19 +21,9 @@ _FULL = 1 / 10
 _MAX_MATRIX_NODES = 32_000
 
 
-@dataclass(frozen=True, eq=False)
-class TwoHop:
-    """The pairs at distance two, as a graph or as a normalised matrix."""
-
-    graph: GraphInput | None
-    matrix: Tensor | None = None
-
-    def normalized_sum(self, x: Tensor, training: bool) -> Tensor:
-        """``sum_v x_v / sqrt(d_in(u) d_out(v))`` over the nodes v two steps from u."""
-        if self.graph is not None:
-            return normalized_sum(self.graph.sample(training), x)
-        assert self.matrix is not None
-        return self.matrix.to(x.dtype) @ x
+TwoHop = Callable[[Tensor, bool], Tensor]
+"""``sum_v x_v / sqrt(d_in(u) d_out(v))`` over the nodes v two steps from u, of x and of
+whether it is training."""
 
 
 def without_self_loops(adjacency: Adjacency) -> Adjacency:
@@ -67,14 +55,20 @@ def two_hop(adjacency: Adjacency, drop_edge: float) -> TwoHop:
     pairs, nodes = two_hop_pairs(adjacency), adjacency.num_nodes
     full = pairs.size(1) > _FULL * nodes**2 and nodes <= _MAX_MATRIX_NODES
     if drop_edge > 0 or not full:
-        graph = Adjacency.from_edge_index(pairs, nodes)
-        return TwoHop(GraphInput(graph, drop_edge))
+        graph = GraphInput(Adjacency.from_edge_index(pairs, nodes), drop_edge)
+        return lambda x, training: normalized_sum(graph.sample(training), x)
     source, target = pairs
     matrix = torch.zeros(nodes, nodes, device=pairs.device)
     matrix[target, source] = 1
     matrix *= matrix.sum(1, keepdim=True).clamp_min(1).rsqrt()
     matrix *= torch.bincount(source, minlength=nodes).clamp_min(1).rsqrt()
-    return TwoHop(None, matrix)
+    return lambda x, _training: matrix.to(x.dtype) @ x
+
+
+def both_hops(adjacency: Adjacency, drop_edge: float) -> tuple[Adjacency, TwoHop]:
+    """What propagates over one step and over two, without self-loops."""
+    bare = without_self_loops(adjacency)
+    return bare, two_hop(bare, drop_edge)
 
 
 class H2GCN(SpecialisedNet):
@@ -92,20 +86,18 @@ class H2GCN(SpecialisedNet):
     for every graph; ``dropout`` is of the representation.
     """
 
-    several_graphs = True
-    label_input = True
+    several_graphs = label_input = True
     usual = Usual(layers=2)
 
     def __init__(self, spec: NetworkSpec) -> None:
         super().__init__(spec)
         hidden, self.num_rounds = spec.hidden, spec.layers
+        features, graphs = spec.in_channels, range(spec.num_graphs)
         self.input = nn.ModuleList(
-            nn.Linear(spec.in_channels, hidden, bias=False)
-            for _ in range(spec.num_graphs)
+            nn.Linear(features, hidden, bias=False) for _ in graphs
         )
         width = (2 ** (self.num_rounds + 1) - 1) * hidden * spec.num_graphs
         self.output = nn.Linear(width, spec.out_channels, bias=False)
-        self.dropout = Dropout(spec.dropout)
         # The rate is a graph's own: what is kept for a graph may depend on it.
         self._hops: dict[float, OncePerGraph[tuple[Adjacency, TwoHop]]] = {}
 
@@ -118,25 +110,15 @@ class H2GCN(SpecialisedNet):
         return states
 
     def _rounds(self, state: Tensor, graph: GraphInput) -> list[Tensor]:
-        one, two = self._both_hops(graph)
-        near = GraphInput(one, graph.drop_edge)
+        rate = graph.drop_edge
+        if rate not in self._hops:
+            self._hops[rate] = OncePerGraph(partial(both_hops, drop_edge=rate))
+        one, two = self._hops[rate](graph.adjacency)
+        near = GraphInput(one, rate)
         rounds = [state]
         for _ in range(self.num_rounds):
-            parts = [
-                normalized_sum(near.sample(self.training), state),
-                two.normalized_sum(state, self.training),
-            ]
-            state = torch.cat(parts, dim=1)
+            of_one = normalized_sum(near.sample(self.training), state)
+            of_two = two(state, self.training)
+            state = torch.cat([of_one, of_two], dim=1)
             rounds.append(state)
         return rounds
-
-    def _both_hops(self, graph: GraphInput) -> tuple[Adjacency, TwoHop]:
-        rate = graph.drop_edge
-
-        def make(adjacency: Adjacency) -> tuple[Adjacency, TwoHop]:
-            bare = without_self_loops(adjacency)
-            return bare, two_hop(bare, rate)
-
-        if rate not in self._hops:
-            self._hops[rate] = OncePerGraph(make)
-        return self._hops[rate](graph.adjacency)

@@ -9,19 +9,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ecg_gnn.kernels import Adjacency, normalized_sum
-from ecg_gnn.nn.modules import Dropout
-from ecg_gnn.nn.network import NetworkSpec, Option
-from ecg_gnn.nn.parallel import GraphInput
-from ecg_gnn.nn.specialised.base import (
-    PROPAGATIONS,
-    OncePerGraph,
-    SpecialisedNet,
-    Usual,
-    with_self_loops,
-)
+from ecg_gnn.nn.benchmark_net import Dropout
+from ecg_gnn.nn.network import GraphInput, NetworkSpec, Option
+from ecg_gnn.nn.specialised import base
 
 
-class FSGNN(SpecialisedNet):
+class FSGNN(base.SpecialisedNet):
     """Feature-selection GNN of Maurya et al. (2021).
 
     The blocks are X and, for k from 1 to K, ``A^k X`` and ``(A + I)^k X``: 2 K + 1 of
@@ -32,12 +25,12 @@ class FSGNN(SpecialisedNet):
     ``layers`` is K; ``dropout`` is of the representation.
     """
 
-    usual = Usual(layers=3)
+    usual = base.Usual(layers=3)
     options: ClassVar[dict[str, Option]] = {
         "normalisation": Option(
             "symmetric",
             "of the two graphs whose powers are taken",
-            choices=(*PROPAGATIONS,),
+            choices=(*base.PROPAGATIONS,),
         )
     }
 
@@ -45,35 +38,27 @@ class FSGNN(SpecialisedNet):
         super().__init__(spec)
         hidden, self.num_hops = spec.hidden, spec.layers
         blocks = 2 * self.num_hops + 1
-        self.normalisation: str = spec.options["normalisation"]
-        self.blocks = nn.ModuleList(
-            nn.Linear(spec.in_channels, hidden) for _ in range(blocks)
-        )
+        self.propagate = base.PROPAGATIONS[spec.options["normalisation"]]
+        features = spec.in_channels
+        self.blocks = nn.ModuleList(nn.Linear(features, hidden) for _ in range(blocks))
         self.choice = nn.Parameter(torch.ones(blocks))
         self.output = nn.Linear(blocks * hidden, spec.out_channels)
-        self.dropout = Dropout(spec.dropout)
-        self._features = OncePerGraph(self._make_features)
+        self._features = base.OncePerGraph(self._make_features)
 
     def _make_features(self, adjacency: Adjacency, x: Tensor) -> list[Tensor]:
         """X, AX, (A + I)X, A²X, (A + I)²X, ..."""
-        pair = (adjacency, with_self_loops(adjacency))
-        propagate = PROPAGATIONS[self.normalisation]
+        pair = (adjacency, base.with_self_loops(adjacency))
         features, last = [x], [x, x]
         for _ in range(self.num_hops):
-            last = [propagate(a, now) for a, now in zip(pair, last, strict=True)]
+            last = [self.propagate(a, now) for a, now in zip(pair, last, strict=True)]
             features += last
         return features
 
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
         """Everything but the last linear map. ``[N, F]`` to ``[N, (2K + 1) d]``."""
         features = self._features(self.the_graph(graphs), x)
-        shares = self.choice.softmax(0)
-        blocks = [
-            share * F.normalize(linear(feature))
-            for share, linear, feature in zip(
-                shares, self.blocks, features, strict=True
-            )
-        ]
+        given = zip(self.choice.softmax(0), self.blocks, features, strict=True)
+        blocks = [share * F.normalize(linear(each)) for share, linear, each in given]
         states: Tensor = self.dropout(torch.cat(blocks, dim=1).relu())
         return states
 
@@ -85,7 +70,7 @@ def hop_weights(alpha: float, num_hops: int) -> Tensor:
     return weights.float()
 
 
-class GPRGNN(SpecialisedNet):
+class GPRGNN(base.SpecialisedNet):
     """Generalised PageRank GNN of Chien et al. (2021).
 
     ``H = W2 drop(ReLU(W1 drop(X)))`` and ``Z = sum_k gamma_k Â^k drop(H)`` for k from
@@ -100,11 +85,8 @@ class GPRGNN(SpecialisedNet):
     """
 
     undecayed = ("hop_weights",)
-    self_loops = True
-    several_graphs = True
-    weighted_edges = True
-    label_input = True
-    usual = Usual(layers=10)
+    self_loops = several_graphs = weighted_edges = label_input = True
+    usual = base.Usual(layers=10)
     options: ClassVar[dict[str, Option]] = {
         "alpha": Option(0.1, "share that hop weights start to stop at", 0, 1),
         "hop_dropout": Option(0.0, "dropout of H before the hops", 0, 0.99),
@@ -115,12 +97,10 @@ class GPRGNN(SpecialisedNet):
         options, hidden, out = spec.options, spec.hidden, spec.out_channels
         self.num_hops = spec.layers
         self.input = nn.Linear(spec.in_channels, hidden)
-        self.hidden = nn.ModuleList(
-            nn.Linear(hidden, out) for _ in range(spec.num_graphs)
-        )
+        graphs = range(spec.num_graphs)
+        self.hidden = nn.ModuleList(nn.Linear(hidden, out) for _ in graphs)
         start = hop_weights(options["alpha"], self.num_hops)
         self.hop_weights = nn.Parameter(start.repeat(spec.num_graphs))
-        self.dropout = Dropout(spec.dropout)
         self.hop_dropout = Dropout(options["hop_dropout"])
 
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
@@ -163,7 +143,7 @@ def recurrence(a: float, b: float, degree: int) -> Iterator[Step]:
         )
 
 
-class JacobiConv(SpecialisedNet):
+class JacobiConv(base.SpecialisedNet):
     """JacobiConv of Wang and Zhang (2022).
 
     ``X̂ = drop(W drop(X))`` with one column per logit, and
@@ -180,7 +160,7 @@ class JacobiConv(SpecialisedNet):
     """
 
     label_input = True
-    usual = Usual(layers=10)
+    usual = base.Usual(layers=10)
     options: ClassVar[dict[str, Option]] = {
         "a": Option(0.5, "first exponent of the Jacobi weight", -0.9, 10),
         "b": Option(0.25, "second exponent of the Jacobi weight", -0.9, 10),
@@ -196,7 +176,6 @@ class JacobiConv(SpecialisedNet):
         self.input = nn.Linear(spec.in_channels, spec.out_channels)
         self.factors = nn.Parameter(torch.full((degree,), 0.5))
         self.mix = nn.Parameter(torch.ones((degree + 1) * spec.out_channels))
-        self.dropout = Dropout(spec.dropout)
         self.late_dropout = Dropout(options["late_dropout"])
 
     def polynomials(self, x: Tensor, graphs: Sequence[GraphInput]) -> list[Tensor]:

@@ -7,16 +7,9 @@ import torch
 from torch import Tensor, nn
 
 from ecg_gnn.kernels import Adjacency, neighbour_mean, neighbour_sum
-from ecg_gnn.nn.modules import Dropout
-from ecg_gnn.nn.network import NetworkSpec, Option
-from ecg_gnn.nn.parallel import GraphInput
-from ecg_gnn.nn.specialised.base import (
-    OncePerGraph,
-    SpecialisedNet,
-    Usual,
-    as_logits,
-    with_self_loops,
-)
+from ecg_gnn.nn.benchmark_net import Dropout
+from ecg_gnn.nn.network import GraphInput, NetworkSpec, Option
+from ecg_gnn.nn.specialised import base
 from ecg_gnn.system.checks import InputError
 
 
@@ -31,9 +24,8 @@ class AdjacencyLinear(nn.Module):
                 "for every node (got None)"
             )
         bound = num_nodes**-0.5
-        self.weight = nn.Parameter(
-            torch.empty(num_nodes, out_channels).uniform_(-bound, bound)
-        )
+        start = torch.empty(num_nodes, out_channels).uniform_(-bound, bound)
+        self.weight = nn.Parameter(start)
         self.bias = nn.Parameter(torch.zeros(out_channels))
 
     def forward(self, adjacency: Adjacency) -> Tensor:
@@ -51,10 +43,9 @@ class Further(nn.Module):
 
     def __init__(self, channels: int, num_layers: int, dropout: float) -> None:
         super().__init__()
-        self.norms = nn.ModuleList(nn.BatchNorm1d(channels) for _ in range(num_layers))
-        self.maps = nn.ModuleList(
-            nn.Linear(channels, channels) for _ in range(num_layers)
-        )
+        layers = range(num_layers)
+        self.norms = nn.ModuleList(nn.BatchNorm1d(channels) for _ in layers)
+        self.maps = nn.ModuleList(nn.Linear(channels, channels) for _ in layers)
         self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -64,7 +55,7 @@ class Further(nn.Module):
         return x
 
 
-class LINKX(SpecialisedNet):
+class LINKX(base.SpecialisedNet):
     """LINKX of Lim et al. (2021).
 
     ``h_A = MLP_A(A)``, ``h_X = MLP_X(X)``, and a last MLP of
@@ -75,7 +66,7 @@ class LINKX(SpecialisedNet):
     layers of the MLPs.
     """
 
-    usual = Usual(layers=2)
+    usual = base.Usual(layers=2)
     options: ClassVar[dict[str, Option]] = {
         "edge_layers": Option(1, "linear maps of the MLP on the adjacency", 1, 10),
         "node_layers": Option(1, "linear maps of the MLP on the features", 1, 10),
@@ -89,14 +80,10 @@ class LINKX(SpecialisedNet):
         self.nodes = nn.Linear(spec.in_channels, hidden)
         self.more_nodes = Further(hidden, options["node_layers"] - 1, spec.dropout)
         self.join = nn.Linear(2 * hidden, hidden)
-        self.last = nn.ModuleList(
-            nn.Linear(hidden, hidden) for _ in range(spec.layers - 1)
-        )
-        self.norms = nn.ModuleList(
-            nn.BatchNorm1d(hidden) for _ in range(spec.layers - 1)
-        )
+        more = range(spec.layers - 1)
+        self.last = nn.ModuleList(nn.Linear(hidden, hidden) for _ in more)
+        self.norms = nn.ModuleList(nn.BatchNorm1d(hidden) for _ in more)
         self.output = nn.Linear(hidden, spec.out_channels)
-        self.dropout = Dropout(spec.dropout)
 
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
         """Everything but the last linear map. ``[N, F]`` to ``[N, d]``."""
@@ -133,7 +120,7 @@ def positive_inverse(matrix: Tensor) -> Tensor:
     return torch.cat([upper, torch.cat([corner.t(), rest], dim=1)])
 
 
-class GloGNN(SpecialisedNet):
+class GloGNN(base.SpecialisedNet):
     """GloGNN of Li et al. (2022).
 
     ``H0 = W2 drop(ReLU((1 - delta) A W_A + delta X W_X))``, a column per class. Each of
@@ -152,7 +139,7 @@ class GloGNN(SpecialisedNet):
     """
 
     label_input = True
-    usual = Usual(layers=2)
+    usual = base.Usual(layers=2)
     options: ClassVar[dict[str, Option]] = {
         "beta1": Option(1.0, "weight of |Z|²", 0, 1e4),
         "beta2": Option(1000.0, "weight of |Z - S|²", 0, 1e4),
@@ -179,8 +166,7 @@ class GloGNN(SpecialisedNet):
         self.hidden = nn.Linear(hidden, spec.num_classes)
         hops = options["hops"]
         self.hop_weights = nn.Parameter(torch.full((hops,), 1 / hops))
-        self.dropout = Dropout(spec.dropout)
-        self._looped = OncePerGraph(with_self_loops)
+        self._looped = base.OncePerGraph(base.with_self_loops)
 
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
         """The last layer's H, a column per class. ``[N, F]`` to ``[N, C]``."""
@@ -205,16 +191,12 @@ class GloGNN(SpecialisedNet):
         q = h @ inverse.to(h.dtype)
         across = (gram @ inverse).to(h.dtype)  # H^T Q
         own: Tensor = kept * (h - self.gamma * first) @ across + self.gamma * first
-        return own + self.beta2 * self._hops(q, looped)
-
-    def _hops(self, q: Tensor, looped: Adjacency) -> Tensor:
-        """``S Q``, hop by hop."""
-        total = torch.zeros_like(q)
+        hops = torch.zeros_like(q)  # S Q, hop by hop
         for weight in self.hop_weights:
             q = neighbour_mean(looped, q)
-            total = total + weight * q
-        return total
+            hops = hops + weight * q
+        return own + self.beta2 * hops
 
     def classify(self, states: Tensor) -> Tensor:
         """The columns as logits."""
-        return as_logits(states)
+        return base.as_logits(states)

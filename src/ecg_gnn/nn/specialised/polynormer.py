@@ -9,9 +9,15 @@ import torch
 from torch import Tensor, nn
 
 from ecg_gnn.kernels import Adjacency, additive_attention, joint_linear
-from ecg_gnn.nn.modules import Dropout
-from ecg_gnn.nn.network import Known, NetworkSpec, Option, Options
-from ecg_gnn.nn.parallel import GraphInput, make_gate
+from ecg_gnn.nn.benchmark_net import Dropout
+from ecg_gnn.nn.network import (
+    GraphInput,
+    Known,
+    NetworkSpec,
+    Option,
+    Options,
+    make_gate,
+)
 from ecg_gnn.nn.specialised.base import SpecialisedNet, Usual, warm_up
 from ecg_gnn.system.checks import InputError
 
@@ -40,11 +46,8 @@ class Polynormer(SpecialisedNet):
     ``hidden`` is the width of all heads together; ``dropout`` is of the local layers.
     """
 
-    self_loops = True
-    several_graphs = True
-    weighted_edges = True
-    gated = True
-    label_input = True
+    self_loops = several_graphs = weighted_edges = True
+    gated = label_input = True
     usual = Usual(layers=7, hidden=64, lr=1e-3)
     options: ClassVar[dict[str, Option]] = {
         "beta": Option(0.5, "share of the linear path", 0, 1),
@@ -77,7 +80,6 @@ class Polynormer(SpecialisedNet):
         layers = spec.layers + options["global_layers"]
         self.betas = _Betas(layers, spec.hidden, options)
         self.in_dropout = Dropout(options["in_dropout"])
-        self.dropout = Dropout(spec.dropout)
 
     def prepare(self, known: Known) -> None:
         """Train the local layers alone."""

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from ecg_gnn.config.identity import Tags, stored_tags
 from ecg_gnn.config.setting import field_types
 from ecg_gnn.study.records import STATISTICS, Statistics
-from ecg_gnn.system.checks import InputError, check_choice
-from ecg_gnn.system.metric_names import METRIC_NAMES
+from ecg_gnn.system.checks import METRIC_NAMES, InputError, check_choice
 
 Curve = NDArray[np.float32]
 Places = NDArray[np.int64]

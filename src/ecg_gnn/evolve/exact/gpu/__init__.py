@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from ecg_gnn.evolve.exact.ties import num_candidates
-from ecg_gnn.kernels.gpu import usable_on
+from ecg_gnn.kernels.engine import gpu_usable_on
 
 _CAPABILITY = (8, 0)  # tensor cores that cut no more than the error bound assumes
 MAX_COLUMNS = 8192  # a program holds a whole row
@@ -21,7 +21,7 @@ def usable(grid: Tensor, k: int) -> bool:
     """Whether ``search_tiled`` takes rows on a grid, and is worth its launches."""
     kept = list_size(k)
     return (
-        usable_on(grid.device)
+        gpu_usable_on(grid.device)
         and torch.cuda.get_device_capability(grid.device) >= _CAPABILITY
         and grid.size(1) <= MAX_COLUMNS
         and kept <= _MAX_KEPT

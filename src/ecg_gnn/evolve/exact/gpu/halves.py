@@ -10,6 +10,7 @@ import torch
 import triton
 import triton.language as tl
 from torch import Tensor
+from triton.language import constexpr
 
 from ecg_gnn.evolve.exact.canonical import GRID_BITS, Canonical
 from ecg_gnn.evolve.exact.gpu import MAX_COLUMNS
@@ -41,7 +42,7 @@ def takes(z: Tensor) -> bool:
 
 @triton.jit
 def _unit_rows(
-    z, grid, half_square, width, stride, ones, BLOCK: tl.constexpr, LEVELS: tl.constexpr
+    z, grid, half_square, width, stride, ones, BLOCK: constexpr, LEVELS: constexpr
 ):
     row = tl.program_id(0).to(tl.int64)
     column = tl.arange(0, BLOCK)
@@ -71,20 +72,11 @@ def unit_rows(z: Tensor) -> tuple[Tensor, Tensor]:
     grid = torch.empty((num_nodes, width), dtype=torch.int32, device=z.device)
     half_square = torch.empty(num_nodes, dtype=torch.float64, device=z.device)
     block = triton.next_power_of_2(width)
+    sizes = (width, z.stride(0), 2.0**GRID_BITS, block, block.bit_length() - 1)
+    # Multiplying and adding in one step would round once instead of twice.
+    options = {"num_warps": _warps(block), "enable_fp_fusion": False}
     with torch.cuda.device_of(z):
-        _unit_rows[(num_nodes,)](
-            z,
-            grid,
-            half_square,
-            width,
-            z.stride(0),
-            2.0**GRID_BITS,
-            block,
-            block.bit_length() - 1,
-            num_warps=_warps(block),
-            # Multiplying and adding in one step would round once instead of twice.
-            enable_fp_fusion=False,
-        )
+        _unit_rows[(num_nodes,)](z, grid, half_square, *sizes, **options)
     return grid, half_square
 
 
@@ -99,7 +91,7 @@ def _halve(
     padded,
     step,
     unit,
-    BLOCK: tl.constexpr,
+    BLOCK: constexpr,
 ):
     row = tl.program_id(0).to(tl.int64)
     column = tl.arange(0, BLOCK)
@@ -120,29 +112,17 @@ def _halve(
 def halve(grid: Tensor, mean: Tensor, halves: Tensor, unit: float) -> Tensor:
     """Fill the first rows of ``halves`` with those of ``grid`` less ``mean``.
 
-    In multiples of ``unit``, rounded to float16.
-
-    Returns:
-        Of each row w, rounded to h: w.m and the squares of w, h and w - h. ``[4, N]``
+    In multiples of ``unit``, rounded to float16. Gives, of each row w, rounded to h:
+    w.m and the squares of w, h and w - h. ``[4, N]``
     """
     num_nodes, width = grid.shape
     statistics = mean.new_empty((4, num_nodes))
     padded = halves.size(1)
     block = triton.next_power_of_2(padded)
+    given = (grid, mean, halves, statistics)
+    sizes = (num_nodes, width, padded, 2.0**-GRID_BITS, unit, block)
     with torch.cuda.device_of(grid):
-        _halve[(num_nodes,)](
-            grid,
-            mean,
-            halves,
-            statistics,
-            num_nodes,
-            width,
-            padded,
-            2.0**-GRID_BITS,
-            unit,
-            block,
-            num_warps=_warps(block),
-        )
+        _halve[(num_nodes,)](*given, *sizes, num_warps=_warps(block))
     return statistics
 
 

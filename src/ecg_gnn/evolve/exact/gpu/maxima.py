@@ -10,6 +10,7 @@ import torch
 import triton
 import triton.language as tl
 from torch import Tensor
+from triton.language import constexpr
 
 from ecg_gnn.evolve.exact.gpu.halves import UNIT, Halves
 
@@ -43,12 +44,7 @@ TILING = Tiling()
 
 @triton.jit
 def _place(
-    program,
-    across,
-    M: tl.constexpr,
-    N: tl.constexpr,
-    SQUARE: tl.constexpr,
-    SYMMETRIC: tl.constexpr,
+    program, across, M: constexpr, N: constexpr, SQUARE: constexpr, SYMMETRIC: constexpr
 ):
     """The first row and column of a program's tile, square by square.
 
@@ -81,13 +77,13 @@ def _group_maxima(
     across,
     stride,
     scale,
-    WIDTH: tl.constexpr,
-    M: tl.constexpr,
-    N: tl.constexpr,
-    DEPTH: tl.constexpr,
-    SQUARE: tl.constexpr,
-    GROUP: tl.constexpr,
-    SYMMETRIC: tl.constexpr,
+    WIDTH: constexpr,
+    M: constexpr,
+    N: constexpr,
+    DEPTH: constexpr,
+    SQUARE: constexpr,
+    GROUP: constexpr,
+    SYMMETRIC: constexpr,
 ):
     row, column = _place(tl.program_id(0), across, M, N, SQUARE, SYMMETRIC)
     row += first_row
@@ -141,27 +137,12 @@ def group_maxima(
     down = triton.cdiv(stop - start, tiling.square)
     squares = across * (across + 1) // 2 if symmetric else down * across
     tiles = (tiling.square // tiling.rows) * (tiling.square // tiling.columns)
-    _group_maxima[(squares * tiles,)](
-        halves.rows,
-        halves.shift,
-        out,
-        start,
-        stop,
-        halves.num_nodes,
-        padded,
-        across,
-        out.stride(0),
-        UNIT**2,
-        width,
-        tiling.rows,
-        tiling.columns,
-        tiling.depth,
-        tiling.square,
-        GROUP,
-        symmetric,
-        num_warps=tiling.warps,
-        num_stages=tiling.stages,
-    )
+    given = (halves.rows, halves.shift, out, start, stop, halves.num_nodes)
+    sizes = (padded, across, out.stride(0), UNIT**2, width)
+    shape = (tiling.rows, tiling.columns, tiling.depth, tiling.square)
+    options = {"num_warps": tiling.warps, "num_stages": tiling.stages}
+    launch = _group_maxima[(squares * tiles,)]
+    launch(*given, *sizes, *shape, GROUP, symmetric, **options)
     return out
 
 
@@ -182,9 +163,9 @@ def _top(
     width,
     count,
     k,
-    ROWS: tl.constexpr,
-    BLOCK: tl.constexpr,
-    LIST: tl.constexpr,
+    ROWS: constexpr,
+    BLOCK: constexpr,
+    LIST: constexpr,
 ):
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     real = row < num_rows
@@ -235,18 +216,8 @@ def top(
     num_rows, width = entries.shape
     places = entries.new_empty((num_rows, count + 1), dtype=torch.int32)
     outside = entries.new_empty(num_rows)
-    _top[(triton.cdiv(num_rows, rows),)](
-        entries,
-        slack,
-        places,
-        outside,
-        num_rows,
-        width,
-        count,
-        k,
-        rows,
-        min(block, max(_LEAST_BLOCK, triton.next_power_of_2(width))),
-        triton.next_power_of_2(count + 1),
-        num_warps=rows,
-    )
+    given = (entries, slack, places, outside, num_rows, width, count, k, rows)
+    block = min(block, max(_LEAST_BLOCK, triton.next_power_of_2(width)))
+    size = triton.next_power_of_2(count + 1)
+    _top[(triton.cdiv(num_rows, rows),)](*given, block, size, num_warps=rows)
     return Top(places, outside)

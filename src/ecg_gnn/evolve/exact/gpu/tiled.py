@@ -103,32 +103,16 @@ def _member_scores(
 def member_scores(halves: Halves, start: int, groups: Tensor) -> Tensor:
     """Scores of the rows from ``start`` on with all members of their groups.
 
-    Args:
-        halves: All rows.
-        start: Of the rows.
-        groups: Of columns, -1 for none. ``[n, g]``
-
-    Returns:
-        ``[n, g * GROUP]``, without the row's own shift; minus infinity where there is
-        no member.
+    Groups of columns ``[n, g]``, -1 for none, give ``[n, g * GROUP]``, without the
+    row's own shift; minus infinity where there is no member.
     """
     num_rows, num_groups = groups.shape
     width = halves.rows.size(1)
     out = halves.shift.new_empty((num_rows, num_groups * GROUP))
-    _member_scores[(num_rows,)](
-        halves.rows,
-        halves.shift,
-        groups,
-        out,
-        start,
-        halves.num_nodes,
-        num_groups,
-        UNIT**2,
-        width,
-        min(_DEPTH, triton.next_power_of_2(width)),
-        GROUP,
-        num_warps=4,
-    )
+    given = (halves.rows, halves.shift, groups, out, start, halves.num_nodes)
+    depth = min(_DEPTH, triton.next_power_of_2(width))
+    sizes = (num_groups, UNIT**2, width, depth, GROUP)
+    _member_scores[(num_rows,)](*given, *sizes, num_warps=4)
     return out
 
 
@@ -204,12 +188,7 @@ def _decide(
 
 
 def decide(
-    canonical: Canonical,
-    halves: Halves,
-    start: int,
-    groups: Top,
-    members: Top,
-    k: int,
+    canonical: Canonical, halves: Halves, start: int, groups: Top, members: Top, k: int
 ) -> Decision:
     """Compare the chosen ``members`` of the chosen ``groups`` exactly.
 
@@ -220,27 +199,12 @@ def decide(
     grid, dim = canonical.grid, canonical.grid.size(1)
     decision = Decision.empty(num_rows, count, k, grid.device)
     size = triton.next_power_of_2(count)
-    _decide[(num_rows,)](
-        grid,
-        canonical.half_square,
-        groups.places,
-        members.places,
-        members.outside,
-        groups.outside,
-        halves.own,
-        halves.bound,
-        *decision,
-        start,
-        halves.num_nodes,
-        groups.places.size(1),
-        count,
-        k,
-        2.0 ** (-2 * GRID_BITS),
-        dim,
-        min(_DEPTH, triton.next_power_of_2(dim)),
-        GROUP,
-        size,
-        canonical.euclidean,
-        num_warps=min(_MAX_WARPS, max(1, size * size // _PAIRS_PER_WARP)),
-    )
+    exact = (grid, canonical.half_square, groups.places, members.places)
+    limits = (members.outside, groups.outside, halves.own, halves.bound)
+    counts = (start, halves.num_nodes, groups.places.size(1), count, k)
+    depth = min(_DEPTH, triton.next_power_of_2(dim))
+    sizes = (2.0 ** (-2 * GRID_BITS), dim, depth, GROUP, size, canonical.euclidean)
+    warps = min(_MAX_WARPS, max(1, size * size // _PAIRS_PER_WARP))
+    given = (*exact, *limits, *decision, *counts, *sizes)
+    _decide[(num_rows,)](*given, num_warps=warps)
     return decision

@@ -1,4 +1,4 @@
-"""Where masks come from: a seed on the device, and a hash of each value's place.
+"""Hashes: masks come from those of places, equal rows are found by those of rows.
 
 A step that is recorded once and replayed many times cannot ask the host for a fresh
 seed. ``StepSeeds`` makes each step's seeds on the device, from how many steps there
@@ -13,13 +13,17 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ecg_gnn.kernels import gpu
+from ecg_gnn.kernels import engine
 
 _PER_STEP = 4096
 _BITS = 32
 _HASHES = 2**_BITS
 _MASK = _HASHES - 1
+_ROW_ELEMENTS, _CUDA_ROW_ELEMENTS = 1 << 20, 1 << 26  # a GPU pays per launch instead
+# Of SplitMix64, as signed numbers.
 _GOLDEN = 0x9E3779B97F4A7C15 - 2**64
+_MIX_1 = 0xBF58476D1CE4E5B9 - 2**64
+_MIX_2 = 0x94D049BB133111EB - 2**64
 _current: ContextVar["StepSeeds | None"] = ContextVar("step seeds", default=None)
 
 
@@ -55,8 +59,7 @@ class StepSeeds:
 
 def fresh_seed(device: torch.device) -> Tensor:
     """A new seed on a device, ``[1]``: the step's next, else from torch's generator."""
-    seeds = _current.get()
-    if seeds is not None:
+    if (seeds := _current.get()) is not None:
         return seeds.next()
     return torch.empty(1, dtype=torch.int64, device=device).random_(-(2**63), None)
 
@@ -65,12 +68,11 @@ def keep_mask(size: int, rate: float, device: torch.device) -> Tensor:
     """Which of so many things survive, each with probability ``1 - rate``."""
     if device.type == "cpu":
         return torch.rand(size) >= rate
-    draw = Draw.of(rate, fresh_seed(device))
-    if draw is None:
+    if (draw := Draw.of(rate, fresh_seed(device))) is None:
         return torch.zeros(size, dtype=torch.bool, device=device)
-    if not gpu.usable_on(device):
+    if not engine.gpu_usable_on(device):
         return hashes(size, draw.seed) >= draw.threshold
-    kept: Tensor = gpu.kernels().keep_mask(size, draw)
+    kept: Tensor = engine.gpu_kernels().keep_mask(size, draw)
     return kept
 
 
@@ -102,3 +104,51 @@ class Draw(NamedTuple):
         if threshold == _HASHES:
             return None
         return cls(seed, threshold, _HASHES / (_HASHES - threshold))
+
+
+def mix(x: Tensor) -> Tensor:
+    """SplitMix64's finaliser (Steele et al. 2014) on int64, wrapping around."""
+    x = x + _GOLDEN
+    x = (x ^ shift_right(x, 30)) * _MIX_1
+    x = (x ^ shift_right(x, 27)) * _MIX_2
+    return x ^ shift_right(x, 31)
+
+
+def shift_right(x: Tensor, bits: int) -> Tensor:
+    """As ``>>`` on unsigned numbers: zeros are shifted in, not the sign."""
+    return (x >> bits) & ((1 << (64 - bits)) - 1)
+
+
+def distinct_rows(grid: Tensor) -> Tensor:
+    """A group number per row, the same for equal rows and only for those, ``[N]``."""
+    weights = mix(torch.arange(grid.size(1), device=grid.device))
+    elements = _CUDA_ROW_ELEMENTS if grid.is_cuda else _ROW_ELEMENTS
+    size = max(1, elements // max(1, grid.size(1)))
+    hashes = torch.cat([(_whole(g) * weights).sum(1) for g in grid.split(size)])
+    groups: Tensor
+    distinct, groups = torch.unique(hashes, return_inverse=True)
+    if distinct.numel() == hashes.numel():
+        return groups  # unlike hashes, unlike rows
+    leader = first_of_group(groups)[groups]
+    pieces = zip(grid.split(size), leader.split(size), strict=True)
+    if all(torch.equal(piece, grid[lead]) for piece, lead in pieces):
+        return groups
+    # Two different rows with one hash: practically never, yet never wrong.
+    groups = torch.unique(grid, dim=0, return_inverse=True)[1]
+    return groups
+
+
+def first_of_group(groups: Tensor) -> Tensor:
+    """The first row of each group: [g]."""
+    size = groups.numel()
+    nodes = torch.arange(size, device=groups.device)
+    first = nodes.new_full((int(groups.max()) + 1,), size)
+    return first.scatter_reduce_(0, groups, nodes, "amin")
+
+
+def _whole(rows: Tensor) -> Tensor:
+    """Whole numbers, equal for equal numbers: 0.0 is -0.0."""
+    if rows.dtype == torch.float32:
+        bits = (rows + 0.0).view(torch.int32).long()
+        return bits ^ (bits >> 23)  # the low ones of round numbers are all zero
+    return rows.long()

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from ecg_gnn.kernels import Adjacency, StepSeeds, dropout, keep_mask, randomness
-from ecg_gnn.kernels.randomness import fresh_seed, hashes
+from ecg_gnn.kernels import Adjacency, StepSeeds, dropout, hashing, keep_mask
+from ecg_gnn.kernels.hashing import fresh_seed, hashes
 from ecg_gnn.system.seeds import derive_seed
 
 CPU = torch.device("cpu")
@@ -86,7 +86,7 @@ def test_seeds_keep_their_place():
 
 
 def test_more_draws_than_seeds_are_refused(monkeypatch):
-    monkeypatch.setattr(randomness, "_PER_STEP", 4)
+    monkeypatch.setattr(hashing, "_PER_STEP", 4)
     seeds = StepSeeds(3, CPU)
     assert len({*drawn(seeds, CPU, 4)}) == 4
     with pytest.raises(AssertionError, match="more random draws in a step than seeds"):
