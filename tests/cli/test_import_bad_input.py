@@ -60,10 +60,6 @@ BAD = {
         nodes("id,size,kind\n0,1,\n1,2,\n2,3,\n"),
         "the label 'kind' must have at least 2 classes (got no value at all)",
     ),
-    "no features": (
-        nodes("id,size,kind\n1,7,a\n2,7,b\n0,7,a\n"),
-        "must have a column to make features of (got {'size': 'constant'})",
-    ),
     "too few": (
         nodes("id,size,kind\n0,1,a\n1,2,b\n2,3,a\n"),
         "splits drawn from seed 0",
@@ -138,6 +134,13 @@ def test_bad_tables(refused, files, fault):
 )
 def test_bad_options(refused, files, options, message):
     assert message in refused(*IMPORT, *options.split())
+
+
+def test_neither_features_nor_edges(refused, files):
+    (files / "nodes.csv").write_text("id,size,kind\n1,7,a\n2,7,b\n0,7,a\n")
+    (files / "edges.csv").write_text("source,target\n1,1\n")
+    said = "must have a column to make features of, or edges (got {'size': 'constant'}"
+    assert said in refused(*IMPORT)
 
 
 @pytest.mark.parametrize("name", ["absent.csv", "absent.parquet"])

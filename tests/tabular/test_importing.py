@@ -24,7 +24,6 @@ from ecg_gnn.tabular import (
     read_table,
 )
 from ecg_gnn.tabular.graph_files import from_data, from_networkx
-from ecg_gnn.tabular.importing import class_names
 from small_runs import ring_arrays
 
 OPTIONS = ImportOptions(label="kind")
@@ -115,11 +114,49 @@ def test_tsv_other_names_and_splits(tmp_path):
     assert np.array_equal(again, graph.dataset.x.numpy())
 
 
-def test_class_names_are_in_the_order_of_numbers():
-    assert class_names(["10", None, "9", "10"]) == ("9", "10")
-    assert class_names(["b", "10", "9"]) == ("10", "9", "b")
-    assert class_names(["--5", "4", "-3"]) == ("--5", "-3", "4")
-    assert class_names(["9" * 5000, "4"]) == ("4", "9" * 5000)
+def test_regression(tmp_path):
+    header, nodes, _, _ = stranger_tables()
+    write_stranger(tmp_path)
+    rows = [[*row[:-1], f"{i / 7 - 4:.3f}"] for i, row in enumerate(nodes)]
+    rows[3][-1] = ""
+    write_csv(tmp_path / "nodes.csv", header, rows)
+    graph = import_files(tmp_path / "nodes.csv", tmp_path / "edges.csv", OPTIONS)
+    assert graph.targets[0] == -4
+    assert np.flatnonzero(np.isnan(graph.targets)).tolist() == [3]
+    assert graph.dataset.y[3] == -1
+    assert graph.report["task"] == "regression"
+    assert graph.report["classes_are"] == "targets in 5 equal parts"
+    assert list(graph.report["classes"].values()) == [30, 30, 29, 30, 30]
+    graph.save(tmp_path / "g")
+    again = load_named_graph(tmp_path / "g")
+    assert np.array_equal(again.targets, graph.targets, equal_nan=True)
+    assert load_dataset(str(tmp_path / "g")).num_classes == 5
+
+
+@pytest.mark.parametrize(
+    "targets", [np.zeros(3), np.zeros((138, 1)), np.full(138, np.inf), np.zeros(138)]
+)
+def test_damaged_targets(graph, tmp_path, targets):
+    graph.save(tmp_path / "g")
+    assert load_named_graph(tmp_path / "g").targets is None
+    np.savez(tmp_path / "g" / "targets.npz", targets=targets)
+    with pytest.raises(InputError, match="must have a number for every node"):
+        load_named_graph(tmp_path / "g")
+
+
+def test_structure_instead_of_features(tmp_path):
+    write_stranger(tmp_path)
+    table = read_table(tmp_path / "nodes.csv")
+    rows = zip(table.columns["id"], table.columns["kind"], strict=True)
+    write_csv(tmp_path / "nodes.csv", ["id", "kind"], rows)
+    graph = import_files(tmp_path / "nodes.csv", tmp_path / "edges.csv", OPTIONS)
+    assert graph.features is None
+    assert graph.report["features_are"].startswith("of the structure: degrees")
+    assert graph.dataset.num_features == 20
+    graph.save(tmp_path / "g")
+    again = load_named_graph(tmp_path / "g")
+    assert torch.equal(again.dataset.x, graph.dataset.x)
+    assert again.features is None
 
 
 def test_long_texts(tmp_path):

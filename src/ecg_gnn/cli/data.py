@@ -22,11 +22,14 @@ from ecg_gnn.data import (
     write_npz,
 )
 from ecg_gnn.reading import MAX_CELLS
-from ecg_gnn.system.checks import InputError, check_choice
+from ecg_gnn.system.checks import InputError, check_choice, printable
 from ecg_gnn.system.files import check_free
 from ecg_gnn.tabular import ImportOptions, NamedGraph, import_files, import_graph
+from ecg_gnn.tabular.column_kinds import KINDS
+from ecg_gnn.tabular.feature_blocks import MAX_CATEGORIES
 from ecg_gnn.tabular.graph_files import GRAPH_TYPES, LABEL
 from ecg_gnn.tabular.table_files import TABLE_TYPES, list_suffixes
+from ecg_gnn.tabular.token_blocks import MAX_WORDS
 
 app = typer.Typer(no_args_is_help=True, help="Find, inspect, check and fetch graphs.")
 
@@ -158,7 +161,7 @@ def import_(
     ] = None,
     label: Annotated[
         str | None,
-        _column("Column of classes; nodes without a value are those to predict."),
+        _column("Column to predict; nodes without a value are those to predict."),
     ] = None,
     id_: Annotated[
         str | None, _column("Column that names nodes (id, or the first).", "--id")
@@ -174,7 +177,24 @@ def import_(
     ] = None,
     numeric: Annotated[str | None, _column("Columns that are numbers.")] = None,
     categorical: Annotated[str | None, _column("Columns that are categories.")] = None,
+    ordinal: Annotated[
+        str | None, _column("Columns to read both as numbers and as categories.")
+    ] = None,
+    set_: Annotated[
+        str | None, _column("Columns with many elements in a cell.", "--set")
+    ] = None,
+    date: Annotated[str | None, _column("Columns that are dates.")] = None,
     text: Annotated[str | None, _column("Columns that are text.")] = None,
+    missing: Annotated[
+        str | None, _column("Values that mean no value in features, such as 0,-1.")
+    ] = None,
+    task: Annotated[
+        str,
+        _column(
+            "What the label is: classification, regression, or auto (a label of many "
+            "different numbers is a regression)."
+        ),
+    ] = "auto",
     splits: Annotated[
         str | None,
         _column(
@@ -189,9 +209,24 @@ def import_(
     words: Annotated[
         str, _reading("How text is read: tfidf, or hashed (no vocabulary is kept).")
     ] = "tfidf",
+    encoding: Annotated[
+        str,
+        _reading(
+            "How numbers are read: quantile (to a normal distribution), standard "
+            "(mean 0, deviation 1) or raw; columns of 0 and 1 stay as they are."
+        ),
+    ] = "quantile",
     scale: Annotated[
-        bool, _reading("Standardise numbers.", "--scale/--no-scale")
+        bool,
+        _reading("--no-scale is the same as --encoding raw.", "--scale/--no-scale"),
     ] = True,
+    max_categories: Annotated[
+        int,
+        _reading("Features of one column of categories or sets (0: no limit)."),
+    ] = MAX_CATEGORIES,
+    max_words: Annotated[
+        int, _reading("Features of one column of text (0: no limit).")
+    ] = MAX_WORDS,
     delimiter: Delimiter = None,
     max_cells: MaxCells = MAX_CELLS,
     seed: Annotated[int, typer.Option(help="Of the splits that are drawn.")] = 0,
@@ -200,10 +235,12 @@ def import_(
     """Turn tables of nodes and edges into a graph folder, and report on them.
 
     The folder is a dataset like any other: `ecg-gnn run --dataset FOLDER`. Columns are
-    recognised as numbers, categories or text; missing values are filled in and marked.
+    recognised as numbers, categories (also integer codes), sets, dates or text, and the
+    report says how; missing values are filled in and marked.
     """
     check_choice("words", words, ["tfidf", "hashed"])
-    by_kind = {"numeric": numeric, "categorical": categorical, "text": text}
+    given = (numeric, categorical, ordinal, set_, date, text)
+    by_kind = dict(zip(KINDS, given, strict=True))
     options = ImportOptions(
         label=label or LABEL,
         id=id_,
@@ -214,7 +251,12 @@ def import_(
         splits=_names(splits) or (),
         directed=directed,
         scale=scale,
+        encoding=encoding,
         hashed=words == "hashed",
+        missing=_names(missing) or (),
+        max_categories=max_categories,
+        max_words=max_words,
+        task=task,
         seed=seed,
         max_cells=max_cells,
     )
@@ -228,7 +270,11 @@ def import_(
     else:
         counts = imported.report["homophily"].items()
         homophily = {_COUNTED.get(name, name): value for name, value in counts}
-        print_facts({**imported.report, "homophily": homophily, "notes": ""})
+        decisions = imported.report["decisions"].items()
+        apart = {"homophily": homophily, "decisions": "", "notes": ""}
+        print_facts({**imported.report, **apart})
+        for name, decision in decisions:
+            print(printable(f"{name}: {decision}"))
         print(f"Written to {out}: try `ecg-gnn fit --dataset {out} --out MODEL`")
 
 

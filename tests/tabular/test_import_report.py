@@ -3,7 +3,7 @@
 import pytest
 
 from ecg_gnn.tabular.columns import Table
-from ecg_gnn.tabular.named_graph import import_warnings
+from ecg_gnn.tabular.import_report import import_warnings
 
 CLASSES = {"a": 30, "b": 10}
 NUMBERS = [str(row) for row in range(39)]
