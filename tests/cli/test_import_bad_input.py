@@ -154,7 +154,7 @@ def test_a_limit_for_all_that_is_read(refused, ecg_gnn, files, monkeypatch):
     monkeypatch.setenv("ECG_MAX_CELLS", "35")
     for verb in (["data", "check", "g.npz"], [*IMPORT], ["data", "info", "g.npz"]):
         assert "at most 35 cells, or --max-cells (ECG_MAX_CELLS)" in refused(*verb)
-    assert ecg_gnn(*IMPORT, "--max-cells", 72)[0] == 0
+    assert ecg_gnn(*IMPORT, "--max-cells", 144)[0] == 0
     monkeypatch.setenv("ECG_MAX_CELLS", "36")
     assert ecg_gnn("data", "check", "g.npz")[0] == 0
     monkeypatch.setenv("ECG_MAX_CELLS", "few")

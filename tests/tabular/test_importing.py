@@ -144,6 +144,24 @@ def test_damaged_targets(graph, tmp_path, targets):
         load_named_graph(tmp_path / "g")
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_class_of_one_or_two_nodes(tmp_path, count):
+    write_stranger(tmp_path)
+    columns = read_table(tmp_path / "nodes.csv").columns
+    columns["kind"] = ["rare"] * count + ["common"] * (138 - count)
+    rows = list(zip(*columns.values(), strict=True))
+    write_csv(tmp_path / "nodes.csv", list(columns), rows)
+    graph = import_files(tmp_path / "nodes.csv", tmp_path / "edges.csv", OPTIONS)
+    assert graph.dataset.metric == "accuracy"
+    rare = graph.classes.index("rare")
+    trained = graph.dataset.train_masks & (graph.dataset.y == rare)
+    assert (trained.sum(1) == 1).all()
+    notes = " ".join(graph.report["notes"])
+    assert "1 of 2 classes have fewer than 3 nodes" in notes
+    graph.save(tmp_path / "g")
+    assert load_named_graph(tmp_path / "g").dataset.metric == "accuracy"
+
+
 def test_structure_instead_of_features(tmp_path):
     write_stranger(tmp_path)
     table = read_table(tmp_path / "nodes.csv")

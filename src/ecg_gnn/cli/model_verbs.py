@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from ecg_gnn.cli import options as opt
-from ecg_gnn.cli.data import Delimiter, MaxCells
+from ecg_gnn.cli.data_import import Delimiter, MaxCells
 from ecg_gnn.cli.show import ProgressDisplay, print_json, print_table
 from ecg_gnn.config import KEPT_EMBEDDINGS, Setting
 from ecg_gnn.config.run_config import kept_options

@@ -5,17 +5,19 @@ import sys
 import typing
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from ecg_gnn.config import Setting, declared, reads_labels
 from ecg_gnn.config.classify_settings import read_assignments
 from ecg_gnn.config.run_config import read_splits
-from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.reading import read_yaml
 from ecg_gnn.system.checks import InputError, printable
 from ecg_gnn.system.files import cache_folder
+
+if TYPE_CHECKING:
+    from ecg_gnn.embed import EmbeddingCache
 
 STEP_1, STEP_2 = "Step 1: embed", "Step 2: evolve"
 STEP_3, OUTPUT = "Step 3: classify", "Output"
@@ -185,6 +187,8 @@ def check_apart(out: Path, *inputs: str | Path | None) -> None:
             raise InputError(f"'out' must be another file than {str(path)!r}")
 
 
-def default_cache() -> EmbeddingCache:
+def default_cache() -> "EmbeddingCache":
     """Where embeddings are kept: ``ECG_CACHE``, else the user's cache."""
+    from ecg_gnn.embed import EmbeddingCache  # with PyG: seconds, for who embeds
+
     return EmbeddingCache(cache_folder("embeddings"))

@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.progress import (
@@ -20,8 +20,10 @@ from rich.progress import (
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from ecg_gnn.study.table import Table
 from ecg_gnn.system.checks import printable
+
+if TYPE_CHECKING:
+    from ecg_gnn.study.table import Table
 
 _QUIET_SECONDS = 20  # between lines without a terminal
 _PIPE_WIDTH = 10_000
@@ -32,7 +34,7 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2, allow_nan=False))
 
 
-def print_table(table: Table, title: str | None = None) -> None:
+def print_table(table: "Table", title: str | None = None) -> None:
     """Print a table; cells wrap on a terminal and stay whole in a pipe."""
     header, rows = table
     # Text, not str: brackets in a name are not markup.

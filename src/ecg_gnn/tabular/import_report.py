@@ -22,6 +22,7 @@ from ecg_gnn.tabular.structure_features import MEASURES
 _NEARLY_ALL = 0.95
 # A class needs a node each for training, validation and test.
 _MIN_CLASS_SIZE = 3
+_STRONG_IMBALANCE = 100
 
 
 def describe_import(
@@ -83,7 +84,7 @@ def import_warnings(
     classes: Mapping[str, int],
     label: str,
 ) -> list[str]:
-    """Warnings of ``columns`` that are nearly numbers, and of rare or similar classes.
+    """Warnings of ``columns`` that are nearly numbers, and of odd ``classes``.
 
     Examples:
         >>> cells = [str(row) for row in range(39)] + ["forty"]
@@ -92,7 +93,8 @@ def import_warnings(
         "'age' is not read as numbers: 39 of 40 values are, but not"
     """
     notes = [_nearly_numbers(nodes, name) for name in columns]
-    notes += [_rare_classes(classes, label), _alike_classes(classes, label)]
+    notes += [_rare_classes(classes, label), _imbalance(classes)]
+    notes += [_alike_classes(classes, label)]
     return [note for note in notes if note is not None]
 
 
@@ -118,8 +120,24 @@ def _rare_classes(classes: Mapping[str, int], label: str) -> str | None:
     more = f" and {len(rare) - 3} more" if len(rare) > 3 else ""
     return (
         f"{len(rare)} of {len(classes)} classes have fewer than {_MIN_CLASS_SIZE} "
-        f"nodes, too few to train, choose and test on ({names}{more}): join them with "
-        f"others, or is {label!r} not the column of classes?"
+        f"nodes, too few to train, choose and test on ({names}{more}): they are hardly "
+        "learned and not tested; join them with others, or is "
+        f"{label!r} not the column of classes?"
+    )
+
+
+def _imbalance(classes: Mapping[str, int]) -> str | None:
+    if not classes:
+        return None
+    smallest, largest = min(classes.values()), max(classes.values())
+    if largest < _STRONG_IMBALANCE * smallest:
+        return None
+    name = next(name for name, count in classes.items() if count == smallest)
+    return (
+        f"class {name!r:.40} has {smallest} nodes, the largest class {largest} "
+        f"({largest / smallest:.0f} times as many): who never predicts it is right "
+        "nearly always; choose and judge models by average precision (`--metric "
+        "average-precision`), and look at its nodes one by one"
     )
 
 

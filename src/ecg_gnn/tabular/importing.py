@@ -18,6 +18,7 @@ from ecg_gnn.tabular.feature_blocks import ENCODINGS, MAX_CATEGORIES
 from ecg_gnn.tabular.feature_pipeline import FeaturePipeline, fit_features
 from ecg_gnn.tabular.import_report import describe_import, import_warnings
 from ecg_gnn.tabular.labels import TASKS, read_labels
+from ecg_gnn.tabular.matrix_files import MATRIX_SUFFIX, read_adjacency
 from ecg_gnn.tabular.named_graph import NamedGraph
 from ecg_gnn.tabular.structure_features import structure_features
 from ecg_gnn.tabular.table_files import read_table
@@ -95,11 +96,12 @@ def import_files(
     *,
     delimiter: str | None = None,
 ) -> NamedGraph:
-    r"""Import a table of nodes and a table of edges, see :func:`read_table`.
+    r"""Import a table of nodes and its edges, see :func:`read_table`.
 
     Args:
         nodes: A row per node.
-        edges: A row per edge.
+        edges: A row per edge; or an ``.npz`` file of a scipy sparse matrix, whose rows
+            are the nodes in the order of their table.
         options: Which columns are what.
         delimiter: Of CSV files; a comma unless given.
 
@@ -113,14 +115,18 @@ def import_files(
         (('a', 'b'), 2)
     """
     read = partial(read_table, delimiter=delimiter, most=options.max_cells)
-    return import_tables(read(nodes), read(edges), options)
+    if Path(edges).suffix.lower() != MATRIX_SUFFIX:
+        return import_tables(read(nodes), read(edges), options)
+    table = read(nodes)
+    id_name, numbers = _number_nodes(table, options)
+    pairs = read_adjacency(Path(edges), len(numbers), options.max_cells)
+    columns = {"id": id_name, "source": "source", "target": "target"}
+    return assemble(table, tuple(numbers), pairs, columns, options)
 
 
 def import_tables(nodes: Table, edges: Table, options: ImportOptions) -> NamedGraph:
     """Make a graph of a table of nodes and a table of edges."""
-    nodes.column(options.label, "label")  # the likeliest mistake is reported first
-    id_name = options.id or _usual_column(list(nodes.columns), _IDS, 0)
-    numbers = number_nodes(nodes, id_name)
+    id_name, numbers = _number_nodes(nodes, options)
     names = list(edges.columns)
     source = options.source or _usual_column(names, _SOURCES, 0)
     after = 1 if source == names[0] else 0
@@ -171,7 +177,8 @@ def assemble(
     )
     report = describe_import(dataset, labels, pipeline, nodes, pairs)
     guessed = [name for name in names if name not in options.kinds]
-    notes = import_warnings(nodes, guessed, report["classes"], options.label)
+    classes = report["classes"] if labels.targets is None else {}
+    notes = import_warnings(nodes, guessed, classes, options.label)
     return NamedGraph(
         dataset=dataset,
         ids=ids,
@@ -225,6 +232,13 @@ def _read_masks(nodes: Table, columns: Sequence[str], y: NDArray[np.int64]) -> M
             parts[split, row] = _PARTS[text.lower()]
     parts[:, y == UNLABELLED] = -1
     return parts == 0, parts == 1, parts == 2
+
+
+def _number_nodes(nodes: Table, options: ImportOptions) -> tuple[str, dict[str, int]]:
+    """The column of names, and the number of every node."""
+    nodes.column(options.label, "label")  # the likeliest mistake is reported first
+    id_name = options.id or _usual_column(list(nodes.columns), _IDS, 0)
+    return id_name, number_nodes(nodes, id_name)
 
 
 def number_nodes(table: Table, column: str) -> dict[str, int]:
