@@ -152,10 +152,19 @@ def numeric_column(table: Table, name: str) -> NDArray[np.float64]:
     return values
 
 
+def is_number(text: str) -> bool:
+    """Whether a text is read as a number."""
+    try:
+        float(_FLAGS.get(text.strip().lower(), text))
+    except ValueError:
+        return False
+    return True
+
+
 def first_non_number(column: Column) -> tuple[int, str]:
     """The first cell that is no number, with its row, counted from one."""
     for row, text in enumerate(column, 1):
-        if not is_missing(str(text)) and parse_numbers([str(text)]) is None:
+        if not is_missing(str(text)) and not is_number(str(text)):
             return row, str(text)
     raise AssertionError("every cell is a number")
 

@@ -10,6 +10,7 @@ from ecg_gnn.data import GraphDataset, describe
 from ecg_gnn.tabular.columns import (
     Table,
     first_non_number,
+    is_number,
     parse_numbers,
     present_texts,
 )
@@ -102,7 +103,7 @@ def _nearly_numbers(nodes: Table, name: str) -> str | None:
     if parse_numbers(nodes.columns[name]) is not None:
         return None
     values = present_texts(nodes.columns[name])
-    numbers = sum(parse_numbers([value]) is not None for value in values)
+    numbers = sum(map(is_number, values))
     if numbers < _NEARLY_ALL * len(values):
         return None
     row, text = first_non_number(nodes.columns[name])
