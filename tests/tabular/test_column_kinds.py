@@ -34,6 +34,11 @@ SENTENCES = [
 ] * 10
 KINDS = {
     "age": (texts(RNG.normal(35, 9, 400).astype(int)), "numeric"),
+    "rounded age": (
+        texts([*5 * RNG.poisson(8, 300), *RNG.normal(40, 12, 700).astype(int)]),
+        "numeric",
+    ),
+    "orders": (texts(RNG.negative_binomial(0.5, 0.05, 400)), "numeric"),
     "views": (texts(RNG.lognormal(6, 2, 400).astype(int)), "numeric"),
     "posts": (texts(RNG.zipf(1.7, 2000)), "numeric"),
     "mostly zero": ([*texts(range(1, 200)), *["0"] * 300], "numeric"),
@@ -50,6 +55,8 @@ KINDS = {
     "tags": (sets("|", TAGS), "set"),
     "semicolons": (sets(";", TAGS), "set"),
     "commas": (sets(", ", TAGS, most=6), "set"),
+    "numbered": (sets(",", texts(range(30, 60)), most=9), "set"),
+    "decimal commas": (draw(["1,5", "2,5", "-3,5", "4"]), "categorical"),
     "lists": (['["a", "b"]', "[]", "[1, null]", ""], "set"),
     "joined": (["2024-05-01", "2023-12-24", ""], "date"),
     "times": (["2024-05-01T12:00:00Z", "2024-05-01 13:30"], "date"),

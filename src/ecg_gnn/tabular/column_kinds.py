@@ -33,8 +33,10 @@ _MIN_WORDS_OF_TEXT = 3.0
 _NAME_SHARE = 0.5
 _FEW_VALUES = 20
 
-# Quantities have 0.9 to 1.15, see `code_ratio`; codes 1.3 to 7.
+# On real columns quantities have ratios of 0.9 to 1.15, codes of 1.3 to 7.
 _MIN_CODE_RATIO = 1.25
+# Ages that people round differ by five or ten more often than by one.
+_LAGS = (1, 5, 10)
 _MIN_CODE_DEVIATIONS = 3.0
 _MAX_ORDINAL_VALUES = 12
 _MIN_ROWS_PER_ORDINAL = 4
@@ -51,6 +53,8 @@ _MIN_ROWS_PER_ELEMENT = 2.0
 _MAX_ELEMENT_LENGTH = 40
 _MAX_ELEMENT_WORDS = 3
 _HAS_DIGIT = re.compile(r"\d")
+# One number, not two elements: 1,5 in many countries, and 1,234,567.
+_NUMBER_WITH_COMMAS = re.compile(r"-?\d+(,\d+)?|-?\d{1,3}(,\d{3})+(\.\d+)?")
 
 
 @dataclass(frozen=True)
@@ -117,6 +121,9 @@ def _guess_numbers(values: NDArray[np.float64]) -> Guess:
 def looks_like_codes(counts: Counter[float]) -> bool:
     """Whether whole numbers are names (of dormitories, of schools), not quantities.
 
+    A quantity is as often the same in two rows as it differs by one up or down, a name
+    much more often.
+
     Examples:
         >>> looks_like_codes(Counter({107: 30, 108: 2, 111: 25, 250: 40, 251: 1}))
         True
@@ -129,19 +136,23 @@ def looks_like_codes(counts: Counter[float]) -> bool:
         counts = Counter({value: n for value, n in counts.items() if value != mode})
     step = math.gcd(*(int(value - mode) for value in counts))
     equal = sum(n * (n - 1) / 2 for n in counts.values())
-    expected = sum(n * counts.get(value + step, 0) for value, n in counts.items()) / 2
+    expected = max(
+        sum(n * counts.get(value + lag * step, 0) for value, n in counts.items()) / 2
+        for lag in _LAGS
+    )
     ratio = (equal + 0.5) / (expected + 0.5)
     deviations = (equal - expected) / math.sqrt(equal + expected / 2 + 1)
     return ratio >= _MIN_CODE_RATIO and deviations >= _MIN_CODE_DEVIATIONS
 
 
 def _falls(counts: Counter[float]) -> bool:
-    """Whether each of the first values, from 0 or 1, is rarer than the one before."""
+    """Whether the first values, from 0 or 1, become rarer, up to chance."""
     first = sorted(counts)[:_FALLING_VALUES]
+    sizes = [counts[value] for value in first]
     return (
         first[0] in (0, 1)
         and first[-1] - first[0] == _FALLING_VALUES - 1
-        and all(counts[a] >= counts[b] for a, b in pairwise(first))
+        and all(m + math.sqrt(m + n) >= n for m, n in pairwise(sizes))
     )
 
 
@@ -161,7 +172,7 @@ def guess_separator(values: list[str]) -> str | None:
     """What separates elements in these cells; None if they are not sets."""
     if all(_json_elements(value) is not None for value in values):
         return JSON_LIST
-    if len(values) < _MIN_SETS:
+    if len(values) < _MIN_SETS or all(map(_NUMBER_WITH_COMMAS.fullmatch, values)):
         return None
     values = values[:: math.ceil(len(values) / _MAX_SAMPLE)]
     for separator, fewest in _SEPARATORS.items():
