@@ -122,6 +122,14 @@ def test_bad_tables(refused, files, fault):
         ("--splits kind", "'kind' must be one of ['test', 'train'"),
         ("--splits part", "must have the column 'part' of the splits"),
         ("--delimiter ;;", "'delimiter' must be one character"),
+        ("--set kind", "'text' must name features, ['size'] (got ['kind'])"),
+        ("--date size", "'size' must be dates such as 2024-05-31 (got '0' in row 1)"),
+        ("--encoding log", "'encoding' must be one of ['quantile', 'standard', 'raw']"),
+        ("--task rank", "'task' must be one of ['auto', 'classification',"),
+        ("--task regression", "'kind' must be numbers (got 'a' in row 1)"),
+        ("--max-words -1", "'max_words' must be"),
+        ("--missing 0,0", "each once (got '0,0')"),
+        ("--edges A.npz", "A.npz: must be a whole .npz file"),
         ("--words bag", "'words' must be one of ['tfidf', 'hashed']"),
         ("--max-cells 20", "at most 20 cells, or --max-cells (ECG_MAX_CELLS) must"),
         ("--nodes nodes.xls", "must be one of ['.csv', '.tsv', '.txt', '.parquet']"),
@@ -394,3 +402,19 @@ def test_slips_are_in_the_report_and_said(ecg_gnn, tmp_path):
     # A kind that was asked for is no slip.
     given = [*tables, "--categorical", "size", "--out", "h"]
     assert "is not read as numbers" not in ecg_gnn("data", "import", *given)[2]
+
+
+def test_what_was_decided_is_said(ecg_gnn, tmp_path):
+    cells = [str(100 + k * k) for k in range(20) for _ in range(20)]
+    cells += ["0"] * 7 + ["Off campus"] * 3
+    rows = "".join(f"{i},{cell},{'ab'[i % 2]}\n" for i, cell in enumerate(cells))
+    (tmp_path / "nodes.csv").write_text(f"id,dorm,kind\n{rows}")
+    (tmp_path / "edges.csv").write_text("source,target\n0,1\n")
+    status, out, err = ecg_gnn(*IMPORT, "--missing", "0,off campus")
+    assert (status, err) == (0, "")
+    said = "read as categories; --numeric dorm reads them as numbers"
+    assert f"dorm: 20 integer codes, {said}" in out
+    assert "missing values  dorm 10" in out
+    as_json = ecg_gnn(*IMPORT[:-1], "other", "--categorical", "dorm", "--json")[1]
+    assert json.loads(as_json)["columns"] == {"dorm": "categorical"}
+    assert json.loads(as_json)["decisions"] == {}

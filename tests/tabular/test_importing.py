@@ -221,6 +221,24 @@ def test_data_in_memory_with_several_splits():
     assert from_data(data).dataset.num_splits == 2
 
 
+def test_targets_in_tensors():
+    data = ring_data()
+    data.y = torch.linspace(-3, 3, 12)
+    data.y[0] = float("nan")
+    graph = from_data(data)
+    assert graph.targets[1:].tolist() == pytest.approx(data.y[1:].tolist())
+    assert graph.dataset.num_unlabelled == 1
+
+
+def test_lists_as_attributes():
+    ring = networkx_ring()
+    for node in ring:
+        ring.nodes[node]["tags"] = ["a", "b"] if node % 3 else []
+    graph = from_networkx(ring, OPTIONS)
+    assert graph.report["columns"]["tags"] == "set"
+    assert {"tags:a", "tags:b", "tags (count)"} <= set(graph.features.names)
+
+
 def test_networkx_and_graphml(tmp_path):
     graph = from_networkx(networkx_ring(), OPTIONS)
     assert graph.classes == ("a", "b")

@@ -182,3 +182,15 @@ def test_tables_are_read_without_torch(tmp_path):
     code = "import sys; from ecg_gnn.tabular import read_table; read_table(sys.argv[1])"
     code += "; sys.exit('torch' in sys.modules)"
     subprocess.run([sys.executable, "-c", code, tmp_path / "t.csv"], check=True)
+
+
+def test_tables_are_imported_without_large_packages(tmp_path):
+    write_stranger(tmp_path)
+    code = """
+import sys
+from ecg_gnn.cli.data import app
+from ecg_gnn.tabular import ImportOptions, import_files
+import_files("nodes.csv", "edges.csv", ImportOptions(label="kind", features=("f0",)))
+sys.exit(len({"torch_geometric", "sklearn", "pandas"} & set(sys.modules)))
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path)
