@@ -37,12 +37,13 @@ ALLOWED = {
     "pipeline": STEPS | {"config", "paper_settings", "scale"},
     "study": STEPS | {"config", "paper_settings", "pipeline", "reading", "scale"},
     "tabular": {"data", "evolve", "reading"},
-    "inference": STEPS | {"config", "pipeline", "reading", "tabular"},
+    "ensemble": {"kernels", "reading"},
+    "inference": STEPS | {"config", "ensemble", "pipeline", "reading", "tabular"},
     "advise": STEPS | {"config", "inference", "pipeline", "study", "tabular"},
     "bench": STEPS | {"config", "pipeline", "study"},
     "cli": STEPS
     | {"advise", "bench", "config", "inference", "pipeline", "reading", "scale"}
-    | {"study", "tabular"},
+    | {"ensemble", "study", "tabular"},
     LAB: STEPS | {"cli", "config", "pipeline", "study"},
     "__main__": {"cli"},
     "__init__": STEPS | {"config", "inference", "study"},

@@ -60,10 +60,6 @@ BAD = {
         nodes("id,size,kind\n0,1,\n1,2,\n2,3,\n"),
         "the label 'kind' must have at least 2 classes (got no value at all)",
     ),
-    "no features": (
-        nodes("id,size,kind\n1,7,a\n2,7,b\n0,7,a\n"),
-        "must have a column to make features of (got {'size': 'constant'})",
-    ),
     "too few": (
         nodes("id,size,kind\n0,1,a\n1,2,b\n2,3,a\n"),
         "splits drawn from seed 0",
@@ -126,6 +122,14 @@ def test_bad_tables(refused, files, fault):
         ("--splits kind", "'kind' must be one of ['test', 'train'"),
         ("--splits part", "must have the column 'part' of the splits"),
         ("--delimiter ;;", "'delimiter' must be one character"),
+        ("--set kind", "'text' must name features, ['size'] (got ['kind'])"),
+        ("--date size", "'size' must be dates such as 2024-05-31 (got '0' in row 1)"),
+        ("--encoding log", "'encoding' must be one of ['quantile', 'standard', 'raw']"),
+        ("--task rank", "'task' must be one of ['auto', 'classification',"),
+        ("--task regression", "'kind' must be numbers (got 'a' in row 1)"),
+        ("--max-words -1", "'max_words' must be"),
+        ("--missing 0,0", "each once (got '0,0')"),
+        ("--edges A.npz", "A.npz: must be a whole .npz file"),
         ("--words bag", "'words' must be one of ['tfidf', 'hashed']"),
         ("--max-cells 20", "at most 20 cells, or --max-cells (ECG_MAX_CELLS) must"),
         ("--nodes nodes.xls", "must be one of ['.csv', '.tsv', '.txt', '.parquet']"),
@@ -140,6 +144,13 @@ def test_bad_options(refused, files, options, message):
     assert message in refused(*IMPORT, *options.split())
 
 
+def test_neither_features_nor_edges(refused, files):
+    (files / "nodes.csv").write_text("id,size,kind\n1,7,a\n2,7,b\n0,7,a\n")
+    (files / "edges.csv").write_text("source,target\n1,1\n")
+    said = "must have a column to make features of, or edges (got {'size': 'constant'}"
+    assert said in refused(*IMPORT)
+
+
 @pytest.mark.parametrize("name", ["absent.csv", "absent.parquet"])
 def test_tables_that_are_not_there(refused, files, name):
     said = refused(*IMPORT, "--nodes", name)
@@ -151,7 +162,7 @@ def test_a_limit_for_all_that_is_read(refused, ecg_gnn, files, monkeypatch):
     monkeypatch.setenv("ECG_MAX_CELLS", "35")
     for verb in (["data", "check", "g.npz"], [*IMPORT], ["data", "info", "g.npz"]):
         assert "at most 35 cells, or --max-cells (ECG_MAX_CELLS)" in refused(*verb)
-    assert ecg_gnn(*IMPORT, "--max-cells", 72)[0] == 0
+    assert ecg_gnn(*IMPORT, "--max-cells", 144)[0] == 0
     monkeypatch.setenv("ECG_MAX_CELLS", "36")
     assert ecg_gnn("data", "check", "g.npz")[0] == 0
     monkeypatch.setenv("ECG_MAX_CELLS", "few")
@@ -391,3 +402,19 @@ def test_slips_are_in_the_report_and_said(ecg_gnn, tmp_path):
     # A kind that was asked for is no slip.
     given = [*tables, "--categorical", "size", "--out", "h"]
     assert "is not read as numbers" not in ecg_gnn("data", "import", *given)[2]
+
+
+def test_what_was_decided_is_said(ecg_gnn, tmp_path):
+    cells = [str(100 + k * k) for k in range(20) for _ in range(20)]
+    cells += ["0"] * 7 + ["Off campus"] * 3
+    rows = "".join(f"{i},{cell},{'ab'[i % 2]}\n" for i, cell in enumerate(cells))
+    (tmp_path / "nodes.csv").write_text(f"id,dorm,kind\n{rows}")
+    (tmp_path / "edges.csv").write_text("source,target\n0,1\n")
+    status, out, err = ecg_gnn(*IMPORT, "--missing", "0,off campus")
+    assert (status, err) == (0, "")
+    said = "read as categories; --numeric dorm reads them as numbers"
+    assert f"dorm: 20 integer codes, {said}" in out
+    assert "missing values  dorm 10" in out
+    as_json = ecg_gnn(*IMPORT[:-1], "other", "--categorical", "dorm", "--json")[1]
+    assert json.loads(as_json)["columns"] == {"dorm": "categorical"}
+    assert json.loads(as_json)["decisions"] == {}

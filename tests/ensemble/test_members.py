@@ -10,9 +10,9 @@ from torch_geometric.nn import GCNConv, SAGEConv
 from ecg_gnn.ensemble.boosting import fit_boosting
 from ecg_gnn.ensemble.inputs import Target
 from ecg_gnn.ensemble.linear import fit_linear
+from ecg_gnn.ensemble.neighbour_table import PARTS
 from ecg_gnn.ensemble.network_members import fit_networks
 from ecg_gnn.ensemble.networks import BatchedNetwork, NetworkInputs, Shape
-from ecg_gnn.ensemble.neighbour_table import PARTS
 from ecg_gnn.ensemble.scoring import SCORES
 from ecg_gnn.ensemble.stored import KINDS, read_finished, write_finished
 

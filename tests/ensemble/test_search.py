@@ -7,10 +7,10 @@ from ecg_gnn.ensemble import search, tournament
 from ecg_gnn.ensemble.blend import blend_weights
 from ecg_gnn.ensemble.candidates import Candidate, candidates
 from ecg_gnn.ensemble.certainty import Conformity, fit_scaling
+from ecg_gnn.ensemble.inputs import Target
 from ecg_gnn.ensemble.leaderboard import leaderboard, verdict
 from ecg_gnn.ensemble.scoring import SCORES, choose_metric, interval
 from ecg_gnn.ensemble.stored import read_ensemble, write_ensemble
-from ecg_gnn.ensemble.inputs import Target
 from ecg_gnn.system.checks import InputError
 
 CHEAP = ["linear", "linear, neighbours and labels", "table network"]
@@ -135,7 +135,8 @@ def test_the_leaderboard_and_the_verdict(cheap, graph, known):
     assert scores == sorted(scores, reverse=True)
     assert sum(row["weight"] for row in rows) == pytest.approx(1, abs=1e-3)
     text = verdict(found)
-    assert "the graph helped" in text and "an evolved graph: not tried" in text
+    assert "the graph helped" in text
+    assert "an evolved graph: not tried" in text
 
 
 def test_weights_find_the_member_that_knows():

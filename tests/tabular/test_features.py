@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import ndtri
 from sklearn.compose import make_column_transformer
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.impute import SimpleImputer
@@ -15,7 +16,6 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.tabular.columns import Table
-from ecg_gnn.tabular.feature_blocks import MAX_CATEGORIES
 from ecg_gnn.tabular.feature_pipeline import FeaturePipeline, fit_features
 
 COLUMNS = {
@@ -43,7 +43,7 @@ def rebuilt(pipeline):
 
 def test_as_scikit_learn_computes_it():
     table = Table("t", COLUMNS)
-    pipeline = fit_features(table, ["age", "size", "city", "text"])
+    pipeline = fit_features(table, ["age", "size", "city", "text"], encoding="standard")
     numbers = np.array(
         [[1, 1], [2.5, 2], [np.nan, 3], [-40, np.nan], [7, 5], [7, 5]], dtype=float
     )
@@ -88,11 +88,17 @@ def test_new_values():
 
 def test_rare_categories_go_together():
     values = [f"c{i % 200}" for i in range(1000)]
-    pipeline = fit_features(
-        Table("t", {"c": values}), ["c"], kinds={"c": "categorical"}
-    )
-    assert len(pipeline.names) == MAX_CATEGORIES + 1
+    table = Table("t", {"c": values})
+    every = fit_features(table, ["c"])
+    assert len(every.names) == 200
+    assert every.decisions == {}
+    pipeline = fit_features(table, ["c"], max_categories=64)
+    assert len(pipeline.names) == 65
     assert pipeline.names[-1] == "c=(other)"
+    assert pipeline.decisions == {
+        "c": "136 of 200 categories share one feature (with up to 5 nodes; "
+        "--max-categories 0 keeps them)"
+    }
     x = rebuilt(pipeline).transform(Table("t", {"c": values}))
     assert (x.sum(1) == 1).all()
     assert pipeline.unseen(Table("t", {"c": ["new"]})) == {}  # or a rare one
@@ -134,6 +140,166 @@ def test_damaged_state_is_refused_or_works(data):
     block[data.draw(st.sampled_from(sorted(block)))] = data.draw(CHANGES)
     with contextlib.suppress(InputError):
         FeaturePipeline.from_state("s", state, arrays).transform(table)
+
+
+# --- Numbers --------------------------------------------------------------------------
+
+
+def test_quantiles_are_those_of_a_normal_distribution():
+    values = np.random.default_rng(0).lognormal(size=2000)
+    table = Table("t", {"v": values})
+    x = fit_features(table, ["v"]).transform(table)[:, 0]
+    ranks = (np.argsort(np.argsort(values)) + 0.5) / 2000
+    inner = (ranks > 0.01) & (ranks < 0.99)
+    assert np.allclose(x[inner], ndtri(ranks)[inner], atol=0.05)
+    assert np.abs(x).max() < 3
+
+
+def test_equal_numbers_get_the_middle_of_their_ranks():
+    table = Table("t", {"v": ["0"] * 60 + [f"{i}.5" for i in range(40)]})
+    x = fit_features(table, ["v"]).transform(table)[:, 0]
+    assert abs(x[0] - ndtri(0.3)) < 0.01
+
+
+def test_what_is_missing_is_in_the_middle_and_marked():
+    table = Table("t", {"v": ["1.5", "", "2.5", "70"]})
+    pipeline = fit_features(table, ["v"])
+    assert pipeline.names == ["v", "v is missing"]
+    assert pipeline.transform(table)[1].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("encoding", ["quantile", "standard", "raw"])
+@pytest.mark.parametrize("cells", [["1", "0", "1"], ["yes", "NO", "yes"]])
+def test_flags_stay_as_they_are(cells, encoding):
+    table = Table("t", {"f": cells})
+    pipeline = fit_features(table, ["f"], encoding=encoding)
+    assert pipeline.transform(table)[:, 0].tolist() == [1, 0, 1]
+    assert pipeline.kinds() == {"f": "numeric"}
+
+
+def test_raw_numbers():
+    table = Table("t", {"v": ["1.5", "-3", "1e9"], "f": ["0", "1", "1"]})
+    for options in ({"scale": False}, {"encoding": "raw"}):
+        x = fit_features(table, ["v", "f"], **options).transform(table)
+        assert x.tolist() == [[1.5, 0], [-3, 1], [1e9, 1]]
+
+
+def test_other_words_for_missing():
+    columns = {
+        "n": ["0", "1.5", "-1", "7"],
+        "x": np.array([0.0, 1.5, 2.5, 3.5]),
+        "c": ["a", "Unknown", "a", "b"],
+    }
+    table = Table("t", columns)
+    pipeline = fit_features(table, list(columns), missing=["0", "-1", "unknown"])
+    assert pipeline.names[:4] == ["n", "x", "n is missing", "x is missing"]
+    assert "c=(missing)" in pipeline.names
+    again = rebuilt(pipeline)
+    assert again.missing == ("0", "-1", "unknown")
+    x = again.transform(table)
+    assert x[:, 2].tolist() == [1, 0, 1, 0]
+    assert x[:, 3].tolist() == [1, 0, 0, 0]
+    assert again.unseen(Table("t", columns | {"c": ["unknown"] * 4})) == {}
+
+
+def test_few_whole_numbers_are_read_twice():
+    table = Table("t", {"grade": list("12345") * 8})
+    pipeline = fit_features(table, ["grade"])
+    assert pipeline.names == ["grade", *(f"grade={i}" for i in range(1, 6))]
+    assert pipeline.kinds() == {"grade": "ordinal"}
+    assert "--numeric grade reads them as numbers" in pipeline.decisions["grade"]
+    assert rebuilt(pipeline).columns == ["grade"]
+
+
+# --- Categories, sets, dates, text ----------------------------------------------------
+
+
+def test_categories_of_one_node_go_together():
+    table = Table("t", {"c": ["a", "a", "b", "b", "", "x", "y"]})
+    pipeline = fit_features(table, ["c"])
+    assert pipeline.names == ["c=(missing)", "c=a", "c=b", "c=(other)"]
+    said = "2 of 5 categories share one feature (with one node each)"
+    assert pipeline.decisions == {"c": said}
+    new = pipeline.transform(Table("t", {"c": ["never seen"]}))
+    assert new.tolist() == [[0, 0, 0, 1]]
+
+
+def test_sets():
+    cells = ["7 12 7", "12 9 100 31", "", *["12 9"] * 9]
+    table = Table("t", {"games": cells})
+    pipeline = rebuilt(fit_features(table, ["games"]))
+    assert pipeline.names == ["games:12", "games:9", "games (count)"]
+    x = pipeline.transform(table)
+    assert np.allclose(x[:3, 0], [2**-0.5, 0.5, 0])
+    assert np.allclose(x[:3, 1], [0, 0.5, 0])
+    assert x[2, 2] < x[0, 2] < x[1, 2]
+    (raw,) = fit_features(table, ["games"], scale=False).transform(table)[1:2]
+    assert raw[2] == 4
+    said = fit_features(table, ["games"], max_categories=1).decisions["games"]
+    assert "4 of 5 elements have no feature (with up to 10 nodes; --max-cat" in said
+
+
+def test_a_column_may_be_said_to_have_sets():
+    table = Table("t", {"c": ["red,old", "red", "new"]})
+    pipeline = fit_features(table, ["c"], kinds={"c": "set"})
+    assert pipeline.names == ["c:red", "c (count)"]
+
+
+def test_dates():
+    table = Table("t", {"d": ["2024-05-01", "2024-05-03 12:00", "", "24.12.2023"]})
+    pipeline = rebuilt(fit_features(table, ["d"]))
+    x = pipeline.transform(table)
+    assert len(pipeline.names) == x.shape[1] == 2 + 12 + 7
+    found = [dict(zip(pipeline.names, row, strict=True)) for row in x]
+    assert found[0]["d month=5"] == found[0]["d Wed"] == found[1]["d Fri"] == 1
+    assert found[3]["d month=12"] == found[3]["d Sun"] == 1
+    assert [row["d is missing"] for row in found] == [0, 0, 1, 0]
+    assert found[3]["d"] < found[0]["d"] < found[1]["d"]
+    assert x[2, 2:].sum() == x[2, 0] == 0
+    raw = fit_features(table, ["d"], encoding="raw").transform(table)[:, 0]
+    assert raw[1] - raw[0] == 2.5
+    with pytest.raises(InputError, match=r"'d' must be dates .*'soon' in row 1"):
+        pipeline.transform(Table("new", {"d": ["soon"]}))
+
+
+def test_words_that_are_left_out_are_said():
+    table = Table("t", COLUMNS)
+    assert fit_features(table, ["text"]).decisions == {}
+    pipeline = fit_features(table, ["text"], max_words=3)
+    assert pipeline.decisions["text"].endswith(
+        "words, the rarest, have no feature (--max-words 0 keeps all)"
+    )
+    assert len(pipeline.names) == 3
+    assert len(fit_features(table, ["text"], max_words=0).names) > 3
+    hashed = fit_features(table, ["text"], hashed=True, max_words=16)
+    assert len(hashed.names) == 16
+
+
+ROWS = st.lists(
+    st.tuples(
+        st.floats(-1e6, 1e6).map(str) | st.just(""),
+        st.integers(0, 40).map(str),
+        st.sampled_from(["x", "y", "z", ""]),
+        st.lists(st.sampled_from("1234567"), max_size=4).map(" ".join),
+        st.dates().map(str) | st.just(""),
+    ),
+    min_size=2,
+    max_size=30,
+)
+NAMES = ("number", "code", "city", "set", "date")
+SAID = {"number": "numeric", "code": "ordinal", "set": "set", "date": "date"}
+
+
+@settings(max_examples=60, deadline=None)
+@given(rows=ROWS, encoding=st.sampled_from(["quantile", "standard", "raw"]))
+def test_new_rows_are_read_as_the_old_ones(rows, encoding):
+    columns = {name: [row[i] for row in rows] for i, name in enumerate(NAMES)}
+    pipeline = fit_features(Table("t", columns), NAMES, kinds=SAID, encoding=encoding)
+    x = pipeline.transform(Table("t", columns))
+    assert np.isfinite(x).all()
+    last = {name: cells[-1:] for name, cells in columns.items()}
+    new = rebuilt(pipeline).transform(Table("new", last))
+    assert np.array_equal(new[0], x[-1])
 
 
 CELLS = st.text(max_size=12) | st.floats(allow_nan=True).map(str)

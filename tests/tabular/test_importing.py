@@ -24,7 +24,6 @@ from ecg_gnn.tabular import (
     read_table,
 )
 from ecg_gnn.tabular.graph_files import from_data, from_networkx
-from ecg_gnn.tabular.importing import class_names
 from small_runs import ring_arrays
 
 OPTIONS = ImportOptions(label="kind")
@@ -115,11 +114,67 @@ def test_tsv_other_names_and_splits(tmp_path):
     assert np.array_equal(again, graph.dataset.x.numpy())
 
 
-def test_class_names_are_in_the_order_of_numbers():
-    assert class_names(["10", None, "9", "10"]) == ("9", "10")
-    assert class_names(["b", "10", "9"]) == ("10", "9", "b")
-    assert class_names(["--5", "4", "-3"]) == ("--5", "-3", "4")
-    assert class_names(["9" * 5000, "4"]) == ("4", "9" * 5000)
+def test_regression(tmp_path):
+    header, nodes, _, _ = stranger_tables()
+    write_stranger(tmp_path)
+    rows = [[*row[:-1], f"{i / 7 - 4:.3f}"] for i, row in enumerate(nodes)]
+    rows[3][-1] = ""
+    write_csv(tmp_path / "nodes.csv", header, rows)
+    graph = import_files(tmp_path / "nodes.csv", tmp_path / "edges.csv", OPTIONS)
+    assert graph.targets[0] == -4
+    assert np.flatnonzero(np.isnan(graph.targets)).tolist() == [3]
+    assert graph.dataset.y[3] == -1
+    assert graph.report["task"] == "regression"
+    assert graph.report["classes_are"] == "targets in 5 equal parts"
+    assert list(graph.report["classes"].values()) == [30, 30, 29, 30, 30]
+    graph.save(tmp_path / "g")
+    again = load_named_graph(tmp_path / "g")
+    assert np.array_equal(again.targets, graph.targets, equal_nan=True)
+    assert load_dataset(str(tmp_path / "g")).num_classes == 5
+
+
+@pytest.mark.parametrize(
+    "targets", [np.zeros(3), np.zeros((138, 1)), np.full(138, np.inf), np.zeros(138)]
+)
+def test_damaged_targets(graph, tmp_path, targets):
+    graph.save(tmp_path / "g")
+    assert load_named_graph(tmp_path / "g").targets is None
+    np.savez(tmp_path / "g" / "targets.npz", targets=targets)
+    with pytest.raises(InputError, match="must have a number for every node"):
+        load_named_graph(tmp_path / "g")
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_class_of_one_or_two_nodes(tmp_path, count):
+    write_stranger(tmp_path)
+    columns = read_table(tmp_path / "nodes.csv").columns
+    columns["kind"] = ["rare"] * count + ["common"] * (138 - count)
+    rows = list(zip(*columns.values(), strict=True))
+    write_csv(tmp_path / "nodes.csv", list(columns), rows)
+    graph = import_files(tmp_path / "nodes.csv", tmp_path / "edges.csv", OPTIONS)
+    assert graph.dataset.metric == "accuracy"
+    rare = graph.classes.index("rare")
+    trained = graph.dataset.train_masks & (graph.dataset.y == rare)
+    assert (trained.sum(1) == 1).all()
+    notes = " ".join(graph.report["notes"])
+    assert "1 of 2 classes have fewer than 3 nodes" in notes
+    graph.save(tmp_path / "g")
+    assert load_named_graph(tmp_path / "g").dataset.metric == "accuracy"
+
+
+def test_structure_instead_of_features(tmp_path):
+    write_stranger(tmp_path)
+    table = read_table(tmp_path / "nodes.csv")
+    rows = zip(table.columns["id"], table.columns["kind"], strict=True)
+    write_csv(tmp_path / "nodes.csv", ["id", "kind"], rows)
+    graph = import_files(tmp_path / "nodes.csv", tmp_path / "edges.csv", OPTIONS)
+    assert graph.features is None
+    assert graph.report["features_are"].startswith("of the structure: degrees")
+    assert graph.dataset.num_features == 20
+    graph.save(tmp_path / "g")
+    again = load_named_graph(tmp_path / "g")
+    assert torch.equal(again.dataset.x, graph.dataset.x)
+    assert again.features is None
 
 
 def test_long_texts(tmp_path):
@@ -164,6 +219,24 @@ def test_data_in_memory_with_several_splits():
     for name in ("train_mask", "val_mask", "test_mask"):
         data[name] = torch.stack([data[name], data[name]], dim=1)
     assert from_data(data).dataset.num_splits == 2
+
+
+def test_targets_in_tensors():
+    data = ring_data()
+    data.y = torch.linspace(-3, 3, 12)
+    data.y[0] = float("nan")
+    graph = from_data(data)
+    assert graph.targets[1:].tolist() == pytest.approx(data.y[1:].tolist())
+    assert graph.dataset.num_unlabelled == 1
+
+
+def test_lists_as_attributes():
+    ring = networkx_ring()
+    for node in ring:
+        ring.nodes[node]["tags"] = ["a", "b"] if node % 3 else []
+    graph = from_networkx(ring, OPTIONS)
+    assert graph.report["columns"]["tags"] == "set"
+    assert {"tags:a", "tags:b", "tags (count)"} <= set(graph.features.names)
 
 
 def test_networkx_and_graphml(tmp_path):

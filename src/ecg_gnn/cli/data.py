@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from ecg_gnn.cli import terminal as opt
+from ecg_gnn.cli.data_import import import_
 from ecg_gnn.cli.terminal import (
     ProgressDisplay,
     print_facts,
@@ -21,12 +22,6 @@ from ecg_gnn.data import (
     resolve_data_root,
     write_npz,
 )
-from ecg_gnn.reading import MAX_CELLS
-from ecg_gnn.system.checks import InputError, check_choice
-from ecg_gnn.system.files import check_free
-from ecg_gnn.tabular import ImportOptions, NamedGraph, import_files, import_graph
-from ecg_gnn.tabular.graph_files import GRAPH_TYPES, LABEL
-from ecg_gnn.tabular.table_files import TABLE_TYPES, list_suffixes
 
 app = typer.Typer(no_args_is_help=True, help="Find, inspect, check and fetch graphs.")
 
@@ -98,6 +93,9 @@ def get(
         print(f"{dataset.name}: ready ({dataset.num_nodes:,} nodes)")
 
 
+app.command("import")(import_)
+
+
 def _load(name: str, data_root: Path | None, download: bool = True) -> GraphDataset:
     with ProgressDisplay() as display:
         bar = display.start("download", name)
@@ -116,147 +114,3 @@ def _show_description(description: dict[str, Any], as_json: bool) -> None:
     splits = description["splits"]
     first = f"{len(splits)}, the first: {value_text(splits[0])}"
     print_facts(description | {"splits": first})
-
-
-# --- Import ---------------------------------------------------------------------------
-
-_TABLES = list_suffixes(TABLE_TYPES)
-_GRAPHS = list_suffixes(GRAPH_TYPES, names=True)
-# Homophily is not counted over all edges.
-_COUNTED = {"num_edges": "of edges between nodes with a class:"}
-
-
-def _column(help_text: str, *names: str) -> Any:
-    return typer.Option(*names, help=help_text, rich_help_panel="Columns")
-
-
-def _reading(help_text: str, *names: str, **options: Any) -> Any:
-    return typer.Option(*names, help=help_text, rich_help_panel="Reading", **options)
-
-
-Delimiter = Annotated[str | None, _reading("Of CSV files; a comma unless given.")]
-MaxCells = Annotated[
-    int,
-    _reading(
-        "Refuse tables, arrays and features with more rows times columns.",
-        envvar="ECG_MAX_CELLS",
-    ),
-]
-
-
-@app.command("import")
-def import_(
-    out: Annotated[Path, typer.Option(help="The graph folder to write.")],
-    nodes: Annotated[
-        Path | None, typer.Option(help=f"Table of nodes: {_TABLES}.")
-    ] = None,
-    edges: Annotated[
-        Path | None, typer.Option(help=f"Table of edges: {_TABLES}.")
-    ] = None,
-    graph: Annotated[
-        Path | None, typer.Option(help=f"Instead of tables, a whole graph: {_GRAPHS}.")
-    ] = None,
-    label: Annotated[
-        str | None,
-        _column("Column of classes; nodes without a value are those to predict."),
-    ] = None,
-    id_: Annotated[
-        str | None, _column("Column that names nodes (id, or the first).", "--id")
-    ] = None,
-    source: Annotated[
-        str | None, _column("Column where edges start (source, or the first).")
-    ] = None,
-    target: Annotated[
-        str | None, _column("Column where edges end (target, or the second).")
-    ] = None,
-    features: Annotated[
-        str | None, _column("Columns to learn from, such as age,city (all others).")
-    ] = None,
-    numeric: Annotated[str | None, _column("Columns that are numbers.")] = None,
-    categorical: Annotated[str | None, _column("Columns that are categories.")] = None,
-    text: Annotated[str | None, _column("Columns that are text.")] = None,
-    splits: Annotated[
-        str | None,
-        _column(
-            "Columns that say train, val or test, one split each; else ten stratified "
-            "splits are drawn."
-        ),
-    ] = None,
-    directed: Annotated[
-        bool,
-        typer.Option("--directed/--undirected", help="Does (u, v) differ from (v, u)?"),
-    ] = False,
-    words: Annotated[
-        str, _reading("How text is read: tfidf, or hashed (no vocabulary is kept).")
-    ] = "tfidf",
-    scale: Annotated[
-        bool, _reading("Standardise numbers.", "--scale/--no-scale")
-    ] = True,
-    delimiter: Delimiter = None,
-    max_cells: MaxCells = MAX_CELLS,
-    seed: Annotated[int, typer.Option(help="Of the splits that are drawn.")] = 0,
-    as_json: opt.AsJson = False,
-) -> None:
-    """Turn tables of nodes and edges into a graph folder, and report on them.
-
-    The folder is a dataset like any other: `ecg-gnn run --dataset FOLDER`. Columns are
-    recognised as numbers, categories or text; missing values are filled in and marked.
-    """
-    check_choice("words", words, ["tfidf", "hashed"])
-    by_kind = {"numeric": numeric, "categorical": categorical, "text": text}
-    options = ImportOptions(
-        label=label or LABEL,
-        id=id_,
-        source=source,
-        target=target,
-        features=_names(features),
-        kinds={n: kind for kind, each in by_kind.items() for n in _names(each) or ()},
-        splits=_names(splits) or (),
-        directed=directed,
-        scale=scale,
-        hashed=words == "hashed",
-        seed=seed,
-        max_cells=max_cells,
-    )
-    check_free(out)
-    imported = _import(nodes, edges, graph, label, options, delimiter)
-    imported.save(out)
-    for note in imported.report.get("notes", ()):
-        opt.warn(note)
-    if as_json:
-        print_json({"out": str(out), **imported.report})
-    else:
-        counts = imported.report["homophily"].items()
-        homophily = {_COUNTED.get(name, name): value for name, value in counts}
-        print_facts({**imported.report, "homophily": homophily, "notes": ""})
-        print(f"Written to {out}: try `ecg-gnn fit --dataset {out} --out MODEL`")
-
-
-def _import(
-    nodes: Path | None,
-    edges: Path | None,
-    graph: Path | None,
-    label: str | None,
-    options: ImportOptions,
-    delimiter: str | None,
-) -> NamedGraph:
-    if graph is not None:
-        if nodes is not None or edges is not None:
-            raise InputError("'graph' must stand alone, without 'nodes' and 'edges'")
-        return import_graph(graph, options)
-    if nodes is None or edges is None or label is None:
-        given = {"nodes": nodes, "edges": edges, "label": label}
-        absent = " and ".join(f"--{name}" for name in given if given[name] is None)
-        raise InputError(
-            f"'nodes', 'edges' and 'label' must be given, or 'graph' (without {absent})"
-        )
-    return import_files(nodes, edges, options, delimiter=delimiter)
-
-
-def _names(text: str | None) -> tuple[str, ...] | None:
-    if text is None:
-        return None
-    names = tuple(name.strip() for name in text.split(",") if name.strip())
-    if not names or len(set(names)) != len(names):
-        raise InputError(f"columns must be like A,B,C, each once (got {text!r})")
-    return names

@@ -9,7 +9,7 @@ import typer
 
 from ecg_gnn.advise import parse_budget
 from ecg_gnn.cli import terminal as opt
-from ecg_gnn.cli.data import Delimiter, MaxCells
+from ecg_gnn.cli.data_import import Delimiter, MaxCells
 from ecg_gnn.cli.terminal import ProgressDisplay, print_json, print_table
 from ecg_gnn.config import KEPT_EMBEDDINGS, Setting
 from ecg_gnn.config.run_config import kept_options
@@ -25,7 +25,6 @@ from ecg_gnn.inference import (
 )
 from ecg_gnn.inference.best_card import leaderboard_rows, summary
 from ecg_gnn.inference.card import class_by_class, score_rows, verdict
-from ecg_gnn.inference.classifier import GraphClassifier
 from ecg_gnn.inference.explanation import MOST, draw_explanation
 from ecg_gnn.inference.model_folder import CARD
 from ecg_gnn.nn import MODULES
@@ -163,8 +162,7 @@ def _fit_exactly(
             embedding=names[0],
             **settings,
         )
-    fitted = model.classifier
-    assert isinstance(fitted, GraphClassifier)
+    fitted = model.network
     if as_json:
         scores = model.metrics[fitted.embedding]
         print_json(
@@ -197,7 +195,7 @@ def _variants(model: Model) -> list[dict[str, Any]]:
             "validation": scores["val"]["score"],
             "test": scores["test"]["score"],
             "seconds": None,
-            "weight": float(name == model.classifier.embedding),
+            "weight": float(name == model.network.embedding),
         }
         for name, scores in model.metrics.items()
     ]

@@ -9,7 +9,7 @@ import typing
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich import progress
@@ -18,10 +18,12 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from ecg_gnn.config import Setting, declared, reads_labels
-from ecg_gnn.embed import EmbeddingCache
-from ecg_gnn.study.table import Table
 from ecg_gnn.system.checks import InputError, printable
 from ecg_gnn.system.files import cache_folder
+
+if TYPE_CHECKING:
+    from ecg_gnn.embed import EmbeddingCache
+    from ecg_gnn.study.table import Table
 
 STEP_1, STEP_2 = "Step 1: embed", "Step 2: evolve"
 STEP_3, OUTPUT = "Step 3: classify", "Output"
@@ -146,8 +148,10 @@ def check_apart(out: Path, *inputs: str | Path | None) -> None:
             raise InputError(f"'out' must be another file than {str(path)!r}")
 
 
-def default_cache() -> EmbeddingCache:
+def default_cache() -> "EmbeddingCache":
     """Where embeddings are kept: ``ECG_CACHE``, else the user's cache."""
+    from ecg_gnn.embed import EmbeddingCache  # with PyG: seconds, for who embeds
+
     return EmbeddingCache(cache_folder("embeddings"))
 
 
@@ -173,7 +177,7 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2, allow_nan=False))
 
 
-def print_table(table: Table, title: str | None = None) -> None:
+def print_table(table: "Table", title: str | None = None) -> None:
     """Print a table; cells wrap on a terminal and stay whole in a pipe."""
     header, rows = table
     # Text, not str: brackets in a name are not markup.

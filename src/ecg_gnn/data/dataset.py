@@ -179,7 +179,8 @@ def make_dataset(
             splits are drawn.
         num_splits: How many splits to draw where there are no masks.
         seed: The seed of those splits.
-        metric: "accuracy" or "roc_auc"; by default ROC AUC for two classes.
+        metric: "accuracy" or "roc_auc"; by default ROC AUC for two classes of at least
+            three nodes.
         directed: Whether (u, v) differs from (v, u).
         unlabelled: Whether nodes may have no class, written as -1.
         sha256: Of the file; by default of the contents.
@@ -203,6 +204,8 @@ def make_dataset(
     labels = checks.check_labels(source, _array(y), len(tx), unlabelled=unlabelled)
     pairs = checks.check_edges(source, _array(edges), len(tx))
     num_classes = int(labels.max()) + 1
+    if metric is None and checks.has_tiny_class(labels):
+        metric = "accuracy"  # others need each class in every part of a split
     checked_metric = checks.check_metric(source, metric, num_classes)
     ty = torch.from_numpy(labels)
     edge_index = checks.canonical_edge_index(pairs, len(tx), directed)

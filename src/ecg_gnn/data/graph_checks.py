@@ -168,12 +168,21 @@ def check_masks(
             split, node = _first(wrong)
             got = f"(got node {node} {got} in split {split})"
             raise InputError(f"{source}: {needed} {got}")
-    learnable = np.bincount(y[y >= 0]) >= _MIN_CLASS_SIZE
+    learnable = _class_sizes(y) >= _MIN_CLASS_SIZE
     _check_classes(source, "train_masks", train, y, learnable)
     if METRIC_NAMES[metric].two_classes:
         for key, mask in zip(MASK_KEYS, checked, strict=True):
             _check_classes(source, key, mask, y, np.ones_like(learnable))
     return checked
+
+
+def has_tiny_class(y: NDArray[np.int64]) -> bool:
+    """Whether a class has too few nodes to be in every part of a split."""
+    return bool(_class_sizes(y).min() < _MIN_CLASS_SIZE)
+
+
+def _class_sizes(y: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.bincount(y[y >= 0])
 
 
 def check_mask(

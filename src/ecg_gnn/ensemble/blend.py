@@ -72,7 +72,7 @@ def _greedy(
         best = trials[place]
         mean = (mean * step + stacked[place]) / (step + 1)
         counts[place] += 1
-    return counts / counts.sum()
+    return np.asarray(counts / counts.sum())
 
 
 def _evenly(

@@ -61,7 +61,7 @@ class BoostingMember(Member):
         """The mean over folds."""
         rows = neighbour_table(inputs, self.parts, target, known)
         each = [_shares(booster.predict(rows), target) for booster in self.boosters]
-        return np.mean(each, axis=0, dtype=np.float32)
+        return np.asarray(np.mean(each, axis=0), dtype=np.float32)
 
     def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
         """The trees as bytes."""

@@ -82,8 +82,10 @@ _LABELS = _GRAPH | {"labels"}
 
 def candidates(seed: int = 0) -> list[Candidate]:
     """Everything that is tried, cheap ones first; another seed for another draw."""
-    plain = dict(lr=0.01, dropout=0.5)
-    residual = dict(residual=True, lr=0.003, dropout=0.3, weight_decay=0.0)
+    plain: dict[str, Any] = dict(lr=0.01, dropout=0.5)
+    residual: dict[str, Any] = dict(
+        residual=True, lr=0.003, dropout=0.3, weight_decay=0.0
+    )
 
     def network(
         name: str, reads: frozenset[str], deep: bool = False, **shape: Any

@@ -24,7 +24,7 @@ class Scaling:
     offsets: tuple[float, ...] = ()
 
     def probabilities(self, shares: Array) -> Array:
-        """Calibrated probabilities, rows sum to one. ``[n, C]``"""
+        """Calibrated probabilities ``[n, C]``; rows sum to one."""
         logits = self.slope * np.log(np.clip(shares, _SMALLEST, 1))
         logits = logits + (np.array(self.offsets) if self.offsets else 0.0)
         logits -= logits.max(axis=1, keepdims=True)

@@ -118,7 +118,7 @@ class GraphInputs:
 
     @cached_property
     def sparse(self) -> Sparse:
-        """The sparse columns, as networks and linear models read them. ``[N, S]``"""
+        """The sparse columns ``[N, S]``, as networks and linear models read them."""
         return sp.csr_matrix(self.x[:, self.sparse_columns])
 
     @cached_property
@@ -130,7 +130,7 @@ class GraphInputs:
     @cached_property
     def degrees(self) -> Floats:
         """How many edges lead to each node."""
-        return np.diff(self.adjacency.indptr).astype(np.float32)
+        return np.asarray(np.diff(self.adjacency.indptr), dtype=np.float32)
 
     @cached_property
     def mean_of_neighbours(self) -> Sparse:
@@ -152,7 +152,7 @@ class GraphInputs:
 
     @cached_property
     def edge_index(self) -> Tensor:
-        """The edges, sources first. ``[2, E]``"""
+        """The edges ``[2, E]``, sources first."""
         pairs = self.adjacency.tocoo()
         return torch.from_numpy(np.stack([pairs.col, pairs.row]).astype(np.int64))
 
@@ -174,4 +174,4 @@ def _principal_directions(columns: Sparse) -> Floats:
     if not columns.shape[1]:
         return np.zeros((0, 0), dtype=np.float32)
     _, _, directions = randomized_svd(columns, _PROJECTED, n_iter=4, random_state=0)
-    return directions.T.astype(np.float32)
+    return np.asarray(directions.T, dtype=np.float32)

@@ -209,7 +209,7 @@ def _new_network(batch: _Batch, shape: Shape, seed: int) -> BatchedNetwork:
 
 
 def _label_columns(target: Target, known: Bools) -> Tensor:
-    """Labels as input, and whether there is one. ``[N, width + 1]``"""
+    """Labels as input ``[N, width + 1]``, last whether there is one."""
     return torch.from_numpy(np.column_stack([target.columns(known), known])).float()
 
 

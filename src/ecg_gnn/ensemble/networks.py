@@ -105,7 +105,8 @@ def _tensor(matrix: Sparse) -> Tensor:
         torch.from_numpy(each).long() for each in (matrix.indptr, matrix.indices)
     ]
     values = torch.from_numpy(matrix.data).float()
-    return torch.sparse_csr_tensor(*indices, values, matrix.shape)
+    rows, columns = indices
+    return torch.sparse_csr_tensor(rows, columns, values, size=matrix.shape)
 
 
 class _SparseProduct(torch.autograd.Function):
@@ -190,7 +191,7 @@ class BatchedNetwork(nn.Module):
         return torch.baddbmm(self.last_bias, self._drop(x), self.last)
 
     def _first(self, inputs: NetworkInputs, labels: Tensor | None) -> Tensor:
-        x = self.bias
+        x: Tensor = self.bias
         if self.dense is not None:
             x = x + inputs.dense @ self.dense
         if self.sparse is not None:

@@ -33,7 +33,7 @@ def best_card(model: Model, split: int) -> str:
         "\n".join(f"| {' | '.join(row)} |" for row in table),
         metrics["verdict"],
         "## Use",
-        "`ecg-gnn predict FOLDER --out predictions.csv` predicts nodes without a label; "
+        "`ecg-gnn predict FOLDER --out FILE.csv` predicts nodes without a label; "
         "`--nodes nodes.csv --edges edges.csv` new ones with the same columns; "
         "`--coverage 0.9` adds sets (or intervals) that hold the truth nine times out "
         "of ten. Every label was learned from by four of five models; labels of known "

@@ -23,7 +23,7 @@ def model_card(model: Model, split: int) -> str:
         "\n".join(f"| {' | '.join(line)} |" for line in (header, dashes, *rows)),
         class_by_class(model),
         f"{verdict(model)}\n\nProbabilities are calibrated by temperature "
-        f"({model.classifier.calibration.temperature:.2f}) on the validation nodes. "
+        f"({model.network.calibration.temperature:.2f}) on the validation nodes. "
         "The test nodes were used for this table only.",
         "## Data",
         _data(model),
@@ -39,7 +39,7 @@ def model_card(model: Model, split: int) -> str:
 
 def verdict(model: Model) -> str:
     """Whether the evolved graph helped beyond the two controls, in one sentence."""
-    chosen = model.classifier.embedding
+    chosen = model.network.embedding
     if chosen in NAMES:
         return "The model has no evolved graph."
     scores = {name: one["val"]["score"] for name, one in model.metrics.items()}
@@ -62,7 +62,7 @@ def verdict(model: Model) -> str:
 
 def class_by_class(model: Model) -> str:
     """How many of every class's test nodes are found: one score hides rare classes."""
-    test = model.metrics[model.classifier.embedding]["test"]
+    test = model.metrics[model.network.embedding]["test"]
     found, nodes = test["found_by_class"], test["nodes_by_class"]
     counts = zip(model.classes, found, nodes, strict=True)
     parts = [f"{name} {right} of {count}" for name, right, count in counts if count]
@@ -72,7 +72,7 @@ def class_by_class(model: Model) -> str:
 
 
 def _what(model: Model) -> str:
-    fitted = model.classifier
+    fitted = model.network
     network, k = fitted.config.model, fitted.config.evolve.k
     graphs = "on the graph alone"
     if fitted.evolved is not None:
@@ -98,7 +98,7 @@ def score_rows(model: Model) -> tuple[list[str], list[list[str]]]:
     rows = []
     for name, metrics in model.metrics.items():
         scores = [metrics["test"][key] for key in shown] + [metrics["val"]["score"]]
-        tags = run_tags(model.classifier.config, name)
+        tags = run_tags(model.network.config, name)
         label = tagged(NAMES.get(name, f"ECG ({name})"), tags)
         rows.append([label, *(f"{score:.4f}" for score in scores)])
     return ["variant", *shown.values(), f"validation {metric}"], rows
@@ -122,15 +122,15 @@ def _data(model: Model) -> str:
 
 
 def _settings(model: Model, split: int) -> str:
-    config = model.classifier.config
-    weights = model.classifier.calibration.weights
+    config = model.network.config
+    weights = model.network.calibration.weights
     weighed = "no" if weights is None else "yes, and taken back afterwards"
     text = (
         f"Split {split}, seed {config.seed}, {config.train.steps} steps at "
         f"{config.train.lr}, the best by validation score kept; classes weighed in "
         f"training: {weighed}."
     )
-    return " ".join([text, *card_sentences(config, model.classifier.embedding)])
+    return " ".join([text, *card_sentences(config, model.network.embedding)])
 
 
 def _plain(value: Any) -> str:

@@ -88,6 +88,12 @@ class Model:
     metrics: Mapping[str, Any]
     data: Mapping[str, Any]
 
+    @property
+    def network(self) -> GraphClassifier:
+        """The classifier of a model whose settings were given, not searched for."""
+        assert isinstance(self.classifier, GraphClassifier)
+        return self.classifier
+
 
 def write_model(folder: Path, model: Model, card: str) -> None:
     """Write a model into a folder that is not yet in place."""

@@ -1,9 +1,7 @@
-"""Tables as named columns of cells, and what kind of values a column has."""
+"""Tables as named columns of cells: texts, numbers, and cells without a value."""
 
-import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,22 +10,15 @@ from ecg_gnn.system.checks import InputError
 
 Column = list[str | None] | NDArray[np.float64]
 """Texts as the file has them, or numbers where a file has numbers (NaN: missing)."""
-Kind = Literal["numeric", "categorical", "text"]
-KINDS: tuple[Kind, ...] = ("numeric", "categorical", "text")
-NO_VALUES = "no values"
-WORD = re.compile(r"(?u)\b\w+\b")
 
 # As files write "no value"; a node may be called NA (Namibia), but not nothing or NaN.
 _MISSING = frozenset(["", "na", "n/a", "nan", "null", "none"])
 _LONGEST_MISSING = max(map(len, _MISSING))
 
+_FLAGS = {"true": "1", "yes": "1", "false": "0", "no": "0"}
+
 # Squares of larger numbers no longer fit, and no measurement is as large.
 _LARGEST_NUMBER = 1e30
-# Texts with at least this many words on average are read word by word.
-_MIN_WORDS_OF_TEXT = 3.0
-# More different values than this share of the rows are names, not categories.
-_NAME_SHARE = 0.5
-_FEW_VALUES = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,33 +97,41 @@ def present_texts(column: Column) -> list[str]:
     return [text for text in filled_texts(column) if text]
 
 
-def guess_kind(column: Column) -> Kind | str:
-    """The kind of a column, or the reason why nothing can be learned from it."""
-    values = present_texts(column)
-    if not values:
-        return NO_VALUES
-    distinct = len(set(values))
-    if parse_numbers(column) is not None:
-        return "numeric" if distinct > 1 or len(values) < len(column) else "constant"
-    if distinct == 1 and len(values) == len(column):
-        return "constant"
-    words = float(np.mean([len(WORD.findall(value)) for value in values]))
-    if words >= _MIN_WORDS_OF_TEXT:
-        return "text"
-    if distinct > max(_FEW_VALUES, _NAME_SHARE * len(values)):
-        return "a different value in nearly every row"
-    return "categorical"
+def mark_missing(
+    table: Table, columns: Collection[str], texts: Collection[str]
+) -> Table:
+    """The same table, without a value where a cell of ``columns`` is in ``texts``."""
+    if not texts:
+        return table
+    none = {text.strip().lower() for text in texts}
+
+    def cleaned(column: Column) -> Column:
+        missing = [(as_text(value) or "").lower() in none for value in column]
+        if isinstance(column, np.ndarray):
+            return np.where(missing, np.nan, column)
+        return [
+            None if gone else value for value, gone in zip(column, missing, strict=True)
+        ]
+
+    changed = {name: cleaned(table.column(name, "features")) for name in columns}
+    return Table(table.source, table.columns | changed)
 
 
 def parse_numbers(column: Column) -> NDArray[np.float64] | None:
-    """Numbers with NaN where there is no value; None if some text is no number."""
+    """Numbers with NaN where there is no value; None if some text is no number.
+
+    True and yes are 1, false and no are 0.
+    """
     if isinstance(column, np.ndarray):
         return column.astype(np.float64)
     cells = ["nan" if is_missing(text) else str(text) for text in column]
-    try:
-        return np.array(cells, dtype=np.float64)
-    except ValueError:
-        return None
+    for words in ({}, _FLAGS):
+        try:
+            cells = [words.get(cell.strip().lower(), cell) for cell in cells]
+            return np.array(cells, dtype=np.float64)
+        except ValueError:
+            continue
+    return None
 
 
 def numeric_column(table: Table, name: str) -> NDArray[np.float64]:
@@ -153,10 +152,19 @@ def numeric_column(table: Table, name: str) -> NDArray[np.float64]:
     return values
 
 
+def is_number(text: str) -> bool:
+    """Whether a text is read as a number."""
+    try:
+        float(_FLAGS.get(text.strip().lower(), text))
+    except ValueError:
+        return False
+    return True
+
+
 def first_non_number(column: Column) -> tuple[int, str]:
     """The first cell that is no number, with its row, counted from one."""
     for row, text in enumerate(column, 1):
-        if not is_missing(str(text)) and parse_numbers([str(text)]) is None:
+        if not is_missing(str(text)) and not is_number(str(text)):
             return row, str(text)
     raise AssertionError("every cell is a number")
 

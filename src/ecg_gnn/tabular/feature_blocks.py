@@ -1,26 +1,28 @@
 """Feature blocks: some columns of one kind, and how they become features.
 
-Each is fitted by scikit-learn (imported where it is used: that takes half a second) and
-keeps its fitted state as plain lists and arrays: nothing is pickled.
+A block keeps its fitted state as plain values and arrays: nothing is pickled.
 """
 
 from abc import ABC, abstractmethod
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ecg_gnn.system.checks import InputError
-from ecg_gnn.tabular.columns import WORD, Kind, Table, filled_texts, numeric_column
+from ecg_gnn.tabular.column_kinds import Kind
+from ecg_gnn.tabular.columns import Table, filled_texts, numeric_column
+from ecg_gnn.tabular.quantiles import Floats, fit_grid, to_normal
 
-MAX_CATEGORIES = 64
-MAX_WORDS = 256
+ENCODINGS = ("quantile", "standard", "raw")
+"""How numbers become features: normal by their quantiles, standardised, as they are."""
+MAX_CATEGORIES = 4096
+"""Features that one column of categories or sets gets, unless the user says."""
 OTHER = "\x00other"
-"""Stands for all categories beyond the most frequent ones; no file can have it."""
+"""Stands for all categories without a feature of their own; no file can have it."""
 
-Floats = NDArray[np.float64]
 Features = NDArray[np.float32]
 
 
@@ -40,14 +42,18 @@ class Block(ABC):
     def transform(self, table: Table) -> Features:
         """Features of every row, ``[N, F]``."""
 
+    def left_out(self, table: Table) -> dict[str, str]:
+        """What of the columns that the block was fitted on has no feature."""
+        return {}
+
     def is_sound(self) -> bool:
         """Whether fields that were read from a file belong together."""
-        return _are_distinct_texts(self.columns)
+        return are_distinct_texts(self.columns)
 
 
 @dataclass(frozen=True, eq=False)
 class NumericBlock(Block):
-    """Numbers: standardised, the median where one is missing, and a mark for that."""
+    """Numbers, the median where one is missing, and a mark for that."""
 
     kind: ClassVar[Kind] = "numeric"
 
@@ -58,26 +64,29 @@ class NumericBlock(Block):
     """Standard deviations, 1 where one is 0."""
     indicated: list[str]
     """Columns that get a second feature: 1 where the value is missing."""
+    grids: Floats | None = None
+    """Quantiles of every column, ``[C, G]``; then means and scales are not used."""
 
     @classmethod
-    def fit(cls, table: Table, columns: list[str], *, scale: bool) -> "NumericBlock":
-        """Learn medians, means and scales; without ``scale`` numbers stay as they are.
-
-        Columns are numeric and have at least one value each.
-        """
-        from sklearn.impute import SimpleImputer
-        from sklearn.preprocessing import StandardScaler
-
+    def fit(cls, table: Table, columns: list[str], *, encoding: str) -> "NumericBlock":
+        """Learn what an encoding needs; columns have at least one number each."""
         values = _number_matrix(table, columns)
-        imputer = SimpleImputer(strategy="median").fit(values)
-        scaler = StandardScaler().fit(imputer.transform(values))
-        has_missing = np.isnan(values).any(axis=0)
+        missing = np.isnan(values)
+        medians = np.nanmedian(values, axis=0)
+        means, scales = np.zeros(len(columns)), np.ones(len(columns))
+        if encoding == "standard":
+            filled = np.where(missing, medians, values)
+            means, scales = filled.mean(axis=0), filled.std(axis=0)
+            # Rounding errors of a column of equal numbers are no scale.
+            scales[scales <= 1e-9 * np.abs(means)] = 1.0
+        grids = np.stack([fit_grid(each) for each in values.T])
         return cls(
             columns=columns,
-            medians=imputer.statistics_,
-            means=scaler.mean_ if scale else np.zeros(len(columns)),
-            scales=scaler.scale_ if scale else np.ones(len(columns)),
-            indicated=[columns[place] for place in np.flatnonzero(has_missing)],
+            medians=medians,
+            means=means,
+            scales=scales,
+            indicated=[columns[place] for place in np.flatnonzero(missing.any(axis=0))],
+            grids=grids if encoding == "quantile" else None,
         )
 
     def names(self) -> list[str]:
@@ -85,21 +94,27 @@ class NumericBlock(Block):
         return [*self.columns, *(f"{name} is missing" for name in self.indicated)]
 
     def transform(self, table: Table) -> Features:
-        """Fill in, standardise, and append the indicators."""
+        """Fill in, encode, and append the indicators."""
         values = _number_matrix(table, self.columns)
         missing = np.isnan(values)
-        scaled = (np.where(missing, self.medians, values) - self.means) / self.scales
+        if self.grids is None:
+            filled = np.where(missing, self.medians, values)
+            encoded = (filled - self.means) / self.scales
+        else:
+            pairs = zip(values.T, self.grids, strict=True)
+            encoded = np.stack([to_normal(*pair) for pair in pairs], axis=1)
         places = [self.columns.index(name) for name in self.indicated]
-        return np.hstack([scaled, missing[:, places]]).astype(np.float32)
+        return np.hstack([encoded, missing[:, places]]).astype(np.float32)
 
     def is_sound(self) -> bool:
         """Whether statistics are one number per column, and indicators are columns."""
         statistics = (self.medians, self.means, self.scales)
         return (
             super().is_sound()
-            and (not self.indicated or _are_distinct_texts(self.indicated))
+            and (not self.indicated or are_distinct_texts(self.indicated))
             and set(self.indicated) <= set(self.columns)
-            and all(_are_numbers(each, len(self.columns)) for each in statistics)
+            and all(are_numbers(each, len(self.columns)) for each in statistics)
+            and (self.grids is None or are_grids(self.grids, len(self.columns)))
         )
 
 
@@ -113,10 +128,10 @@ class CategoryBlock(Block):
     """Those of each column that have a feature, OTHER last if it has one."""
 
     @classmethod
-    def fit(cls, table: Table, columns: list[str]) -> "CategoryBlock":
-        """Keep the most frequent categories; a missing value is one, too."""
+    def fit(cls, table: Table, columns: list[str], *, most: int) -> "CategoryBlock":
+        """Keep categories that occur twice, at most ``most`` (0: all of them)."""
         texts = [filled_texts(table.columns[name]) for name in columns]
-        return cls(columns, [_most_frequent(each) for each in texts])
+        return cls(columns, [_kept_categories(each, most) for each in texts])
 
     def names(self) -> list[str]:
         """``column=category``."""
@@ -135,7 +150,7 @@ class CategoryBlock(Block):
     def unseen(self, table: Table) -> dict[str, list[str]]:
         """Cells by column whose category was not there in fitting, as far as is known.
 
-        The rare categories of a column with more of them than features were not kept.
+        Categories that share a feature were not kept: a new one counts as one of them.
         """
         unseen = {}
         for name, categories in zip(self.columns, self.categories, strict=True):
@@ -145,87 +160,53 @@ class CategoryBlock(Block):
                 unseen[name] = new
         return unseen
 
+    def left_out(self, table: Table) -> dict[str, str]:
+        """How many categories share a feature, and why."""
+        notes = {}
+        for name, categories in zip(self.columns, self.categories, strict=True):
+            counts = Counter(filled_texts(table.columns[name]))
+            rare = [n for text, n in counts.items() if text not in categories]
+            if OTHER in categories:
+                notes[name] = (
+                    f"{len(rare)} of {len(counts)} categories share one feature "
+                    f"({how_rare(rare)})"
+                )
+        return notes
+
     def is_sound(self) -> bool:
         """Whether every column has categories, each once."""
         return (
             super().is_sound()
             and type(self.categories) is list
             and len(self.categories) == len(self.columns)
-            and all(map(_are_distinct_texts, self.categories))
+            and all(map(are_distinct_texts, self.categories))
         )
-
-
-@dataclass(frozen=True, eq=False)
-class TextBlock(Block):
-    """Text of one column: TF-IDF of its most frequent words, or hashed words."""
-
-    kind: ClassVar[Kind] = "text"
-
-    words: list[str] | None
-    """The vocabulary; None for hashing."""
-    idf: Floats
-    """The weight of each word."""
-    width: int
-    """Number of features."""
-
-    @classmethod
-    def fit(cls, table: Table, column: str, *, hashed: bool) -> "TextBlock":
-        """Learn the vocabulary, if there is to be one."""
-        if hashed:
-            return cls([column], None, np.ones(0), MAX_WORDS)
-        texts = filled_texts(table.columns[column])
-        if not any(WORD.search(text) for text in texts):
-            raise InputError(f"{table.source}: {column!r} must have words (got none)")
-        vectorizer = _tfidf(max_features=MAX_WORDS).fit(texts)
-        words = vectorizer.get_feature_names_out().tolist()
-        return cls([column], words, vectorizer.idf_, len(words))
-
-    def names(self) -> list[str]:
-        """``column:word``, or ``column#number``."""
-        (column,) = self.columns
-        if self.words is None:
-            return [f"{column}#{place}" for place in range(self.width)]
-        return [f"{column}:{word}" for word in self.words]
-
-    def transform(self, table: Table) -> Features:
-        """Rows of length one, or of zeros where no word is known."""
-        from sklearn.feature_extraction.text import HashingVectorizer
-
-        texts = filled_texts(table.columns[self.columns[0]])
-        if self.words is None:
-            vectorizer = HashingVectorizer(
-                n_features=self.width, token_pattern=WORD.pattern
-            )
-        else:
-            vectorizer = _tfidf(vocabulary=self.words)
-            vectorizer.idf_ = self.idf
-        rows: Features = vectorizer.transform(texts).toarray().astype(np.float32)
-        return rows
-
-    def is_sound(self) -> bool:
-        """Whether there is one column, and a weight for every word."""
-        if not super().is_sound() or len(self.columns) != 1:
-            return False
-        if self.words is None:
-            return type(self.width) is int and 0 < self.width <= 1 << 16
-        has_words = _are_distinct_texts(self.words) and len(self.words) == self.width
-        return has_words and _are_numbers(self.idf, len(self.words))
-
-
-BLOCKS: dict[str, type[Block]] = {
-    block.kind: block for block in (NumericBlock, CategoryBlock, TextBlock)
-}
 
 
 def _number_matrix(table: Table, columns: list[str]) -> Floats:
     return np.stack([numeric_column(table, name) for name in columns], axis=1)
 
 
-def _most_frequent(values: list[str]) -> list[str]:
-    counts = Counter(values)
-    ordered = sorted(counts, key=lambda value: (-counts[value], value))
-    kept = sorted(ordered[:MAX_CATEGORIES])
-    return kept if len(ordered) <= MAX_CATEGORIES else [*kept, OTHER]
+def most_frequent(counts: Counter[str], most: int) -> list[str]:
+    """Those that occur at least twice, at most ``most`` of them (0: all), sorted."""
+    often = [text for text, count in counts.items() if count > 1]
+    often.sort(key=lambda text: (-counts[text], text))
+    return sorted(often[:most] if most else often)
+
+
+def how_rare(counts: Sequence[int]) -> str:
+    """How frequent those are that have no feature of their own, at least one."""
+    if max(counts) == 1:
+        return "with one node each"
+    return f"with up to {max(counts)} nodes; --max-categories 0 keeps them"
+
+
+def _kept_categories(texts: list[str], most: int) -> list[str]:
+    """The frequent ones and the empty text, then OTHER if it stands for several."""
+    counts = Counter(texts)
+    kept = sorted({*most_frequent(counts, most), *{""} & set(counts)})
+    rest = sorted(set(counts) - set(kept))
+    return sorted([*kept, *rest]) if len(rest) < 2 else [*kept, OTHER]
 
 
 def _one_hot(texts: list[str], categories: list[str]) -> Features:
@@ -240,18 +221,25 @@ def _category_name(category: str) -> str:
     return {"": "(missing)", OTHER: "(other)"}.get(category, category)
 
 
-def _tfidf(**options: Any) -> Any:
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
-    return TfidfVectorizer(token_pattern=WORD.pattern, sublinear_tf=True, **options)
-
-
-def _are_distinct_texts(values: Any) -> bool:
+def are_distinct_texts(values: Any) -> bool:
     """Whether these are texts in a list, at least one, each once."""
     is_list = type(values) is list and all(type(value) is str for value in values)
     return is_list and len(set(values)) == len(values) > 0
 
 
-def _are_numbers(values: Any, count: int) -> bool:
+def are_numbers(values: Any, count: int) -> bool:
+    """Whether these are ``count`` finite numbers in an array."""
     is_array = isinstance(values, np.ndarray) and values.dtype.kind == "f"
     return is_array and values.shape == (count,) and bool(np.isfinite(values).all())
+
+
+def are_grids(values: Any, count: int) -> bool:
+    """Whether these are sorted numbers for each of ``count`` columns."""
+    is_matrix = isinstance(values, np.ndarray) and values.ndim == 2
+    return (
+        is_matrix
+        and 0 not in values.shape
+        and len(values) == count
+        and are_numbers(values.reshape(-1), values.size)
+        and bool((np.diff(values, axis=1) >= 0).all())
+    )

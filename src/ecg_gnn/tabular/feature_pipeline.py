@@ -1,22 +1,29 @@
 """All columns of a table to one feature matrix; stored without pickle."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from ecg_gnn.reading import AnyArray, check_cells
 from ecg_gnn.system.checks import InputError
-from ecg_gnn.tabular.columns import KINDS, NO_VALUES, Table, guess_kind
+from ecg_gnn.tabular.column_kinds import KINDS, NO_VALUES, guess_kind
+from ecg_gnn.tabular.columns import Table, mark_missing, numeric_column
+from ecg_gnn.tabular.date_block import DateBlock
 from ecg_gnn.tabular.feature_blocks import (
-    BLOCKS,
+    MAX_CATEGORIES,
     Block,
     CategoryBlock,
     Features,
     NumericBlock,
-    TextBlock,
 )
+from ecg_gnn.tabular.token_blocks import MAX_WORDS, SetBlock, TextBlock
+
+_BLOCKS: dict[str, type[Block]] = {
+    block.kind: block
+    for block in (NumericBlock, CategoryBlock, SetBlock, DateBlock, TextBlock)
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,11 +33,15 @@ class FeaturePipeline:
     blocks: tuple[Block, ...]
     dropped: Mapping[str, str]
     """Columns that are not read, and why."""
+    missing: tuple[str, ...] = ()
+    """Texts that stand for no value, beside the usual ones."""
+    decisions: Mapping[str, str] = field(default_factory=dict)
+    """What is worth knowing of how columns were read in fitting; not stored."""
 
     @property
     def columns(self) -> list[str]:
         """Every column that is read."""
-        return [name for block in self.blocks for name in block.columns]
+        return list(self.kinds())
 
     @property
     def names(self) -> list[str]:
@@ -38,8 +49,12 @@ class FeaturePipeline:
         return [name for block in self.blocks for name in block.names()]
 
     def kinds(self) -> dict[str, str]:
-        """The kind of every column that is read."""
-        return {name: block.kind for block in self.blocks for name in block.columns}
+        """The kind of every column that is read, ordinal if by two blocks."""
+        kinds: dict[str, str] = {}
+        for block in self.blocks:
+            for name in block.columns:
+                kinds[name] = "ordinal" if name in kinds else block.kind
+        return kinds
 
     def transform(self, table: Table, *, most: int | None = None) -> Features:
         """Features of every row, ``[N, F]``; columns that are missing are named."""
@@ -48,12 +63,15 @@ class FeaturePipeline:
                 f"{table.source}: must have the columns that the features are made of "
                 f"(missing: {missing}; the file has {list(table.columns)[:20]})"
             )
+        table = mark_missing(table, self.columns, self.missing)
         check_cells("features", [table.num_rows, len(self.names)], most)
-        rows = np.hstack([block.transform(table) for block in self.blocks])
+        none = np.zeros((table.num_rows, 0), dtype=np.float32)
+        rows = np.hstack([none, *(block.transform(table) for block in self.blocks)])
         return np.ascontiguousarray(rows, dtype=np.float32)
 
     def unseen(self, table: Table) -> dict[str, list[str]]:
         """Cells by column whose category has no feature."""
+        table = mark_missing(table, self.columns, self.missing)
         blocks = [block for block in self.blocks if isinstance(block, CategoryBlock)]
         return {k: v for block in blocks for k, v in block.unseen(table).items()}
 
@@ -68,7 +86,8 @@ class FeaturePipeline:
                     arrays[f"{place}.{key}"] = value
                 else:
                     blocks[-1][key] = value
-        return {"blocks": blocks, "dropped": dict(self.dropped)}, arrays
+        plain = {"dropped": dict(self.dropped), "missing": list(self.missing)}
+        return {"blocks": blocks, **plain}, arrays
 
     @classmethod
     def from_state(
@@ -81,11 +100,12 @@ class FeaturePipeline:
                 start = f"{place}."
                 own = {k: v for k, v in arrays.items() if k.startswith(start)}
                 values = plain | {k.removeprefix(start): v for k, v in own.items()}
-                block = BLOCKS[values.pop("kind")](**values)
+                block = _BLOCKS[values.pop("kind")](**values)
                 if not block.is_sound():
                     raise ValueError("parts of the state do not fit")
                 blocks.append(block)
-            return cls(tuple(blocks), dict(state["dropped"]))
+            missing = tuple(map(str, state.get("missing", ())))
+            return cls(tuple(blocks), dict(state["dropped"]), missing)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InputError(f"{source}: the feature pipeline is damaged") from error
 
@@ -96,35 +116,77 @@ def fit_features(
     *,
     kinds: Mapping[str, str] | None = None,
     scale: bool = True,
+    encoding: str = "quantile",
     hashed: bool = False,
+    missing: Sequence[str] = (),
+    max_categories: int = MAX_CATEGORIES,
+    max_words: int = MAX_WORDS,
 ) -> FeaturePipeline:
     """Learn how columns become features; no label is read.
+
+    There are no blocks if no column can be learned from.
 
     Args:
         table: Rows of all nodes.
         columns: Which columns.
         kinds: The kind of columns that are not to be guessed.
-        scale: Whether numbers are standardised.
+        scale: Whether numbers are encoded at all.
+        encoding: One of ``ENCODINGS``; 0/1 columns keep their values.
         hashed: Whether words are hashed and not weighted by TF-IDF.
+        missing: Texts that stand for no value, beside the usual ones.
+        max_categories: Features of a column of categories or sets; 0: no limit.
+        max_words: Features of a column of text; 0: no limit.
     """
-    kinds = kinds or {}
+    for name in columns:
+        table.column(name, "features")
+    table = mark_missing(table, columns, missing)
+    by_kind, dropped, decisions = _sort_columns(table, columns, kinds or {})
+    encoding = encoding if scale else "raw"
+    blocks: list[Block] = []
+    numbers = by_kind["numeric"] + by_kind["ordinal"]
+    # Values that are kept stay together, in the order of the file.
+    flags = [n for n in numbers if encoding != "raw" and _is_flag(table, n)]
+    others = [name for name in numbers if name not in flags]
+    if others:
+        blocks.append(NumericBlock.fit(table, others, encoding=encoding))
+    if flags:
+        blocks.append(NumericBlock.fit(table, flags, encoding="raw"))
+    if names := by_kind["categorical"] + by_kind["ordinal"]:
+        blocks.append(CategoryBlock.fit(table, names, most=max_categories))
+    for name in by_kind["set"]:
+        blocks.append(SetBlock.fit(table, name, encoding=encoding, most=max_categories))
+    for name in by_kind["date"]:
+        blocks.append(DateBlock.fit(table, name, encoding=encoding))
+    for name in by_kind["text"]:
+        blocks.append(TextBlock.fit(table, name, hashed=hashed, most=max_words))
+    for block in blocks:
+        for name, note in block.left_out(table).items():
+            said = decisions.get(name)
+            decisions[name] = f"{said}; {note}" if said else note
+    return FeaturePipeline(tuple(blocks), dropped, tuple(missing), decisions)
+
+
+def _sort_columns(
+    table: Table, columns: Sequence[str], kinds: Mapping[str, str]
+) -> tuple[dict[str, list[str]], dict[str, str], dict[str, str]]:
+    """Columns by kind, those that are left out with the reason, and decisions."""
     by_kind: dict[str, list[str]] = {kind: [] for kind in KINDS}
     dropped: dict[str, str] = {}
+    decisions: dict[str, str] = {}
     for name in columns:
-        guessed = guess_kind(table.column(name, "features"))
-        kind = kinds.get(name, guessed) if guessed != NO_VALUES else NO_VALUES
-        if kind in by_kind:
-            by_kind[kind].append(name)
+        guess = guess_kind(table.columns[name])
+        if name in kinds and guess.why != NO_VALUES:
+            by_kind[kinds[name]].append(name)
+        elif guess.kind is None:
+            dropped[name] = guess.why
         else:
-            dropped[name] = kind
-    blocks: list[Block] = []
-    if by_kind["numeric"]:
-        blocks.append(NumericBlock.fit(table, by_kind["numeric"], scale=scale))
-    if by_kind["categorical"]:
-        blocks.append(CategoryBlock.fit(table, by_kind["categorical"]))
-    blocks += [TextBlock.fit(table, name, hashed=hashed) for name in by_kind["text"]]
-    if not blocks:
-        raise InputError(
-            f"{table.source}: must have a column to make features of (got {dropped})"
-        )
-    return FeaturePipeline(tuple(blocks), dropped)
+            by_kind[guess.kind].append(name)
+            if guess.why:
+                decisions[name] = guess.explain(name)
+    return by_kind, dropped, decisions
+
+
+def _is_flag(table: Table, name: str) -> bool:
+    """Whether a column has no numbers but 0 and 1."""
+    values = numeric_column(table, name)
+    return bool(np.isin(values[~np.isnan(values)], (0, 1)).all())

@@ -1,5 +1,6 @@
-"""Whole graphs from one file or object: NPZ, PyG ``Data``, NetworkX, GraphML."""
+"""Whole graphs from one file or object: NPZ, PyG ``Data``, NetworkX, GraphML, MAT."""
 
+import json
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
@@ -24,6 +25,7 @@ from ecg_gnn.reading.tensor_files import dense_array, read_safetensors, read_tor
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.tabular.columns import Column, Table, as_text
 from ecg_gnn.tabular.importing import ImportOptions, Masks, assemble, import_tables
+from ecg_gnn.tabular.matrix_files import read_facebook
 from ecg_gnn.tabular.named_graph import NamedGraph
 from ecg_gnn.tabular.table_files import FileType, type_of
 
@@ -37,7 +39,8 @@ def import_graph(path: str | Path, options: ImportOptions) -> NamedGraph:
 
     ``.npz`` as ``ecg-gnn run`` reads it (labels may be -1, ``node_ids`` may name
     nodes), ``.pt`` a PyG ``Data`` or a dictionary of its tensors, ``.safetensors`` the
-    same tensors, ``.graphml`` with the label among the nodes' attributes.
+    same tensors, ``.graphml`` with the label among the nodes' attributes, ``.mat`` a
+    network of facebook100.
     """
     path = Path(path)
     file_type = type_of(path, GRAPH_TYPES)
@@ -63,7 +66,7 @@ def from_networkx(graph: Any, options: ImportOptions) -> NamedGraph:
     for name in dict.fromkeys(key for each in attributes for key in each):
         if name != ID:
             values = [each.get(name) for each in attributes]
-            columns[str(name)] = [None if v is None else str(v) for v in values]
+            columns[str(name)] = [_attribute_text(value) for value in values]
     edges: dict[str, Column] = {
         "source": [str(source) for source, _ in graph.edges()],
         "target": [str(target) for _, target in graph.edges()],
@@ -73,6 +76,13 @@ def from_networkx(graph: Any, options: ImportOptions) -> NamedGraph:
         options, id=ID, source="source", target="target", directed=graph.is_directed()
     )
     return import_tables(Table("graph", columns), Table("graph", edges), options)
+
+
+def _attribute_text(value: Any) -> str | None:
+    """An attribute as a cell; several values as the JSON list that tables have."""
+    if isinstance(value, list | tuple | set | frozenset):
+        return json.dumps([str(each) for each in value])
+    return None if value is None else str(value)
 
 
 def _read_npz(path: Path, options: ImportOptions) -> NamedGraph:
@@ -111,6 +121,15 @@ def _read_graphml(path: Path, options: ImportOptions) -> NamedGraph:
         warnings.simplefilter("ignore")  # of keys without a type, which are texts
         graph = nx.read_graphml(path)
     return from_networkx(graph, options)
+
+
+def _read_mat(path: Path, options: ImportOptions) -> NamedGraph:
+    """Read a network of facebook100; nodes are numbered in the order of the file."""
+    columns, pairs = read_facebook(path, options.max_cells)
+    ids = tuple(str(row) for row in range(len(next(iter(columns.values())))))
+    table = Table(str(path), {ID: list(ids), **columns})
+    ends = {"id": ID, "source": "source", "target": "target"}
+    return assemble(table, ids, pairs, ends, options)
 
 
 def _from_tensors(
@@ -170,13 +189,15 @@ def _from_arrays(
 
 
 def _labels(source: str, y: AnyArray) -> list[str | None]:
-    """Labels as names; a negative number is none."""
+    """Labels as names; a negative number is none, unless they are not all whole."""
     if y.dtype.kind not in "iufbU":
         raise InputError(
             f"{source}: labels must be numbers or texts (got dtype {y.dtype})"
         )
     if y.dtype.kind in "bU":
         return [as_text(str(value)) for value in y.tolist()]
+    if y.dtype.kind == "f" and (y != np.floor(y))[~np.isnan(y)].any():
+        return [as_text(value) for value in y.tolist()]
     return [as_text(value) if value >= 0 else None for value in y.tolist()]
 
 
@@ -199,4 +220,5 @@ GRAPH_TYPES = (
     FileType("saved PyG Data", ".pt", _read_pt),
     FileType("PyG tensors", ".safetensors", _read_tensors),
     FileType("GraphML", ".graphml", _read_graphml),
+    FileType("facebook100", ".mat", _read_mat),
 )

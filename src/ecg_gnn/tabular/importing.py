@@ -1,6 +1,5 @@
 """From tables of nodes and edges to a checked graph with features and a report."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,11 +11,18 @@ from numpy.typing import NDArray
 from ecg_gnn.data import make_dataset
 from ecg_gnn.data.graph_checks import UNLABELLED
 from ecg_gnn.reading import max_cells
-from ecg_gnn.system.checks import InputError, check_choice
-from ecg_gnn.tabular.columns import KINDS, Table
-from ecg_gnn.tabular.feature_pipeline import fit_features
-from ecg_gnn.tabular.named_graph import NamedGraph, describe_import, import_warnings
+from ecg_gnn.system.checks import InputError, check_choice, check_in_range
+from ecg_gnn.tabular.column_kinds import KINDS
+from ecg_gnn.tabular.columns import Table, mark_missing
+from ecg_gnn.tabular.feature_blocks import ENCODINGS, MAX_CATEGORIES
+from ecg_gnn.tabular.feature_pipeline import FeaturePipeline, fit_features
+from ecg_gnn.tabular.import_report import describe_import, import_warnings
+from ecg_gnn.tabular.labels import TASKS, read_labels
+from ecg_gnn.tabular.matrix_files import MATRIX_SUFFIX, read_adjacency
+from ecg_gnn.tabular.named_graph import NamedGraph
+from ecg_gnn.tabular.structure_features import structure_features
 from ecg_gnn.tabular.table_files import read_table
+from ecg_gnn.tabular.token_blocks import MAX_WORDS
 
 Pairs = NDArray[np.int64]
 Masks = tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]
@@ -25,8 +31,6 @@ Masks = tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]
 _SOURCES = ("source", "src", "from", "u")
 _TARGETS = ("target", "dst", "to", "v")
 _IDS = ("id", "node_id", "node")
-# Longer numbers are names: Python refuses to read them, too.
-_WHOLE = re.compile(r"-?\d{1,100}")
 _PARTS = dict(train=0, training=0, val=1, valid=1, validation=1, test=2)
 
 
@@ -35,16 +39,21 @@ class ImportOptions:
     """Which columns are what, and how they are read.
 
     Attributes:
-        label: The column of classes; nodes without a value are unlabelled.
+        label: The column to predict; nodes without a value are unlabelled.
         id: The column that names nodes; by default ``id`` or the first.
         source: Where edges start; by default ``source`` or the first column.
         target: Where edges end; by default ``target`` or the second column.
         features: Columns to learn from; by default all others.
-        kinds: numeric, categorical or text, for columns not to be guessed.
+        kinds: One of ``KINDS``, for columns not to be guessed.
         splits: Columns that say train, val or test, one split each.
         directed: Whether (u, v) differs from (v, u).
-        scale: Whether numbers are standardised.
+        scale: Whether numbers are encoded; if not, as if ``encoding`` were raw.
+        encoding: How: quantile (to a normal distribution), standard, or raw.
         hashed: Whether words are hashed instead of weighted by TF-IDF.
+        missing: Texts that stand for no value in features, beside the usual ones.
+        max_categories: Features of a column of categories or sets; 0: no limit.
+        max_words: Features of a column of text; 0: no limit.
+        task: classification, regression (the label is a number), or auto.
         seed: Random seed of the splits that are drawn where no column says.
         max_cells: The most rows times columns of a table or of the features.
 
@@ -62,13 +71,22 @@ class ImportOptions:
     splits: tuple[str, ...] = ()
     directed: bool = False
     scale: bool = True
+    encoding: str = "quantile"
     hashed: bool = False
+    missing: tuple[str, ...] = ()
+    max_categories: int = MAX_CATEGORIES
+    max_words: int = MAX_WORDS
+    task: str = "auto"
     seed: int = 0
     max_cells: int = field(default_factory=max_cells)
 
     def __post_init__(self) -> None:
         for name, kind in self.kinds.items():
             check_choice(f"kind of {name}", kind, KINDS)
+        check_choice("encoding", self.encoding, ENCODINGS)
+        check_choice("task", self.task, TASKS)
+        check_in_range("max_categories", self.max_categories, 0, None)
+        check_in_range("max_words", self.max_words, 0, None)
 
 
 def import_files(
@@ -78,11 +96,12 @@ def import_files(
     *,
     delimiter: str | None = None,
 ) -> NamedGraph:
-    r"""Import a table of nodes and a table of edges, see :func:`read_table`.
+    r"""Import a table of nodes and its edges, see :func:`read_table`.
 
     Args:
         nodes: A row per node.
-        edges: A row per edge.
+        edges: A row per edge; or an ``.npz`` file of a scipy sparse matrix, whose rows
+            are the nodes in the order of their table.
         options: Which columns are what.
         delimiter: Of CSV files; a comma unless given.
 
@@ -96,14 +115,18 @@ def import_files(
         (('a', 'b'), 2)
     """
     read = partial(read_table, delimiter=delimiter, most=options.max_cells)
-    return import_tables(read(nodes), read(edges), options)
+    if Path(edges).suffix.lower() != MATRIX_SUFFIX:
+        return import_tables(read(nodes), read(edges), options)
+    table = read(nodes)
+    id_name, numbers = _number_nodes(table, options)
+    pairs = read_adjacency(Path(edges), len(numbers), options.max_cells)
+    columns = {"id": id_name, "source": "source", "target": "target"}
+    return assemble(table, tuple(numbers), pairs, columns, options)
 
 
 def import_tables(nodes: Table, edges: Table, options: ImportOptions) -> NamedGraph:
     """Make a graph of a table of nodes and a table of edges."""
-    nodes.column(options.label, "label")  # the likeliest mistake is reported first
-    id_name = options.id or _usual_column(list(nodes.columns), _IDS, 0)
-    numbers = number_nodes(nodes, id_name)
+    id_name, numbers = _number_nodes(nodes, options)
     names = list(edges.columns)
     source = options.source or _usual_column(names, _SOURCES, 0)
     after = 1 if source == names[0] else 0
@@ -127,50 +150,58 @@ def assemble(
     masks: Masks | None = None,
 ) -> NamedGraph:
     """Features, classes and splits of nodes whose edges are numbered already."""
-    labels = nodes.texts(options.label, "label")
-    classes = class_names(labels)
-    if len(classes) < 2:
-        got = f"only {classes[0]!r}" if classes else "no value at all"
-        raise InputError(
-            f"{nodes.source}: the label {options.label!r} must have at least 2 classes "
-            f"(got {got})"
-        )
-    number = {name: place for place, name in enumerate(classes)}
-    codes = [UNLABELLED if text is None else number[text] for text in labels]
-    y = np.array(codes, dtype=np.int64)
+    labels = read_labels(nodes, options.label, options.task)
     names = _feature_columns(nodes, options, columns["id"])
+    nodes = mark_missing(nodes, names, options.missing)
     pipeline = fit_features(
-        nodes, names, kinds=options.kinds, scale=options.scale, hashed=options.hashed
+        nodes,
+        names,
+        kinds=options.kinds,
+        scale=options.scale,
+        encoding=options.encoding,
+        hashed=options.hashed,
+        missing=options.missing,
+        max_categories=options.max_categories,
+        max_words=options.max_words,
     )
     dataset = make_dataset(
         name=Path(nodes.source).stem,
-        x=pipeline.transform(nodes, most=options.max_cells),
-        y=y,
+        x=_features(nodes, pairs, pipeline, options),
+        y=labels.y,
         edges=pairs,
-        masks=_read_masks(nodes, options.splits, y) if options.splits else masks,
+        masks=_read_masks(nodes, options.splits, labels.y) if options.splits else masks,
         seed=options.seed,
         directed=options.directed,
         unlabelled=True,
         source=nodes.source,
     )
-    report = describe_import(dataset, classes, pipeline, nodes, pairs)
+    report = describe_import(dataset, labels, pipeline, nodes, pairs)
     guessed = [name for name in names if name not in options.kinds]
-    notes = import_warnings(nodes, guessed, report["classes"], options.label)
+    classes = report["classes"] if labels.targets is None else {}
+    notes = import_warnings(nodes, guessed, classes, options.label)
     return NamedGraph(
         dataset=dataset,
         ids=ids,
-        classes=classes,
+        classes=labels.classes,
         columns={**columns, "label": options.label},
-        features=pipeline,
+        features=pipeline if pipeline.blocks else None,
         report={**report, "notes": notes},
+        targets=labels.targets,
     )
 
 
-def class_names(labels: Sequence[str | None]) -> tuple[str, ...]:
-    """The classes that occur, in the order of numbers if all are whole numbers."""
-    names = {text for text in labels if text is not None}
-    whole = all(_WHOLE.fullmatch(text) for text in names)
-    return tuple(sorted(names, key=lambda text: (int(text) if whole else 0, text)))
+def _features(
+    nodes: Table, pairs: Pairs, pipeline: FeaturePipeline, options: ImportOptions
+) -> NDArray[np.float32]:
+    """Features of columns, or of the graph if there is nothing in the columns."""
+    if pipeline.blocks:
+        return pipeline.transform(nodes, most=options.max_cells)
+    if not (pairs[:, 0] != pairs[:, 1]).any():
+        raise InputError(
+            f"{nodes.source}: must have a column to make features of, or edges (got "
+            f"{dict(pipeline.dropped)} and no edge)"
+        )
+    return structure_features(pairs, nodes.num_rows)
 
 
 def _feature_columns(nodes: Table, options: ImportOptions, id_name: str) -> list[str]:
@@ -180,7 +211,7 @@ def _feature_columns(nodes: Table, options: ImportOptions, id_name: str) -> list
         raise InputError(f"'features' must not have the label {options.label!r}")
     if unused := [name for name in options.kinds if name not in names]:
         raise InputError(
-            "'numeric', 'categorical' and 'text' must name features, "
+            f"{', '.join(map(repr, KINDS[:-1]))} and {KINDS[-1]!r} must name features, "
             f"{list(names)[:20]} (got {unused})"
         )
     return list(names)
@@ -201,6 +232,13 @@ def _read_masks(nodes: Table, columns: Sequence[str], y: NDArray[np.int64]) -> M
             parts[split, row] = _PARTS[text.lower()]
     parts[:, y == UNLABELLED] = -1
     return parts == 0, parts == 1, parts == 2
+
+
+def _number_nodes(nodes: Table, options: ImportOptions) -> tuple[str, dict[str, int]]:
+    """The column of names, and the number of every node."""
+    nodes.column(options.label, "label")  # the likeliest mistake is reported first
+    id_name = options.id or _usual_column(list(nodes.columns), _IDS, 0)
+    return id_name, number_nodes(nodes, id_name)
 
 
 def number_nodes(table: Table, column: str) -> dict[str, int]:

@@ -6,6 +6,7 @@ reader by a file's ending follow from the entry.
 """
 
 import csv
+import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -169,22 +170,22 @@ def _check_header(path: Path, header: Sequence[str]) -> None:
 
 
 def _read_parquet(path: Path, delimiter: str, most: int) -> Columns:
-    """Read columns of floating-point numbers as numbers, all others as texts."""
+    """Read floating-point numbers as numbers, lists as JSON, all else as texts."""
     from pyarrow import parquet
 
     with refusing(str(path), "a whole Parquet file"):
         with parquet.ParquetFile(path) as file:
             _check_parquet_size(str(path), file.metadata, most)
-            kinds = {field.name: str(field.type) for field in file.schema_arrow}
+            leaves = [file.schema.column(i) for i in range(file.metadata.num_columns)]
         # As dictionaries: a long text that a small file repeats is in memory once.
-        texts = [name for name in kinds if kinds[name] in ("string", "large_string")]
+        texts = [leaf.path for leaf in leaves if leaf.logical_type.type == "STRING"]
         with parquet.ParquetFile(
             path, read_dictionary=texts, page_checksum_verification=True
         ) as file:
             table = file.read()
         table.validate(full=True)
         columns = [
-            (name, _parquet_column(str(path), name, column))
+            (name, _parquet_column(str(path), name, column, most))
             for name, column in zip(table.column_names, table.columns, strict=True)
         ]
     _check_header(path, [name for name, _ in columns])
@@ -207,23 +208,45 @@ def _check_parquet_size(source: str, meta: Any, most: int) -> None:
     groups = [meta.row_group(place) for place in range(meta.num_row_groups)]
     unpacked = sum(group.total_byte_size for group in groups)
     check_cells(source, [unpacked // BYTES_PER_CELL], most)
+    columns = [g.column(place) for g in groups for place in range(g.num_columns)]
+    check_cells(source, [sum(column.num_values for column in columns)], most)
 
 
-def _parquet_column(source: str, name: str, column: Any) -> Column:
+def _parquet_column(source: str, name: str, column: Any, most: int) -> Column:
     import pyarrow as pa
 
-    is_dictionary = pa.types.is_dictionary(column.type)
-    kind = column.type.value_type if is_dictionary else column.type
+    if is_list := pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
+        values = pa.chunked_array(
+            [chunk.flatten() for chunk in column.chunks], column.type.value_type
+        )
+    else:
+        values = column
+    is_dictionary = pa.types.is_dictionary(values.type)
+    kind = values.type.value_type if is_dictionary else values.type
     refused = ("nested", "binary", "large_binary", "binary_view", "fixed_size_binary")
     if any(getattr(pa.types, f"is_{each}")(kind) for each in refused):
         raise InputError(
-            f"{source}: {name!r} must be numbers or texts (got the type {kind})"
+            f"{source}: {name!r} must be numbers, texts or lists of them (got the "
+            f"type {column.type})"
         )
+    if is_list:
+        return _list_texts(source, column, values, most)
     if is_dictionary:
         return [text for chunk in column.chunks for text in _shared_texts(chunk)]
     if pa.types.is_floating(kind):
         return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
     return [None if value is None else str(value) for value in column.to_pylist()]
+
+
+def _list_texts(source: str, lists: Any, values: Any, most: int) -> list[str | None]:
+    """Lists as JSON; ``values`` are those of all of them."""
+    chunks = [chunk for chunk in values.chunks if hasattr(chunk, "dictionary")]
+    texts = (text for chunk in chunks for text in _shared_texts(chunk))
+    # A short file may repeat a long text, here for the first time in full.
+    length = sum(len(text or "") for text in texts)
+    check_cells(source, [length // BYTES_PER_CELL], most)
+    cells = lists.to_pylist()
+    return [None if each is None else json.dumps(each, default=str) for each in cells]
 
 
 def _shared_texts(chunk: Any) -> list[str | None]:

@@ -3,7 +3,7 @@
 import pytest
 
 from ecg_gnn.tabular.columns import Table
-from ecg_gnn.tabular.named_graph import import_warnings
+from ecg_gnn.tabular.import_report import import_warnings
 
 CLASSES = {"a": 30, "b": 10}
 NUMBERS = [str(row) for row in range(39)]
@@ -50,3 +50,11 @@ def test_classes_that_look_alike():
     assert "such as 'Retail' and 'retail'" in note
     assert warnings_for(NUMBERS, {"retail": 9, "retail  trade": 9}) == []
     assert warnings_for(NUMBERS, {"retail trade": 9, "Retail  trade": 9})
+
+
+def test_strong_imbalance():
+    (note,) = warnings_for(NUMBERS, {"fraud": 12, "fine": 5000})
+    assert note.startswith("class 'fraud' has 12 nodes, the largest class 5000 (417 ")
+    assert "--metric average-precision" in note
+    assert warnings_for(NUMBERS, {"fraud": 60, "fine": 5000}) == []
+    assert warnings_for(NUMBERS, {}) == []

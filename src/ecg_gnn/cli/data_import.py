@@ -1,0 +1,205 @@
+"""``ecg-gnn data import``: from people's tables to a graph folder."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ecg_gnn.cli import terminal as opt
+from ecg_gnn.cli.terminal import print_facts, print_json
+from ecg_gnn.reading import MAX_CELLS
+from ecg_gnn.system.checks import InputError, check_choice, printable
+from ecg_gnn.system.files import check_free
+from ecg_gnn.tabular import ImportOptions, NamedGraph, import_files, import_graph
+from ecg_gnn.tabular.column_kinds import KINDS
+from ecg_gnn.tabular.feature_blocks import MAX_CATEGORIES
+from ecg_gnn.tabular.graph_files import GRAPH_TYPES, LABEL
+from ecg_gnn.tabular.table_files import TABLE_TYPES, list_suffixes
+from ecg_gnn.tabular.token_blocks import MAX_WORDS
+
+_TABLES = list_suffixes(TABLE_TYPES)
+_GRAPHS = list_suffixes(GRAPH_TYPES, names=True)
+# Homophily is not counted over all edges.
+_COUNTED = {"num_edges": "of edges between nodes with a class:"}
+
+
+def _column(help_text: str, *names: str) -> Any:
+    return typer.Option(*names, help=help_text, rich_help_panel="Columns")
+
+
+def _reading(help_text: str, *names: str, **options: Any) -> Any:
+    return typer.Option(*names, help=help_text, rich_help_panel="Reading", **options)
+
+
+Delimiter = Annotated[str | None, _reading("Of CSV files; a comma unless given.")]
+MaxCells = Annotated[
+    int,
+    _reading(
+        "Refuse tables, arrays and features with more rows times columns.",
+        envvar="ECG_MAX_CELLS",
+    ),
+]
+
+
+def import_(
+    out: Annotated[Path, typer.Option(help="The graph folder to write.")],
+    nodes: Annotated[
+        Path | None, typer.Option(help=f"Table of nodes: {_TABLES}.")
+    ] = None,
+    edges: Annotated[
+        Path | None,
+        typer.Option(
+            help=f"Table of edges: {_TABLES}. Or a matrix: .npz by "
+            "scipy.sparse.save_npz, rows in the order of the nodes."
+        ),
+    ] = None,
+    graph: Annotated[
+        Path | None, typer.Option(help=f"Instead of tables, a whole graph: {_GRAPHS}.")
+    ] = None,
+    label: Annotated[
+        str | None,
+        _column("Column to predict; nodes without a value are those to predict."),
+    ] = None,
+    id_: Annotated[
+        str | None, _column("Column that names nodes (id, or the first).", "--id")
+    ] = None,
+    source: Annotated[
+        str | None, _column("Column where edges start (source, or the first).")
+    ] = None,
+    target: Annotated[
+        str | None, _column("Column where edges end (target, or the second).")
+    ] = None,
+    features: Annotated[
+        str | None, _column("Columns to learn from, such as age,city (all others).")
+    ] = None,
+    numeric: Annotated[str | None, _column("Columns that are numbers.")] = None,
+    categorical: Annotated[str | None, _column("Columns that are categories.")] = None,
+    ordinal: Annotated[
+        str | None, _column("Columns to read both as numbers and as categories.")
+    ] = None,
+    set_: Annotated[
+        str | None, _column("Columns with many elements in a cell.", "--set")
+    ] = None,
+    date: Annotated[str | None, _column("Columns that are dates.")] = None,
+    text: Annotated[str | None, _column("Columns that are text.")] = None,
+    missing: Annotated[
+        str | None, _column("Values that mean no value in features, such as 0,-1.")
+    ] = None,
+    task: Annotated[
+        str,
+        _column(
+            "What the label is: classification, regression, or auto (a label of many "
+            "different numbers is a regression)."
+        ),
+    ] = "auto",
+    splits: Annotated[
+        str | None,
+        _column(
+            "Columns that say train, val or test, one split each; else ten stratified "
+            "splits are drawn."
+        ),
+    ] = None,
+    directed: Annotated[
+        bool,
+        typer.Option("--directed/--undirected", help="Does (u, v) differ from (v, u)?"),
+    ] = False,
+    words: Annotated[
+        str, _reading("How text is read: tfidf, or hashed (no vocabulary is kept).")
+    ] = "tfidf",
+    encoding: Annotated[
+        str,
+        _reading(
+            "How numbers are read: quantile (to a normal distribution), standard "
+            "(mean 0, deviation 1) or raw; columns of 0 and 1 stay as they are."
+        ),
+    ] = "quantile",
+    scale: Annotated[
+        bool,
+        _reading("--no-scale is the same as --encoding raw.", "--scale/--no-scale"),
+    ] = True,
+    max_categories: Annotated[
+        int,
+        _reading("Features of one column of categories or sets (0: no limit)."),
+    ] = MAX_CATEGORIES,
+    max_words: Annotated[
+        int, _reading("Features of one column of text (0: no limit).")
+    ] = MAX_WORDS,
+    delimiter: Delimiter = None,
+    max_cells: MaxCells = MAX_CELLS,
+    seed: Annotated[int, typer.Option(help="Of the splits that are drawn.")] = 0,
+    as_json: opt.AsJson = False,
+) -> None:
+    """Turn tables of nodes and edges into a graph folder, and report on them.
+
+    The folder is a dataset like any other: `ecg-gnn run --dataset FOLDER`. Columns are
+    recognised as numbers, categories (also integer codes), sets, dates or text, and the
+    report says how; missing values are filled in and marked.
+    """
+    check_choice("words", words, ["tfidf", "hashed"])
+    given = (numeric, categorical, ordinal, set_, date, text)
+    by_kind = dict(zip(KINDS, given, strict=True))
+    options = ImportOptions(
+        label=label or LABEL,
+        id=id_,
+        source=source,
+        target=target,
+        features=_names(features),
+        kinds={n: kind for kind, each in by_kind.items() for n in _names(each) or ()},
+        splits=_names(splits) or (),
+        directed=directed,
+        scale=scale,
+        encoding=encoding,
+        hashed=words == "hashed",
+        missing=_names(missing) or (),
+        max_categories=max_categories,
+        max_words=max_words,
+        task=task,
+        seed=seed,
+        max_cells=max_cells,
+    )
+    check_free(out)
+    imported = _import(nodes, edges, graph, label, options, delimiter)
+    imported.save(out)
+    for note in imported.report.get("notes", ()):
+        opt.warn(note)
+    if as_json:
+        print_json({"out": str(out), **imported.report})
+    else:
+        counts = imported.report["homophily"].items()
+        homophily = {_COUNTED.get(name, name): value for name, value in counts}
+        decisions = imported.report["decisions"].items()
+        apart = {"homophily": homophily, "decisions": "", "notes": ""}
+        print_facts({**imported.report, **apart})
+        for name, decision in decisions:
+            print(printable(f"{name}: {decision}"))
+        print(f"Written to {out}: try `ecg-gnn fit --dataset {out} --out MODEL`")
+
+
+def _import(
+    nodes: Path | None,
+    edges: Path | None,
+    graph: Path | None,
+    label: str | None,
+    options: ImportOptions,
+    delimiter: str | None,
+) -> NamedGraph:
+    if graph is not None:
+        if nodes is not None or edges is not None:
+            raise InputError("'graph' must stand alone, without 'nodes' and 'edges'")
+        return import_graph(graph, options)
+    if nodes is None or edges is None or label is None:
+        given = {"nodes": nodes, "edges": edges, "label": label}
+        absent = " and ".join(f"--{name}" for name in given if given[name] is None)
+        raise InputError(
+            f"'nodes', 'edges' and 'label' must be given, or 'graph' (without {absent})"
+        )
+    return import_files(nodes, edges, options, delimiter=delimiter)
+
+
+def _names(text: str | None) -> tuple[str, ...] | None:
+    if text is None:
+        return None
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    if not names or len(set(names)) != len(names):
+        raise InputError(f"columns must be like A,B,C, each once (got {text!r})")
+    return names

@@ -1,0 +1,154 @@
+"""What an import found, and warnings of likely mistakes."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecg_gnn.data import GraphDataset, describe
+from ecg_gnn.tabular.columns import (
+    Table,
+    first_non_number,
+    is_number,
+    parse_numbers,
+    present_texts,
+)
+from ecg_gnn.tabular.feature_pipeline import FeaturePipeline
+from ecg_gnn.tabular.labels import Labels
+from ecg_gnn.tabular.named_graph import homophily
+from ecg_gnn.tabular.structure_features import MEASURES
+
+# A column with this share of numbers is meant to be numbers; the rest are likely typos.
+_NEARLY_ALL = 0.95
+# A class needs a node each for training, validation and test.
+_MIN_CLASS_SIZE = 3
+_STRONG_IMBALANCE = 100
+
+
+def describe_import(
+    dataset: GraphDataset,
+    labels: Labels,
+    features: FeaturePipeline,
+    nodes: Table,
+    pairs: NDArray[np.int64],
+) -> dict[str, Any]:
+    """Sizes, classes, homophily, components, isolated nodes, imbalance, columns."""
+    graph = describe(dataset)
+    counts = graph["class_counts"]
+    missing = {
+        name: nodes.num_rows - len(present_texts(nodes.columns[name]))
+        for name in features.columns
+    }
+    num_loops = int((pairs[:, 0] == pairs[:, 1]).sum())
+    shape = ("isolated_nodes", "connected_components", "degree", "features")
+    return {
+        **{key: graph[key] for key in ("nodes", "edges", "directed")},
+        "self_loops_dropped": num_loops,
+        "duplicate_edges_dropped": len(pairs) - num_loops - dataset.num_edges,
+        **{key: graph[key] for key in shape},
+        "features_are": "" if features.blocks else f"of the structure: {MEASURES}",
+        "columns": features.kinds(),
+        "decisions": dict(features.decisions),
+        "missing_values": {name: count for name, count in missing.items() if count},
+        "columns_left_out": dict(features.dropped),
+        "duplicate_feature_rows": graph["duplicate_feature_rows"],
+        **_describe_targets(labels),
+        "classes": dict(zip(labels.classes, counts, strict=True)),
+        "unlabelled_nodes": graph["unlabelled_nodes"],
+        "imbalance": max(counts) / min(counts),
+        "metric": graph["metric"],
+        "splits": len(graph["splits"]),
+        "first_split": graph["splits"][0],
+        "homophily": homophily(dataset),
+    }
+
+
+def _describe_targets(labels: Labels) -> dict[str, Any]:
+    if labels.targets is None:
+        return {"task": "classification"}
+    known = labels.targets[~np.isnan(labels.targets)]
+    return {
+        "task": "regression",
+        "targets": {
+            "min": float(known.min()),
+            "median": float(np.median(known)),
+            "max": float(known.max()),
+        },
+        "classes_are": f"targets in {len(labels.classes)} equal parts",
+    }
+
+
+def import_warnings(
+    nodes: Table,
+    columns: Sequence[str],
+    classes: Mapping[str, int],
+    label: str,
+) -> list[str]:
+    """Warnings of ``columns`` that are nearly numbers, and of odd ``classes``.
+
+    Examples:
+        >>> cells = [str(row) for row in range(39)] + ["forty"]
+        >>> table = Table("nodes.csv", {"age": cells})
+        >>> import_warnings(table, ["age"], {"a": 30, "b": 10}, "kind")[0][:58]
+        "'age' is not read as numbers: 39 of 40 values are, but not"
+    """
+    notes = [_nearly_numbers(nodes, name) for name in columns]
+    notes += [_rare_classes(classes, label), _imbalance(classes)]
+    notes += [_alike_classes(classes, label)]
+    return [note for note in notes if note is not None]
+
+
+def _nearly_numbers(nodes: Table, name: str) -> str | None:
+    if parse_numbers(nodes.columns[name]) is not None:
+        return None
+    values = present_texts(nodes.columns[name])
+    numbers = sum(map(is_number, values))
+    if numbers < _NEARLY_ALL * len(values):
+        return None
+    row, text = first_non_number(nodes.columns[name])
+    return (
+        f"{name!r} is not read as numbers: {numbers} of {len(values)} values are, but "
+        f"not {text!r:.60} in row {row} (mend it, or empty it)"
+    )
+
+
+def _rare_classes(classes: Mapping[str, int], label: str) -> str | None:
+    rare = [name for name, count in classes.items() if count < _MIN_CLASS_SIZE]
+    if not rare:
+        return None
+    names = ", ".join(f"{name!r:.40}" for name in rare[:3])
+    more = f" and {len(rare) - 3} more" if len(rare) > 3 else ""
+    return (
+        f"{len(rare)} of {len(classes)} classes have fewer than {_MIN_CLASS_SIZE} "
+        f"nodes, too few to train, choose and test on ({names}{more}): they are hardly "
+        "learned and not tested; join them with others, or is "
+        f"{label!r} not the column of classes?"
+    )
+
+
+def _imbalance(classes: Mapping[str, int]) -> str | None:
+    if not classes:
+        return None
+    smallest, largest = min(classes.values()), max(classes.values())
+    if largest < _STRONG_IMBALANCE * smallest:
+        return None
+    name = next(name for name, count in classes.items() if count == smallest)
+    return (
+        f"class {name!r:.40} has {smallest} nodes, the largest class {largest} "
+        f"({largest / smallest:.0f} times as many): who never predicts it is right "
+        "nearly always; choose and judge models by average precision (`--metric "
+        "average-precision`), and look at its nodes one by one"
+    )
+
+
+def _alike_classes(classes: Mapping[str, int], label: str) -> str | None:
+    first: dict[str, str] = {}
+    for name in classes:
+        other = first.setdefault(" ".join(name.split()).casefold(), name)
+        if other != name:
+            return (
+                f"{label!r} has classes that differ in spaces or capitals only, such "
+                f"as {other!r:.60} and {name!r:.60}: are they one?"
+            )
+    return None

@@ -1,0 +1,95 @@
+"""The column to predict: classes, or numbers for a regression."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ecg_gnn.data.graph_checks import UNLABELLED
+from ecg_gnn.system.checks import InputError
+from ecg_gnn.tabular.columns import Table, numeric_column, parse_numbers
+
+TASKS = ("auto", "classification", "regression")
+# Longer numbers are names: Python refuses to read them, too.
+_WHOLE = re.compile(r"-?\d{1,100}")
+# More different values than these are no classes; grades may be 1, 1.3, 1.7 and so on.
+_MAX_FRACTION_CLASSES = 10
+_MAX_WHOLE_CLASSES = 20
+_MAX_CLASS_SHARE = 0.1
+_PARTS = 5
+_MAX_DIGITS = 17
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """What is known of every node."""
+
+    y: NDArray[np.int64]
+    """Numbers of classes, [N]; UNLABELLED where nothing is known."""
+    classes: tuple[str, ...]
+    targets: NDArray[np.float64] | None = None
+    """The numbers themselves, [N], NaN where unknown; None for classes."""
+
+
+def read_labels(table: Table, name: str, task: str = "auto") -> Labels:
+    """Classes, or the numbers of a regression and five equal parts of them."""
+    texts = table.texts(name, "label")
+    classes = class_names(texts)
+    if len(classes) < 2:
+        got = f"only {classes[0]!r}" if classes else "no value at all"
+        raise InputError(
+            f"{table.source}: the label {name!r} must have at least 2 classes "
+            f"(got {got})"
+        )
+    if task == "auto":
+        task = "regression" if _are_targets(texts) else "classification"
+    if task == "regression":
+        return _parts_of(numeric_column(table, name))
+    number = {text: place for place, text in enumerate(classes)}
+    codes = [UNLABELLED if text is None else number[text] for text in texts]
+    return Labels(np.array(codes, dtype=np.int64), classes)
+
+
+def class_names(labels: Sequence[str | None]) -> tuple[str, ...]:
+    """The classes that occur, in the order of numbers if all are whole numbers."""
+    names = {text for text in labels if text is not None}
+    whole = all(_WHOLE.fullmatch(text) for text in names)
+    return tuple(sorted(names, key=lambda text: (int(text) if whole else 0, text)))
+
+
+def _are_targets(texts: list[str | None]) -> bool:
+    """Whether labels are numbers of too many different values to be classes."""
+    numbers = parse_numbers(texts)
+    if numbers is None or np.isinf(numbers).any():
+        return False
+    present = numbers[~np.isnan(numbers)]
+    values = np.unique(present)
+    if (values != np.floor(values)).any():
+        return len(values) > _MAX_FRACTION_CLASSES
+    return len(values) > max(_MAX_WHOLE_CLASSES, _MAX_CLASS_SHARE * len(present))
+
+
+def _parts_of(targets: NDArray[np.float64]) -> Labels:
+    """Five classes of equal size, fewer where many targets are equal."""
+    known = ~np.isnan(targets)
+    levels = np.linspace(0, 1, _PARTS + 1)[1:-1]
+    # A value that occurs, so that no part is empty: the largest begins no part.
+    bounds = np.unique(np.quantile(targets[known], levels, method="lower"))
+    bounds = bounds[bounds < targets[known].max()]
+    if not len(bounds):  # nearly all targets are the largest one
+        bounds = np.unique(targets[known])[-2:-1]
+    y = np.where(known, np.searchsorted(bounds, targets), UNLABELLED)
+    return Labels(y.astype(np.int64), _part_names(bounds), targets)
+
+
+def _part_names(bounds: NDArray[np.float64]) -> tuple[str, ...]:
+    """Names of the parts, with as many digits as tell them apart."""
+    for digits in range(3, _MAX_DIGITS + 1):
+        texts = [f"{bound:.{digits}g}" for bound in bounds]
+        if len(set(texts)) == len(texts):
+            break
+    middle = [f"{a} to {b}" for a, b in pairwise(texts)]
+    return (f"≤ {texts[0]}", *middle, f"> {texts[-1]}")
