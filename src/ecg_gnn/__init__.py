@@ -17,13 +17,14 @@ if TYPE_CHECKING:
     )
     from ecg_gnn.data import GraphDataset, load_dataset, make_dataset
     from ecg_gnn.evolve import EvolveGraph, graph_statistics, knn_graph
-    from ecg_gnn.inference.estimator import ECGClassifier
+    from ecg_gnn.inference.estimator import ECGClassifier, ECGRegressor
     from ecg_gnn.nn import ECGConv
     from ecg_gnn.study.run import Report, run
 
 __all__ = [
     "ECGClassifier",
     "ECGConv",
+    "ECGRegressor",
     "EmbedConfig",
     "EvolveConfig",
     "EvolveGraph",
@@ -52,7 +53,7 @@ _HOMES = {
     "data": ("GraphDataset", "load_dataset", "make_dataset"),
     "evolve": ("EvolveGraph", "graph_statistics", "knn_graph"),
     "nn": ("ECGConv",),
-    "inference.estimator": ("ECGClassifier",),
+    "inference.estimator": ("ECGClassifier", "ECGRegressor"),
     "study": ("Report", "run"),
 }
 """Imported when first asked for: a list of commands should not wait for torch."""

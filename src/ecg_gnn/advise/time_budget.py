@@ -1,7 +1,6 @@
 """The time budget: how users write it, a stopwatch, and the plan that fits into it."""
 
 import math
-import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -10,10 +9,8 @@ from typing import Literal, NamedTuple
 from ecg_gnn.advise.question import PLAIN, Contender, Contenders, Plan
 from ecg_gnn.config import reads_labels
 from ecg_gnn.study.records import Record
-from ecg_gnn.system.checks import InputError, check_in_range
+from ecg_gnn.system.checks import TIME_UNITS
 
-_UNITS = {"h": 3600, "m": 60, "s": 1}
-_PATTERN = re.compile(r"(?:(\d+\.?\d*)h)?(?:(\d+\.?\d*)m)?(?:(\d+\.?\d*)s)?")
 # Kept for the tables and the figure, which come after the last training.
 _REPORT_SECONDS, _REPORT_SHARE = 3.0, 0.1
 _SAFETY_FACTOR = 1.2  # trainings may be slower than measured on a shared machine
@@ -41,21 +38,10 @@ _FALLBACKS: tuple[tuple[float, _Kept, int], ...] = (
 )
 
 
-def parse_budget(text: str) -> float:
-    """Seconds of 90s, 5m, 1h30m and the like."""
-    match = _PATTERN.fullmatch(text.strip().lower())
-    if match is None or not any(match.groups()):
-        raise InputError(f"'budget' must be like 90s, 5m or 1h30m (got {text!r})")
-    parts = zip(match.groups(), _UNITS.values(), strict=True)
-    seconds = sum(float(part or 0) * unit for part, unit in parts)
-    check_in_range("budget", seconds, 1, None)
-    return seconds
-
-
 def format_budget(seconds: float) -> str:
     """Whole seconds as ``parse_budget`` reads them."""
     left, text = round(seconds), ""
-    for name, unit in _UNITS.items():
+    for name, unit in TIME_UNITS.items():
         count, left = divmod(left, unit)
         text += f"{count}{name}" if count else ""
     return text or "0s"

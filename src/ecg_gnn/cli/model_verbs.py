@@ -7,10 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
-from ecg_gnn.advise import parse_budget
 from ecg_gnn.cli import terminal as opt
 from ecg_gnn.cli.data_import import Delimiter, MaxCells
-from ecg_gnn.cli.terminal import ProgressDisplay, print_json, print_table
+from ecg_gnn.cli.terminal import (
+    ProgressDisplay,
+    print_facts,
+    print_json,
+    print_table,
+)
 from ecg_gnn.config import KEPT_EMBEDDINGS, Setting
 from ecg_gnn.config.run_config import kept_options
 from ecg_gnn.ensemble.scoring import SCORES
@@ -26,11 +30,18 @@ from ecg_gnn.inference import (
 from ecg_gnn.inference.best_card import leaderboard_rows, summary
 from ecg_gnn.inference.card import class_by_class, score_rows, verdict
 from ecg_gnn.inference.explanation import MOST, draw_explanation
+from ecg_gnn.inference.known_labels import score_table
 from ecg_gnn.inference.model_folder import CARD
 from ecg_gnn.nn import MODULES
 from ecg_gnn.reading import MAX_CELLS
 from ecg_gnn.system.canvas import FORMATS
-from ecg_gnn.system.checks import InputError, check_choice, check_in_range, printable
+from ecg_gnn.system.checks import (
+    InputError,
+    check_choice,
+    check_in_range,
+    parse_budget,
+    printable,
+)
 from ecg_gnn.tabular import NamedGraph, load_named_graph
 from ecg_gnn.tabular.table_files import WRITABLE_SUFFIXES, read_table
 
@@ -217,6 +228,13 @@ def predict(
     every: Annotated[
         bool, typer.Option("--all", help="Every node of the model's own graph.")
     ] = False,
+    coverage: Annotated[
+        float | None,
+        typer.Option(
+            help="Also write sets of classes (or intervals of numbers) that hold the "
+            "truth with this probability: 0.9, say."
+        ),
+    ] = None,
     delimiter: Delimiter = None,
     max_cells: MaxCells = MAX_CELLS,
     as_json: opt.AsJson = False,
@@ -239,6 +257,7 @@ def predict(
         read = partial(read_table, delimiter=delimiter, most=max_cells)
         tables = read(nodes), None if edges is None else read(edges)
         predictions = predict_nodes(loaded, *tables, most=max_cells)
+    predictions = predictions.with_coverage(loaded, coverage)
     predictions.write(out)
     for note in predictions.notes:
         opt.warn(note)
@@ -255,6 +274,34 @@ def predict(
     else:
         count, new = len(predictions.ids), predictions.num_new
         print(f"{out}: {count:,} nodes, {new:,} of them new")
+
+
+def score(
+    predictions: Annotated[
+        Path, typer.Argument(help="A file that `ecg-gnn predict` wrote.")
+    ],
+    truth: Annotated[Path, typer.Argument(help="A table with the known labels.")],
+    label: Annotated[
+        str | None, typer.Option(help="Its column of labels (label, or the last).")
+    ] = None,
+    id_: Annotated[
+        str | None, typer.Option("--id", help="Its column of ids (id, or the first).")
+    ] = None,
+    delimiter: Delimiter = None,
+    as_json: opt.AsJson = False,
+) -> None:
+    """Compare predictions with known labels, node by node.
+
+    Classes are scored by accuracy, macro F1, log loss and, of two, ROC AUC and average
+    precision; numbers by R² and mean absolute error; sets and intervals by how often
+    they hold the truth.
+    """
+    read = partial(read_table, delimiter=delimiter)
+    scores = score_table(read(predictions), read(truth), label=label, id_name=id_)
+    if as_json:
+        print_json(scores)
+    else:
+        print_facts(scores)
 
 
 def explain(

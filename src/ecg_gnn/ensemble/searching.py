@@ -16,7 +16,13 @@ from ecg_gnn.ensemble.inputs import Bools, GraphInputs
 from ecg_gnn.ensemble.members import Fitted
 from ecg_gnn.ensemble.scoring import choose_metric
 from ecg_gnn.ensemble.stored import read_finished, write_finished
-from ecg_gnn.ensemble.tournament import Say, Tournament, blended, hold_tournament
+from ecg_gnn.ensemble.tournament import (
+    Say,
+    Tournament,
+    blended,
+    held_out_score,
+    hold_tournament,
+)
 from ecg_gnn.ensemble.weighted import Ensemble, Share, as_rows, hidden_target
 from ecg_gnn.system.checks import InputError, check_in_range
 
@@ -145,3 +151,9 @@ def _keeper(
         return fitted, seconds
 
     return keep
+
+
+def best_score(found: Search) -> float:
+    """The ensemble's score on nodes that were held out."""
+    value, _ = held_out_score(found.tournament, found.ensemble.target, found.metric)
+    return value

@@ -6,16 +6,23 @@ from typing import Any, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 from torch_geometric.data import Data
 
 from ecg_gnn.config.run_config import kept_options
+from ecg_gnn.ensemble import Ensemble, Search, search
+from ecg_gnn.ensemble.searching import best_score
 from ecg_gnn.inference import estimator_inputs as inputs
 from ecg_gnn.inference.classifier import GraphClassifier, fit_classifier
 from ecg_gnn.inference.fitting import class_weights, fit_settings
-from ecg_gnn.system.checks import InputError, check_choice, check_in_range
+from ecg_gnn.system.checks import (
+    InputError,
+    check_choice,
+    check_in_range,
+    parse_budget,
+)
 
 Array = NDArray[Any]
 _SETTINGS = {option: None for option in kept_options() if option != "seed"}
@@ -91,18 +98,27 @@ class ECGClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no
         + [Parameter(n, _BY_NAME, default=value) for n, value in _PARAMETERS.items()]
     )
 
-    def fit(self, X: Any, y: Any = None, edge_index: Any = None) -> Self:
-        """Embed, evolve and train.
+    def fit(
+        self, X: Any, y: Any = None, edge_index: Any = None, budget: Any = None
+    ) -> Self:
+        """Embed, evolve and train; or, with a budget, search for the best model.
 
         Args:
             X: A ``Data``, node numbers of ``graph``, or features.
             y: Classes of the rows of ``X``; a ``Data`` brings its own.
             edge_index: Edges ``[2, E]`` among the rows of a feature matrix.
+            budget: Seconds, or a text such as ``"10m"``, for the search that
+                ``ecg-gnn fit`` makes; other settings are then not read.
         """
         check_in_range("validation_fraction", self.validation_fraction, 0.01, 0.9)
         labelled = self._read(X, y, edge_index)
         self.classes_ = labelled.classes
         seed = int(self.random_state or 0)
+        if budget is not None:
+            found = _search(labelled, labelled.codes, len(self.classes_), budget, seed)
+            self.classifier_: GraphClassifier | Ensemble = found.ensemble
+            self.best_step_, self.validation_score_ = None, best_score(found)
+            return self
         dataset = labelled.dataset(self.validation_fraction, seed)
         given = {name: getattr(self, name) for name in _SETTINGS}
         if self.k is not None:
@@ -122,19 +138,7 @@ class ECGClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no
         Nodes and their edges are given as to ``fit``.
         """
         check_is_fitted(self, "classifier_")
-        fitted: GraphClassifier = self.classifier_
-        num_stored, num_features = fitted.x.shape
-        if isinstance(X, Data):
-            x, edges = inputs.read_data(X, num_features)
-            if torch.equal(x, fitted.x) and torch.equal(edges, fitted.edge_index):
-                return fitted.probabilities()  # the very graph that was trained on
-        elif self.graph is not None:
-            return fitted.probabilities()[inputs.check_numbers(X, num_stored)]
-        else:
-            rows = inputs.validated(self, X, reset=False)
-            x = torch.from_numpy(rows).float()
-            edges = inputs.check_edge_index(edge_index, len(rows), self.directed)
-        return fitted.probabilities(x, edges + num_stored)[num_stored:]
+        return _predict(self, X, edge_index)
 
     def predict(self, X: Any, edge_index: Any = None) -> Array:
         """The most probable class of every row."""
@@ -151,19 +155,114 @@ class ECGClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no
         return float((self.predict(X)[chosen] == truth[chosen]).mean())
 
     def _read(self, X: Any, y: Any, edge_index: Any) -> inputs.Labelled:
-        if isinstance(X, Data):
-            return inputs.read_graph(X, None, None)
-        if y is None:
-            raise InputError(
-                "ECGClassifier requires y to be passed, but the target y is None"
-            )
-        if self.graph is not None:
+        if y is not None:
             check_classification_targets(y)
-            graph = inputs.as_data(self.graph)
-            numbers = inputs.check_numbers(X, int(graph.num_nodes or 0))
-            self.n_features_in_ = 1
-            return inputs.read_graph(graph, numbers, np.asarray(y))
-        rows, y = inputs.validated(self, X, y, reset=True)
-        check_classification_targets(y)
-        edges = inputs.check_edge_index(edge_index, len(rows), self.directed)
-        return inputs.read_arrays(rows, np.asarray(y), edges)
+        return _read(self, X, y, edge_index)
+
+
+class ECGRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # no types
+    """Numbers of nodes, predicted by the best models that a search finds.
+
+    Nodes are given as to ``ECGClassifier``, with a number for each in ``y``.
+
+    Args:
+        budget: Seconds for the search, or a text such as ``"10m"``; None is by size.
+        metric: What decides: ``r2`` or ``mae``.
+        directed: Whether edges given as ``edge_index`` have one direction only.
+        graph: The graph, where ``X`` is node numbers.
+        random_state: The random seed.
+
+    Attributes:
+        classifier_: Everything fitted.
+        validation_score_: The score on nodes that were held out.
+
+    Examples:
+        >>> import numpy as np
+        >>> from ecg_gnn import ECGRegressor
+        >>> X = np.random.default_rng(0).normal(size=(60, 4))
+        >>> model = ECGRegressor(budget=3).fit(X, 2 * X[:, 0])
+        >>> bool(model.score(X, 2 * X[:, 0]) > 0.5)
+        True
+    """
+
+    def __init__(
+        self,
+        *,
+        budget: Any = None,
+        metric: str | None = None,
+        directed: bool = False,
+        graph: Any = None,
+        random_state: int = 0,
+    ) -> None:
+        self.budget, self.metric, self.directed = budget, metric, directed
+        self.graph, self.random_state = graph, random_state
+
+    def fit(
+        self, X: Any, y: Any = None, edge_index: Any = None, budget: Any = None
+    ) -> Self:
+        """Search; ``budget`` here comes before that of the constructor."""
+        labelled = _read(self, X, y, edge_index)
+        known = labelled.codes >= 0
+        values = np.where(known, labelled.classes[labelled.codes], np.nan)
+        budget = self.budget if budget is None else budget
+        seed = int(self.random_state or 0)
+        found = _search(
+            labelled, values.astype(np.float64), 0, budget, seed, self.metric
+        )
+        self.classifier_, self.validation_score_ = found.ensemble, best_score(found)
+        return self
+
+    def predict(self, X: Any, edge_index: Any = None) -> Array:
+        """The number of every row."""
+        return np.asarray(_predict(self, X, edge_index)[:, 0])
+
+
+def _search(
+    labelled: inputs.Labelled,
+    values: Array,
+    num_classes: int,
+    budget: Any,
+    seed: int,
+    metric: str | None = None,
+) -> Search:
+    seconds = parse_budget(budget) if isinstance(budget, str) else budget
+    known = labelled.codes >= 0
+    x, edges = labelled.x, labelled.edge_index
+    return search(
+        x, edges, values, num_classes, known, metric=metric, budget=seconds, seed=seed
+    )
+
+
+def _predict(estimator: Any, X: Any, edge_index: Any) -> NDArray[np.float64]:
+    """What a fitted estimator says of nodes, given as to ``fit``."""
+    check_is_fitted(estimator, "classifier_")
+    fitted: GraphClassifier | Ensemble = estimator.classifier_
+    num_stored, num_features = fitted.x.shape
+    if isinstance(X, Data):
+        x, edges = inputs.read_data(X, num_features)
+        if torch.equal(x, fitted.x) and torch.equal(edges, fitted.edge_index):
+            return fitted.probabilities()  # the very graph that was trained on
+    elif estimator.graph is not None:
+        return fitted.probabilities()[inputs.check_numbers(X, num_stored)]
+    else:
+        rows = inputs.validated(estimator, X, reset=False)
+        x = torch.from_numpy(rows).float()
+        edges = inputs.check_edge_index(edge_index, len(rows), estimator.directed)
+    return fitted.probabilities(x, edges + num_stored)[num_stored:]
+
+
+def _read(estimator: Any, X: Any, y: Any, edge_index: Any) -> inputs.Labelled:
+    """Nodes in any of the three forms, with what is known of them."""
+    if isinstance(X, Data):
+        return inputs.read_graph(X, None, None)
+    if y is None:
+        name = type(estimator).__name__
+        raise InputError(f"{name} requires y to be passed, but the target y is None")
+    if estimator.graph is not None:
+        graph = inputs.as_data(estimator.graph)
+        numbers = inputs.check_numbers(X, int(graph.num_nodes or 0))
+        estimator.n_features_in_ = 1
+        return inputs.read_graph(graph, numbers, np.asarray(y))
+    rows, y = inputs.validated(estimator, X, y, reset=True)
+    edges = inputs.check_edge_index(edge_index, len(rows), estimator.directed)
+    return inputs.read_arrays(rows, np.asarray(y), edges)

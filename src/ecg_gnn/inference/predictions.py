@@ -1,7 +1,7 @@
 """Predictions for the nodes of a model's own graph, and for new nodes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import compress
 from pathlib import Path
 from typing import Any
@@ -12,12 +12,16 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ecg_gnn.data.graph_checks import UNLABELLED, canonical_edge_index
+from ecg_gnn.ensemble import Ensemble
+from ecg_gnn.ensemble.certainty import Conformity
 from ecg_gnn.inference.model_folder import Model
-from ecg_gnn.system.checks import InputError, check_choice
+from ecg_gnn.system.checks import InputError, check_choice, check_in_range
 from ecg_gnn.system.files import atomic_path, writing
 from ecg_gnn.tabular.columns import Table
 from ecg_gnn.tabular.importing import number_nodes, pair_nodes
 from ecg_gnn.tabular.table_files import WRITABLE_SUFFIXES, write_table
+
+SET_SEPARATOR = " | "
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -27,6 +31,9 @@ class Predictions:
     Attributes:
         num_new: Number of nodes that are not in the model's graph.
         notes: Warnings, such as nodes without edges.
+        sets: Which classes a node's conformal set has. ``[n, C]``
+        half_width: Of the interval around predicted numbers, which have no classes and
+            one column of "probabilities".
 
     Examples:
         >>> names = {"ids": ("n1",), "classes": ("no", "yes")}
@@ -41,23 +48,60 @@ class Predictions:
     classes: tuple[str, ...]
     num_new: int
     notes: tuple[str, ...] = ()
+    sets: NDArray[np.bool_] | None = None
+    half_width: float | None = None
 
     def columns(self) -> dict[str, list[Any]]:
-        """As table columns: id, predicted class, its probability, all probabilities."""
+        """As table columns: id, what is predicted, and how sure that is.
+
+        Of classes every probability, of numbers the ends of the interval; ``set`` names
+        the classes of a conformal set.
+        """
+        columns: dict[str, list[Any]] = {"id": list(self.ids)}
+        if not self.classes:
+            numbers = self.probabilities[:, 0]
+            columns["predicted"] = numbers.tolist()
+            if self.half_width is not None:
+                columns["low"] = (numbers - self.half_width).tolist()
+                columns["high"] = (numbers + self.half_width).tolist()
+            return columns
         best = self.probabilities.argmax(axis=1)
+        columns["predicted"] = [self.classes[place] for place in best]
+        columns["probability"] = self.probabilities.max(axis=1).tolist()
+        if self.sets is not None:
+            columns["set"] = [
+                SET_SEPARATOR.join(compress(self.classes, row)) for row in self.sets
+            ]
         shares = zip(self.classes, self.probabilities.T.tolist(), strict=True)
-        return {
-            "id": list(self.ids),
-            "predicted": [self.classes[place] for place in best],
-            "probability": self.probabilities.max(axis=1).tolist(),
-            **{f"p_{name}": share for name, share in shares},
-        }
+        return columns | {f"p_{name}": share for name, share in shares}
+
+    def with_coverage(self, model: Model, coverage: float | None) -> "Predictions":
+        """With sets, or intervals, that hold the truth with this probability.
+
+        They keep the promise for nodes that are drawn like the labelled ones.
+        """
+        if coverage is None:
+            return self
+        check_in_range("coverage", coverage, 0.5, 0.999)
+        errors = held_out_errors(model)
+        if not self.classes:
+            return replace(self, half_width=errors.half_width(coverage))
+        return replace(self, sets=errors.class_sets(self.probabilities, coverage))
 
     def write(self, path: Path) -> None:
         """Write a .csv, .tsv or .parquet file, whole or not at all."""
         check_choice(f"ending of {path}", path.suffix.lower(), WRITABLE_SUFFIXES)
         with writing(path), atomic_path(path) as temporary:
             write_table(temporary, self.columns())
+
+
+def held_out_errors(model: Model) -> Conformity:
+    """How wrong the model was about nodes that it was not trained on."""
+    if isinstance(model.classifier, Ensemble):
+        return model.classifier.conformity
+    held_out = model.dataset.val_masks[0].numpy()
+    shares = model.classifier.probabilities()[held_out]
+    return Conformity.of(shares, model.dataset.y.numpy()[held_out], is_number=False)
 
 
 def predict_stored(model: Model, *, every: bool = False) -> Predictions:

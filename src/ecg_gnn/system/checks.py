@@ -1,6 +1,7 @@
 """Errors for a user's mistakes, in one sentence each; and which metrics there are."""
 
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -78,3 +79,18 @@ def default_metric(num_classes: int) -> str:
 def metric_label(metric: str) -> str:
     """How a metric is called in tables, figures and sentences."""
     return METRIC_NAMES[metric].label
+
+
+TIME_UNITS = {"h": 3600, "m": 60, "s": 1}
+_TIME = re.compile(r"(?:(\d+\.?\d*)h)?(?:(\d+\.?\d*)m)?(?:(\d+\.?\d*)s)?")
+
+
+def parse_budget(text: str) -> float:
+    """Seconds of 90s, 5m, 1h30m and the like."""
+    match = _TIME.fullmatch(text.strip().lower())
+    if match is None or not any(match.groups()):
+        raise InputError(f"'budget' must be like 90s, 5m or 1h30m (got {text!r})")
+    parts = zip(match.groups(), TIME_UNITS.values(), strict=True)
+    seconds = sum(float(part or 0) * unit for part, unit in parts)
+    check_in_range("budget", seconds, 1, None)
+    return seconds

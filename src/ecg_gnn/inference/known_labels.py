@@ -1,0 +1,98 @@
+"""Predictions beside labels that are known by now."""
+
+from typing import Any
+
+import numpy as np
+
+from ecg_gnn.ensemble.scoring import SCORES
+from ecg_gnn.inference.predictions import SET_SEPARATOR
+from ecg_gnn.system.checks import InputError
+from ecg_gnn.tabular.columns import Table, numeric_column
+
+_FOR_CLASSES = ("accuracy", "f1-macro", "log-loss")
+_FOR_TWO = ("roc-auc", "average-precision")
+
+
+def score_table(
+    predictions: Table,
+    truth: Table,
+    *,
+    label: str | None = None,
+    id_name: str | None = None,
+) -> dict[str, Any]:
+    """Scores of a table of predictions, over the nodes that both tables name.
+
+    Args:
+        predictions: As ``Predictions.columns`` has them.
+        truth: Known labels.
+        label: Its column of labels; ``label``, or else the last one.
+        id_name: Its column of ids; ``id``, or else the first one.
+
+    Examples:
+        >>> columns = {"id": ["a", "b"], "predicted": ["1.5", "2.0"]}
+        >>> known = Table("truth", {"id": ["a", "b"], "size": ["1.0", "2.0"]})
+        >>> score_table(Table("predictions", columns), known)["mae"]
+        0.25
+    """
+    names = list(truth.columns)
+    id_name = id_name or ("id" if "id" in names else names[0])
+    label = label or ("label" if "label" in names else names[-1])
+    texts = truth.texts(label, "label")
+    known = dict(zip(truth.names(id_name, "nodes"), texts, strict=True))
+    ids = predictions.names("id", "nodes")
+    predictions.column("predicted", "predictions")
+    rows = [row for row, name in enumerate(ids) if known.get(name) is not None]
+    if not rows:
+        raise InputError(
+            f"{truth.source}: must know the label of a predicted node (got none of "
+            f"{len(ids)}, the first of them {ids[0]!r})"
+        )
+    scores: dict[str, Any] = {"nodes": len(rows), "unknown": len(ids) - len(rows)}
+    labels = [str(known[ids[row]]) for row in rows]
+    shares = [name for name in predictions.columns if name.startswith("p_")]
+    if shares:
+        return scores | _class_scores(predictions, rows, labels, shares)
+    return scores | _number_scores(predictions, rows, labels, truth.source)
+
+
+def _class_scores(
+    predictions: Table, rows: list[int], labels: list[str], shares: list[str]
+) -> dict[str, Any]:
+    classes = [name.removeprefix("p_") for name in shares]
+    if strangers := sorted(set(labels) - set(classes)):
+        raise InputError(
+            f"{predictions.source}: the predicted classes must have all known ones, "
+            f"{classes[:20]} (got {strangers[:5]}, too)"
+        )
+    columns = [numeric_column(predictions, name)[rows] for name in shares]
+    probabilities = np.column_stack(columns)
+    y = np.array([classes.index(label) for label in labels])
+    names = _FOR_CLASSES + (_FOR_TWO if set(y) == {0, 1} and len(classes) == 2 else ())
+    scores = _by_name(names, y, probabilities)
+    if "set" in predictions.columns:
+        sets = predictions.texts("set", "sets")
+        members = [str(sets[row]).split(SET_SEPARATOR) for row in rows]
+        pairs = zip(labels, members, strict=True)
+        scores["coverage"] = float(np.mean([label in each for label, each in pairs]))
+        scores["set_size"] = float(np.mean([len(each) for each in members]))
+    return scores
+
+
+def _number_scores(
+    predictions: Table, rows: list[int], labels: list[str], source: str
+) -> dict[str, Any]:
+    y = numeric_column(Table(source, {"label": list(labels)}), "label")
+    predicted = numeric_column(predictions, "predicted")[rows]
+    scores = _by_name(("r2", "mae"), y, predicted[:, None])
+    if "low" in predictions.columns:
+        low, high = (numeric_column(predictions, end)[rows] for end in ("low", "high"))
+        scores["coverage"] = float(((low <= y) & (y <= high)).mean())
+        scores["interval_width"] = float((high - low).mean())
+    return scores
+
+
+def _by_name(names: tuple[str, ...], y: Any, predicted: Any) -> dict[str, Any]:
+    return {
+        name.replace("-", "_"): SCORES[name].shown(SCORES[name].function(y, predicted))
+        for name in names
+    }
