@@ -153,8 +153,8 @@ def predict_nodes(
     """
     if model.features is None:
         raise InputError(
-            "the model was fitted on a graph without columns (not by `ecg-gnn data "
-            "import`): it can only predict that graph's own nodes"
+            "the model was fitted on a graph without columns to make features of: it "
+            "can only predict that graph's own nodes"
         )
     rows = number_nodes(nodes, model.columns["id"])  # row of every id
     x = torch.from_numpy(model.features.transform(nodes, most=most))

@@ -2,13 +2,21 @@
 
 import struct
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ecg_gnn.reading import BYTES_PER_CELL, read_archive, refusing
+from ecg_gnn.data.graph_checks import check_edges
+from ecg_gnn.reading import (
+    BYTES_PER_CELL,
+    AnyArray,
+    check_cells,
+    read_archive,
+    refusing,
+)
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.tabular.columns import Column
 
@@ -28,86 +36,145 @@ _LOCAL_INFO = (
     "high_school",
 )
 
-_MAT_HEADER_BYTES = 128
-_MAT_VERSION_5 = (1, 0)
-_COMPRESSED = 15
-_PIECE_BYTES = 1 << 20
+# MATLAB's format, version 5. SciPy's reader ends the process on some damaged files.
+_HEADER_BYTES, _VERSION_AND_ORDER = 128, {b"\x00\x01IM": "<", b"\x01\x00MI": ">"}
+_MATRIX_KIND, _COMPRESSED_KIND = 14, 15
+_SPARSE_CLASS, _NUMERIC_CLASSES = 5, range(6, 16)
+_COMPLEX_FLAG = 0x08
+_DTYPES = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8"}
+_DTYPES |= {12: "i8", 13: "u8"}
+
+
+class _Sparse(NamedTuple):
+    """The entries of a matrix as a file has them, not yet checked."""
+
+    shape: tuple[int, ...]
+    rows: AnyArray
+    columns: AnyArray
+    values: AnyArray
 
 
 def read_adjacency(path: Path, num_nodes: int, most: int) -> Pairs:
     """The edges of a matrix whose rows are the nodes in their order, ``[E, 2]``."""
-    from scipy import sparse
-
     keys = ["format", "shape", "data", "indices", "indptr", "row", "col"]
     arrays = read_archive(path, keys, most=most)
     with refusing(str(path), _MATRIX):
         layout = arrays["format"].item().decode()
         shape = tuple(arrays["shape"].tolist())
         if layout == "coo":
-            ends = (arrays["row"], arrays["col"])
-            matrix = sparse.coo_array((arrays["data"], ends), shape=shape)
+            first, second = arrays["row"], arrays["col"]
         else:
-            make = {"csr": sparse.csr_array, "csc": sparse.csc_array}[layout]
-            parts = (arrays["data"], arrays["indices"], arrays["indptr"])
-            matrix = make(parts, shape=shape)
-            matrix.check_format(full_check=True)
-    return _pairs_of(str(path), matrix, num_nodes)
+            count = shape[layout == "csc"]
+            first, second = _expanded(arrays["indptr"], arrays["indices"], count)
+        if layout == "csc":
+            first, second = second, first
+        elif layout not in ("coo", "csr"):
+            raise ValueError(f"the format {layout!r}")
+        matrix = _Sparse(shape, first, second, arrays["data"])
+        return _pairs_of(str(path), matrix, num_nodes)
 
 
 def read_facebook(path: Path, most: int) -> tuple[dict[str, Column], Pairs]:
     """Columns and edges of one network of facebook100 (Traud et al., 2012)."""
-    from scipy.io import loadmat
-    from scipy.io.matlab import matfile_version
-
     with refusing(str(path), _NETWORK):
-        if matfile_version(str(path)) != _MAT_VERSION_5:
-            raise ValueError("another version of the format")
-        _check_mat_size(path, most)
-        arrays = loadmat(path, variable_names=["A", "local_info"])
+        arrays = _read_mat(path, most)
         adjacency, info = arrays["A"], arrays["local_info"]
         if info.ndim != 2 or info.shape[1] != len(_LOCAL_INFO):
             raise ValueError(f"local_info of shape {list(info.shape)}")
         values = np.where(info == 0, np.nan, info.astype(np.float64))
-    pairs = _pairs_of(f"{path}: 'A'", adjacency, len(info))
+        pairs = _pairs_of(f"{path}: 'A'", adjacency, len(info))
     columns: dict[str, Column] = dict(zip(_LOCAL_INFO, values.T.copy(), strict=True))
     return columns, pairs
 
 
+def _expanded(
+    starts: AnyArray, minor: AnyArray, count: int
+) -> tuple[AnyArray, AnyArray]:
+    """Both numbers of entries; each of ``count`` rows or columns begins at a start."""
+    if starts.dtype.kind not in "iu" or starts.shape != (count + 1,):
+        raise ValueError(f"starts {starts.dtype} {list(starts.shape)}")
+    whole: NDArray[np.int64] = starts.astype(np.int64)
+    lengths = whole[1:] - whole[:-1]
+    if (lengths < 0).any() or starts[0] != 0 or starts[-1] > len(minor):
+        raise ValueError("rows or columns that do not follow each other")
+    # A file may have room for more entries than it has.
+    return np.repeat(np.arange(count), lengths), minor[: starts[-1]]
+
+
 def _pairs_of(source: str, matrix: Any, num_nodes: int) -> Pairs:
-    from scipy.sparse import issparse
-
-    kind, shape = getattr(matrix, "dtype", np.dtype("O")), getattr(matrix, "shape", ())
-    fits = issparse(matrix) and shape == (num_nodes, num_nodes)
-    if not fits or kind.kind not in "biuf":
+    """Places of the entries that are not 0, in a matrix of nodes times nodes."""
+    if not isinstance(matrix, _Sparse) or matrix.shape != (num_nodes, num_nodes):
         raise InputError(
-            f"{source} must be a sparse matrix of numbers, {num_nodes} × {num_nodes} "
-            f"as there are nodes (got {kind} {list(shape)})"
+            f"{source} must be a sparse matrix, {num_nodes} × {num_nodes} as there are "
+            f"nodes (got {'' if isinstance(matrix, _Sparse) else 'a dense one, '}"
+            f"{list(matrix.shape)})"
         )
-    entries = matrix.tocoo()
-    ends = np.stack([entries.row, entries.col], axis=1).astype(np.int64)
-    pairs: Pairs = ends[entries.data != 0]
-    return pairs
+    _, rows, columns, values = matrix
+    values = values[: len(rows)]
+    ends = np.stack([rows, columns], axis=1)
+    numbers = ends.dtype.kind in "iu" and values.dtype.kind in "biuf"
+    if not numbers or values.shape != rows.shape or rows.ndim != 1:
+        raise ValueError(f"{values.dtype} {list(values.shape)} of {len(rows)} entries")
+    return check_edges(source, ends[values != 0], num_nodes)
 
 
-def _check_mat_size(path: Path, most: int) -> None:
-    """Refuse a file that would unpack to more bytes than cells may have."""
-    allowed = most * BYTES_PER_CELL
-    with path.open("rb") as file:
-        file.seek(124)
-        order = "<" if file.read(_MAT_HEADER_BYTES - 124)[2:] == b"IM" else ">"
-        while len(tag := file.read(8)) == 8:
-            kind, length = struct.unpack(f"{order}II", tag)
-            if kind != _COMPRESSED:
-                allowed -= length
-                file.seek(length, 1)
-            else:
-                packed = zlib.decompressobj()
-                content = file.read(length)
-                while content and not packed.eof and allowed >= 0:
-                    allowed -= len(packed.decompress(content, _PIECE_BYTES))
-                    content = packed.unconsumed_tail
-            if allowed < 0:
-                raise InputError(
-                    f"{path}: must have at most {most} cells, or --max-cells must be "
-                    "raised (it unpacks to more)"
-                )
+# --- MATLAB's files -------------------------------------------------------------------
+
+
+def _read_mat(path: Path, most: int) -> dict[str, Any]:
+    """The matrices of numbers in a file, by name; anything else is left out."""
+    check_cells(str(path), [path.stat().st_size // BYTES_PER_CELL], most)
+    content = path.read_bytes()
+    order = _VERSION_AND_ORDER[content[_HEADER_BYTES - 4 : _HEADER_BYTES]]
+    matrices = {}
+    for kind, part in _elements(content[_HEADER_BYTES:], order):
+        inner = [(kind, part)]
+        if kind == _COMPRESSED_KIND:
+            inner = list(_elements(_unpacked(path, part, most), order))
+        for each, matrix in inner:
+            if each == _MATRIX_KIND and (found := _named_matrix(matrix, order)):
+                matrices[found[0]] = found[1]
+    return matrices
+
+
+def _unpacked(path: Path, packed: bytes, most: int) -> bytes:
+    stream = zlib.decompressobj()
+    content = stream.decompress(packed, most * BYTES_PER_CELL + 1)
+    check_cells(str(path), [-(-len(content) // BYTES_PER_CELL)], most)
+    if not stream.eof:
+        raise ValueError("compressed data that was cut short")
+    return content
+
+
+def _elements(content: bytes, order: str) -> Iterator[tuple[int, bytes]]:
+    """Kind and bytes of each element; up to four bytes may stand in the tag."""
+    place = 0
+    while place < len(content):
+        kind, length = struct.unpack_from(f"{order}II", content, place)
+        start = place + 8
+        if kind >> 16:
+            kind, length, start = kind & 0xFFFF, kind >> 16, place + 4
+        if (end := start + length) > len(content):
+            raise ValueError("an element that was cut short")
+        yield kind, content[start:end]
+        place = end if kind == _COMPRESSED_KIND else end + -end % 8
+
+
+def _named_matrix(content: bytes, order: str) -> tuple[str, Any] | None:
+    """A name, and a dense or sparse matrix of real numbers; None for all else."""
+    (_, flags), (_, shape_bytes), (_, name), *parts = _elements(content, order)
+    word, _ = struct.unpack(f"{order}II", flags)
+    is_sparse = word & 0xFF == _SPARSE_CLASS
+    is_dense = word & 0xFF in _NUMERIC_CLASSES
+    if not (is_sparse or is_dense) or (word >> 8) & _COMPLEX_FLAG:
+        return None
+    shape = tuple(np.frombuffer(shape_bytes, f"{order}i4").tolist())
+    arrays = [
+        np.frombuffer(part, order + _DTYPES[kind]).astype(_DTYPES[kind])
+        for kind, part in parts
+    ]
+    if is_dense:
+        return name.decode(), arrays[0].reshape(shape, order="F")
+    minor, starts, data = arrays
+    columns, rows = _expanded(starts, minor, shape[1])
+    return name.decode(), _Sparse(shape, rows, columns, data)
