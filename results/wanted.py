@@ -7,7 +7,7 @@ from quoting import tables
 
 from ecg_gnn.config.identity import run_tags
 from ecg_gnn.study import Only, Store, load_recipe
-from ecg_gnn.study.grid import Plan, expand
+from ecg_gnn.study.grid import Plan, recipe_cells
 from ecg_gnn.study.table import model_name, row_name
 
 DATASETS = ("minesweeper", "tolokers", "roman-empire-glove")
@@ -32,7 +32,9 @@ def missing_block(store: Store) -> str:
     have = _trained(store) | _measured(store)
     lines = []
     for recipe, models in RECIPES.items():
-        plans = expand(load_recipe(recipe), Only(datasets=DATASETS, models=models))
+        only = Only(datasets=DATASETS, models=models)
+        cells = recipe_cells(load_recipe(recipe), only)
+        plans = [plan for cell in cells for plan in cell.plans()]
         for dataset in DATASETS:
             wanted = [plan for plan in plans if plan.dataset == dataset]
             lacking = [plan for plan in wanted if have.get(_key(plan), 0) < _runs(plan)]

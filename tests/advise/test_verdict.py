@@ -10,7 +10,7 @@ from scipy import stats
 from advise.fake_trainer import gains, made_advice, whole_plan
 from ecg_gnn.advise.question import PLAIN
 from ecg_gnn.advise.verdict import HEADLINES, WORTH, effect, judge
-from ecg_gnn.study.compare import PairedTest, paired_test
+from ecg_gnn.study.paired_tests import PairedTest, paired_test
 from small_runs import STATISTICS
 
 

@@ -141,9 +141,9 @@ def test_the_leaderboard_and_the_verdict(cheap, graph, known):
 
 def test_weights_find_the_member_that_knows():
     generator = np.random.default_rng(0)
-    y = generator.integers(0, 2, 300)
+    y = generator.integers(0, 2, 3000)
     perfect = np.column_stack([1 - y, y]) * 0.8 + 0.1
-    noise = [generator.dirichlet([1, 1], 300) for _ in range(3)]
+    noise = [generator.dirichlet([1, 1], 3000) for _ in range(3)]
     weights = blend_weights(SCORES["roc-auc"], SCORES["log-loss"], y, [*noise, perfect])
     assert weights.sum() == pytest.approx(1)
     assert weights[-1] > 0.8

@@ -1,5 +1,7 @@
 """Evolved graphs of embeddings that stay in their file."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -28,16 +30,27 @@ def graph_of(path, **settings):
     return evolve(name, board, board.split(0), config)
 
 
+def spy_on_searches(monkeypatch, before):
+    """Call ``before(rows)`` ahead of every search."""
+    choose = knn.choose_backend
+
+    def chosen(*arguments):
+        backend = choose(*arguments)
+
+        def search(query, rows):
+            before(rows)
+            return backend.search(query, rows)
+
+        return replace(backend, search=search)
+
+    monkeypatch.setattr(knn, "choose_backend", chosen)
+
+
 @pytest.mark.parametrize("weights", ["uniform", "similarity"])
 def test_rows_in_a_file_are_searched_in_blocks(files, weights, monkeypatch):
     want = graph_of(files / "z.npz", weights=weights)
-    searched, search = [], knn.find_neighbours
-
-    def spy(query, rows, backend):
-        searched.append(rows.file)
-        return search(query, rows, backend)
-
-    monkeypatch.setattr(knn, "find_neighbours", spy)
+    searched = []
+    spy_on_searches(monkeypatch, lambda rows: searched.append(rows.file))
     monkeypatch.setattr(nearest, "fits_in_memory", lambda *_, **__: False)
     got = graph_of(files / "z.npy", weights=weights)
     assert searched == [files / "z.npy"]
@@ -47,13 +60,11 @@ def test_rows_in_a_file_are_searched_in_blocks(files, weights, monkeypatch):
 
 
 def test_a_file_that_is_cut_short_while_it_is_searched(files, monkeypatch):
-    search = knn.find_neighbours
 
-    def cut(*arguments):
+    def cut(rows):
         with (files / "z.npy").open("r+b") as file:
             file.truncate(700)
-        return search(*arguments)
 
-    monkeypatch.setattr(knn, "find_neighbours", cut)
+    spy_on_searches(monkeypatch, cut)
     with pytest.raises(InputError, match="it was cut off while it was read"):
         graph_of(files / "z.npy")

@@ -4,7 +4,7 @@ from ecg_gnn.advise.next_steps import GraphSource, longer_budget, next_steps
 from ecg_gnn.advise.question import PLAIN, Contender
 from ecg_gnn.advise.time_budget import format_budget
 from ecg_gnn.advise.verdict import WORTH, Advice
-from ecg_gnn.study.compare import PairedTest
+from ecg_gnn.study.paired_tests import PairedTest
 from ecg_gnn.study.records import Statistics
 from ecg_gnn.study.run import compare
 from ecg_gnn.study.table import Table, format_difference, markdown

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from ecg_gnn.advise.question import PLAIN, Contender, Plan, Question
 from ecg_gnn.advise.time_budget import Speed
-from ecg_gnn.study.compare import PairedTest, corrected, paired_test
+from ecg_gnn.study.paired_tests import PairedTest, corrected, paired_test
 from ecg_gnn.study.records import Record, Statistics, mean
 from ecg_gnn.study.run import Summary, summarize
 from ecg_gnn.system.checks import metric_label

@@ -111,7 +111,7 @@ class ECGClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no
                 ``ecg-gnn fit`` makes; other settings are then not read.
         """
         check_in_range("validation_fraction", self.validation_fraction, 0.01, 0.9)
-        labelled = self._read(X, y, edge_index)
+        labelled = _read(self, X, y, edge_index)
         self.classes_ = labelled.classes
         seed = int(self.random_state or 0)
         if budget is not None:
@@ -153,11 +153,6 @@ class ECGClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no
         asked = X.get("test_mask")
         chosen = truth >= 0 if asked is None else asked.cpu().numpy().astype(bool)
         return float((self.predict(X)[chosen] == truth[chosen]).mean())
-
-    def _read(self, X: Any, y: Any, edge_index: Any) -> inputs.Labelled:
-        if y is not None:
-            check_classification_targets(y)
-        return _read(self, X, y, edge_index)
 
 
 class ECGRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # no types
@@ -262,7 +257,14 @@ def _read(estimator: Any, X: Any, y: Any, edge_index: Any) -> inputs.Labelled:
         graph = inputs.as_data(estimator.graph)
         numbers = inputs.check_numbers(X, int(graph.num_nodes or 0))
         estimator.n_features_in_ = 1
+        _check_targets(estimator, y)
         return inputs.read_graph(graph, numbers, np.asarray(y))
     rows, y = inputs.validated(estimator, X, y, reset=True)
+    _check_targets(estimator, y)
     edges = inputs.check_edge_index(edge_index, len(rows), estimator.directed)
     return inputs.read_arrays(rows, np.asarray(y), edges)
+
+
+def _check_targets(estimator: Any, y: Any) -> None:
+    if isinstance(estimator, ClassifierMixin):
+        check_classification_targets(y)

@@ -13,7 +13,7 @@ from typing import Any
 from ecg_gnn.config import EMBEDDINGS, known
 from ecg_gnn.config.identity import LABELS, Tags, identity_control, tagged, tags_read_by
 from ecg_gnn.nn import SPECIALISED
-from ecg_gnn.study.compare import PairedTest, paired_test
+from ecg_gnn.study.paired_tests import PairedTest, paired_test
 from ecg_gnn.study.records import is_pruned
 from ecg_gnn.study.store import Configuration, DatasetInfo, Store, UnitRecord
 from ecg_gnn.study.store.rows import names_of

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ecg_gnn.config.identity import identity_control, tagged
-from ecg_gnn.study.compare import PairedTest, corrected
+from ecg_gnn.study.paired_tests import PairedTest, corrected
 from ecg_gnn.study.selection import Cell, CellKey, Selection, best_ecg
 from ecg_gnn_lab import paper_numbers, published
 from ecg_gnn_lab.tables import document as doc
