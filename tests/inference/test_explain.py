@@ -8,8 +8,10 @@ import torch
 from matplotlib.figure import Figure
 
 from csv_graphs import write_stranger
-from ecg_gnn.inference import explanation
-from ecg_gnn.inference.explanation import draw_explanation, explain_node
+from ecg_gnn.inference import explanation_figure
+from ecg_gnn.inference.best_fit import fit_best
+from ecg_gnn.inference.explanation import explain_node
+from ecg_gnn.inference.explanation_figure import draw_explanation
 from ecg_gnn.inference.fitting import fit_model
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.tabular import ImportOptions, import_files
@@ -78,6 +80,36 @@ def test_lines_of_all_graphs_have_one_scale(model):
         replace(weak, graph="evolved", effect=0.001),
     )
     found = replace(found, neighbours=rows, degrees={"input": 1, "evolved": 1})
-    figure = explanation._figure(Figure, found, model.classes)
-    thick, thin = (axis.lines[0].get_linewidth() for axis in figure.axes)
+    figure = explanation_figure._figure(Figure, found, model.classes)
+    thick, thin = (axis.lines[0].get_linewidth() for axis in figure.axes[:2])
     assert thick > 8 * thin
+    assert figure.axes[2].get_xlim() == (-0.5, 0.5)  # whatever the effects are
+
+
+def test_effect_of_a_column_is_what_a_usual_value_does(model):
+    found, node = explain_node(model, "n030", most=3), model.ids.index("n030")
+    assert len(found.columns) == 3
+    effects = [row.effect for row in found.columns]
+    assert effects == sorted(effects, reverse=True)
+    row = max(found.columns, key=lambda each: abs(each.effect))
+    x = model.dataset.x.clone()
+    places = [p for p, name in enumerate(model.features.owners) if name == row.name]
+    x[node, places] = x.mean(dim=0)[places]
+    best = model.classifier.probabilities()[node].argmax()
+    after = replace(model.classifier, x=x).probabilities()[node, best]
+    assert row.effect == pytest.approx(found.probability - after, abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["classes", "numbers"])
+def test_ensembles_are_explained(kind, tmp_path):
+    write_stranger(tmp_path)
+    label = "kind" if kind == "classes" else "f1"
+    options = ImportOptions(label=label)
+    graph = import_files(tmp_path / "nodes.csv", tmp_path / "edges.csv", options)
+    model = fit_best(graph, tmp_path / "m", budget=2)
+    found = explain_node(model, "n030", most=2)
+    assert set(found.degrees) == {"input"}
+    assert (found.probability is None) == (kind == "numbers")
+    assert len(found.columns) == 2
+    draw_explanation(found, model.classes, tmp_path / "p.png")
+    assert (tmp_path / "p.png").exists()

@@ -29,7 +29,8 @@ from ecg_gnn.inference import (
 )
 from ecg_gnn.inference.best_card import leaderboard_rows, summary
 from ecg_gnn.inference.card import class_by_class, score_rows, verdict
-from ecg_gnn.inference.explanation import MOST, draw_explanation
+from ecg_gnn.inference.explanation import MOST
+from ecg_gnn.inference.explanation_figure import draw_explanation
 from ecg_gnn.inference.known_labels import score_table
 from ecg_gnn.inference.model_folder import CARD
 from ecg_gnn.nn import MODULES
@@ -310,13 +311,17 @@ def explain(
     out: Annotated[
         Path | None, typer.Option(help="Also draw a picture: .png, .svg or .pdf.")
     ] = None,
-    most: Annotated[int, typer.Option(help="Neighbours to examine per graph.")] = MOST,
+    most: Annotated[
+        int, typer.Option(help="Neighbours per graph, and columns, to examine.")
+    ] = MOST,
     as_json: opt.AsJson = False,
 ) -> None:
-    """Show a node's neighbours in both graphs: classes, similarity, effect.
+    """Show what a node's neighbours and its own columns do to its prediction.
 
     The effect of a neighbour is how much probability the predicted class loses when
-    the edge from it is removed. ×2 marks a neighbour found by two cross-fitted models.
+    the edge from it is removed; that of a column, when a usual value takes the place of
+    the node's own. Of numbers it is by how much the prediction falls. ×2 marks a
+    neighbour found by two cross-fitted models.
     """
     check_in_range("most", most, 1, None)
     if out is not None:
@@ -341,8 +346,11 @@ def explain(
         for row in explanation.neighbours
     ]
     known = f", known to be {explanation.label}" if explanation.label else ""
-    predicted = f"{explanation.predicted} ({explanation.probability:.3f})"
+    sure = explanation.probability
+    predicted = explanation.predicted + ("" if sure is None else f" ({sure:.3f})")
     print(printable(f"{explanation.id}: {predicted}{known}"))
     print_table((header, rows))
+    columns = [[row.name, f"{row.effect:+.4f}"] for row in explanation.columns]
+    print_table((["own column", "effect"], columns))
     if out is not None:
         print(f"Picture: {out}")

@@ -87,10 +87,12 @@ class Conformity:
         return float(self.errors[rank - 1]) if rank <= count else np.inf
 
     def class_sets(self, probabilities: Array, coverage: float) -> NDArray[np.bool_]:
-        """Which classes belong to each node's set; the likeliest always does."""
-        inside = 1 - probabilities <= self.threshold(coverage)
-        inside[np.arange(len(inside)), probabilities.argmax(axis=1)] = True
-        return np.asarray(inside)
+        """Which classes belong to each node's set.
+
+        Where predictions are right more often than was asked for, the sets of the least
+        certain nodes are empty: with any class they would cover too much.
+        """
+        return np.asarray(1 - probabilities <= self.threshold(coverage))
 
     def half_width(self, coverage: float) -> float:
         """Of the interval around a predicted number."""

@@ -1,14 +1,12 @@
 """Search for the best ensemble on one graph: the one function that others call."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -28,8 +26,6 @@ from ecg_gnn.ensemble.tournament import (
 from ecg_gnn.ensemble.weighted import Ensemble, Share, as_rows, hidden_target
 from ecg_gnn.system.checks import InputError, check_in_range
 
-_WORTH_THREADS = 30_000
-"""Nodes plus edges from which on several threads pay."""
 # Seconds that a search takes unless told otherwise, by the number of nodes.
 _BUDGETS = ((5_000, 45.0), (20_000, 300.0), (None, 600.0))
 
@@ -97,7 +93,7 @@ def search(
         raise InputError("the label must have at least 2 classes among known nodes")
     metric = choose_metric(metric, target)
     inputs = GraphInputs.of(as_rows(x), edge_index)
-    with _fewer_threads(inputs):
+    with inputs.right_threads():
         tournament = hold_tournament(
             inputs,
             target,
@@ -131,18 +127,6 @@ def search(
         centre=centre,
     )
     return Search(ensemble, tournament, metric, time.monotonic() - start)
-
-
-@contextmanager
-def _fewer_threads(inputs: GraphInputs) -> Iterator[None]:
-    """One thread where a graph is so small that several would mostly wait."""
-    before = torch.get_num_threads()
-    if inputs.num_nodes + inputs.adjacency.nnz < _WORTH_THREADS:
-        torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _keep_the_best(tournament: Tournament) -> None:

@@ -153,9 +153,8 @@ def hold_tournament(
 def _rounds(
     running: _Running, start: float, seed: int, extra: Sequence[Candidate]
 ) -> None:
-    size = running.inputs.num_nodes + running.inputs.adjacency.nnz
     everything = list(range(len(running.folds)))
-    first = everything if size <= _SMALL else everything[:1]
+    first = everything if running.inputs.size <= _SMALL else everything[:1]
     share = 1.0 if first == everything else _ROUND_1_SHARE
     until = start + share * (running.end - start)
     large = running.inputs.num_nodes >= _DEEP_NODES

@@ -69,8 +69,9 @@ class Ensemble:
         """
         inputs, target, known = self._joined(new_x, new_edges)
         total = np.zeros((inputs.num_nodes, self.target.width))
-        for share in self.shares:
-            total += share.weight * share.member.predict(inputs, target, known)
+        with inputs.right_threads():
+            for share in self.shares:
+                total += share.weight * share.member.predict(inputs, target, known)
         return self.finished(total)
 
     def finished(self, predicted: NDArray[Any]) -> NDArray[np.float64]:

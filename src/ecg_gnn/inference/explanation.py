@@ -1,25 +1,23 @@
-"""Why a node gets its prediction: the effect of each neighbour in both graphs."""
+"""Why a node gets its prediction: the effects of its neighbours and its own columns."""
 
-import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any, Literal
 
-from torch import cosine_similarity
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor, cosine_similarity
 
+from ecg_gnn.ensemble import Ensemble
 from ecg_gnn.inference.model_folder import Model
-from ecg_gnn.system.canvas import draw
 from ecg_gnn.system.checks import InputError
-from ecg_gnn.system.files import writing
 
 MOST = 20
-"""Neighbours that are examined in each graph by default."""
+"""Neighbours in each graph, and columns, that are examined by default."""
 
 Graph = Literal["input", "evolved"]
 _FIELDS: dict[Graph, str] = {"input": "edge_index", "evolved": "evolved"}
-# Okabe and Ito's colours, which colour-blind readers can tell apart.
-_COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +28,8 @@ class Neighbour:
         label: Its class; None if unknown.
         similarity: Cosine of the two embeddings; None without embeddings.
         effect: How much probability the explained node's predicted class loses when
-            the edge is removed; negative if it gains.
+            the edge is removed, or by how much a predicted number falls; negative if
+            it gains.
         times: Number of edges: several cross-fitted models may find the same neighbour.
     """
 
@@ -44,14 +43,29 @@ class Neighbour:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Explanation:
-    """A node's prediction and the effect of its neighbours on it.
+class ColumnEffect:
+    """What a node's own value of a column does to its prediction.
 
     Attributes:
-        label: Its class; None if unknown.
-        probability: The probability of the predicted class.
+        effect: As that of a ``Neighbour``, were the value replaced by the column's mean.
+    """
+
+    name: str
+    effect: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explanation:
+    """A node's prediction, and what its neighbours and its own columns do to it.
+
+    Attributes:
+        label: Its class, or number; None if unknown.
+        probability: The probability of the predicted class; None of numbers.
         neighbours: Those examined, input graph first, largest effect first.
         degrees: Number of neighbours in each graph.
+        columns: The columns examined, largest effect first.
+        scale: What an effect is compared with: 1 of probabilities, else the spread of
+            the known numbers.
 
     Examples:
         >>> names = {"id": "n1", "label": None, "predicted": "yes"}
@@ -63,9 +77,11 @@ class Explanation:
     id: str
     label: str | None
     predicted: str
-    probability: float
+    probability: float | None
     neighbours: tuple[Neighbour, ...]
     degrees: dict[str, int]
+    columns: tuple[ColumnEffect, ...] = ()
+    scale: float = 1.0
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -73,10 +89,11 @@ class Explanation:
 
 
 def explain_node(model: Model, name: str, most: int = MOST) -> Explanation:
-    """Measure the effect of a node's neighbours in both graphs.
+    """Measure the effects of a node's neighbours in both graphs, and of its columns.
 
-    Every neighbour costs one pass of the network. If a graph has more than ``most``,
-    those with the most similar embeddings are examined.
+    Every effect costs one more prediction. If a graph has more than ``most``
+    neighbours, those with the most similar embeddings are examined; of columns, those
+    in which the node is least like the others.
 
     Examples:
         >>> from ecg_gnn.inference import fit_model
@@ -91,106 +108,92 @@ def explain_node(model: Model, name: str, most: int = MOST) -> Explanation:
             f"'node' must be in the model's graph, such as {model.ids[0]!r} "
             f"(got {name!r})"
         )
-    node, classifier, z = model.ids.index(name), model.classifier, model.classifier.z
-    probabilities = classifier.probabilities()
-    predicted = probabilities.argmax(axis=1)
-    probability = float(probabilities[node].max())
-
-    def said(place: int) -> dict[str, Any]:
-        """What is known about a node, and what is predicted."""
-        code, best = int(model.dataset.y[place]), model.classes[predicted[place]]
-        label = None if code < 0 else model.classes[code]
-        return {"id": model.ids[place], "label": label, "predicted": best}
-
+    question = _Question(model, model.ids.index(name), most)
     neighbours: list[Neighbour] = []
     degrees: dict[str, int] = {}
-    for graph, field in _FIELDS.items():
-        if (edges := getattr(classifier, field)) is None:
-            continue
-        times = Counter[int](edges[0, edges[1] == node].tolist())
-        degrees[graph] = len(times)
+    for graph in _FIELDS:
+        if (edges := getattr(model.classifier, _FIELDS[graph])) is not None:
+            times = Counter[int](edges[0, edges[1] == question.node].tolist())
+            degrees[graph] = len(times)
+            neighbours += question.neighbours(graph, edges, times)
+    return Explanation(
+        **question.said(question.node),
+        probability=float(question.predicted[question.node].max())
+        if model.classes
+        else None,
+        neighbours=tuple(neighbours),
+        degrees=degrees,
+        columns=tuple(question.columns()),
+        scale=model.classifier.centre[1]
+        if isinstance(model.classifier, Ensemble)
+        else 1.0,
+    )
+
+
+class _Question:
+    """A model, a node, and what is predicted while nothing is changed."""
+
+    def __init__(self, model: Model, node: int, most: int) -> None:
+        self.model, self.node, self.most = model, node, most
+        self.predicted: NDArray[np.float64] = model.classifier.probabilities()
+        self._best = int(self.predicted[node].argmax())
+
+    def said(self, place: int) -> dict[str, Any]:
+        """What is known about a node, and what is predicted."""
+        model = self.model
+        label, predicted = model.label_of(place), f"{self.predicted[place, 0]:.5g}"
+        if model.classes:
+            predicted = model.classes[self.predicted[place].argmax()]
+        return {"id": model.ids[place], "label": label, "predicted": predicted}
+
+    def effect(self, **changed: Tensor) -> float:
+        """What the prediction loses with other edges or features."""
+        classifier: Any = self.model.classifier
+        without = replace(classifier, **changed).probabilities()
+        row, best = self.node, self._best
+        return float(self.predicted[row, best] - without[row, best])
+
+    def neighbours(
+        self, graph: Graph, edges: Tensor, times: Counter[int]
+    ) -> list[Neighbour]:
+        """Neighbours in one graph, largest effect first."""
+        z = self.model.classifier.z
         similarity = {
-            each: None if z is None else float(cosine_similarity(z[node], z[each], 0))
+            each: None
+            if z is None
+            else float(cosine_similarity(z[self.node], z[each], 0))
             for each in times
         }
         nearest = sorted(times, key=lambda each: (-(similarity[each] or 0), each))
         rows = []
-        for source in nearest[:most]:
-            kept = edges[:, (edges[0] != source) | (edges[1] != node)]
-            without = replace(classifier, **{field: kept}).probabilities()
-            effect = probability - float(without[node, predicted[node]])
-            found: dict[str, Any] = {
-                "similarity": similarity[source],
-                "times": times[source],
-            }
-            rows.append(Neighbour(graph=graph, **said(source), effect=effect, **found))
-        neighbours += sorted(rows, key=lambda row: -row.effect)
-    around: dict[str, Any] = {"neighbours": tuple(neighbours), "degrees": degrees}
-    return Explanation(**said(node), probability=probability, **around)
+        for source in nearest[: self.most]:
+            kept = edges[:, (edges[0] != source) | (edges[1] != self.node)]
+            rows.append(
+                Neighbour(
+                    graph=graph,
+                    **self.said(source),
+                    similarity=similarity[source],
+                    effect=self.effect(**{_FIELDS[graph]: kept}),
+                    times=times[source],
+                )
+            )
+        return sorted(rows, key=lambda row: -row.effect)
 
-
-def draw_explanation(
-    explanation: Explanation, classes: tuple[str, ...], path: Path
-) -> None:
-    """Draw neighbours around the node, coloured by class; thicker lines matter more.
-
-    A hollow neighbour has no known class and is coloured by its prediction; a dashed
-    line counts against the node's predicted class.
-    """
-    with writing(path):
-        draw(path, lambda kind: _figure(kind, explanation, classes))
-
-
-def _figure(kind: Any, explanation: Explanation, classes: tuple[str, ...]) -> Any:
-    graphs = list(explanation.degrees) or ["input"]
-    figure = kind(figsize=(5.5 * len(graphs), 5.5), layout="constrained")
-    panels = figure.subplots(1, len(graphs), squeeze=False)[0]
-    colours = {name: _COLOURS[place % 7] for place, name in enumerate(classes)}
-    for axes, graph in zip(panels, graphs, strict=True):
-        rows = [row for row in explanation.neighbours if row.graph == graph]
-        _panel(axes, explanation, rows, colours)
-        degree = explanation.degrees.get(graph, 0)
-        axes.set_title(f"{graph} graph: {len(rows)} of {degree} neighbours")
-    predicted = f"{explanation.predicted} ({explanation.probability:.2f})"
-    figure.suptitle(f"{explanation.id}: {predicted}")
-    _legend(figure, colours, explanation)
-    return figure
-
-
-def _panel(
-    axes: Any, explanation: Explanation, rows: list[Neighbour], colours: dict[str, str]
-) -> None:
-    # One scale for all panels: a graph that does nothing must not look as if it did.
-    effects = [abs(row.effect) for row in explanation.neighbours]
-    strongest = max(effects, default=0.0) or 1.0
-    for place, row in enumerate(rows):
-        angle = math.pi / 2 - 2 * math.pi * place / len(rows)
-        x, y = math.cos(angle), math.sin(angle)
-        colour = colours[row.label or row.predicted]
-        width = 0.5 + 4 * abs(row.effect) / strongest
-        line = "-" if row.effect >= 0 else "--"
-        axes.plot([0, x], [0, y], color="0.5", lw=width, ls=line, zorder=1)
-        face = colour if row.label else "white"
-        axes.scatter([x], [y], s=160, c=face, edgecolors=colour, linewidths=2, zorder=2)
-        axes.annotate(row.id, (1.18 * x, 1.18 * y), ha="center", va="center", size=8)
-    face = colours[explanation.predicted]
-    axes.scatter([0], [0], s=320, c=face, edgecolors="black", zorder=3)
-    axes.set(xlim=(-1.4, 1.4), ylim=(-1.4, 1.4), aspect="equal")
-    axes.axis("off")
-
-
-def _legend(figure: Any, colours: dict[str, str], explanation: Explanation) -> None:
-    from matplotlib.lines import Line2D
-
-    rows = explanation.neighbours
-    present = {explanation.predicted, *(row.label or row.predicted for row in rows)}
-    dot: dict[str, Any] = {"marker": "o", "linestyle": ""}
-    shown = {name: colour for name, colour in colours.items() if name in present}
-    marks = [Line2D([], [], **dot, color=c, label=name) for name, c in shown.items()]
-    unknown = "class predicted, not known"
-    marks += [
-        Line2D([], [], **dot, color="0.5", mfc="white", label=unknown),
-        Line2D([], [], color="0.5", linewidth=3, label="supports it (thicker: more)"),
-        Line2D([], [], color="0.5", linestyle="--", label="opposes it"),
-    ]
-    figure.legend(handles=marks, loc="outside lower center", ncols=min(len(marks), 6))
+    def columns(self) -> list[ColumnEffect]:
+        """The node's least usual columns, largest effect first."""
+        x, pipeline = self.model.dataset.x, self.model.features
+        mean = x.mean(dim=0)
+        away = ((x[self.node] - mean) / x.std(dim=0).clamp_min(1e-6)).abs().numpy()
+        owners: Sequence[str] = [f"feature {place}" for place in range(x.size(1))]
+        if pipeline is not None:
+            owners = pipeline.owners
+        places: dict[str, list[int]] = {}
+        for place, owner in enumerate(owners):
+            places.setdefault(owner, []).append(place)
+        unusual = sorted(places, key=lambda owner: -away[places[owner]].max())
+        rows = []
+        for owner in unusual[: self.most]:
+            usual = x.clone()
+            usual[self.node, places[owner]] = mean[places[owner]]
+            rows.append(ColumnEffect(name=owner, effect=self.effect(x=usual)))
+        return sorted(rows, key=lambda row: -row.effect)

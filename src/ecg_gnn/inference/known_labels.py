@@ -71,10 +71,13 @@ def _class_scores(
     scores = _by_name(names, y, probabilities)
     if "set" in predictions.columns:
         sets = predictions.texts("set", "sets")
-        members = [str(sets[row]).split(SET_SEPARATOR) for row in rows]
+        texts = [sets[row] for row in rows]
+        members = [text.split(SET_SEPARATOR) if text else [] for text in texts]
         pairs = zip(labels, members, strict=True)
         scores["coverage"] = float(np.mean([label in each for label, each in pairs]))
-        scores["set_size"] = float(np.mean([len(each) for each in members]))
+        scores["set_size"] = float(
+            np.mean([len(each) for each in members])
+        )
     return scores
 
 

@@ -94,6 +94,15 @@ class Model:
         assert isinstance(self.classifier, GraphClassifier)
         return self.classifier
 
+    def label_of(self, node: int) -> str | None:
+        """A node's class, or its number as a text; None if it is not known."""
+        if isinstance(self.classifier, Ensemble) and not self.classes:
+            known, (mean, scale) = self.classifier.known[node], self.classifier.centre
+            value = mean + scale * self.classifier.target.values[node]
+            return f"{value:.5g}" if known else None
+        code = int(self.dataset.y[node])
+        return None if code < 0 else self.classes[code]
+
 
 def write_model(folder: Path, model: Model, card: str) -> None:
     """Write a model into a folder that is not yet in place."""

@@ -38,6 +38,11 @@ class Block(ABC):
     def names(self) -> list[str]:
         """The names of the features."""
 
+    def owners(self) -> list[str]:
+        """The column that each feature is made of."""
+        (column,) = self.columns
+        return [column] * len(self.names())
+
     @abstractmethod
     def transform(self, table: Table) -> Features:
         """Features of every row, ``[N, F]``."""
@@ -93,6 +98,10 @@ class NumericBlock(Block):
         """The columns, then the indicators."""
         return [*self.columns, *(f"{name} is missing" for name in self.indicated)]
 
+    def owners(self) -> list[str]:
+        """The column that each feature is made of."""
+        return [*self.columns, *self.indicated]
+
     def transform(self, table: Table) -> Features:
         """Fill in, encode, and append the indicators."""
         values = _number_matrix(table, self.columns)
@@ -140,6 +149,11 @@ class CategoryBlock(Block):
             for column, categories in zip(self.columns, self.categories, strict=True)
             for category in categories
         ]
+
+    def owners(self) -> list[str]:
+        """The column that each feature is made of."""
+        pairs = zip(self.columns, self.categories, strict=True)
+        return [column for column, categories in pairs for _ in categories]
 
     def transform(self, table: Table) -> Features:
         """One-hot rows."""

@@ -48,6 +48,11 @@ class FeaturePipeline:
         """The names of the features."""
         return [name for block in self.blocks for name in block.names()]
 
+    @property
+    def owners(self) -> list[str]:
+        """The column that each feature is made of."""
+        return [name for block in self.blocks for name in block.owners()]
+
     def kinds(self) -> dict[str, str]:
         """The kind of every column that is read, ordinal if by two blocks."""
         kinds: dict[str, str] = {}

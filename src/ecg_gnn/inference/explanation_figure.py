@@ -1,0 +1,104 @@
+"""The picture of an explanation: neighbours in every graph, and the node's columns."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+from ecg_gnn.inference.explanation import Explanation, Neighbour
+from ecg_gnn.system.canvas import draw, in_lines
+from ecg_gnn.system.files import writing
+
+# Okabe and Ito's colours, which colour-blind readers can tell apart.
+_COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F"]
+_STRONG = 0.5
+"""The share of the scale (of probability: of 1) that lines and bars end at."""
+_NUMBER_COLOUR = "#0072B2"
+
+
+def draw_explanation(
+    explanation: Explanation, classes: tuple[str, ...], path: Path
+) -> None:
+    """Draw neighbours around the node, coloured by class, and the node's own columns.
+
+    Thicker lines matter more, on a scale that is the same in every picture. A hollow
+    neighbour has no known class and is coloured by its prediction; a dashed line counts
+    against what is predicted of the node.
+    """
+    with writing(path):
+        draw(path, lambda kind: _figure(kind, explanation, classes))
+
+
+def _figure(kind: Any, explanation: Explanation, classes: tuple[str, ...]) -> Any:
+    graphs = list(explanation.degrees) or ["input"]
+    panels = len(graphs) + bool(explanation.columns)
+    figure = kind(figsize=(5.5 * panels, 5.5), layout="constrained")
+    axes = figure.subplots(1, panels, squeeze=False)[0]
+    colours = {name: _COLOURS[place % 7] for place, name in enumerate(classes)}
+    for each, graph in zip(axes, graphs, strict=False):
+        rows = [row for row in explanation.neighbours if row.graph == graph]
+        _draw_neighbours(each, explanation, rows, colours)
+        degree = explanation.degrees.get(graph, 0)
+        each.set_title(f"{graph} graph: {len(rows)} of {degree} neighbours")
+    if explanation.columns:
+        _draw_columns(axes[-1], explanation)
+    sure = (
+        "" if explanation.probability is None else f" ({explanation.probability:.2f})"
+    )
+    figure.suptitle(f"{explanation.id}: {explanation.predicted}{sure}")
+    _legend(figure, colours, explanation)
+    return figure
+
+
+def _draw_neighbours(
+    axes: Any, explanation: Explanation, rows: list[Neighbour], colours: dict[str, str]
+) -> None:
+    for place, row in enumerate(rows):
+        angle = math.pi / 2 - 2 * math.pi * place / len(rows)
+        x, y = math.cos(angle), math.sin(angle)
+        colour = colours.get(row.label or row.predicted, _NUMBER_COLOUR)
+        strength = min(abs(row.effect) / explanation.scale / _STRONG, 1.0)
+        line = "-" if row.effect >= 0 else "--"
+        axes.plot(
+            [0, x], [0, y], color="0.5", lw=0.5 + 12 * strength, ls=line, zorder=1
+        )
+        face = colour if row.label else "white"
+        axes.scatter([x], [y], s=160, c=face, edgecolors=colour, linewidths=2, zorder=2)
+        axes.annotate(row.id, (1.18 * x, 1.18 * y), ha="center", va="center", size=8)
+    face = colours.get(explanation.predicted, _NUMBER_COLOUR)
+    axes.scatter([0], [0], s=320, c=face, edgecolors="black", zorder=3)
+    axes.set(xlim=(-1.4, 1.4), ylim=(-1.4, 1.4), aspect="equal")
+    axes.axis("off")
+
+
+def _draw_columns(axes: Any, explanation: Explanation) -> None:
+    end = _STRONG * explanation.scale
+    rows = explanation.columns[::-1]
+    for place, row in enumerate(rows):
+        effect = max(-end, min(end, row.effect))
+        axes.barh(place, effect, color="0.5", hatch=None if effect >= 0 else "//")
+    names = [in_lines(row.name, 24) for row in rows]
+    axes.set_yticks(range(len(rows)), names, size=8)
+    axes.axvline(0, color="black", lw=0.8)
+    axes.set(xlim=(-end, end), title="own columns")
+    axes.set_xlabel(
+        "what the prediction loses with a usual value instead"
+        if explanation.probability is not None
+        else "by how much the number falls with a usual value instead"
+    )
+
+
+def _legend(figure: Any, colours: dict[str, str], explanation: Explanation) -> None:
+    from matplotlib.lines import Line2D
+
+    rows = explanation.neighbours
+    present = {explanation.predicted, *(row.label or row.predicted for row in rows)}
+    dot: dict[str, Any] = {"marker": "o", "linestyle": ""}
+    shown = {name: colour for name, colour in colours.items() if name in present}
+    marks = [Line2D([], [], **dot, color=c, label=name) for name, c in shown.items()]
+    unknown = "predicted, not known"
+    marks += [
+        Line2D([], [], **dot, color="0.5", mfc="white", label=unknown),
+        Line2D([], [], color="0.5", linewidth=3, label="supports it (thicker: more)"),
+        Line2D([], [], color="0.5", linestyle="--", label="opposes it"),
+    ]
+    figure.legend(handles=marks, loc="outside lower center", ncols=min(len(marks), 6))
