@@ -1,7 +1,6 @@
 """Gradient boosting over a node's row of the neighbour table, by LightGBM."""
 
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -21,18 +20,17 @@ from ecg_gnn.ensemble.members import (
 )
 from ecg_gnn.ensemble.neighbour_table import neighbour_table
 
-_PATIENCE = 50
+_PATIENCE = 40
 _MOST_ROUNDS = 1000
-_CELLS_PER_THREAD = 2_000_000
 _PARAMETERS: dict[str, Any] = {
-    "learning_rate": 0.04,
+    "learning_rate": 0.06,
     "num_leaves": 15,
     "min_data_in_leaf": 10,
-    "feature_fraction": 0.5,
+    "feature_fraction": 0.3,
     "bagging_fraction": 0.8,
     "bagging_freq": 1,
     "lambda_l2": 1.0,
-    "max_bin": 127,
+    "max_bin": 63,
     "verbosity": -1,
     "deterministic": True,
     "force_row_wise": True,
@@ -88,7 +86,7 @@ def fit_boosting(
     folds: dict[int, Fold],
     parts: Sequence[str],
     *,
-    deadline: float,
+    out_of_time: Callable[[], bool],
     seed: int = 0,
 ) -> Fitted:
     """Boost all folds side by side until their mean loss on held-out nodes rises.
@@ -97,12 +95,13 @@ def fit_boosting(
     """
     import lightgbm
 
-    rows = neighbour_table(inputs, parts, target, np.zeros(inputs.num_nodes, bool))
-    parameters = _parameters(target, seed, rows.size)
+    parameters = _parameters(target, seed)
     boosters, held_out = [], []
     for fold in folds.values():
         rows = neighbour_table(inputs, parts, target, fold.known(inputs.num_nodes))
-        data = lightgbm.Dataset(rows[fold.train], target.values[fold.train])
+        data = lightgbm.Dataset(
+            rows[fold.train], target.values[fold.train], params=parameters
+        )
         boosters.append(lightgbm.Booster(parameters, data.construct()))
         boosters[-1].add_valid(
             data.create_valid(rows[fold.held_out], target.values[fold.held_out]), "out"
@@ -115,7 +114,7 @@ def fit_boosting(
         if loss < best_loss:
             best_round, best_loss = number, loss
         stalled = number - best_round >= _PATIENCE
-        if stalled or all(finished) or time.monotonic() > deadline:
+        if stalled or all(finished) or out_of_time():
             break
     predicted = [
         _shares(booster.predict(rows, num_iteration=best_round), target)
@@ -126,21 +125,16 @@ def fit_boosting(
     return member, out_of_fold(inputs.num_nodes, target.width, folds, predicted)
 
 
-def _parameters(target: Target, seed: int, num_cells: int) -> dict[str, Any]:
+def _parameters(target: Target, seed: int) -> dict[str, Any]:
     objective = {0: "regression", 2: "binary"}.get(target.num_classes, "multiclass")
     given = {
         "objective": objective,
         "seed": seed,
-        "num_threads": _num_threads(num_cells),
+        "num_threads": torch.get_num_threads(),
     }
     if objective == "multiclass":
         given["num_class"] = target.num_classes
     return _PARAMETERS | given
-
-
-def _num_threads(num_cells: int) -> int:
-    """Small tables are boosted faster by one thread than by several that wait."""
-    return 1 if num_cells < _CELLS_PER_THREAD else torch.get_num_threads()
 
 
 def _shares(predicted: Any, target: Target) -> Floats:

@@ -24,7 +24,8 @@ class Job:
     metric: str
     deadline: float
     """On the monotonic clock: training stops there and keeps what it has."""
-    progress: Callable[[int, int, float], None] | None = None
+    out_of_time: Callable[[], bool]
+    """Whether the deadline has passed, or the user has had enough."""
 
 
 @dataclass(frozen=True)
@@ -37,14 +38,20 @@ class Candidate:
         reads: What it learns from beside a node's own features: ``graph``, ``labels``
             of neighbours, ``embedding``, ``evolved`` graph.
         deep: Whether it pays only where there is much to learn from.
-        slow: Whether something is trained first that no deadline stops.
+        cheap: Whether all folds cost little, however large the graph is.
+        ahead: Seconds that something takes, at a guess, which no deadline stops.
     """
 
     name: str
     fit: Callable[[Job], Fitted]
     reads: frozenset[str] = field(default=frozenset())
     deep: bool = False
-    slow: bool = False
+    cheap: bool = False
+    ahead: float = 0.0
+
+    def train(self, job: Job) -> Fitted:
+        """Train a model for every fold of a job."""
+        return self.fit(job)
 
 
 def _linear(parts: tuple[str, ...]) -> Callable[[Job], Fitted]:
@@ -54,7 +61,12 @@ def _linear(parts: tuple[str, ...]) -> Callable[[Job], Fitted]:
 def _boosting(parts: tuple[str, ...], seed: int = 0) -> Callable[[Job], Fitted]:
     def fit(job: Job) -> Fitted:
         return fit_boosting(
-            job.inputs, job.target, job.folds, parts, deadline=job.deadline, seed=seed
+            job.inputs,
+            job.target,
+            job.folds,
+            parts,
+            out_of_time=job.out_of_time,
+            seed=seed,
         )
 
     return fit
@@ -68,9 +80,8 @@ def _network(shape: Shape, seed: int = 0) -> Callable[[Job], Fitted]:
             job.folds,
             shape,
             metric=job.metric,
-            deadline=job.deadline,
+            out_of_time=job.out_of_time,
             seed=seed,
-            progress=job.progress,
         )
 
     return fit
@@ -93,16 +104,23 @@ def candidates(seed: int = 0) -> list[Candidate]:
         return Candidate(name, _network(Shape(**shape), seed), reads, deep)
 
     return [
-        Candidate("linear", _linear(())),
-        Candidate("linear, neighbours and labels", _linear(PARTS), _LABELS),
-        Candidate("boosting, neighbours and labels", _boosting(PARTS, seed), _LABELS),
+        Candidate("linear", _linear(()), cheap=True),
+        Candidate("linear, neighbours and labels", _linear(PARTS), _LABELS, cheap=True),
+        Candidate(
+            "boosting, neighbours and labels",
+            _boosting(PARTS, seed),
+            _LABELS,
+            cheap=True,
+        ),
         network("table network", _LABELS, convolution="none", table=PARTS, **plain),
         network("GCN", _GRAPH, convolution="gcn", **plain),
         network("SAGE, labels", _LABELS, convolution="sage", label_input=True, **plain),
         network("GCN, labels", _LABELS, convolution="gcn", label_input=True, **plain),
-        Candidate("boosting", _boosting((), seed)),
+        Candidate("boosting", _boosting((), seed), cheap=True),
         network("MLP", frozenset(), convolution="none", **plain),
-        Candidate("boosting, neighbours", _boosting(PARTS[:2], seed), _GRAPH),
+        Candidate(
+            "boosting, neighbours", _boosting(PARTS[:2], seed), _GRAPH, cheap=True
+        ),
         network("SAGE", _GRAPH, convolution="sage", **plain),
         network("deep GCN", _GRAPH, convolution="gcn", layers=4, **residual),
         network(

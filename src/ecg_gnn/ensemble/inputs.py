@@ -1,7 +1,5 @@
 """What every candidate learns from: features, edges, and the labels that are known."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -21,8 +19,6 @@ Sparse = Any
 # Columns with fewer entries than this share are kept as sparse columns.
 _SPARSE_SHARE = 0.1
 _PROJECTED = 64
-_WORTH_THREADS = 30_000
-"""Nodes plus edges from which on several threads pay."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,17 +112,6 @@ class GraphInputs:
     def size(self) -> int:
         """Nodes plus edges."""
         return self.num_nodes + int(self.adjacency.nnz)
-
-    @contextmanager
-    def right_threads(self) -> Iterator[None]:
-        """One thread where the graph is so small that several would mostly wait."""
-        before = torch.get_num_threads()
-        if self.size < _WORTH_THREADS:
-            torch.set_num_threads(1)
-        try:
-            yield
-        finally:
-            torch.set_num_threads(before)
 
     @cached_property
     def dense(self) -> Floats:

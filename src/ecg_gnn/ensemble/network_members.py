@@ -1,6 +1,5 @@
 """Train a batch of networks, one per fold, and keep them."""
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -19,13 +18,11 @@ from ecg_gnn.ensemble.scoring import SCORES
 from ecg_gnn.kernels import StepSeeds
 
 # Steps between evaluations.
-_EVERY = 2
+_EVERY = 4
 _SHOWN = 0.5
 # From so many held-out nodes on, the metric itself chooses the step; on fewer it is
 # too rough, and the loss does.
 _MANY = 1500
-
-Progress = Callable[[int, int, float], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,9 +127,8 @@ def fit_networks(
     shape: Shape,
     *,
     metric: str,
-    deadline: float,
+    out_of_time: Callable[[], bool],
     seed: int = 0,
-    progress: Progress | None = None,
 ) -> Fitted:
     """Train one network per fold until their mean score on held-out nodes falls.
 
@@ -156,16 +152,14 @@ def fit_networks(
         optimizer.zero_grad(set_to_none=True)
         _mean_loss(logits, batch, learned).backward()
         optimizer.step()
-        out_of_time = time.monotonic() > deadline
-        if step % _EVERY == _EVERY - 1 or out_of_time:
+        is_last = step == shape.steps - 1 or out_of_time()
+        if step % _EVERY == _EVERY - 1 or is_last:
             said = _ask(network, batch)
             score = _judge(said, batch, metric)
             if score > best[0]:
                 best, held_out = (score, step), said
                 weights = {k: v.clone() for k, v in network.state_dict().items()}
-            if progress is not None:
-                progress(step + 1, shape.steps, np.nan)
-        if out_of_time or step - best[1] > shape.patience:
+        if is_last or step - best[1] > shape.patience:
             break
     network.load_state_dict(weights)
     member = NetworkMember(target.width, shape, (network.eval(),), batch.scaling)

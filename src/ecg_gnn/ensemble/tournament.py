@@ -1,8 +1,10 @@
 """The search: candidates compete on held-out nodes until the time is up."""
 
+import threading
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -15,20 +17,27 @@ from ecg_gnn.ensemble.scoring import SCORES, interval
 
 NUM_FOLDS = 5
 # Graphs up to this size (nodes plus edges) show all folds to every candidate; larger
-# ones show the first fold, and the rest to those that did well on it.
+# ones show the first fold, and the others to those that did well on it.
 _SMALL = 60_000
-_ROUND_1_SHARE = 0.55
+_ROUND_1_SHARE = 0.6
+_FAIR_SHARES = 3
+"""A candidate may take this many times what an even division of a round gives it."""
+_MOST_AHEAD = 0.4
+"""Of what is left, the most that something may take which no deadline stops."""
 _DEEP_NODES = 5_000
-_SLOW_BUDGET = 90.0
-"""Seconds from which on candidates take part that no deadline stops."""
-_KEPT = 8
+_KEPT = 4
 """Candidates that are trained on all folds where the graph is large."""
+_ENOUGH = 1000
+"""Held-out nodes that weights may be chosen on, even if there are more."""
+_MOST_DRAWS = 5
 # Of the budget, for blending, writing and the card.
 _RESERVED_SHARE, _RESERVED_MOST = 0.08, 15.0
 
 Say = Callable[[str, str], Callable[[int, int, float], None]]
 Keep = Callable[[str, Callable[[], Fitted]], tuple[Fitted, float]]
 """Trains, or reads what was trained before; with the seconds that it took."""
+Train = Callable[[Candidate, Job], Fitted]
+"""Trains a candidate, here or on another machine."""
 
 
 @dataclass(eq=False)
@@ -71,42 +80,106 @@ class Tournament:
         return sorted(counted, key=lambda entry: -entry.weight)
 
 
+@dataclass(frozen=True, eq=False)
+class _Work:
+    """A candidate to be trained on some folds."""
+
+    candidate: Candidate
+    folds: tuple[int, ...]
+    seconds: float | None = None
+    """What it is expected to take; None if nobody knows."""
+
+
 @dataclass(eq=False)
 class _Running:
     inputs: GraphInputs
     target: Target
     folds: tuple[Fold, ...]
     metric: str
+    start: float
     end: float
     keep: Keep
+    train: Train
     say: Say | None
+    workers: int
     entries: list[Entry] = field(default_factory=list)
+    stopped: threading.Event = field(default_factory=threading.Event)
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def train(self, candidate: Candidate, numbers: list[int], until: float) -> None:
+    def finish(self, work: Iterable[_Work], until: float) -> None:
+        """Train candidates side by side, in their order, as long as time allows."""
+        queue = list(work)[::-1]
+
+        def take() -> None:
+            while not self.stopped.is_set():
+                with self.lock:
+                    left = until - time.monotonic()
+                    if left <= 0 or not queue:
+                        return
+                    even = self.workers * left / len(queue)
+                    next_one = queue.pop()
+                if next_one.candidate.ahead > _MOST_AHEAD * left:
+                    continue
+                if next_one.seconds is None:
+                    self._train(next_one, until - max(left - _FAIR_SHARES * even, 0))
+                elif next_one.seconds < left:
+                    self._train(next_one, until)
+
+        with ThreadPoolExecutor(self.workers) as pool:
+            running = [pool.submit(take) for _ in range(self.workers)]
+            try:
+                wait(running)
+            except KeyboardInterrupt:
+                self.stopped.set()
+                raise
+            for each in running:
+                each.result()
+
+    def _train(self, work: _Work, until: float) -> None:
         """Train a candidate on some folds, and rank it."""
-        folds = {number: self.folds[number] for number in numbers}
-        progress = self.say("fit", candidate.name) if self.say else None
-        job = Job(self.inputs, self.target, folds, self.metric, until, progress)
-        name = f"{candidate.name} {'-'.join(map(str, numbers))}"
-        (member, out), seconds = self.keep(name, lambda: candidate.fit(job))
-        before = next((e for e in self.entries if e.candidate is candidate), None)
-        if before is None:
+        candidate = work.candidate
+        folds = {number: self.folds[number] for number in work.folds}
+
+        def out_of_time() -> bool:
+            return self.stopped.is_set() or time.monotonic() > until
+
+        job = Job(self.inputs, self.target, folds, self.metric, until, out_of_time)
+        name = f"{candidate.name} {'-'.join(map(str, folds))}"
+        self._show(candidate.name)
+        (member, out), seconds = self.keep(name, lambda: self.train(candidate, job))
+        with self.lock:
+            self._rank(candidate, member, out, seconds)
+        self._show(candidate.name)
+
+    def _rank(
+        self, candidate: Candidate, member: Member, out: OutOfFold, seconds: float
+    ) -> None:
+        entry = next((e for e in self.entries if e.candidate is candidate), None)
+        if entry is None:
             entry = Entry(candidate, member, out, seconds)
             self.entries.append(entry)
         else:
-            entry = before
-            held_out = np.concatenate([fold.held_out for fold in folds.values()])
+            held_out = [self.folds[number].held_out for number in out.folds]
             entry.member = entry.member.joined(member)
-            entry.out = entry.out.joined(out, held_out)
+            entry.out = entry.out.joined(out, np.concatenate(held_out))
             entry.seconds += seconds
-        entry.score = self.judge(entry, entry.out.folds)
-        self.entries.sort(key=lambda each: -each.score)
+        entry.score = self._judge(entry)
+        self.entries.sort(key=lambda each: (-each.score, each.name))
 
-    def judge(self, entry: Entry, numbers: tuple[int, ...]) -> float:
-        """The score on the nodes that some folds hold out."""
-        rows = np.concatenate([self.folds[number].held_out for number in numbers])
+    def _judge(self, entry: Entry) -> float:
+        """The score on the nodes that its folds hold out."""
+        held_out = [self.folds[number].held_out for number in entry.out.folds]
+        rows = np.concatenate(held_out)
         y = self.target.values[rows]
         return SCORES[self.metric].function(y, entry.out.predicted[rows])
+
+    def _show(self, name: str) -> None:
+        if self.say is not None:
+            with self.lock:
+                best = self.entries[0].score if self.entries else np.nan
+                gone = time.monotonic() - self.start
+                show = self.say("fit", name)
+                show(int(gone), int(self.end - self.start), float(best))
 
 
 def hold_tournament(
@@ -117,6 +190,8 @@ def hold_tournament(
     metric: str,
     seconds: float,
     keep: Keep,
+    train: Train = Candidate.train,
+    workers: int = 1,
     seed: int = 0,
     say: Say | None = None,
     extra: Sequence[Candidate] = (),
@@ -130,6 +205,8 @@ def hold_tournament(
         metric: What decides, a key of ``SCORES``.
         seconds: The budget.
         keep: Keeps what is finished, so that a killed search goes on.
+        train: Trains a candidate; elsewhere, say.
+        workers: How many candidates are trained side by side.
         seed: Of folds and first weights.
         say: Shows how it goes.
         extra: Further candidates, tried last.
@@ -138,10 +215,12 @@ def hold_tournament(
     count = min(NUM_FOLDS, len(labelled) // 4)
     folds = make_folds(target, labelled, max(2, count), seed)
     end = start + seconds - min(_RESERVED_SHARE * seconds, _RESERVED_MOST)
-    running = _Running(inputs, target, folds, metric, end, keep, say)
+    running = _Running(
+        inputs, target, folds, metric, start, end, keep, train, say, workers
+    )
     interrupted = False
     try:
-        _rounds(running, start, seed, extra)
+        _rounds(running, seed, extra)
     except KeyboardInterrupt:
         if not running.entries:
             raise
@@ -150,57 +229,71 @@ def hold_tournament(
     return Tournament(running.entries, folds, rows, interrupted)
 
 
-def _rounds(
-    running: _Running, start: float, seed: int, extra: Sequence[Candidate]
+def _rounds(running: _Running, seed: int, extra: Sequence[Candidate]) -> None:
+    everything = tuple(range(len(running.folds)))
+    is_small = running.inputs.size <= _SMALL
+    share = 1.0 if is_small else _ROUND_1_SHARE
+    until = running.start + share * (running.end - running.start)
+    many = running.inputs.num_nodes >= _DEEP_NODES
+    running.finish(
+        [
+            _Work(one, everything if is_small or one.cheap else everything[:1])
+            for one in [*candidates(seed), *extra]
+            if many or not one.deep
+        ],
+        until,
+    )
+    # The best candidates on further folds, one fold after another.
+    best = [(e.candidate, e.seconds / len(e.out.folds)) for e in running.entries]
+    seen = {e.candidate: e.out.folds for e in running.entries}
+    running.finish(
+        [
+            _Work(candidate, (number,), seconds)
+            for number in everything
+            for candidate, seconds in best[:_KEPT]
+            if number not in seen[candidate]
+        ],
+        running.end,
+    )
+    for draw in range(1, _MOST_DRAWS + 1):
+        _draw_again(running, everything, seed, draw)
+
+
+def _draw_again(
+    running: _Running, everything: tuple[int, ...], seed: int, draw: int
 ) -> None:
-    everything = list(range(len(running.folds)))
-    first = everything if running.inputs.size <= _SMALL else everything[:1]
-    share = 1.0 if first == everything else _ROUND_1_SHARE
-    until = start + share * (running.end - start)
-    large = running.inputs.num_nodes >= _DEEP_NODES
-    patient = until - start >= _SLOW_BUDGET
-    for candidate in [*candidates(seed), *extra]:
-        if time.monotonic() >= until:
-            break
-        if (patient or not candidate.slow) and (large or not candidate.deep):
-            running.train(candidate, first, until)
-    rest = everything[len(first) :]
-    if rest:
-        for entry in running.entries[:_KEPT]:
-            left = running.end - time.monotonic()
-            if left > 0.25 * entry.seconds * len(rest):
-                running.train(entry.candidate, rest, running.end)
-    _more_seeds(running, everything, seed)
-
-
-def _more_seeds(running: _Running, folds: list[int], seed: int) -> None:
-    """With the time that is left, the best candidates once more, drawn anew."""
-    for draw in (1, 2):
-        again = {each.name: each for each in candidates(seed + 1000 * draw)}
-        best = [e for e in running.entries if len(e.out.folds) == len(folds)]
-        for entry in [e for e in best if "network" in e.member.kind][:3]:
-            fits = time.monotonic() + 1.2 * entry.seconds < running.end
-            if fits and entry.name in again:
-                other = again[entry.name]
-                named = Candidate(
-                    f"{other.name}, seed {draw + 1}", other.fit, other.reads
-                )
-                running.train(named, folds, running.end)
+    """The best networks once more, with other first weights."""
+    again = {each.name: each for each in candidates(seed + 1000 * draw)}
+    whole = [e for e in running.entries if len(e.out.folds) == len(everything)]
+    networks = [e for e in whole if e.member.kind == "network" and e.name in again]
+    work = []
+    for entry in networks[:3]:
+        name = f"{entry.name}, seed {draw + 1}"
+        named = replace(again[entry.name], name=name)
+        work.append(_Work(named, everything, 1.2 * entry.seconds))
+    running.finish(work, running.end)
 
 
 def _weigh(running: _Running) -> Numbers:
-    """Weigh those that were trained on the most folds; returns the nodes used."""
+    """Weigh candidates that were judged on the same nodes; returns these nodes."""
+    folds = running.folds
+    # Candidates have seen the first folds, some more of them than others. Folds count
+    # that all of the best have seen, or more where these are few nodes.
+    count = min(len(entry.out.folds) for entry in running.entries[:_KEPT])
     most = max(len(entry.out.folds) for entry in running.entries)
-    whole = [entry for entry in running.entries if len(entry.out.folds) == most]
-    rows = np.concatenate([running.folds[n].held_out for n in whole[0].out.folds])
+    while count < most and sum(len(f.held_out) for f in folds[:count]) < _ENOUGH:
+        count += 1
+    entries = [e for e in running.entries if len(e.out.folds) >= count]
+    shared = set.intersection(*(set(entry.out.folds) for entry in entries))
+    rows = np.concatenate([folds[number].held_out for number in sorted(shared)])
     smooth = SCORES["r2" if running.target.is_number else "log-loss"]
     weights = blend_weights(
         SCORES[running.metric],
         smooth,
         running.target.values[rows],
-        [entry.out.predicted[rows] for entry in whole],
+        [entry.out.predicted[rows] for entry in entries],
     )
-    for entry, weight in zip(whole, weights, strict=True):
+    for entry, weight in zip(entries, weights, strict=True):
         entry.weight = float(weight)
     return rows
 

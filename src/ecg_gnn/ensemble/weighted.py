@@ -12,6 +12,10 @@ from torch import Tensor
 from ecg_gnn.ensemble.certainty import Conformity, Scaling
 from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Target
 from ecg_gnn.ensemble.members import Member
+from ecg_gnn.system.machine import using_threads
+
+_WORTH_THREADS = 300_000
+"""Nodes plus edges from which on several threads pay; on fewer they mostly wait."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +73,8 @@ class Ensemble:
         """
         inputs, target, known = self._joined(new_x, new_edges)
         total = np.zeros((inputs.num_nodes, self.target.width))
-        with inputs.right_threads():
+        few = 1 if inputs.size < _WORTH_THREADS else torch.get_num_threads()
+        with using_threads(few):
             for share in self.shares:
                 total += share.weight * share.member.predict(inputs, target, known)
         return self.finished(total)

@@ -47,7 +47,7 @@ class ColumnEffect:
     """What a node's own value of a column does to its prediction.
 
     Attributes:
-        effect: As that of a ``Neighbour``, were the value replaced by the column's mean.
+        effect: As of a ``Neighbour``, with the mean of the column as its value.
     """
 
     name: str

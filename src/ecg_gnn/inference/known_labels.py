@@ -75,9 +75,7 @@ def _class_scores(
         members = [text.split(SET_SEPARATOR) if text else [] for text in texts]
         pairs = zip(labels, members, strict=True)
         scores["coverage"] = float(np.mean([label in each for label, each in pairs]))
-        scores["set_size"] = float(
-            np.mean([len(each) for each in members])
-        )
+        scores["set_size"] = float(np.mean([len(each) for each in members]))
     return scores
 
 

@@ -29,6 +29,17 @@ _CGROUPS = (
 )
 
 
+@contextmanager
+def using_threads(count: int) -> Iterator[None]:
+    """Compute with this many threads inside."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 def memory_budget(memory: int | None, device: torch.device) -> int:
     """The bytes that a search may take: as given, else a share of what is free."""
     if memory is None:
