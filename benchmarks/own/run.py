@@ -196,7 +196,8 @@ def run_split(name, graph, seed, methods, budget):
             budget = budget or (600 if name in BENCHMARKS else None)
             model = fit_best(graph, Path(folder) / "model", budget=budget)
         found = model.metrics
-        best, held_out = found["leaderboard"][0], found["validation"]
+        rows = {row["name"]: row for row in found["leaderboard"]}
+        best, held_out = rows[found["single"]], found["validation"]
         note("ecg-gnn, ensemble", found["test"], found["seconds"], validation=held_out)
         note("ecg-gnn, best single", best["test"], best["seconds"], name=best["name"])
         results["ecg-gnn, ensemble"]["leaderboard"] = found["leaderboard"]

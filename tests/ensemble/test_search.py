@@ -24,7 +24,7 @@ def cheap(monkeypatch):
         return [each for each in candidates(seed) if each.name in CHEAP]
 
     monkeypatch.setattr(tournament, "candidates", few)
-    monkeypatch.setattr(tournament, "_more_seeds", lambda *_: None)
+    monkeypatch.setattr(tournament, "_MOST_DRAWS", 0)
 
 
 @pytest.fixture
@@ -123,6 +123,41 @@ def test_an_interruption_keeps_what_is_there(cheap, graph, known, monkeypatch):
     found = run(graph, known)
     assert found.tournament.interrupted
     assert [share.name for share in found.ensemble.shares] == ["linear"]
+
+
+def test_side_by_side_is_the_same(cheap, graph, known):
+    """As many workers as you like: the same members, the same predictions."""
+    said = [
+        run(graph, known, workers=count).ensemble.probabilities() for count in (1, 3)
+    ]
+    np.testing.assert_array_equal(*said)
+
+
+def test_a_failure_is_told(cheap, graph, known, monkeypatch):
+    def failing(seed=0):
+        def fit(job):
+            raise RuntimeError("broken")
+
+        return [*candidates(seed)[:1], Candidate("broken", fit)]
+
+    monkeypatch.setattr(tournament, "candidates", failing)
+    with pytest.raises(RuntimeError, match="broken"):
+        run(graph, known)
+
+
+def test_large_graphs_show_further_folds_to_the_best(cheap, graph, known, monkeypatch):
+    monkeypatch.setattr(tournament, "_SMALL", 0)
+    monkeypatch.setattr(tournament, "_KEPT", 3)
+    entries = run(graph, known).tournament.entries
+    assert {len(entry.out.folds) for entry in entries} == {tournament.NUM_FOLDS}
+
+
+def test_what_no_deadline_stops_is_not_begun_late(cheap, graph, known, monkeypatch):
+    def long(seed=0):
+        return [*candidates(seed)[:1], Candidate("long", pytest.fail, ahead=1e6)]
+
+    monkeypatch.setattr(tournament, "candidates", long)
+    assert [e.name for e in run(graph, known).tournament.entries] == ["linear"]
 
 
 def test_the_leaderboard_and_the_verdict(cheap, graph, known):

@@ -99,13 +99,12 @@ def fit_boosting(
     boosters, held_out = [], []
     for fold in folds.values():
         rows = neighbour_table(inputs, parts, target, fold.known(inputs.num_nodes))
-        data = lightgbm.Dataset(
-            rows[fold.train], target.values[fold.train], params=parameters
+        learned, judged = (
+            (rows[part], target.values[part]) for part in (fold.train, fold.held_out)
         )
+        data = lightgbm.Dataset(*learned, params=parameters)
         boosters.append(lightgbm.Booster(parameters, data.construct()))
-        boosters[-1].add_valid(
-            data.create_valid(rows[fold.held_out], target.values[fold.held_out]), "out"
-        )
+        boosters[-1].add_valid(data.create_valid(*judged, params=parameters), "out")
         held_out.append(rows[fold.held_out])
     best_round, best_loss = 1, np.inf
     for number in range(1, _MOST_ROUNDS + 1):

@@ -153,7 +153,7 @@ def _unstopped_is_fine() -> Iterator[None]:
 
 
 def _keep_the_best(tournament: Tournament) -> None:
-    best = max(tournament.members, key=lambda each: each.score)
+    best = tournament.best
     for entry in tournament.entries:
         entry.weight = float(entry is best)
 

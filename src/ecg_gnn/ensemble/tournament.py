@@ -74,6 +74,12 @@ class Tournament:
     interrupted: bool = False
 
     @property
+    def best(self) -> Entry:
+        """The best single candidate, of those that were judged on the most folds."""
+        most = max(len(entry.out.folds) for entry in self.entries)
+        return next(e for e in self.entries if len(e.out.folds) == most)
+
+    @property
     def members(self) -> list[Entry]:
         """Those that count in the ensemble, heaviest first."""
         counted = [entry for entry in self.entries if entry.weight > 0]

@@ -146,5 +146,6 @@ def report(
         "seconds": round(result.seconds, 2),
         "interrupted": result.tournament.interrupted,
         "leaderboard": leaderboard(result, truth, test),
+        "single": result.tournament.best.name,
         "verdict": verdict(result),
     }
