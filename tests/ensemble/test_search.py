@@ -146,7 +146,7 @@ def test_a_failure_is_told(cheap, graph, known, monkeypatch):
 
 
 def test_large_graphs_show_further_folds_to_the_best(cheap, graph, known, monkeypatch):
-    monkeypatch.setattr(tournament, "_SMALL", 0)
+    monkeypatch.setattr(tournament, "SMALL", 0)
     monkeypatch.setattr(tournament, "_KEPT", 3)
     entries = run(graph, known).tournament.entries
     assert {len(entry.out.folds) for entry in entries} == {tournament.NUM_FOLDS}

@@ -40,6 +40,8 @@ class Candidate:
         deep: Whether it pays only where there is much to learn from.
         cheap: Whether all folds cost little, however large the graph is.
         ahead: Seconds that something takes, at a guess, which no deadline stops.
+        layers: How many layers hold a state of every node; 0 without full batches.
+        only_if_large: Whether it is for graphs whose full batches do not fit.
     """
 
     name: str
@@ -48,6 +50,8 @@ class Candidate:
     deep: bool = False
     cheap: bool = False
     ahead: float = 0.0
+    layers: int = 0
+    only_if_large: bool = False
 
     def train(self, job: Job) -> Fitted:
         """Train a model for every fold of a job."""
@@ -101,7 +105,9 @@ def candidates(seed: int = 0) -> list[Candidate]:
     def network(
         name: str, reads: frozenset[str], deep: bool = False, **shape: Any
     ) -> Candidate:
-        return Candidate(name, _network(Shape(**shape), seed), reads, deep)
+        made = Shape(**shape)
+        fit = _network(made, seed)
+        return Candidate(name, fit, reads, deep, layers=1 + made.layers)
 
     return [
         Candidate("linear", _linear(()), cheap=True),

@@ -20,6 +20,7 @@ from ecg_gnn.ensemble.members import Fitted
 from ecg_gnn.ensemble.scoring import choose_metric
 from ecg_gnn.ensemble.stored import read_finished, write_finished
 from ecg_gnn.ensemble.tournament import (
+    SMALL,
     Say,
     Tournament,
     blended,
@@ -30,7 +31,7 @@ from ecg_gnn.ensemble.weighted import Ensemble, Share, as_rows, hidden_target
 from ecg_gnn.system.checks import InputError, check_in_range
 from ecg_gnn.system.machine import using_threads
 
-_MOST_WORKERS, _WORTH_WORKERS = 8, 60_000
+_MOST_WORKERS = 8
 # Seconds that a search takes unless told otherwise, by the number of nodes.
 _BUDGETS = ((5_000, 45.0), (20_000, 300.0), (None, 600.0))
 
@@ -102,7 +103,7 @@ def search(
     metric = choose_metric(metric, target)
     inputs = GraphInputs.of(as_rows(x), edge_index)
     # Python itself is the bound on small graphs: there, side by side is no faster.
-    most = 1 if inputs.size < _WORTH_WORKERS else _MOST_WORKERS
+    most = 1 if inputs.size < SMALL else _MOST_WORKERS
     workers = workers or min(torch.get_num_threads(), most)
     # Candidates side by side, a thread each, are faster than one with all threads.
     with using_threads(1), _unstopped_is_fine():

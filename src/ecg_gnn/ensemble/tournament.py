@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import torch
 
 from ecg_gnn.ensemble.blend import blend_weights
 from ecg_gnn.ensemble.candidates import Candidate, Job, candidates
@@ -14,14 +15,17 @@ from ecg_gnn.ensemble.folds import Fold, OutOfFold, make_folds
 from ecg_gnn.ensemble.inputs import GraphInputs, Numbers, Target
 from ecg_gnn.ensemble.members import Fitted, Member
 from ecg_gnn.ensemble.scoring import SCORES, interval
+from ecg_gnn.system.machine import available_bytes
 
 NUM_FOLDS = 5
 # Graphs up to this size (nodes plus edges) show all folds to every candidate; larger
 # ones show the first fold, and the others to those that did well on it.
-_SMALL = 60_000
+SMALL = 60_000
 _ROUND_1_SHARE = 0.6
 _FAIR_SHARES = 3
 """A candidate may take this many times what an even division of a round gives it."""
+_BYTES_PER_STATE, _USUAL_LAYERS = 64 * 4 * 8, 3
+"""What a layer keeps of a node for its backward pass, at a guess."""
 _MOST_AHEAD = 0.4
 """Of what is left, the most that something may take which no deadline stops."""
 _DEEP_NODES = 5_000
@@ -237,7 +241,7 @@ def hold_tournament(
 
 def _rounds(running: _Running, seed: int, extra: Sequence[Candidate]) -> None:
     everything = tuple(range(len(running.folds)))
-    is_small = running.inputs.size <= _SMALL
+    is_small = running.inputs.size <= SMALL
     share = 1.0 if is_small else _ROUND_1_SHARE
     until = running.start + share * (running.end - running.start)
     many = running.inputs.num_nodes >= _DEEP_NODES
@@ -245,7 +249,7 @@ def _rounds(running: _Running, seed: int, extra: Sequence[Candidate]) -> None:
         [
             _Work(one, everything if is_small or one.cheap else everything[:1])
             for one in [*candidates(seed), *extra]
-            if many or not one.deep
+            if (many or not one.deep) and _fits(running, one)
         ],
         until,
     )
@@ -263,6 +267,15 @@ def _rounds(running: _Running, seed: int, extra: Sequence[Candidate]) -> None:
     )
     for draw in range(1, _MOST_DRAWS + 1):
         _draw_again(running, everything, seed, draw)
+
+
+def _fits(running: _Running, candidate: Candidate) -> bool:
+    """Whether there is memory to train a candidate, or need of it."""
+    nodes = running.inputs.num_nodes
+    room = available_bytes(torch.device("cpu")) / 2 / running.workers
+    if candidate.only_if_large:
+        return _BYTES_PER_STATE * nodes * _USUAL_LAYERS > room
+    return _BYTES_PER_STATE * nodes * candidate.layers <= room
 
 
 def _draw_again(

@@ -3,6 +3,7 @@
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,10 @@ from numpy.typing import NDArray
 
 from ecg_gnn._version import NUMERICS
 from ecg_gnn.config.identity import digest
+from ecg_gnn.data import GraphDataset
 from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.ensemble import Search, default_budget, search
+from ecg_gnn.ensemble.candidates import Candidate
 from ecg_gnn.ensemble.leaderboard import leaderboard, verdict
 from ecg_gnn.ensemble.scoring import SCORES, interval
 from ecg_gnn.ensemble.tournament import Say, held_out_score
@@ -19,6 +22,7 @@ from ecg_gnn.inference.best_card import best_card, draw_leaderboard
 from ecg_gnn.inference.embedded_members import embedded_candidates
 from ecg_gnn.inference.fitting import one_split
 from ecg_gnn.inference.model_folder import Model, write_model
+from ecg_gnn.inference.whole_members import whole_candidates
 from ecg_gnn.system.files import atomic_folder, check_free, made_folder, writing
 from ecg_gnn.tabular import NamedGraph
 from ecg_gnn.train.state import content_hash
@@ -103,7 +107,7 @@ def fit_best(
             seed=seed,
             work=work,
             say=say,
-            extra=embedded_candidates(dataset, seed, cache),
+            extra=_more_candidates(dataset, truth, seed, cache),
         )
         model = Model(
             classifier=result.ensemble,
@@ -120,6 +124,15 @@ def fit_best(
             draw_leaderboard(model.metrics, folder / PICTURE)
     shutil.rmtree(work.parent, ignore_errors=True)
     return model
+
+
+def _more_candidates(
+    dataset: GraphDataset, truth: _Truth, seed: int, cache: EmbeddingCache | None
+) -> list[Candidate]:
+    """Those for which the pipeline trains something."""
+    lock = Lock()
+    found = embedded_candidates(dataset, seed, cache, lock)
+    return found + (whole_candidates(dataset, seed, lock) if truth.num_classes else [])
 
 
 def report(

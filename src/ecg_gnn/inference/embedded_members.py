@@ -129,10 +129,16 @@ KINDS[EmbeddedMember.kind] = EmbeddedMember
 
 
 def embedded_candidates(
-    dataset: GraphDataset, seed: int, store: EmbeddingCache | None
+    dataset: GraphDataset, seed: int, store: EmbeddingCache | None, lock: Lock
 ) -> list[Candidate]:
-    """Candidates that embed the nodes first; each embedding is trained once."""
-    lock = Lock()
+    """Candidates that embed the nodes first; each embedding is trained once.
+
+    Args:
+        dataset: The graph.
+        seed: Of everything random.
+        store: Where embeddings are kept.
+        lock: Held while the pipeline trains, which seeds torch's own generator.
+    """
 
     @cache
     def embedding_of(name: str) -> Embedding:
@@ -154,7 +160,8 @@ def embedded_candidates(
         label += "embedding" if use == "features" else "evolved graph"
         reads = plain[inner].reads | {"embedding" if use == "features" else "evolved"}
         fit = _fit_with(name, use, plain[inner].fit, embedding_of, lock)
-        found.append(Candidate(label, fit, reads, ahead=ahead[name]))
+        found.append(replace(plain[inner], name=label, fit=fit, reads=reads))
+        found[-1] = replace(found[-1], cheap=False, ahead=ahead[name])
     return found
 
 
@@ -174,7 +181,7 @@ def _fit_with(
     lock: Lock,
 ) -> Callable[[Job], Fitted]:
     def fit(job: Job) -> Fitted:
-        with lock:  # candidates are trained side by side: one embeds for all
+        with lock:
             embedding = embedding_of(name)
         wider = embedding.added_to(job.inputs, use)
         member, out = inner(replace(job, inputs=wider))

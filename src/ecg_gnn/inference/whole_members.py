@@ -1,0 +1,160 @@
+"""Candidates that the pipeline trains: whole networks, and networks by mini-batches."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from threading import Lock
+from typing import Any, ClassVar, NamedTuple, Self, cast
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ecg_gnn.config import RunConfig
+from ecg_gnn.data import GraphDataset
+from ecg_gnn.embed.protocol import as_trained, below, load_weights
+from ecg_gnn.ensemble.candidates import Candidate, Job
+from ecg_gnn.ensemble.folds import Fold
+from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Target
+from ecg_gnn.ensemble.members import Fitted, Member, out_of_fold
+from ecg_gnn.ensemble.stored import KINDS
+from ecg_gnn.ensemble.tournament import NUM_FOLDS, SMALL
+from ecg_gnn.inference.calibration import Calibration
+from ecg_gnn.inference.classifier import GraphClassifier, fit_classifier
+from ecg_gnn.pipeline import resolve
+from ecg_gnn.pipeline.classification import network_of
+
+_WHOLE = ("gpr-gnn", "fagcn")
+_STEPS, _LAYERS = 300, 2
+_BATCH_SIZE = 1024
+# A step on one CPU core, at a guess.
+_SECONDS_PER_NODE, _SECONDS_PER_EDGE, _SECONDS_PER_CELL = 8e-6, 2e-7, 1e-8
+
+
+@dataclass(frozen=True, eq=False)
+class WholeMember(Member):
+    """Networks of one fold each, as ``fit --model`` would keep them."""
+
+    kind: ClassVar[str] = "whole"
+
+    networks: tuple[GraphClassifier, ...]
+
+    def predict(self, inputs: GraphInputs, target: Target, known: Bools) -> Floats:
+        """The mean over folds."""
+        x, edges = torch.from_numpy(inputs.x), inputs.edge_index
+        asked = [replace(one, x=x, edge_index=edges) for one in self.networks]
+        shares = np.mean([one.probabilities() for one in asked], axis=0)
+        return np.asarray(shares, dtype=np.float32)
+
+    def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        """Settings and temperatures, and weights fold by fold."""
+        tensors = {
+            f"{place}.{name}": as_trained(tensor)
+            for place, one in enumerate(self.networks)
+            for name, tensor in one.network.state_dict().items()
+        }
+        plain = {
+            "config": self.networks[0].config.to_dict(),
+            "temperatures": [one.calibration.temperature for one in self.networks],
+            "channels": self.networks[0].x.size(1),
+        }
+        return plain, tensors
+
+    @classmethod
+    def from_state(
+        cls, width: int, plain: dict[str, Any], tensors: dict[str, Tensor]
+    ) -> Self:
+        """See ``state``; the graph is given when predictions are asked for."""
+        config = RunConfig.from_dict(plain["config"])
+        sizes = _Sizes(int(plain["channels"]), width)
+        networks = []
+        for place, temperature in enumerate(plain["temperatures"]):
+            with torch.device("meta"):  # absurd sizes must not take memory
+                network = network_of(config, cast(GraphDataset, sizes), 1)
+                load_weights(network, below(tensors, str(place)))
+            networks.append(
+                GraphClassifier(
+                    config=config,
+                    embedding="none",
+                    num_classes=width,
+                    x=torch.empty(0, sizes.num_features),
+                    edge_index=torch.empty(2, 0, dtype=torch.long),
+                    z=None,
+                    evolved=None,
+                    embedder=None,
+                    network=network.double().eval(),
+                    calibration=Calibration(float(temperature)),
+                )
+            )
+        return cls(width, tuple(networks))
+
+    def joined(self, other: Member) -> Member:
+        """Folds one after another."""
+        assert isinstance(other, WholeMember)
+        return replace(self, networks=(*self.networks, *other.networks))
+
+
+class _Sizes(NamedTuple):
+    """What of a graph decides the shapes of a network that new nodes may join."""
+
+    num_features: int
+    num_classes: int
+    num_nodes: int = 1
+
+
+KINDS[WholeMember.kind] = WholeMember
+
+
+def whole_candidates(dataset: GraphDataset, seed: int, lock: Lock) -> list[Candidate]:
+    """Networks that the pipeline trains, of classes only.
+
+    Where full batches do not fit into memory, SAGE by mini-batches takes their place.
+
+    Args:
+        dataset: The graph.
+        seed: Of everything random.
+        lock: Held while the pipeline trains, which seeds torch's own generator.
+    """
+    nodes, edges = dataset.num_nodes, dataset.edge_index.size(1)
+    step = _SECONDS_PER_NODE * nodes + _SECONDS_PER_EDGE * edges
+    step += _SECONDS_PER_CELL * nodes * dataset.num_features
+    folds = 1 if nodes + edges > SMALL else NUM_FOLDS
+    found = []
+    for name in _WHOLE:
+        fit = _fit_with(dataset, lock, model=name, seed=seed)
+        ahead = folds * _STEPS * step
+        about: dict[str, Any] = {"ahead": ahead, "layers": _LAYERS}
+        found.append(Candidate(name, fit, frozenset({"graph"}), **about))
+    fit = _fit_with(dataset, lock, model="sage", seed=seed, batch_size=_BATCH_SIZE)
+    by_batches = Candidate("SAGE by mini-batches", fit, frozenset({"graph"}))
+    return [*found, replace(by_batches, only_if_large=True)]
+
+
+def _fit_with(
+    dataset: GraphDataset, lock: Lock, **settings: Any
+) -> Callable[[Job], Fitted]:
+    fixed = settings | {"preset": "auto", "splits": (0,), "embedding": "none"}
+
+    def fit(job: Job) -> Fitted:
+        networks, held_out = [], []
+        for fold in job.folds.values():
+            part = _with_fold(dataset, fold)
+            config = resolve(RunConfig.of(dataset=part.name, **fixed), part)
+            with lock:
+                network, _ = fit_classifier(part, config, "none")
+            networks.append(network)
+            held_out.append(network.probabilities()[fold.held_out].astype(np.float32))
+        member = WholeMember(job.target.width, tuple(networks))
+        out = out_of_fold(dataset.num_nodes, member.width, job.folds, held_out)
+        return member, out
+
+    return fit
+
+
+def _with_fold(dataset: GraphDataset, fold: Fold) -> GraphDataset:
+    """The graph with one split: a fold's nodes, and no test nodes."""
+    masks = torch.zeros(3, 1, dataset.num_nodes, dtype=torch.bool)
+    masks[0, 0, torch.from_numpy(fold.train)] = True
+    masks[1, 0, torch.from_numpy(fold.held_out)] = True
+    return replace(
+        dataset, train_masks=masks[0], val_masks=masks[1], test_masks=masks[2]
+    )
