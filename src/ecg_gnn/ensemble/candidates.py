@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from ecg_gnn.ensemble.boosting import fit_boosting
@@ -9,7 +10,7 @@ from ecg_gnn.ensemble.folds import Fold
 from ecg_gnn.ensemble.inputs import GraphInputs, Target
 from ecg_gnn.ensemble.linear import fit_linear
 from ecg_gnn.ensemble.members import Fitted
-from ecg_gnn.ensemble.neighbour_table import PARTS
+from ecg_gnn.ensemble.neighbour_table import HOPS, PARTS
 from ecg_gnn.ensemble.network_members import fit_networks
 from ecg_gnn.ensemble.networks import Shape
 
@@ -58,37 +59,34 @@ class Candidate:
         return self.fit(job)
 
 
-def _linear(parts: tuple[str, ...]) -> Callable[[Job], Fitted]:
-    return lambda job: fit_linear(job.inputs, job.target, job.folds, parts)
+# Functions of modules, not closures: candidates travel to other machines.
 
 
-def _boosting(parts: tuple[str, ...], seed: int = 0) -> Callable[[Job], Fitted]:
-    def fit(job: Job) -> Fitted:
-        return fit_boosting(
-            job.inputs,
-            job.target,
-            job.folds,
-            parts,
-            out_of_time=job.out_of_time,
-            seed=seed,
-        )
-
-    return fit
+def _fit_linear(parts: tuple[str, ...], job: Job) -> Fitted:
+    return fit_linear(job.inputs, job.target, job.folds, parts)
 
 
-def _network(shape: Shape, seed: int = 0) -> Callable[[Job], Fitted]:
-    def fit(job: Job) -> Fitted:
-        return fit_networks(
-            job.inputs,
-            job.target,
-            job.folds,
-            shape,
-            metric=job.metric,
-            out_of_time=job.out_of_time,
-            seed=seed,
-        )
+def _fit_boosting(parts: tuple[str, ...], seed: int, job: Job) -> Fitted:
+    return fit_boosting(
+        job.inputs,
+        job.target,
+        job.folds,
+        parts,
+        out_of_time=job.out_of_time,
+        seed=seed,
+    )
 
-    return fit
+
+def _fit_networks(shape: Shape, seed: int, job: Job) -> Fitted:
+    return fit_networks(
+        job.inputs,
+        job.target,
+        job.folds,
+        shape,
+        metric=job.metric,
+        out_of_time=job.out_of_time,
+        seed=seed,
+    )
 
 
 _GRAPH = frozenset({"graph"})
@@ -106,27 +104,30 @@ def candidates(seed: int = 0) -> list[Candidate]:
         name: str, reads: frozenset[str], deep: bool = False, **shape: Any
     ) -> Candidate:
         made = Shape(**shape)
-        fit = _network(made, seed)
+        fit = partial(_fit_networks, made, seed)
         return Candidate(name, fit, reads, deep, layers=1 + made.layers)
 
+    def table(
+        name: str, fit: Callable[[Job], Fitted], reads: frozenset[str]
+    ) -> Candidate:
+        return Candidate(name, fit, reads, cheap=True)
+
+    nothing = frozenset[str]()
     return [
-        Candidate("linear", _linear(()), cheap=True),
-        Candidate("linear, neighbours and labels", _linear(PARTS), _LABELS, cheap=True),
-        Candidate(
+        table("linear", partial(_fit_linear, ()), nothing),
+        table("linear, neighbours and labels", partial(_fit_linear, PARTS), _LABELS),
+        table(
             "boosting, neighbours and labels",
-            _boosting(PARTS, seed),
+            partial(_fit_boosting, PARTS, seed),
             _LABELS,
-            cheap=True,
         ),
         network("table network", _LABELS, convolution="none", table=PARTS, **plain),
         network("GCN", _GRAPH, convolution="gcn", **plain),
         network("SAGE, labels", _LABELS, convolution="sage", label_input=True, **plain),
         network("GCN, labels", _LABELS, convolution="gcn", label_input=True, **plain),
-        Candidate("boosting", _boosting((), seed), cheap=True),
-        network("MLP", frozenset(), convolution="none", **plain),
-        Candidate(
-            "boosting, neighbours", _boosting(PARTS[:2], seed), _GRAPH, cheap=True
-        ),
+        table("boosting", partial(_fit_boosting, (), seed), nothing),
+        network("MLP", nothing, convolution="none", **plain),
+        table("boosting, neighbours", partial(_fit_boosting, HOPS, seed), _GRAPH),
         network("SAGE", _GRAPH, convolution="sage", **plain),
         network("deep GCN", _GRAPH, convolution="gcn", layers=4, **residual),
         network(

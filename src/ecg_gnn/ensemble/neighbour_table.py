@@ -6,7 +6,8 @@ import numpy as np
 
 from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Target
 
-PARTS = ("hop1", "hop2", "labels")
+HOPS = ("hop1", "hop2")
+PARTS = (*HOPS, "labels")
 """What a table may have beside a node's own features."""
 # Weights of the overall mean among neighbours' labels: few neighbours say little.
 _PRIOR_1, _PRIOR_2 = 1.0, 0.1

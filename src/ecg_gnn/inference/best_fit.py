@@ -3,7 +3,6 @@
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -130,9 +129,8 @@ def _more_candidates(
     dataset: GraphDataset, truth: _Truth, seed: int, cache: EmbeddingCache | None
 ) -> list[Candidate]:
     """Those for which the pipeline trains something."""
-    lock = Lock()
-    found = embedded_candidates(dataset, seed, cache, lock)
-    return found + (whole_candidates(dataset, seed, lock) if truth.num_classes else [])
+    found = embedded_candidates(dataset, seed, cache)
+    return found + (whole_candidates(dataset, seed) if truth.num_classes else [])
 
 
 def report(

@@ -2,8 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
-from threading import Lock
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import torch
@@ -19,7 +18,7 @@ from ecg_gnn.ensemble.members import Fitted, Member
 from ecg_gnn.ensemble.stored import KINDS
 from ecg_gnn.ensemble.weighted import as_rows
 from ecg_gnn.inference.classifier import edges_to_new
-from ecg_gnn.inference.fitting import fit_settings
+from ecg_gnn.inference.fitting import fit_settings, pipeline_lock
 from ecg_gnn.kernels import using_engine
 from ecg_gnn.pipeline import Workspace, embed_for_new_nodes
 from ecg_gnn.pipeline.method import evolve_embedding
@@ -128,23 +127,32 @@ class EmbeddedMember(Member):
 KINDS[EmbeddedMember.kind] = EmbeddedMember
 
 
-def embedded_candidates(
-    dataset: GraphDataset, seed: int, store: EmbeddingCache | None, lock: Lock
-) -> list[Candidate]:
-    """Candidates that embed the nodes first; each embedding is trained once.
+class Embeddings:
+    """The embeddings of one graph, each trained when it is first asked for.
 
     Args:
         dataset: The graph.
         seed: Of everything random.
         store: Where embeddings are kept.
-        lock: Held while the pipeline trains, which seeds torch's own generator.
     """
 
-    @cache
-    def embedding_of(name: str) -> Embedding:
-        workspace = Workspace(cache=store)
+    def __init__(
+        self, dataset: GraphDataset, seed: int, store: EmbeddingCache | None
+    ) -> None:
+        self._dataset, self._seed, self._store = dataset, seed, store
+        self._made: dict[str, Embedding] = {}
+
+    def of(self, name: str) -> Embedding:
+        """The embedding of this name."""
+        with pipeline_lock():
+            if name not in self._made:
+                self._made[name] = self._train(name)
+            return self._made[name]
+
+    def _train(self, name: str) -> Embedding:
+        dataset, workspace = self._dataset, Workspace(cache=self._store)
         config = fit_settings(
-            dataset, model="sage", embedding=name, embed_steps=_STEPS, seed=seed
+            dataset, model="sage", embedding=name, embed_steps=_STEPS, seed=self._seed
         )
         split = dataset.split(0)
         kept = embed_for_new_nodes(name, dataset, split, config, workspace)
@@ -152,39 +160,40 @@ def embedded_candidates(
         index = kept.z.float(), graph.edge_index
         return Embedding(name, config, dataset.num_features, kept.embedder, *index)
 
-    ahead = {"bgrl": _seconds_of_bgrl(dataset), "features": 0.0}
+    def seconds(self, name: str) -> float:
+        """A guess at how long it takes to train one, on one CPU core."""
+        if name != "bgrl" or name in self._made:
+            return 0.0
+        nodes, edges = self._dataset.num_nodes, self._dataset.edge_index.size(1)
+        cells = nodes * self._dataset.num_features
+        return _STEPS * (2e-5 * nodes + 2.5e-7 * edges + 2.4e-8 * cells)
+
+
+def embedded_candidates(
+    dataset: GraphDataset, seed: int, store: EmbeddingCache | None
+) -> list[Candidate]:
+    """Candidates that embed the nodes first; arguments as of ``Embeddings``."""
+    embeddings = Embeddings(dataset, seed, store)
     plain = {each.name: each for each in candidates(seed)}
     found = []
     for name, use, inner in _USES:
         label = f"{inner}, {name.upper() if name == 'bgrl' else name} "
         label += "embedding" if use == "features" else "evolved graph"
         reads = plain[inner].reads | {"embedding" if use == "features" else "evolved"}
-        fit = _fit_with(name, use, plain[inner].fit, embedding_of, lock)
-        found.append(replace(plain[inner], name=label, fit=fit, reads=reads))
-        found[-1] = replace(found[-1], cheap=False, ahead=ahead[name])
+        fit = partial(_fit_embedded, embeddings, name, use, plain[inner].fit)
+        wider = replace(plain[inner], name=label, fit=fit, reads=reads)
+        found.append(replace(wider, cheap=False, ahead=embeddings.seconds(name)))
     return found
 
 
-def _seconds_of_bgrl(dataset: GraphDataset) -> float:
-    """A guess, from trainings on one CPU core."""
-    cells = dataset.num_nodes * dataset.num_features
-    return _STEPS * (
-        2e-5 * dataset.num_nodes + 2.5e-7 * dataset.edge_index.size(1) + 2.4e-8 * cells
-    )
-
-
-def _fit_with(
+def _fit_embedded(
+    embeddings: Embeddings,
     name: str,
     use: str,
     inner: Callable[[Job], Fitted],
-    embedding_of: Callable[[str], Embedding],
-    lock: Lock,
-) -> Callable[[Job], Fitted]:
-    def fit(job: Job) -> Fitted:
-        with lock:
-            embedding = embedding_of(name)
-        wider = embedding.added_to(job.inputs, use)
-        member, out = inner(replace(job, inputs=wider))
-        return EmbeddedMember(member.width, use, embedding, member), out
-
-    return fit
+    job: Job,
+) -> Fitted:
+    embedding = embeddings.of(name)
+    wider = embedding.added_to(job.inputs, use)
+    member, out = inner(replace(job, inputs=wider))
+    return EmbeddedMember(member.width, use, embedding, member), out

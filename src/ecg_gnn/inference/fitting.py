@@ -1,10 +1,12 @@
 """Fit a model on one's own graph, with its controls, and keep it in a folder."""
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import torch
@@ -51,6 +53,16 @@ _HETEROPHILOUS = 0.3
 IMBALANCED = 2.0
 """Classes are weighed from this ratio of the largest to the smallest on."""
 _STAGE, _STAGE_FORMAT, _STAGE_VERSION = "stage.json", "ecg-gnn stage", 1
+
+
+_lock = Lock()
+
+
+@contextmanager
+def pipeline_lock() -> Iterator[None]:
+    """Held where the pipeline trains beside others: it seeds torch's own generator."""
+    with _lock:
+        yield
 
 
 def fit_model(

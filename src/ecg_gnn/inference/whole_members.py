@@ -1,8 +1,7 @@
 """Candidates that the pipeline trains: whole networks, and networks by mini-batches."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from threading import Lock
+from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
@@ -20,6 +19,7 @@ from ecg_gnn.ensemble.stored import KINDS
 from ecg_gnn.ensemble.tournament import NUM_FOLDS, SMALL
 from ecg_gnn.inference.calibration import Calibration
 from ecg_gnn.inference.classifier import GraphClassifier, fit_classifier
+from ecg_gnn.inference.fitting import pipeline_lock
 from ecg_gnn.pipeline import resolve
 from ecg_gnn.pipeline.classification import network_of
 
@@ -104,7 +104,7 @@ class _Sizes(NamedTuple):
 KINDS[WholeMember.kind] = WholeMember
 
 
-def whole_candidates(dataset: GraphDataset, seed: int, lock: Lock) -> list[Candidate]:
+def whole_candidates(dataset: GraphDataset, seed: int) -> list[Candidate]:
     """Networks that the pipeline trains, of classes only.
 
     Where full batches do not fit into memory, SAGE by mini-batches takes their place.
@@ -112,7 +112,6 @@ def whole_candidates(dataset: GraphDataset, seed: int, lock: Lock) -> list[Candi
     Args:
         dataset: The graph.
         seed: Of everything random.
-        lock: Held while the pipeline trains, which seeds torch's own generator.
     """
     nodes, edges = dataset.num_nodes, dataset.edge_index.size(1)
     step = _SECONDS_PER_NODE * nodes + _SECONDS_PER_EDGE * edges
@@ -120,34 +119,29 @@ def whole_candidates(dataset: GraphDataset, seed: int, lock: Lock) -> list[Candi
     folds = 1 if nodes + edges > SMALL else NUM_FOLDS
     found = []
     for name in _WHOLE:
-        fit = _fit_with(dataset, lock, model=name, seed=seed)
+        settings: dict[str, Any] = {"model": name, "seed": seed}
+        fit = partial(_fit_whole, dataset, settings)
         ahead = folds * _STEPS * step
         about: dict[str, Any] = {"ahead": ahead, "layers": _LAYERS}
         found.append(Candidate(name, fit, frozenset({"graph"}), **about))
-    fit = _fit_with(dataset, lock, model="sage", seed=seed, batch_size=_BATCH_SIZE)
+    settings = {"model": "sage", "seed": seed, "batch_size": _BATCH_SIZE}
+    fit = partial(_fit_whole, dataset, settings)
     by_batches = Candidate("SAGE by mini-batches", fit, frozenset({"graph"}))
     return [*found, replace(by_batches, only_if_large=True)]
 
 
-def _fit_with(
-    dataset: GraphDataset, lock: Lock, **settings: Any
-) -> Callable[[Job], Fitted]:
-    fixed = settings | {"preset": "auto", "splits": (0,), "embedding": "none"}
-
-    def fit(job: Job) -> Fitted:
-        networks, held_out = [], []
-        for fold in job.folds.values():
-            part = _with_fold(dataset, fold)
-            config = resolve(RunConfig.of(dataset=part.name, **fixed), part)
-            with lock:
-                network, _ = fit_classifier(part, config, "none")
-            networks.append(network)
-            held_out.append(network.probabilities()[fold.held_out].astype(np.float32))
-        member = WholeMember(job.target.width, tuple(networks))
-        out = out_of_fold(dataset.num_nodes, member.width, job.folds, held_out)
-        return member, out
-
-    return fit
+def _fit_whole(dataset: GraphDataset, settings: dict[str, Any], job: Job) -> Fitted:
+    fixed: dict[str, Any] = {"preset": "auto", "splits": (0,), "embedding": "none"}
+    networks, held_out = [], []
+    for fold in job.folds.values():
+        part = _with_fold(dataset, fold)
+        asked = RunConfig.of(dataset=part.name, **fixed, **settings)
+        with pipeline_lock():
+            network, _ = fit_classifier(part, resolve(asked, part), "none")
+        networks.append(network)
+        held_out.append(network.probabilities()[fold.held_out].astype(np.float32))
+    member = WholeMember(job.target.width, tuple(networks))
+    return member, out_of_fold(dataset.num_nodes, member.width, job.folds, held_out)
 
 
 def _with_fold(dataset: GraphDataset, fold: Fold) -> GraphDataset:
