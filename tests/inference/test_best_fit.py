@@ -1,0 +1,187 @@
+"""Searches with everything that takes part in them: kept, read, and nothing leaks."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from ecg_gnn.ensemble import tournament
+from ecg_gnn.ensemble.candidates import Job, candidates
+from ecg_gnn.ensemble.folds import make_folds
+from ecg_gnn.ensemble.inputs import GraphInputs, Target
+from ecg_gnn.ensemble.stored import KINDS
+from ecg_gnn.inference import best_fit
+from ecg_gnn.inference.best_fit import fit_best
+from ecg_gnn.inference.embedded_members import embedded_candidates
+from ecg_gnn.inference.model_folder import read_model
+from ecg_gnn.inference.predictions import predict_nodes, predict_stored
+from ecg_gnn.inference.whole_members import whole_candidates
+from ecg_gnn.system.checks import InputError
+from ecg_gnn.tabular import load_named_graph
+from ecg_gnn.tabular.columns import Table
+
+KEYS = {"metric", "validation", "test", "seconds", "leaderboard", "verdict"}
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return load_named_graph("csbm:nodes=120")
+
+
+@pytest.fixture(scope="module")
+def job(graph):
+    dataset = graph.dataset
+    inputs = GraphInputs.of(dataset.x.numpy(), dataset.edge_index)
+    target = Target(dataset.y.numpy(), dataset.num_classes)
+    folds = make_folds(target, np.arange(0, dataset.num_nodes, 2), 2, seed=0)
+    numbered = dict(enumerate(folds))
+    return Job(inputs, target, numbered, "roc-auc", np.inf, lambda: False)
+
+
+def named(dataset):
+    found = [*embedded_candidates(dataset, 0, None), *whole_candidates(dataset, 0)]
+    return {each.name: each for each in found}
+
+
+NAMES = (
+    "boosting, neighbours and labels, BGRL embedding",
+    "SAGE, labels, features evolved graph",
+    "SAGE, labels, BGRL evolved graph",
+    "gpr-gnn",
+    "SAGE by mini-batches",
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_the_pipeline_trains_is_kept_and_leaks_nothing(name, graph, job):
+    learned = np.isin(
+        np.arange(120), [node for fold in job.folds.values() for node in fold.train]
+    )
+    member, out = named(graph.dataset)[name].train(job)
+    said = member.predict(job.inputs, job.target, learned)
+    assert said.shape == (120, 2)
+    rows = np.flatnonzero(learned)
+    np.testing.assert_allclose(out.predicted[rows].sum(axis=1), 1, atol=1e-5)
+    again = KINDS[member.kind].from_state(member.width, *member.state())
+    np.testing.assert_array_equal(again.predict(job.inputs, job.target, learned), said)
+    # Labels outside the folds, flipped: nothing changes.
+    y = np.where(learned, job.target.values, 1 - job.target.values)
+    other = replace(graph.dataset, y=torch.from_numpy(y))
+    flipped = replace(job, target=Target(y, 2))
+    twin, held_out = named(other)[name].train(flipped)
+    np.testing.assert_array_equal(held_out.predicted, out.predicted)
+    np.testing.assert_array_equal(
+        twin.predict(job.inputs, flipped.target, learned), said
+    )
+
+
+def test_new_nodes_have_neighbours_in_the_evolved_graph(graph, job):
+    member, _ = named(graph.dataset)["SAGE, labels, BGRL evolved graph"].train(job)
+    x = np.vstack([job.inputs.x, job.inputs.x[:3] + 0.1])
+    wider = job.inputs.of_graph(x, job.inputs.edge_index)
+    target = Target(np.append(job.target.values, [0, 0, 0]), 2)
+    known = np.append(np.ones(120, dtype=bool), [False] * 3)
+    said = member.predict(wider, target, known)
+    before = member.predict(job.inputs, job.target, known[:120])
+    np.testing.assert_allclose(said[:120], before, atol=1e-6)
+    evolved = member.embedding.added_to(wider, "evolved").evolved
+    assert {120, 121, 122} <= set(evolved[1].tolist())
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """Cheap candidates and nothing else: the same whatever the time."""
+
+    def some(seed=0):
+        return [each for each in candidates(seed) if each.cheap or "table" in each.name]
+
+    monkeypatch.setattr(tournament, "candidates", some)
+    monkeypatch.setattr(tournament, "_MOST_DRAWS", 0)
+    monkeypatch.setattr(best_fit, "_more_candidates", lambda *_: [])
+
+
+def test_the_folder_says_everything(few, graph, tmp_path):
+    model = fit_best(graph, tmp_path / "model", budget=60)
+    files = {path.name for path in (tmp_path / "model").iterdir()}
+    assert files >= {"model.json", "MODEL_CARD.md", "leaderboard.svg"}
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]  # nothing else left
+    said = json.loads((tmp_path / "model" / "model.json").read_text())["metrics"]
+    assert set(said) > KEYS
+    assert said["metric"] == "roc-auc"
+    rows = said["leaderboard"]
+    assert {"name", "validation", "test", "seconds", "weight"} == set(rows[0])
+    assert said["single"] == rows[0]["name"]
+    low, high = said["validation_interval"]
+    assert low <= said["validation"] <= high
+    card = (tmp_path / "model" / "MODEL_CARD.md").read_text()
+    assert said["verdict"] in card
+    assert len(card.splitlines()) < 60  # a page
+    again = read_model(tmp_path / "model")
+    probabilities = model.classifier.probabilities()
+    np.testing.assert_array_equal(again.classifier.probabilities(), probabilities)
+
+
+def test_test_labels_change_the_test_score_alone(few, graph, tmp_path):
+    parts = graph.dataset.split(0)
+    flipped = torch.where(parts.test_mask, 1 - graph.dataset.y, graph.dataset.y)
+    other = replace(graph, dataset=replace(graph.dataset, y=flipped))
+    models = [
+        fit_best(each, tmp_path / name, budget=60)
+        for name, each in (("one", graph), ("other", other))
+    ]
+    first, second = (model.classifier.probabilities() for model in models)
+    np.testing.assert_array_equal(first, second)
+    scores = [model.metrics["test"] for model in models]
+    assert scores[0] == pytest.approx(1 - scores[1])
+    assert models[0].metrics["validation"] == models[1].metrics["validation"]
+
+
+def test_a_killed_fit_trains_nothing_twice(few, graph, tmp_path, monkeypatch):
+    def killed(*_):
+        raise RuntimeError("killed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(best_fit, "write_model", killed)
+        with pytest.raises(RuntimeError, match="killed"):
+            fit_best(graph, tmp_path / "model", budget=60)
+    assert not (tmp_path / "model").exists()
+
+    def unwanted(*_):
+        raise AssertionError("trained again")
+
+    def never(seed=0):
+        return [
+            replace(each, fit=unwanted)
+            for each in candidates(seed)
+            if each.cheap or "table" in each.name
+        ]
+
+    monkeypatch.setattr(tournament, "candidates", never)
+    model = fit_best(graph, tmp_path / "model", budget=60)
+    assert model.metrics["leaderboard"]
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_without_test_nodes_there_is_no_test_score(few, graph, tmp_path):
+    dataset, none = graph.dataset, torch.zeros_like(graph.dataset.test_masks)
+    whole = replace(
+        dataset, train_masks=dataset.train_masks | dataset.test_masks, test_masks=none
+    )
+    model = fit_best(replace(graph, dataset=whole), Path(tmp_path / "m"), budget=60)
+    assert model.metrics["test"] is None
+    assert {row["test"] for row in model.metrics["leaderboard"]} == {None}
+
+
+def test_sets_and_new_nodes(few, graph, tmp_path):
+    model = fit_best(graph, tmp_path / "model", budget=60)
+    known = predict_stored(model, every=True).with_coverage(model, 0.9)
+    held_out = graph.dataset.test_masks[0].numpy()
+    y = graph.dataset.y.numpy()
+    assert known.sets[held_out, y[held_out]].mean() > 0.7
+    with pytest.raises(InputError, match="'coverage' must be in"):
+        known.with_coverage(model, 1.5)
+    with pytest.raises(InputError, match="columns"):  # csbm has none
+        predict_nodes(model, Table("new", {"id": ["z"]}), None)
