@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
+from statistics import median
 
 import numpy as np
 import torch
@@ -130,6 +131,8 @@ class _Running:
                     next_one = queue.pop()
                 if next_one.candidate.ahead > _MOST_AHEAD * left:
                     continue
+                if next_one.seconds is None and left < self._usual_seconds():
+                    continue  # cut short, it would look worse than it is
                 if next_one.seconds is None:
                     self._train(next_one, until - max(left - _FAIR_SHARES * even, 0))
                 elif next_one.seconds < left:
@@ -144,6 +147,11 @@ class _Running:
                 raise
             for each in running:
                 each.result()
+
+    def _usual_seconds(self) -> float:
+        """What half of the candidates have taken, or less."""
+        with self.lock:
+            return median([entry.seconds for entry in self.entries] or [0.0])
 
     def _train(self, work: _Work, until: float) -> None:
         """Train a candidate on some folds, and rank it."""
