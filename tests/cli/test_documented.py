@@ -17,7 +17,7 @@ SETUP = [["make", "setup"], ["source", ".venv/bin/activate"]]
 # The last of an option counts; a page shows what a person would give it.
 SHORTER = {
     "advise": "--budget 2s",
-    "fit": "--steps 40",
+    "fit": "--budget 4s",
     "run": "--steps 2 --splits 0",
     "study run": "--set train.steps=2 --splits 0 --models gcn",
 }

@@ -31,10 +31,10 @@ _MOST_AHEAD = 0.4
 """Of what is left, the most that something may take which no deadline stops."""
 _DEEP_NODES = 5_000
 _KEPT = 4
-"""Candidates that are trained on all folds where the graph is large."""
+"""Candidates, at least, that are shown all folds where the graph is large."""
 _ENOUGH = 1000
 """Held-out nodes that weights may be chosen on, even if there are more."""
-_MOST_DRAWS = 5
+_MOST_DRAWS = 3
 # Of the budget, for blending, writing and the card.
 _RESERVED_SHARE, _RESERVED_MOST = 0.08, 15.0
 
@@ -261,20 +261,29 @@ def _rounds(running: _Running, seed: int, extra: Sequence[Candidate]) -> None:
         ],
         until,
     )
-    # The best candidates on further folds, one fold after another.
-    best = [(e.candidate, e.seconds / len(e.out.folds)) for e in running.entries]
-    seen = {e.candidate: e.out.folds for e in running.entries}
-    running.finish(
-        [
-            _Work(candidate, (number,), seconds)
-            for number in everything
-            for candidate, seconds in best[:_KEPT]
-            if number not in seen[candidate]
-        ],
-        running.end,
-    )
+    running.finish(_further_folds(running, everything), running.end)
     for draw in range(1, _MOST_DRAWS + 1):
         _draw_again(running, everything, seed, draw)
+
+
+def _further_folds(running: _Running, everything: tuple[int, ...]) -> list[_Work]:
+    """The best candidates on the folds they have not seen, one fold after another.
+
+    There are as many candidates as time allows, at least a few.
+    """
+    left = running.workers * max(running.end - time.monotonic(), 0)
+    kept: list[Entry] = []
+    for entry in running.entries:
+        unseen = len(everything) - len(entry.out.folds)
+        left -= unseen * entry.seconds / len(entry.out.folds)
+        if left > 0 or len(kept) < _KEPT:
+            kept.append(entry)
+    return [
+        _Work(entry.candidate, (number,), entry.seconds / len(entry.out.folds))
+        for number in everything
+        for entry in kept
+        if number not in entry.out.folds
+    ]
 
 
 def _fits(running: _Running, candidate: Candidate) -> bool:
