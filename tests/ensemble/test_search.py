@@ -179,9 +179,13 @@ def test_weights_find_the_member_that_knows():
     y = generator.integers(0, 2, 3000)
     perfect = np.column_stack([1 - y, y]) * 0.8 + 0.1
     noise = [generator.dirichlet([1, 1], 3000) for _ in range(3)]
-    weights = blend_weights(SCORES["roc-auc"], SCORES["log-loss"], y, [*noise, perfect])
+    scores, families = (SCORES["roc-auc"], SCORES["log-loss"]), ["a", "b", "c", "d"]
+    weights = blend_weights(*scores, y, [*noise, perfect], families)
     assert weights.sum() == pytest.approx(1)
     assert weights[-1] > 0.8
+    twice = blend_weights(*scores, y, [*noise, perfect, perfect], [*families, "d"])
+    assert twice[-1] == pytest.approx(twice[-2])  # a family shares its weight
+    assert twice[-2:].sum() == pytest.approx(weights[-1], abs=0.02)
 
 
 @pytest.mark.parametrize("classes", [2, 4])

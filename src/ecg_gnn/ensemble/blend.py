@@ -11,15 +11,15 @@ from ecg_gnn.ensemble.scoring import Score
 _STEPS = 25
 _DRAWS = 20
 _HALF_TRUSTED = 400
-"""Nodes at which greedy weights and even ones count the same."""
-_GOOD = 0.5
-"""Members in the better half share even weights."""
+"""Nodes at which greedy weights and those by score alone count the same."""
+_SPREAD = 0.01
+"""A member this much worse than another has 1/e of its weight by score alone."""
 # Gains below this are noise; a smaller ensemble is as good.
 _LEAST_GAIN = 1e-5
 # Members that count for less than this are left out.
-_LEAST_WEIGHT = 0.02
-# Ensembles judged by rank or by class are also held to their loss, which is smoother.
-_LOSS_SHARE = 0.1
+_LEAST_WEIGHT = 0.01
+# Greedy steps look at the loss, which is smooth, and a little at the metric.
+_METRIC_SHARE = 0.1
 
 
 def blend_weights(
@@ -27,39 +27,44 @@ def blend_weights(
     smooth: Score,
     y: NDArray[Any],
     predicted: Sequence[NDArray[Any]],
+    families: Sequence[str],
     seed: int = 0,
 ) -> NDArray[np.float64]:
     """Weights of the members, which sum to one.
 
-    Caruana et al. (2004): add, with replacement, whichever member helps most. Done on
+    Caruana et al. (2004): add, with replacement, whichever family helps most. Done on
     several draws of the nodes and averaged, so that no accident of one draw decides.
 
     Args:
         score: What the ensemble is to be good at.
-        smooth: A smooth score (of the loss) that settles what the other cannot.
+        smooth: A smooth score, of the loss.
         y: True values of nodes that no member was trained on. ``[n]``
         predicted: What the members say of them, ``[n, width]`` each.
+        families: Members that differ in their first weights alone are one family, and
+            count the same. ``[members]``
         seed: Of the draws.
     """
+    names = list(dict.fromkeys(families))
+    belongs = np.array([[name == one for one in families] for name in names])
+    means = belongs / belongs.sum(axis=1, keepdims=True)  # [families, members]
+    stacked = np.einsum("fm,mnw->fnw", means, np.stack(predicted))
     generator = np.random.default_rng(seed)
-    stacked = np.stack(predicted)
     total = np.zeros(len(stacked))
     for _ in range(_DRAWS):
         rows = np.sort(generator.permutation(len(y))[: max(2, (2 * len(y)) // 3)])
         total += _greedy(score, smooth, y[rows], stacked[:, rows])
-    chosen = total / total.sum()
-    # On few nodes the choice is mostly luck, and the mean of all good members is safer.
+    # On few nodes the choice is mostly luck, and a mean of what is good is safer.
     trust = len(y) / (len(y) + _HALF_TRUSTED)
-    weights = trust * chosen + (1 - trust) * _evenly(score, y, stacked)
+    weights = trust * total / total.sum() + (1 - trust) * _by_score(score, y, stacked)
     weights[weights < min(_LEAST_WEIGHT, weights.max())] = 0
-    return np.asarray(weights / weights.sum())
+    return np.asarray(weights / weights.sum() @ means)
 
 
 def _greedy(
     score: Score, smooth: Score, y: NDArray[Any], stacked: NDArray[Any]
 ) -> NDArray[np.float64]:
     def worth(mean: NDArray[Any]) -> float:
-        return score.function(y, mean) + _LOSS_SHARE * smooth.function(y, mean)
+        return smooth.function(y, mean) + _METRIC_SHARE * score.function(y, mean)
 
     counts = np.zeros(len(stacked))
     mean = np.zeros_like(stacked[0])
@@ -75,11 +80,9 @@ def _greedy(
     return np.asarray(counts / counts.sum())
 
 
-def _evenly(
+def _by_score(
     score: Score, y: NDArray[Any], stacked: NDArray[Any]
 ) -> NDArray[np.float64]:
-    """The same weight for every member of the better half."""
     scores = np.array([score.function(y, each) for each in stacked])
-    count = max(1, round(_GOOD * len(scores)))
-    good = scores >= np.sort(scores)[-count]
-    return np.asarray(good / good.sum())
+    odds = np.exp((scores - scores.max()) / _SPREAD)
+    return np.asarray(odds / odds.sum())

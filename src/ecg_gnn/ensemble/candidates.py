@@ -43,6 +43,7 @@ class Candidate:
         ahead: Seconds that something takes, at a guess, which no deadline stops.
         layers: How many layers hold a state of every node; 0 without full batches.
         only_if_large: Whether it is for graphs whose full batches do not fit.
+        family: The name of the candidate that it is another draw of.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Candidate:
     ahead: float = 0.0
     layers: int = 0
     only_if_large: bool = False
+    family: str = ""
 
     def train(self, job: Job) -> Fitted:
         """Train a model for every fold of a job."""

@@ -305,7 +305,7 @@ def _draw_again(
     work = []
     for entry in networks[:3]:
         name = f"{entry.name}, seed {draw + 1}"
-        named = replace(again[entry.name], name=name)
+        named = replace(again[entry.name], name=name, family=entry.name)
         work.append(_Work(named, everything, 1.2 * entry.seconds))
     running.finish(work, running.end)
 
@@ -328,6 +328,7 @@ def _weigh(running: _Running) -> Numbers:
         smooth,
         running.target.values[rows],
         [entry.out.predicted[rows] for entry in entries],
+        [entry.candidate.family or entry.name for entry in entries],
     )
     for entry, weight in zip(entries, weights, strict=True):
         entry.weight = float(weight)
