@@ -1,4 +1,4 @@
-"""Write the tables of README.md and benchmarks/README.md anew from the records here.
+"""Write the tables of the guide and of benchmarks/README.md anew from the records here.
 
 python benchmarks/tables.py           # rewrite what lies between the marks
 python benchmarks/tables.py --check   # fail if a table is not what the records say
@@ -16,7 +16,7 @@ from typing import Any
 HERE = Path(__file__).parent
 PAGES = (
     HERE / "README.md",
-    HERE.parent / "README.md",
+    HERE.parent / "docs" / "performance.md",
     HERE.parent / "docs" / "guide" / "predicting.md",
 )
 # What others can be had, in the order of the table of own graphs.

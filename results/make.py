@@ -47,7 +47,7 @@ from ecg_gnn_lab.tables import TABLES, render
 HERE = Path(__file__).resolve().parent
 RECORDS = HERE / "records.jsonl"
 REPRODUCTION = HERE.parent / "docs" / "reproduction.md"
-PAGES = (REPRODUCTION, HERE / "README.md", HERE.parent / "README.md")
+PAGES = (REPRODUCTION, REPRODUCTION.with_name("findings.md"), HERE / "README.md")
 ENDINGS = {"md": "md", "csv": "csv", "latex": "tex"}
 
 

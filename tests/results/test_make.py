@@ -24,7 +24,7 @@ def project(tmp_path, monkeypatch):
     """A copy of the results and of the pages that quote them, with its own scripts."""
     shutil.copytree(ROOT / "results", tmp_path / "results")
     (tmp_path / "docs").mkdir()
-    for page in ("docs/reproduction.md", "README.md"):
+    for page in ("docs/reproduction.md", "docs/findings.md"):
         shutil.copy(ROOT / page, tmp_path / page)
     monkeypatch.syspath_prepend(tmp_path / "results")
     for name in SCRIPTS:
@@ -102,13 +102,13 @@ def test_a_projection_belongs_to_a_record(project):
 def test_other_records_make_everything_stale_until_it_is_made_again(project):
     keep_only(project, on_the_substitute)
     found = stale(project)
-    assert {"README.md", "docs/reproduction.md", "results/report.html"} <= {*found}
+    assert {"docs/findings.md", "docs/reproduction.md", "results/report.html"} <= {*found}
     assert {"results/tables/results.csv", "results/figures/effects.svg"} <= {*found}
     with Store.open(project.make.RECORDS) as store:
         project.make.make(store)
     # A projection is not made again, and its record is gone.
     assert all(Path(path).stem.startswith("tsne-") for path in stale(project))
-    assert "76.00 ± 8.49" in (project.root / "README.md").read_text("utf-8")
+    assert "76.00 ± 8.49" in (project.root / "docs" / "findings.md").read_text("utf-8")
 
 
 def test_a_store_is_added_and_its_units_win(project):
