@@ -118,8 +118,7 @@ def run_study(
                 listeners.counted(work.counts())
             made_with = where.made_with(device) | {"command": command}
             cache = cache or EmbeddingCache(Path(temporary))
-            with writer.heartbeat():
-                ran = _drive(writer, work, where, made_with, cache, listeners)
+            ran = _drive(writer, work, where, made_with, cache, listeners)
             return StudyReport(
                 recipe=name,
                 counts=work.counts(),

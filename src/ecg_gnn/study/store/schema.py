@@ -13,10 +13,12 @@ from ecg_gnn.system.checks import InputError
 
 SCHEMA_VERSION = 1
 TEXT_ENDING = ".jsonl"  # of stores as text, which are read and never filled
+TABLES = ("datasets", "configurations", "units", "records", "failures", "members")
 JSON_COLUMNS = {"statistics", "config", "evolved_statistics", "provenance"}
 _APPLICATION_ID = 0x45434753  # "ECGS": tells our files from other databases
 
-_TABLES = """
+# A heartbeat was written by versions that expected owners on other machines.
+_SCHEMA = """
 CREATE TABLE datasets (
     name TEXT NOT NULL,
     sha256 TEXT NOT NULL,
@@ -162,7 +164,7 @@ def insert(
 def _column(name: str, value: Any) -> Any:
     if isinstance(value, Curves):
         return value.to_bytes()
-    if name in JSON_COLUMNS:
+    if name in JSON_COLUMNS and not isinstance(value, str):  # else it is JSON already
         value = dict(value) if isinstance(value, Mapping) else value
         return json.dumps(value, allow_nan=False)
     return value
@@ -188,7 +190,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def _create(connection: sqlite3.Connection) -> None:
-    for statement in _TABLES.split(";"):  # executescript would end the transaction
+    for statement in _SCHEMA.split(";"):  # executescript would end the transaction
         connection.execute(statement)
     connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
