@@ -89,12 +89,9 @@ def _run() -> int:
     except (OSError, sqlite3.Error) as error:  # a full disk, a file that vanished
         return _fail(str(error), 1)
     except (MemoryError, RuntimeError) as error:
-        # Torch says so on a CPU in words only.
-        if not (
-            isinstance(error, MemoryError)
-            or type(error).__name__ == "OutOfMemoryError"
-            or "can't allocate memory" in str(error)
-        ):
+        from ecg_gnn.system.machine import out_of_memory  # with torch: not at once
+
+        if not out_of_memory(error):
             raise
         return _fail(f"not enough memory: {error}", 1)
     if status == _INTERRUPTED:  # newer typer returns it, older ones raise Abort

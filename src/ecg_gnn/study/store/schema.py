@@ -133,9 +133,8 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def _create(connection: sqlite3.Connection) -> None:
-    for statement in _SCHEMA.read_text("utf-8").split(
-        ";"
-    ):  # executescript would end the transaction
+    # One by one: executescript would end the transaction.
+    for statement in _SCHEMA.read_text("utf-8").split(";"):
         connection.execute(statement)
     connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
