@@ -11,13 +11,8 @@ from ecg_gnn._version import NUMERICS
 from ecg_gnn.config import RunConfig, identity, known
 from ecg_gnn.config.evolve_settings import entry_of
 from ecg_gnn.config.run_config import replaced
-from ecg_gnn.data import GraphDataset, load_dataset
-from ecg_gnn.data.catalogue import (
-    find_entry,
-    is_path,
-    is_present,
-    resolve_data_root,
-)
+from ecg_gnn.data import GraphDataset, load_dataset, resolve_data_root
+from ecg_gnn.data.catalogue import find_entry, is_path, is_present
 from ecg_gnn.pipeline.resolve import check_embeddings
 from ecg_gnn.reading import expanded
 from ecg_gnn.study.grid import Plan
