@@ -11,21 +11,13 @@ from importlib.resources import files
 from typing import Any, NamedTuple, cast
 
 DATASETS = ("roman-empire", "amazon-ratings", "minesweeper", "tolokers", "questions")
-_MODELS = ("ResNet", "GCN", "SAGE", "GAT-sep", "GT-sep")
-_QUOTED = ("H2GCN", "CPGNN", "GPR-GNN", "FSGNN", "GloGNN", "FAGCN", "GBK-GNN")
-MODELS = {name.lower(): name for name in _MODELS}
-"""The paper's names of models, by ours; so the next two."""
-SPECIALISED = {name.lower(): name for name in (*_QUOTED, "JacobiConv")}
+MODELS = ("resnet", "gcn", "sage", "gat-sep", "gt-sep")
+SPECIALISED = (
+    *("h2gcn", "cpgnn", "gpr-gnn", "fsgnn", "glognn", "fagcn", "gbk-gnn", "jacobiconv"),
+)
 """Models of the results table that the paper takes from elsewhere, without ECG."""
-EMBEDDINGS = {"mlp": "MLP", "bgrl": "BGRL", "mlp+bgrl": "MLPBGRL", "mlp-gnn": "MLP→GNN"}
 STATISTICS_K = 3
 """Neighbours per node in the evolved graphs of the statistics table."""
-_STATISTIC_NAMES = {
-    "num_edges": "edges",
-    "edge_homophily": "edge homophily",
-    "adjusted_homophily": "adjusted homophily",
-    "label_informativeness": "LI",
-}
 
 
 class Score(NamedTuple):
@@ -42,55 +34,35 @@ def read(name: str) -> dict[str, Any]:
     return dict(json.loads(text))
 
 
-def tables() -> dict[str, Any]:
-    """Every number of the paper's four tables."""
-    return read("tables.json")
+def _table(name: str) -> dict[str, Any]:
+    return cast(dict[str, Any], read("tables.json")[name])
 
 
 def headline(dataset: str, model: str, *, ecg: bool) -> Score | None:
     """The results table: a plain model, or the best of its ECG variants."""
-    if model == "resnet":
-        name = None if ecg else "MLP"
-    else:
-        row = (MODELS | SPECIALISED).get(model)
-        name = f"ECG-{row}" if ecg else row
-    return _score("table_results", name, dataset)
+    return _score("results", f"ecg {model}" if ecg else model, dataset)
 
 
 def detailed(dataset: str, model: str, embedding: str | None) -> Score | None:
     """The detailed table: a plain model (None), or ECG from one embedding."""
-    name = MODELS.get(model)
-    if embedding is not None:
-        name = f"{EMBEDDINGS.get(embedding)}-ECG-{name}"
-    return _score("table_additional_results", name, dataset)
+    return _score("detailed", f"{model} {embedding or ''}".strip(), dataset)
 
 
-def _score(table: str, row: str | None, dataset: str) -> Score | None:
-    score = tables()[table].get(row, {}).get(dataset)
-    return None if score is None else Score(score["mean"], score["std"])
+def _score(table: str, row: str, dataset: str) -> Score | None:
+    score = _table(table).get(row, {}).get(dataset)
+    return None if score is None else Score(**score)
 
 
 def statistic(dataset: str, embedding: str | None, key: str) -> float | None:
     """The statistics table: of G (None), or of the MLP's or BGRL's graph at k = 3."""
-    if key not in _STATISTIC_NAMES or embedding not in (None, "mlp", "bgrl"):
-        return None
-    name = _STATISTIC_NAMES[key]
-    if embedding is not None and key == "num_edges":
-        name = f"ECG($k={STATISTICS_K}$) edges"
-    elif embedding is not None:
-        name = f"{EMBEDDINGS[embedding]}-ECG {name}"
-    return cast(float | None, tables()["table_statistics"][name].get(dataset))
+    rows = _table("statistics").get(embedding or "G", {})
+    return cast(float | None, rows.get(key, {}).get(dataset))
 
 
 def best_hyperparameters(dataset: str, model: str) -> dict[str, Any]:
     """The paper's best settings of a model, embedding included; what it lists."""
-    table: dict[str, Any] = tables()["table_best_hparams"].get(MODELS.get(model), {})
-    names = {"num_layers": "layers", "hidden_dim": "hidden"}
-    best = {names.get(key, key): row.get(dataset) for key, row in table.items()}
-    if "embedding" in best:
-        ours = {theirs: name for name, theirs in EMBEDDINGS.items()}
-        best["embedding"] = ours.get(best["embedding"], "none")
-    return best
+    rows = _table("best_settings").get(model, {})
+    return {name: row.get(dataset) for name, row in rows.items()}
 
 
 def count(pairs: Iterable[tuple[float, float]]) -> tuple[int, int, int]:

@@ -78,22 +78,20 @@ def in_paper(cell: Cell) -> bool:
     return plain and key.variant in ("baseline", "ecg") and on_official_graph(cell)
 
 
-def headline_score(cell: Cell) -> paper_numbers.Score | None:
-    """The paper's results table: a plain model, or the best of its ECG variants."""
-    name, ecg = (cell.key.dataset, cell.key.model), cell.key.variant == "ecg"
-    return paper_numbers.headline(*name, ecg=ecg) if in_paper(cell) else None
-
-
-def detailed_score(cell: Cell) -> paper_numbers.Score | None:
-    """The paper's detailed table: a plain model, or ECG from the cell's embedding."""
-    name = cell.key.dataset, cell.key.model, cell.key.embedding
-    return paper_numbers.detailed(*name) if in_paper(cell) else None
+def paper_score(cell: Cell, *, detailed: bool = False) -> paper_numbers.Score | None:
+    """What the paper's results table, or its detailed one, has of a cell."""
+    if not in_paper(cell):
+        return None
+    key = cell.key
+    if detailed:
+        return paper_numbers.detailed(key.dataset, key.model, key.embedding)
+    return paper_numbers.headline(key.dataset, key.model, ecg=key.variant == "ecg")
 
 
 def published_score(cell: Cell) -> Published | None:
     """What has been published on a cell's model: by the paper, else by its authors."""
     key = cell.key
-    if (paper := headline_score(cell)) is not None:
+    if (paper := paper_score(cell)) is not None:
         source = _QUOTED if key.model in paper_numbers.SPECIALISED else _RESULTS
         return Published(key.model, *paper, source)
     if not on_official_graph(cell) or key.variant != "baseline" or key.tags:

@@ -25,8 +25,10 @@ from ecg_gnn.nn import SPECIALISED, model_names
 from ecg_gnn.paper_settings import best_settings
 from ecg_gnn.pipeline.resolve import pick_device, resolve
 from ecg_gnn.system.checks import InputError
-from ecg_gnn_lab.paper_numbers import tables
+from ecg_gnn_lab.paper_numbers import read
 from small_runs import small_board
+
+TABLES = read("tables.json")
 
 SHARE = st.floats(0, 0.99)
 COUNT = st.none() | st.integers(1, 10**4)
@@ -305,18 +307,17 @@ def test_specialised_models_have_settings_of_their_own(model, preset):
 
 
 @pytest.mark.parametrize("model", ["resnet", "gcn", "sage", "gat-sep", "gt-sep"])
-@pytest.mark.parametrize("dataset", tables()["metric"])
+@pytest.mark.parametrize("dataset", TABLES["metric"])
 def test_paper_preset_is_the_papers_table(dataset, model):
-    name = {"resnet": "ResNet", "gcn": "GCN", "sage": "SAGE"}.get(model)
-    table = tables()["table_best_hparams"][name or model.upper().replace("SEP", "sep")]
+    table = TABLES["best_settings"][model]
     config = resolve(
         RunConfig(preset="paper", model=ModelConfig(name=model)), graph_named(dataset)
     )
-    assert config.model.layers == table["num_layers"][dataset]
-    assert config.model.hidden == table["hidden_dim"][dataset]
-    weak = tables()["table_best_hparams"]["ResNet"]
-    assert config.embed.layers == weak["num_layers"][dataset]
-    assert config.embed.hidden == weak["hidden_dim"][dataset]
+    assert config.model.layers == table["layers"][dataset]
+    assert config.model.hidden == table["hidden"][dataset]
+    weak = TABLES["best_settings"]["resnet"]
+    assert config.embed.layers == weak["layers"][dataset]
+    assert config.embed.hidden == weak["hidden"][dataset]
     if (k := table.get("k", {}).get(dataset)) is not None:
         assert config.evolve.k == k
         assert config.model.drop_edge == table["drop_edge"][dataset]

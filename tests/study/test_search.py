@@ -1,6 +1,7 @@
 """Searches: asked and told from the store alone, pruned in pairs, never selected."""
 
 import math
+import os
 
 import pytest
 
@@ -103,7 +104,7 @@ def test_killed_and_resumed_is_as_if_never_killed(
         dead.setattr(StoreWriter, "release", lambda self: None)
         with pytest.raises(Killed):
             searched("killed.sqlite", dies_after=dies_after, **options)
-    monkeypatch.setattr(Owner, "lives", lambda self, heartbeat: False)
+    monkeypatch.setattr(Owner, "lives", lambda self: False)
     report, executor = searched("killed.sqlite", **options)
     whole = records(searched.path / "whole.sqlite")
     assert records(searched.path / "killed.sqlite") == whole
@@ -173,7 +174,7 @@ def test_a_cell_that_another_process_searches_is_its_own(searched, monkeypatch):
         if others:
             return
         with monkeypatch.context() as other:
-            elsewhere = Owner("another machine", 1, "")
+            elsewhere = Owner.of(os.getppid())
             other.setattr(Owner, "this_process", lambda: elsewhere)
             others.append(searched(trials=2, asked=asked))
 

@@ -33,19 +33,9 @@ BENCHMARKS = Path(__file__).resolve().parents[3] / "benchmarks"
 """Beside ``src`` in a checkout; an installed package has none."""
 
 
-_PLACES = {
-    "run": "ecg_gnn.cli.run_verb:run",
-    "homophily": "ecg_gnn.cli.graph_verbs:homophily",
-    "knn": "ecg_gnn.cli.graph_verbs:knn",
-    "advise": "ecg_gnn.cli.advise:advise",
-    "fit": "ecg_gnn.cli.model_verbs:fit",
-    "predict": "ecg_gnn.cli.model_verbs:predict",
-    "explain": "ecg_gnn.cli.model_verbs:explain",
-    "score": "ecg_gnn.cli.model_verbs:score",
-    "study": "ecg_gnn.cli.study:app",
-    "data": "ecg_gnn.cli.data:app",
-    "bench": "ecg_bench.command:app",
-}
+# The modules that have more than one verb, or are not called like their verb.
+_MODULES = {"run": "run_verb", "homophily": "graph_verbs", "knn": "graph_verbs"}
+_MODULES |= dict.fromkeys(("fit", "predict", "explain", "score"), "model_verbs")
 VERBS = {
     "run": "Train baseline, ECG and the identity control on the same splits, and "
     "compare.",
@@ -99,12 +89,9 @@ def _run() -> int:
     except (OSError, sqlite3.Error) as error:  # a full disk, a file that vanished
         return _fail(str(error), 1)
     except (MemoryError, RuntimeError) as error:
-        # Torch says so on a CPU in words only.
-        if not (
-            isinstance(error, MemoryError)
-            or type(error).__name__ == "OutOfMemoryError"
-            or "can't allocate memory" in str(error)
-        ):
+        from ecg_gnn.system.machine import out_of_memory  # with torch: not at once
+
+        if not out_of_memory(error):
             raise
         return _fail(f"not enough memory: {error}", 1)
     if status == _INTERRUPTED:  # newer typer returns it, older ones raise Abort
@@ -140,15 +127,17 @@ def _fail(message: str, status: int) -> int:
 @cache
 def load(name: str) -> Any:
     """Import a verb and build its command, or its group of commands."""
+    module = f"ecg_gnn.cli.{_MODULES.get(name, name)}"
     if name == "bench":
+        module = "ecg_bench.command"
         if not (BENCHMARKS / "ecg_bench" / "command.py").is_file():
             raise InputError(
                 f"'bench' needs a checkout of ecg-gnn (got none at {BENCHMARKS})"
             )
         if str(BENCHMARKS) not in sys.path:
             sys.path.append(str(BENCHMARKS))
-    module, attribute = _PLACES[name].split(":")
-    verb = getattr(import_module(module), attribute)
+    home = import_module(module)
+    verb = getattr(home, "app", None) or getattr(home, name)
     command: Any
     if isinstance(verb, typer.Typer):
         command = typer.main.get_group(verb)

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import redirect_stdout
 from dataclasses import asdict
 from pathlib import Path
@@ -19,7 +19,7 @@ from ecg_gnn.study.executors import Executor
 from ecg_gnn.study.grid import Only
 from ecg_gnn.study.groups import Counts
 from ecg_gnn.study.ray_executor import RayExecutor
-from ecg_gnn.study.recipe import Recipe, load_recipe, shipped_recipes
+from ecg_gnn.study.recipe import load_recipe, shipped_recipes
 from ecg_gnn.study.search_space import Search
 from ecg_gnn.study.store import Failed
 from ecg_gnn.study.table import configuration_name, model_name
@@ -203,7 +203,7 @@ def run(
     only = Only(
         datasets=_names(datasets),
         models=_names(models),
-        variants=_variants(variants, asked),
+        variants=_names(variants, {v for part in asked.parts for v in part.variants}),
         splits=None if splits is None else read_splits(splits),
     )
     search = _search(sampler, trials, prune, at_once, search_seed)
@@ -258,22 +258,19 @@ def _search(
     return None
 
 
-def _names(values: Sequence[str] | None) -> list[str] | None:
-    """Names given one by one or with commas; a generator may contain commas."""
+def _names(
+    values: Sequence[str] | None, known: Collection[str] = ()
+) -> list[str] | None:
+    """Names given one by one or with commas, which a single one may contain as well.
+
+    A generator may, a path, and a known variant of two graphs.
+    """
     names: list[str] = []
     for value in values or ():
-        names += [value] if ":" in value or "/" in value else value.split(",")
+        compact = value.replace(" ", "")
+        one = compact in known or ":" in value or "/" in value
+        names += [compact if compact in known else value] if one else value.split(",")
     return [name.strip() for name in names] or None
-
-
-def _variants(values: Sequence[str] | None, recipe: Recipe) -> list[str] | None:
-    """Like :func:`_names`, but a variant of two graphs also contains a comma."""
-    known = {name for part in recipe.parts for name in part.variants}
-    names: list[str] = []
-    for value in values or ():
-        whole = value.replace(" ", "")
-        names += [whole] if whole in known else _names([value]) or []
-    return names or None
 
 
 def _print_report(report: StudyReport, store: Path) -> None:

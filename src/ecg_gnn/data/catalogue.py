@@ -98,7 +98,7 @@ def load_dataset(
     path = expanded(spec)
     if is_graph_folder(path):
         return read_graph_folder(path).dataset
-    if spec.endswith(".npz") or os.sep in spec or (os.altsep and os.altsep in spec):
+    if is_path(spec):
         return read_npz(path, path.stem)
     name, colon, parameters = spec.partition(":")
     entry = find_entry(name)
@@ -116,6 +116,11 @@ def load_dataset(
     path = find_file(entry, root) or _obtain(entry, root, download, progress)
     options = {"metric": entry.metric, "note": entry.note}
     return read_npz(path, entry.name, expected_sha256=entry.sha256, **options)
+
+
+def is_path(spec: str) -> bool:
+    """Whether a file is meant, not a name of the catalogue."""
+    return spec.endswith(".npz") or any(s in spec for s in (os.sep, os.altsep) if s)
 
 
 def is_graph_folder(path: Path) -> bool:

@@ -17,41 +17,29 @@ a store), search (what to try next), executors (where to do it), store, execute 
 this together), selection and compare (what came of it).
 """
 
-from ecg_gnn.study.execute import StudyReport, run_study
-from ecg_gnn.study.grid import Only
-from ecg_gnn.study.ray_executor import RayExecutor
-from ecg_gnn.study.recipe import Override, Part, Recipe, load_recipe, shipped_recipes
-from ecg_gnn.study.records import Record, RunFolder
-from ecg_gnn.study.run import Comparison, Report, Summary, compare, run, summarize
-from ecg_gnn.study.search_space import Search
-from ecg_gnn.study.selection import Candidate, Cell, CellKey, Selection, best_ecg
-from ecg_gnn.study.store import Store, merge_stores, write_records
-
-__all__ = [
-    "Candidate",
-    "Cell",
-    "CellKey",
-    "Comparison",
-    "Only",
-    "Override",
-    "Part",
-    "RayExecutor",
-    "Recipe",
-    "Record",
-    "Report",
-    "RunFolder",
-    "Search",
-    "Selection",
-    "Store",
-    "StudyReport",
-    "Summary",
-    "best_ecg",
-    "compare",
-    "load_recipe",
-    "merge_stores",
-    "run",
-    "run_study",
-    "shipped_recipes",
-    "summarize",
-    "write_records",
-]
+from ecg_gnn.study.execute import StudyReport as StudyReport
+from ecg_gnn.study.execute import run_study as run_study
+from ecg_gnn.study.grid import Only as Only
+from ecg_gnn.study.ray_executor import RayExecutor as RayExecutor
+from ecg_gnn.study.recipe import Override as Override
+from ecg_gnn.study.recipe import Part as Part
+from ecg_gnn.study.recipe import Recipe as Recipe
+from ecg_gnn.study.recipe import load_recipe as load_recipe
+from ecg_gnn.study.recipe import shipped_recipes as shipped_recipes
+from ecg_gnn.study.records import Record as Record
+from ecg_gnn.study.records import RunFolder as RunFolder
+from ecg_gnn.study.run import Comparison as Comparison
+from ecg_gnn.study.run import Report as Report
+from ecg_gnn.study.run import Summary as Summary
+from ecg_gnn.study.run import compare as compare
+from ecg_gnn.study.run import run as run
+from ecg_gnn.study.run import summarize as summarize
+from ecg_gnn.study.search_space import Search as Search
+from ecg_gnn.study.selection import Candidate as Candidate
+from ecg_gnn.study.selection import Cell as Cell
+from ecg_gnn.study.selection import CellKey as CellKey
+from ecg_gnn.study.selection import Selection as Selection
+from ecg_gnn.study.selection import best_ecg as best_ecg
+from ecg_gnn.study.store import Store as Store
+from ecg_gnn.study.store import merge_stores as merge_stores
+from ecg_gnn.study.store import write_records as write_records

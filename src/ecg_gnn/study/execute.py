@@ -118,8 +118,7 @@ def run_study(
                 listeners.counted(work.counts())
             made_with = where.made_with(device) | {"command": command}
             cache = cache or EmbeddingCache(Path(temporary))
-            with writer.heartbeat():
-                ran = _drive(writer, work, where, made_with, cache, listeners)
+            ran = _drive(writer, work, where, made_with, cache, listeners)
             return StudyReport(
                 recipe=name,
                 counts=work.counts(),
@@ -170,9 +169,10 @@ class GridWork:
                 return group.only(claimed)
         return None
 
-    def ended(self, unit: str) -> None:
-        """One unit less to do."""
+    def ended(self, unit: str, outcome: Outcome) -> tuple[Outcome, Trial | None]:
+        """One unit less to do; its outcome stays as it is, and ends no trial."""
         self._left.discard(unit)
+        return outcome, None
 
 
 def _drive(
@@ -202,11 +202,8 @@ def _drive(
             if not executor.is_busy():
                 return ran
             for group, split, outcome in executor.ended():
-                unit, trial, ran = group.units[split], None, ran + 1
-                if isinstance(work, SearchWork):
-                    outcome, trial = work.ended(unit, outcome)
-                else:
-                    work.ended(unit)
+                unit, ran = group.units[split], ran + 1
+                outcome, trial = work.ended(unit, outcome)
                 if isinstance(outcome, Failed):
                     made = made_with | group.made_with
                     writer.fail(unit, outcome.kind, outcome.error, made)

@@ -17,6 +17,7 @@ from ecg_gnn.study.store.rows import names_of
 from ecg_gnn.study.units import Unit, UnitRunner, run_units
 from ecg_gnn.study.workers import WorkerPool
 from ecg_gnn.system.checks import InputError, check_in_range
+from ecg_gnn.system.machine import out_of_memory
 
 Outcome = Result | Failed  # how a unit ended
 Ending = tuple[Group, int, Outcome]  # of a group's split
@@ -98,10 +99,9 @@ def _failure(error: Exception) -> Failed:
     """An error as the store keeps it: the message, and where it came from."""
     if isinstance(error, InputError):
         return Failed("error", str(error))
-    ran_out = isinstance(error, MemoryError | torch.OutOfMemoryError)
-    ran_out = ran_out or "can't allocate memory" in str(error)
     lines = "".join(traceback.format_exception(error)).splitlines()[-20:]
-    return Failed("out_of_memory" if ran_out else "error", "\n".join(lines))
+    kind = "out_of_memory" if out_of_memory(error) else "error"
+    return Failed(kind, "\n".join(lines))
 
 
 def _measure(runner: UnitRunner, unit: Unit) -> Result:

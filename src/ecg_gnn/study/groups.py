@@ -11,12 +11,11 @@ from ecg_gnn._version import NUMERICS
 from ecg_gnn.config import RunConfig, identity, known
 from ecg_gnn.config.evolve_settings import entry_of
 from ecg_gnn.config.run_config import replaced
-from ecg_gnn.data import GraphDataset, load_dataset
-from ecg_gnn.data.catalogue import find_entry, is_present, resolve_data_root
+from ecg_gnn.data import GraphDataset, load_dataset, resolve_data_root
+from ecg_gnn.data.catalogue import find_entry, is_path, is_present
 from ecg_gnn.pipeline.resolve import check_embeddings
 from ecg_gnn.reading import expanded
 from ecg_gnn.study.grid import Plan
-from ecg_gnn.study.recipe import is_file
 from ecg_gnn.study.records import of_input
 from ecg_gnn.study.run import prepare
 from ecg_gnn.study.store import Configuration, DatasetInfo, StoredUnit
@@ -94,7 +93,7 @@ def load_graphs(
 
 def _why_absent(name: str, data_root: str | Path | None) -> str | None:
     """Why a graph cannot be loaded without a network; None if it can."""
-    if is_file(name):
+    if is_path(name):
         return None if expanded(name).is_file() else f"there is no file {name}"
     entry, root = find_entry(name.partition(":")[0]), resolve_data_root(data_root)
     if is_present(entry, root):

@@ -1,7 +1,6 @@
 """A study's recipe: datasets, models, variants, grids and splits, checked when made."""
 
 import math
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from importlib.resources import files
@@ -12,7 +11,7 @@ from typing import Any, Self, get_args
 from ecg_gnn import config
 from ecg_gnn.config.identity import Purpose
 from ecg_gnn.config.run_config import DEFAULTS, OPTION, Settings, number_type
-from ecg_gnn.data.catalogue import find_entry
+from ecg_gnn.data.catalogue import find_entry, is_path
 from ecg_gnn.nn import MODULES, SPECIALISED
 from ecg_gnn.reading import expanded, read_yaml
 from ecg_gnn.system.checks import InputError, check_choice
@@ -101,7 +100,7 @@ class Part:
             if not isinstance(dataset, str):
                 text = f"'datasets' must be a list of names (got {dataset!r})"
                 raise InputError(text)
-            if not is_file(dataset):
+            if not is_path(dataset):
                 find_entry(dataset.partition(":")[0])
         for model in self.models:
             check_choice("models", model, [*MODULES, *SPECIALISED])
@@ -201,11 +200,6 @@ def _check_variant(variant: Any) -> None:
     config.EmbedConfig(names=(variant,))  # refuses what is no embedding
 
 
-def is_file(dataset: str) -> bool:
-    """Whether a recipe means a file, not a name of the catalogue."""
-    return dataset.endswith(".npz") or os.sep in dataset
-
-
 def _number(name: str, value: Any, kind: type[int] | type[float]) -> float:
     # YAML reads 3e-5 as text: it wants a dot before the exponent.
     readable = (int,) if kind is int else (int, float, str)
@@ -227,8 +221,8 @@ def shipped_recipes() -> list[str]:
     """Names of the recipes that come with the package."""
     if find_spec(_LAB) is None:
         return []
-    names = (Path(entry.name) for entry in files(_LAB).joinpath("recipes").iterdir())
-    return sorted(name.stem for name in names if name.suffix == ".yaml")
+    names = (entry.name for entry in files(_LAB).joinpath("recipes").iterdir())
+    return sorted(name.removesuffix(".yaml") for name in names)
 
 
 def load_recipe(source: str | Path | Recipe) -> Recipe:

@@ -4,7 +4,7 @@ import dataclasses
 import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing, nullcontext
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -273,7 +273,7 @@ def _gather(
     missing = [unit for unit in units if unit not in records]
     # Closed also after an error: other processes must not go on training.
     with (
-        nullcontext() if jobs == 1 else WorkerPool(jobs) as pool,
+        WorkerPool(jobs) as pool,
         closing(run_units(runner, missing, pool)) as trained,
     ):
         for (variant, index), ended in trained if missing else ():

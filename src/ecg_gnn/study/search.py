@@ -53,16 +53,9 @@ class CellSearch:
     """One trial after the other, or a few in parallel, until there are enough."""
 
     def __init__(
-        self,
-        space: SearchSpace,
-        search: Search,
-        recipe: str,
-        writer: StoreWriter,
-        stored: StoredScores,
-        retry_failed: bool,
+        self, study: "SearchWork", space: SearchSpace, stored: StoredScores
     ) -> None:
-        self._space, self._search, self._recipe = space, search, recipe
-        self._writer, self._retry = writer, retry_failed
+        self._study, self._space, self._search = study, space, study.search
         self._info = describe(space.graph)
         self._closed = False  # exhausted, or left to another process
         self._trials: list[Trial] = []
@@ -71,7 +64,7 @@ class CellSearch:
             if (point := space.point_of(configuration)) is None:
                 continue
             trial = self._trial(point)
-            if any(recipe in stored.recipes.get(unit, ()) for unit in trial.units):
+            if any(study.recipe in stored.recipes.get(u, ()) for u in trial.units):
                 self._update(trial, stored)
                 self._trials.append(trial)
 
@@ -79,7 +72,7 @@ class CellSearch:
         """Tell a trial what is known about it, except failures to be retried."""
         units = set(trial.units) - trial.in_flight
         trial.scores |= {u: stored.scores[u] for u in units & stored.scores.keys()}
-        if not self._retry:
+        if not self._study.retry_failed:
             trial.failed |= units & stored.failed
         trial.pruned = trial.configuration in stored.pruned
 
@@ -104,15 +97,16 @@ class CellSearch:
 
     def _claim(self, trial: Trial) -> Group | None:
         """What comes next of a trial, unless it is done, waiting, or run elsewhere."""
+        writer, study = self._study.writer, self._study
         one_by_one = self._search.prune  # judged before the next split starts
         while group := trial.next_group(one_by_one=one_by_one):
             # Only now: units of a pruned trial are never registered.
-            self._writer.register(self._recipe, [self._info], group.stored_units())
+            writer.register(study.recipe, [self._info], group.stored_units())
             wanted = list(group.units.values())
-            claimed = self._writer.claim(wanted, retry_failed=self._retry)
+            claimed = writer.claim(wanted, retry_failed=study.retry_failed)
             if len(claimed) < len(wanted):
                 # Read what other processes did; leave them what they are still doing.
-                self._update(trial, StoredScores(self._writer))
+                self._update(trial, StoredScores(writer))
                 refused = set(wanted) - set(claimed)
                 trial.elsewhere |= refused - trial.scores.keys() - trial.failed
                 self._closed = self._closed or bool(trial.elsewhere)
@@ -208,12 +202,11 @@ class SearchWork:
         recipe: str,
         retry_failed: bool,
     ) -> None:
+        self.writer, self.search = writer, search
+        self.recipe, self.retry_failed = recipe, retry_failed
         self._running: dict[str, CellSearch] = {}  # by unit
         stored = StoredScores(writer)
-        self.cells = [
-            CellSearch(space, search, recipe, writer, stored, retry_failed)
-            for space in spaces
-        ]
+        self.cells = [CellSearch(self, space, stored) for space in spaces]
 
     def counts(self) -> Counts:
         """Units of all trials, including those still to be proposed."""

@@ -5,7 +5,6 @@ Optuna keeps nothing: its studies are made anew from the trials in the store.
 
 import importlib.util
 import itertools
-import json
 import statistics
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -220,9 +219,7 @@ def propose(grid: Grid, trials: Sequence[Trial], seed: int) -> Settings:
         spaces = {name: _distribution(values) for name, values in grid.items()}
         params = study.ask(spaces).params
     return {
-        name: params[name]
-        if isinstance(values, Range)
-        else values[list(map(json.dumps, values)).index(params[name])]
+        name: params[name] if isinstance(values, Range) else values[params[name]]
         for name, values in grid.items()
     }
 
@@ -244,7 +241,7 @@ def is_hopeless(grid: Grid, trials: Sequence[Trial], trial: Trial) -> bool:
 
 
 def _frozen(grid: Grid, trial: Trial) -> Any:
-    """A trial as Optuna knows it: a value of a list is a category without order.
+    """A trial as Optuna knows it: places in a list are categories without order.
 
     One that failed is pruned without scores: the worst there is.
     """
@@ -257,7 +254,9 @@ def _frozen(grid: Grid, trial: Trial) -> Any:
         state=states.get(state, TrialState.PRUNED),
         value=trial.val if state == "done" else None,
         params={
-            name: point[name] if isinstance(values, Range) else json.dumps(point[name])
+            name: point[name]
+            if isinstance(values, Range)
+            else values.index(point[name])
             for name, values in grid.items()
         },
         distributions={name: _distribution(values) for name, values in grid.items()},
@@ -269,7 +268,7 @@ def _distribution(values: Values) -> Any:
     from optuna import distributions
 
     if not isinstance(values, Range):
-        return distributions.CategoricalDistribution(tuple(map(json.dumps, values)))
+        return distributions.CategoricalDistribution(range(len(values)))
     low, high, step = values.low, values.high, values.step
     if values.whole:
         return distributions.IntDistribution(

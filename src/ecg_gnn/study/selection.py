@@ -10,8 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ecg_gnn.config import EMBEDDINGS, known
+from ecg_gnn.config import EMBEDDINGS, RunConfig, known
 from ecg_gnn.config.identity import LABELS, Tags, identity_control, tagged, tags_read_by
+from ecg_gnn.config.run_config import flatten
 from ecg_gnn.nn import SPECIALISED
 from ecg_gnn.study.paired_tests import PairedTest, paired_test
 from ecg_gnn.study.records import is_pruned
@@ -104,10 +105,7 @@ class Candidate:
 
     def setting(self, name: str) -> Any:
         """A setting by its dotted name, such as ``evolve.k``; None if not read."""
-        value: Any = self.configuration.config
-        for part in name.split("."):
-            value = value[part]
-        return value
+        return flatten(RunConfig.from_dict(self.configuration.config))[name]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,11 +151,6 @@ class Selection:
         wanted = key.dataset, key.dataset_sha256
         return next(d for d in self.datasets if (d.name, d.sha256) == wanted)
 
-    def find(self, like: CellKey, variant: str, embedding: str | None) -> Cell | None:
-        """The cell of another variant of the same dataset and model."""
-        wanted = like.of_variant(variant, embedding)
-        return next((cell for cell in self.cells if cell.key == wanted), None)
-
     def models(self) -> list[list[Cell]]:
         """Cells grouped by dataset and model."""
         groups: dict[CellKey, list[Cell]] = {}
@@ -167,14 +160,13 @@ class Selection:
 
     def rival(self, cell: Cell, other: str) -> Cell | None:
         """The ``baseline``, or the ``identity`` control with as many evolved graphs."""
-        if cell.key.variant == other:
+        key, control = cell.key, None
+        if other == "identity" and key.embedding is not None:
+            control = identity_control(key.embedding.count(",") + 1).embedding
+        if key.variant == other or (other == "identity" and control is None):
             return None
-        if other == "baseline":
-            return self.find(cell.key, other, None)
-        if cell.key.embedding is None:
-            return None
-        size = cell.key.embedding.count(",") + 1
-        return self.find(cell.key, other, identity_control(size).embedding)
+        wanted = key.of_variant(other, control)
+        return next((each for each in self.cells if each.key == wanted), None)
 
     def against(self, cell: Cell, other: str) -> PairedTest | None:
         """Test a cell against its ``baseline`` or ``identity``, if there is such."""

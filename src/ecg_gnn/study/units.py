@@ -155,7 +155,7 @@ def batched(items: Iterable[Any], most: int) -> list[tuple[Any, ...]]:
 
 
 def run_units(
-    runner: UnitRunner, units: Sequence[Unit], pool: WorkerPool | None
+    runner: UnitRunner, units: Sequence[Unit], pool: WorkerPool
 ) -> EndedUnits:
     """Train units and yield each one's record, or what it failed with.
 
@@ -164,7 +164,7 @@ def run_units(
     share of the threads (their number may change how sums are rounded, so records say
     it).
     """
-    if pool is None or pool.jobs == 1:
+    if pool.jobs == 1:
         for _, same in groupby(units, key=lambda unit: unit[0]):
             for batch in batched(same, most_together(runner.config)):
                 yield from _train_here(runner, batch)

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from multiprocessing import active_children
 from multiprocessing.process import BaseProcess
 from typing import Self, TypeVar
@@ -51,8 +50,7 @@ class WorkerPool:
                 initargs=(max(1, torch.get_num_threads() // self.jobs),),
             )
         executor = self._executor
-        with _sigint_ignored():
-            tasks_of = {executor.submit(work, task): task for task in tasks}
+        tasks_of = {executor.submit(work, task): task for task in tasks}
         try:
             for future in as_completed(tasks_of):
                 error = future.exception()
@@ -74,7 +72,11 @@ class WorkerPool:
 
 
 def start_worker(threads: int) -> None:
-    """Limit a worker's threads, and end it when its parent, perhaps killed, is gone."""
+    """Limit a worker's threads, and end it when its parent, perhaps killed, is gone.
+
+    Ctrl-C reaches the whole group of processes; the parent handles it.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     torch.set_num_threads(threads)
     watcher = threading.Thread(target=_exit_after, args=(os.getppid(),), daemon=True)
     watcher.start()
@@ -84,16 +86,3 @@ def _exit_after(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(_CHECK_SECONDS)
     os._exit(1)
-
-
-@contextmanager
-def _sigint_ignored() -> Iterator[None]:
-    """Processes started here ignore Ctrl-C; this one handles it."""
-    if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread may set handlers
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)

@@ -69,13 +69,11 @@ def _document(
     name: str, title: str, selection: Selection, groups: Sequence[Sequence[Cell]]
 ) -> doc.TableDocument:
     """Scores, published ones, and paired differences with what chance allows."""
-    paper, label = published.headline_score, doc.plain_text
-    if name == "embeddings":
-        paper, label = published.detailed_score, doc.starred
+    detailed = name == "embeddings"
     columns = [
         doc.Column("dataset", "dataset"),
         doc.Column("model", "model"),
-        doc.Column("variant", "label", label),
+        doc.Column("variant", "label", doc.starred if detailed else doc.plain_text),
         doc.Column("n", "units"),
         *doc.PUBLISHED_COLUMNS,
     ]
@@ -95,11 +93,13 @@ def _document(
     tests |= zip(ecg, corrected(tests[pair] for pair in ecg), strict=True)
     rows = []
     for cell in cells:
-        row = _row(selection, cell, cell in best, paper(cell))
+        paper = published.paper_score(cell, detailed=detailed)
+        row = _row(selection, cell, cell in best, paper)
         for other in RIVALS:
             row |= columns_of_test(f"minus_{other}", tests[cell.key, other])
         rows.append(row | {"configuration": cell.chosen.configuration.id})
-    notes = [*_head_to_head(groups), *_EXPLAINED, *doc.common_notes(selection, cells)]
+    notes = [*_head_to_head(selection, groups), *_EXPLAINED]
+    notes += doc.common_notes(selection, cells)
     return doc.TableDocument(
         name=name, title=title, columns=columns, rows=rows, notes=notes
     )
@@ -110,7 +110,7 @@ def _row(
 ) -> dict[str, Any]:
     chosen, mean = cell.chosen, 100 * cell.chosen.test_mean
     known = published.published_score(cell)
-    if paper is not None and paper != published.headline_score(cell):
+    if paper is not None and paper != published.paper_score(cell):
         known = published.Published(cell.key.model, *paper, published.DETAILED)
     return {
         "dataset": cell.key.dataset,
@@ -141,16 +141,16 @@ def columns_of_test(prefix: str, test: PairedTest | None) -> dict[str, Any]:
     return row
 
 
-def _head_to_head(groups: Sequence[Sequence[Cell]]) -> list[str]:
+def _head_to_head(selection: Selection, groups: Sequence[Sequence[Cell]]) -> list[str]:
     """Wins, ties and losses of the chosen ECG cells, as the paper counts its own."""
     notes = []
     for other in RIVALS:
         pairs = []
         for cells in groups:
             ecg = best_ecg(cells)
-            rivals = [c for c in cells if ecg and _is_variant(c, ecg.key, other)]
-            if ecg is not None and rivals:
-                means = ecg.chosen.test_mean, rivals[0].chosen.test_mean
+            rival = None if ecg is None else selection.rival(ecg, other)
+            if ecg is not None and rival is not None:
+                means = ecg.chosen.test_mean, rival.chosen.test_mean
                 pairs.append((100 * means[0], 100 * means[1]))
         wins, ties, losses = paper_numbers.count(pairs)
         paper = "the paper has no such control"

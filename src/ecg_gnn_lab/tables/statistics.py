@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from ecg_gnn.config import RunConfig
+from ecg_gnn.config import EMBEDDINGS, RunConfig
 from ecg_gnn.config.identity import Tags, canonical, run_tags, tagged, variant_of
 from ecg_gnn.config.run_config import flatten, given
 from ecg_gnn.study.records import Statistics, mean
@@ -142,7 +142,7 @@ def statistics_table(source: doc.StudyTables) -> doc.TableDocument:
 
 
 def _place(graph: MeasuredGraph) -> tuple[Any, ...]:
-    order = [*paper_numbers.EMBEDDINGS, graph.embedding]
+    order = [*EMBEDDINGS, graph.embedding]
     evolve = graph.settings.evolve
     source = order.index(graph.embedding), graph.embedding, graph.model or ""
     return *source, evolve.k, evolve.self_loops, graph.tags

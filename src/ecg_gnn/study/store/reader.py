@@ -4,7 +4,6 @@ import json
 import os
 import platform
 import sqlite3
-import time
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -20,9 +19,6 @@ from ecg_gnn.study.store.schema import JSON_COLUMNS, TEXT_ENDING, open_existing
 from ecg_gnn.study.store.text import read_records
 from ecg_gnn.system.checks import InputError, check_choice
 
-BEAT_SECONDS = 30
-_SILENT_SECONDS = 10 * BEAT_SECONDS
-
 
 @dataclass(frozen=True)
 class Owner:
@@ -35,18 +31,20 @@ class Owner:
     @classmethod
     def this_process(cls) -> "Owner":
         """The running process."""
-        pid = os.getpid()
+        return cls.of(os.getpid())
+
+    @classmethod
+    def of(cls, pid: int) -> "Owner":
+        """A process of this machine."""
         return cls(_machine(), pid, _started(pid) or "")
 
     def to_text(self) -> str:
         """For the store; equal texts mean the same process."""
         return json.dumps(asdict(self))
 
-    def lives(self, heartbeat: float) -> bool:
-        """Whether the process runs: on another machine, by its last heartbeat."""
-        if self.machine != _machine():
-            return time.time() - heartbeat < _SILENT_SECONDS
-        return _started(self.pid) == self.started
+    def lives(self) -> bool:
+        """Whether the process runs; SQLite shares a store on one machine only."""
+        return self.machine == _machine() and _started(self.pid) == self.started
 
 
 def _machine() -> str:
@@ -272,6 +270,6 @@ def _parsed(row: sqlite3.Row) -> dict[str, Any]:
 def state_of(unit: sqlite3.Row) -> str:
     """A unit's state; one whose process died is missing."""
     running = unit["state"] == "running"
-    if running and not Owner(**json.loads(unit["owner"])).lives(unit["heartbeat"]):
+    if running and not Owner(**json.loads(unit["owner"])).lives():
         return "missing"
     return str(unit["state"])

@@ -5,6 +5,7 @@ import os
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -13,67 +14,11 @@ from ecg_gnn.system.checks import InputError
 
 SCHEMA_VERSION = 1
 TEXT_ENDING = ".jsonl"  # of stores as text, which are read and never filled
+TABLES = ("datasets", "configurations", "units", "records", "failures", "members")
 JSON_COLUMNS = {"statistics", "config", "evolved_statistics", "provenance"}
 _APPLICATION_ID = 0x45434753  # "ECGS": tells our files from other databases
 
-_TABLES = """
-CREATE TABLE datasets (
-    name TEXT NOT NULL,
-    sha256 TEXT NOT NULL,
-    metric TEXT NOT NULL,
-    note TEXT NOT NULL,
-    num_nodes INTEGER NOT NULL,
-    num_edges INTEGER NOT NULL,
-    num_features INTEGER NOT NULL,
-    num_classes INTEGER NOT NULL,
-    statistics TEXT NOT NULL,
-    PRIMARY KEY (name, sha256)
-);
-CREATE TABLE configurations (
-    id TEXT PRIMARY KEY,
-    task TEXT NOT NULL,
-    dataset TEXT NOT NULL,
-    dataset_sha256 TEXT NOT NULL,
-    variant TEXT NOT NULL,
-    embedding TEXT,
-    numerics INTEGER NOT NULL,
-    config TEXT NOT NULL
-);
-CREATE TABLE units (
-    id TEXT PRIMARY KEY,
-    configuration TEXT NOT NULL REFERENCES configurations (id),
-    split INTEGER NOT NULL,
-    seed INTEGER NOT NULL,
-    state TEXT NOT NULL CHECK (state IN ('missing', 'running', 'done', 'failed')),
-    owner TEXT,
-    heartbeat REAL
-);
-CREATE INDEX units_by_configuration ON units (configuration);
-CREATE TABLE records (
-    unit TEXT PRIMARY KEY REFERENCES units (id),
-    val REAL,
-    test REAL,
-    best_step INTEGER,
-    seconds REAL NOT NULL,
-    peak_memory_mb REAL,
-    evolved_statistics TEXT NOT NULL,
-    curves BLOB,
-    provenance TEXT NOT NULL,
-    finished TEXT NOT NULL
-);
-CREATE TABLE failures (
-    unit TEXT PRIMARY KEY REFERENCES units (id),
-    kind TEXT NOT NULL,
-    error TEXT NOT NULL,
-    provenance TEXT NOT NULL,
-    finished TEXT NOT NULL
-);
-CREATE TABLE members (
-    recipe TEXT NOT NULL,
-    unit TEXT NOT NULL REFERENCES units (id),
-    PRIMARY KEY (recipe, unit)
-) WITHOUT ROWID;
-"""
+_SCHEMA = files("ecg_gnn.study.store").joinpath("schema.sql")
 
 _STATES_CONTRADICT_RECORDS = (
     "SELECT (SELECT count(*) FROM records) != (SELECT count(*) FROM units JOIN records "
@@ -162,7 +107,7 @@ def insert(
 def _column(name: str, value: Any) -> Any:
     if isinstance(value, Curves):
         return value.to_bytes()
-    if name in JSON_COLUMNS:
+    if name in JSON_COLUMNS and not isinstance(value, str):  # else it is JSON already
         value = dict(value) if isinstance(value, Mapping) else value
         return json.dumps(value, allow_nan=False)
     return value
@@ -188,7 +133,8 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def _create(connection: sqlite3.Connection) -> None:
-    for statement in _TABLES.split(";"):  # executescript would end the transaction
+    # One by one: executescript would end the transaction.
+    for statement in _SCHEMA.read_text("utf-8").split(";"):
         connection.execute(statement)
     connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")

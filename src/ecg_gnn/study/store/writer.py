@@ -1,37 +1,20 @@
 """Writing a store: units are registered, claimed, finished or failed, and merged."""
 
 import sqlite3
-import threading
-import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
-from ecg_gnn.study.store.reader import (
-    BEAT_SECONDS,
-    Owner,
-    Store,
-    open_for_reading,
-    state_of,
-)
+from ecg_gnn.study.store.reader import Owner, Store, open_for_reading, state_of
 from ecg_gnn.study.store.rows import DatasetInfo, Result, StoredUnit
-from ecg_gnn.study.store.schema import insert, open_or_create, transaction
+from ecg_gnn.study.store.schema import TABLES, insert, open_or_create, transaction
 from ecg_gnn.system.checks import InputError
 
-_COPIED = {
-    "datasets": "SELECT * FROM datasets ORDER BY rowid",
-    "configurations": "SELECT * FROM configurations ORDER BY rowid",
-    # Claims are not copied: what runs elsewhere is missing here.
-    "units": "SELECT id, configuration, split, seed, 'missing', NULL, NULL FROM units "
-    "ORDER BY rowid",
-    "members": "SELECT * FROM members",
-    "records": "SELECT unit, val, test, best_step, seconds, peak_memory_mb, "
-    "evolved_statistics, curves, provenance, finished FROM records",
-    "failures": "SELECT * FROM failures",
-}
+# Claims are not copied: what runs elsewhere is missing here.
+_UNCLAIMED = {"state": "missing", "owner": None, "heartbeat": None}
 _ALIGN = (
     "DELETE FROM failures WHERE unit IN (SELECT unit FROM records)",
     "UPDATE units SET state = CASE WHEN id IN (SELECT unit FROM records) "
@@ -76,9 +59,8 @@ class StoreWriter(Store):
         with transaction(self._connection):
             taken = [unit for unit in units if self._state(unit) in free]
             for unit in taken:
-                query = "UPDATE units SET state = 'running', owner = ?, heartbeat = ?"
-                now = self._owner, time.time(), unit
-                self._connection.execute(f"{query} WHERE id = ?", now)
+                query = "UPDATE units SET state = 'running', owner = ? WHERE id = ?"
+                self._connection.execute(query, (self._owner, unit))
         return taken
 
     def states(self, units: Sequence[str]) -> dict[str, str]:
@@ -86,7 +68,7 @@ class StoreWriter(Store):
         return {unit: self._state(unit) for unit in units}
 
     def _state(self, unit: str) -> str:
-        query = "SELECT state, owner, heartbeat FROM units WHERE id = ?"
+        query = "SELECT state, owner FROM units WHERE id = ?"
         return state_of(self._connection.execute(query, (unit,)).fetchone())
 
     def finish(self, unit: str, result: Result) -> None:
@@ -109,41 +91,17 @@ class StoreWriter(Store):
         """Give back every unit that this process has claimed and not ended."""
         with transaction(self._connection):
             self._connection.execute(
-                "UPDATE units SET owner = NULL, heartbeat = NULL, state = CASE "
+                "UPDATE units SET owner = NULL, state = CASE "
                 "WHEN id IN (SELECT unit FROM failures) THEN 'failed' "
                 "ELSE 'missing' END WHERE state = 'running' AND owner = ?",
                 (self._owner,),
             )
 
-    @contextmanager
-    def heartbeat(self) -> Iterator[None]:
-        """Tell other machines every 30 seconds that this process is alive."""
-        stop = threading.Event()
-        query = "UPDATE units SET heartbeat = ? WHERE state = 'running' AND owner = ?"
-
-        def beat() -> None:
-            while not stop.wait(BEAT_SECONDS):
-                # One missed beat is no reason to stop a study.
-                with (
-                    suppress(sqlite3.Error, InputError),
-                    closing(open_or_create(self.path)) as own,  # one per thread
-                ):
-                    own.execute(query, (time.time(), self._owner))
-
-        thread = threading.Thread(target=beat, daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            stop.set()
-            thread.join()
-
     def _end(self, unit: str, state: str) -> None:
         """Give up the claim; an earlier failure is no longer the last word."""
         self._connection.execute("DELETE FROM failures WHERE unit = ?", (unit,))
         self._connection.execute(
-            "UPDATE units SET state = ?, owner = NULL, heartbeat = NULL WHERE id = ?",
-            (state, unit),
+            "UPDATE units SET state = ?, owner = NULL WHERE id = ?", (state, unit)
         )
 
     def _insert(self, table: str, row: Mapping[str, Any]) -> None:
@@ -194,12 +152,12 @@ def merge_stores(
                 gaps = [abs((ours[u] or 0) - (theirs[u] or 0)) for u in both]
                 twice += len(both)
                 different += sum(gap > 1e-12 for gap in gaps)
-                for table, query in _COPIED.items():
-                    query = query if curves else query.replace("curves", "NULL")
-                    rows = other.execute(query)
-                    places = ", ".join("?" * len(rows.description))
-                    into = f"INSERT OR IGNORE INTO {table} VALUES ({places})"
-                    connection.executemany(into, map(tuple, rows))
+                for table in TABLES:
+                    for row in map(dict, other.execute(f"SELECT * FROM {table}")):
+                        row |= _UNCLAIMED if table == "units" else {}
+                        if "curves" in row and not curves:
+                            row["curves"] = None
+                        insert(connection, table, row, unless_there=True)
                 for query in _ALIGN:
                     connection.execute(query)
         after = len(_tests(connection))
