@@ -102,7 +102,8 @@ def test_a_projection_belongs_to_a_record(project):
 def test_other_records_make_everything_stale_until_it_is_made_again(project):
     keep_only(project, on_the_substitute)
     found = stale(project)
-    assert {"docs/findings.md", "docs/reproduction.md", "results/report.html"} <= {*found}
+    pages = {"docs/findings.md", "docs/reproduction.md", "results/report.html"}
+    assert pages <= {*found}
     assert {"results/tables/results.csv", "results/figures/effects.svg"} <= {*found}
     with Store.open(project.make.RECORDS) as store:
         project.make.make(store)

@@ -35,7 +35,8 @@ BENCHMARKS = Path(__file__).resolve().parents[3] / "benchmarks"
 
 # The modules that have more than one verb, or are not called like their verb.
 _MODULES = {"run": "run_verb", "homophily": "graph_verbs", "knn": "graph_verbs"}
-_MODULES |= dict.fromkeys(("fit", "predict", "explain", "score"), "model_verbs")
+_MODULES |= dict.fromkeys(("predict", "explain", "score"), "model_verbs")
+_MODULES["fit"] = "fit_verb"
 VERBS = {
     "run": "Train baseline, ECG and the identity control on the same splits, and "
     "compare.",
@@ -46,7 +47,7 @@ VERBS = {
     "advise": "Say whether an evolved graph helps on a graph, which one, and why.",
     "fit": "Find the model that predicts best on a graph, and keep it.",
     "predict": "Write the class and the probabilities of nodes, known or new.",
-    "explain": "Show a node's neighbours in both graphs: classes, similarity, effect.",
+    "explain": "Show what a node's neighbours and its own columns do to its prediction.",
     "score": "Compare predictions with known labels, node by node.",
     "study": "Run a recipe of many configurations into one store, and make its tables.",
     "data": "Find, inspect, check and fetch graphs.",

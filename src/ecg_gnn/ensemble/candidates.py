@@ -64,7 +64,7 @@ class Candidate:
 # Functions of modules, not closures: candidates travel to other machines.
 
 
-def _fit_linear(parts: tuple[str, ...], job: Job) -> Fitted:
+def _fit_linear(parts: tuple[str, ...], _: int, job: Job) -> Fitted:
     return fit_linear(job.inputs, job.target, job.folds, parts)
 
 
@@ -91,74 +91,55 @@ def _fit_networks(shape: Shape, seed: int, job: Job) -> Fitted:
     )
 
 
+_NOTHING = frozenset[str]()
 _GRAPH = frozenset({"graph"})
 _LABELS = _GRAPH | {"labels"}
+_PLAIN: dict[str, Any] = {"lr": 0.01, "dropout": 0.5}
+_RESIDUAL: dict[str, Any] = {
+    "residual": True,
+    "lr": 0.003,
+    "dropout": 0.3,
+    "weight_decay": 0.0,
+    "layers": 4,
+}
+_DEEP: dict[str, Any] = _RESIDUAL | {"layers": 8, "steps": 2000, "patience": 150}
+_SAGE: dict[str, Any] = {"convolution": "sage"}
+_GCN: dict[str, Any] = {"convolution": "gcn"}
+_WITH_LABELS: dict[str, Any] = {"label_input": True}
+# Cheap ones first: models of a table, by its parts, and networks, by their shape.
+_LIST: tuple[tuple[str, frozenset[str], Any], ...] = (
+    ("linear", _NOTHING, (_fit_linear, ())),
+    ("linear, neighbours and labels", _LABELS, (_fit_linear, PARTS)),
+    ("boosting, neighbours and labels", _LABELS, (_fit_boosting, PARTS)),
+    (
+        "table network",
+        _LABELS,
+        Shape(convolution="none", table=PARTS, **_PLAIN),
+    ),
+    ("GCN", _GRAPH, Shape(**_GCN, **_PLAIN)),
+    ("SAGE, labels", _LABELS, Shape(**_SAGE, **_WITH_LABELS, **_PLAIN)),
+    ("GCN, labels", _LABELS, Shape(**_GCN, **_WITH_LABELS, **_PLAIN)),
+    ("boosting", _NOTHING, (_fit_boosting, ())),
+    ("MLP", _NOTHING, Shape(convolution="none", **_PLAIN)),
+    ("boosting, neighbours", _GRAPH, (_fit_boosting, HOPS)),
+    ("SAGE", _GRAPH, Shape(**_SAGE, **_PLAIN)),
+    ("deep GCN", _GRAPH, Shape(**_GCN, **_RESIDUAL)),
+    ("deep SAGE, labels", _LABELS, Shape(**_SAGE, **_WITH_LABELS, **_RESIDUAL)),
+    ("deeper SAGE, labels", _LABELS, Shape(**_SAGE, **_WITH_LABELS, **_DEEP)),
+    ("deeper SAGE", _GRAPH, Shape(**_SAGE, **_DEEP)),
+)
 
 
 def candidates(seed: int = 0) -> list[Candidate]:
     """Everything that is tried, cheap ones first; another seed for another draw."""
-    plain: dict[str, Any] = dict(lr=0.01, dropout=0.5)
-    residual: dict[str, Any] = dict(
-        residual=True, lr=0.003, dropout=0.3, weight_decay=0.0
-    )
+    return [_candidate(*one, seed) for one in _LIST]
 
-    def network(
-        name: str, reads: frozenset[str], deep: bool = False, **shape: Any
-    ) -> Candidate:
-        made = Shape(**shape)
-        fit = partial(_fit_networks, made, seed)
-        return Candidate(name, fit, reads, deep, layers=1 + made.layers)
 
-    def table(
-        name: str, fit: Callable[[Job], Fitted], reads: frozenset[str]
-    ) -> Candidate:
-        return Candidate(name, fit, reads, cheap=True)
-
-    nothing = frozenset[str]()
-    return [
-        table("linear", partial(_fit_linear, ()), nothing),
-        table("linear, neighbours and labels", partial(_fit_linear, PARTS), _LABELS),
-        table(
-            "boosting, neighbours and labels",
-            partial(_fit_boosting, PARTS, seed),
-            _LABELS,
-        ),
-        network("table network", _LABELS, convolution="none", table=PARTS, **plain),
-        network("GCN", _GRAPH, convolution="gcn", **plain),
-        network("SAGE, labels", _LABELS, convolution="sage", label_input=True, **plain),
-        network("GCN, labels", _LABELS, convolution="gcn", label_input=True, **plain),
-        table("boosting", partial(_fit_boosting, (), seed), nothing),
-        network("MLP", nothing, convolution="none", **plain),
-        table("boosting, neighbours", partial(_fit_boosting, HOPS, seed), _GRAPH),
-        network("SAGE", _GRAPH, convolution="sage", **plain),
-        network("deep GCN", _GRAPH, convolution="gcn", layers=4, **residual),
-        network(
-            "deep SAGE, labels",
-            _LABELS,
-            convolution="sage",
-            label_input=True,
-            layers=4,
-            **residual,
-        ),
-        network(
-            "deeper SAGE, labels",
-            _LABELS,
-            deep=True,
-            convolution="sage",
-            label_input=True,
-            layers=8,
-            steps=2000,
-            patience=150,
-            **residual,
-        ),
-        network(
-            "deeper SAGE",
-            _GRAPH,
-            deep=True,
-            convolution="sage",
-            layers=8,
-            steps=2000,
-            patience=150,
-            **residual,
-        ),
-    ]
+def _candidate(name: str, reads: frozenset[str], how: Any, seed: int) -> Candidate:
+    """A network of a shape, or a model of a table's parts."""
+    if isinstance(how, Shape):
+        fit = partial(_fit_networks, how, seed)
+        is_deep = how.layers >= _DEEP["layers"]
+        return Candidate(name, fit, reads, is_deep, layers=1 + how.layers)
+    function, parts = how
+    return Candidate(name, partial(function, parts, seed), reads, cheap=True)

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ecg_gnn.ensemble.contest import Entry
 from ecg_gnn.ensemble.scoring import SCORES, Score
 from ecg_gnn.ensemble.searching import Search
-from ecg_gnn.ensemble.tournament import Entry
 
 _RESAMPLES = 200
 _SOURCES = {

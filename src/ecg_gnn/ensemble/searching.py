@@ -15,13 +15,13 @@ from torch import Tensor
 
 from ecg_gnn.ensemble.candidates import Candidate
 from ecg_gnn.ensemble.certainty import Conformity, Scaling, fit_scaling
+from ecg_gnn.ensemble.contest import Say
 from ecg_gnn.ensemble.inputs import Bools, GraphInputs
 from ecg_gnn.ensemble.members import Fitted
 from ecg_gnn.ensemble.scoring import choose_metric
 from ecg_gnn.ensemble.stored import read_finished, write_finished
 from ecg_gnn.ensemble.tournament import (
     SMALL,
-    Say,
     Tournament,
     blended,
     held_out_score,

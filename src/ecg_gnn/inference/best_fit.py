@@ -14,9 +14,10 @@ from ecg_gnn.data import GraphDataset
 from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.ensemble import Search, default_budget, search
 from ecg_gnn.ensemble.candidates import Candidate
+from ecg_gnn.ensemble.contest import Say
 from ecg_gnn.ensemble.leaderboard import leaderboard, verdict
 from ecg_gnn.ensemble.scoring import SCORES, interval
-from ecg_gnn.ensemble.tournament import Say, held_out_score
+from ecg_gnn.ensemble.tournament import held_out_score
 from ecg_gnn.inference.best_card import best_card, draw_leaderboard
 from ecg_gnn.inference.embedded_members import embedded_candidates
 from ecg_gnn.inference.fitting import one_split

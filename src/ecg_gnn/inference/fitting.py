@@ -24,12 +24,8 @@ from ecg_gnn.evolve import graph_statistics
 from ecg_gnn.inference.calibration import calibration_error
 from ecg_gnn.inference.card import model_card
 from ecg_gnn.inference.classifier import GraphClassifier, fit_classifier
-from ecg_gnn.inference.model_folder import (
-    Model,
-    read_classifier,
-    write_classifier,
-    write_model,
-)
+from ecg_gnn.inference.classifier_files import read_classifier, write_classifier
+from ecg_gnn.inference.model_folder import Model, write_model
 from ecg_gnn.nn import MODULES, model_names
 from ecg_gnn.pipeline import Workspace, evolves, resolve
 from ecg_gnn.system.checks import InputError, check_choice

@@ -11,16 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import torch
-from safetensors.torch import save_file
-from torch import Tensor
-
 from ecg_gnn._version import __version__
-from ecg_gnn.config import KEPT_EMBEDDINGS, RunConfig, entry_of, known
-from ecg_gnn.config.run_config import flatten
 from ecg_gnn.data import GraphDataset
-from ecg_gnn.data.graph_checks import GRAPH_KEYS, MASK_KEYS, AnyArray, check_edges
+from ecg_gnn.data.graph_checks import GRAPH_KEYS, MASK_KEYS
 from ecg_gnn.data.graph_storage import (
     ARRAYS,
     class_names,
@@ -32,28 +25,19 @@ from ecg_gnn.data.graph_storage import (
     read_manifest,
     write_arrays,
 )
-from ecg_gnn.embed.protocol import as_trained, below, load_weights
 from ecg_gnn.ensemble.stored import read_ensemble, write_ensemble
 from ecg_gnn.ensemble.weighted import Ensemble
-from ecg_gnn.inference.calibration import Calibration
-from ecg_gnn.inference.classifier import GraphClassifier, label_columns
-from ecg_gnn.kernels import using_engine
-from ecg_gnn.nn import model_names
-from ecg_gnn.pipeline.classification import network_of
-from ecg_gnn.pipeline.workspace import restore_embedder
-from ecg_gnn.reading import expanded, refusing
-from ecg_gnn.reading.tensor_files import read_safetensors
-from ecg_gnn.system.checks import InputError, check_choice, check_in_range
-from ecg_gnn.system.files import sha256_of_file, write_json, write_text
+from ecg_gnn.inference.classifier import GraphClassifier
+from ecg_gnn.inference.classifier_files import read_classifier, write_classifier
+from ecg_gnn.reading import expanded
+from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.files import write_json, write_text
 from ecg_gnn.tabular.feature_pipeline import FeaturePipeline
 from ecg_gnn.tabular.named_graph import FEATURES, read_columns, read_features
 
 MANIFEST, CARD = "model.json", "MODEL_CARD.md"
-WEIGHTS, INDEX = "weights.safetensors", "index.npz"
 FORMAT, VERSION = "ecg-gnn model", 1
 _CHECKSUM = "sha256"
-_RESOLVED = ["model.hidden", "model.layers", "model.drop_edge", "embed.hidden"]
-_RESOLVED += ["embed.layers", "evolve.k"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -180,144 +164,3 @@ def _checksum(manifest: Mapping[str, Any]) -> str:
     """A checksum of a manifest, as it reads once written."""
     read = json.loads(json.dumps({k: v for k, v in manifest.items() if k != _CHECKSUM}))
     return hashlib.sha256(json.dumps(read, sort_keys=True).encode()).hexdigest()
-
-
-def write_classifier(folder: Path, fitted: GraphClassifier) -> dict[str, Any]:
-    """Write weights and index; returns what JSON must say to read them again."""
-    tensors = {f"network.{k}": v for k, v in fitted.network.state_dict().items()}
-    if fitted.embedder is not None:
-        kept = fitted.embedder.tensors()
-        tensors |= {f"embedder.{key}": tensor for key, tensor in kept.items()}
-    plain = {key: as_trained(tensor) for key, tensor in tensors.items()}
-    save_file(plain, folder / WEIGHTS)
-    arrays: dict[str, AnyArray] = {}
-    if fitted.evolved is not None:
-        arrays["evolved_edges"] = fitted.evolved.t().contiguous().numpy()
-    if fitted.z is not None:
-        arrays["embeddings"] = fitted.z.float().numpy()
-    write_arrays(folder / INDEX, arrays)
-    weights = fitted.calibration.weights
-    return {
-        "sha256": sha256_of_file(folder / WEIGHTS),
-        "embedding": fitted.embedding,
-        "config": fitted.config.to_dict(),
-        "temperature": fitted.calibration.temperature,
-        "class_weights": None if weights is None else list(weights),
-    }
-
-
-def read_classifier(
-    path: Path, described: Mapping[str, Any], dataset: GraphDataset
-) -> GraphClassifier:
-    """Read what ``write_classifier`` wrote, for the graph it was fitted on."""
-    config = _read_config(path, described, dataset.num_nodes)
-    embedding = entry(described, "embedding", str, path)
-    check_choice("embedding", embedding, [*KEPT_EMBEDDINGS, "identity"])
-    has_index, evolves = entry_of(embedding).can_be_kept, embedding != "none"
-    needed = ["embeddings"] * has_index + ["evolved_edges"] * evolves
-    arrays = read_folder_arrays(path / INDEX, needed)
-    tensors = _read_weights(path / WEIGHTS, described.get("sha256"), config)
-    embedder = z = evolved = None
-    # "meta": settings that ask for absurd sizes are refused before memory is taken.
-    with (
-        refusing(str(path / WEIGHTS), "the weights of the settings"),
-        torch.device("meta"),
-    ):
-        network = network_of(config, dataset, 2 if evolves else 1)
-        load_weights(network, below(tensors, "network"))
-        if has_index:
-            kept = below(tensors, "embedder")
-            embedder = restore_embedder(embedding, kept, config, dataset.num_features)
-    if embedder is not None:
-        none = torch.empty(2, 0, dtype=torch.long)
-        with (
-            refusing(str(path / WEIGHTS), "the weights of the embedder"),
-            using_engine(config.engine),
-        ):
-            width = embedder.embed(dataset.x[:1], none).size(1)
-        z = _check_index(path / INDEX, arrays["embeddings"], dataset.num_nodes, width)
-    if evolves:
-        edges = arrays["evolved_edges"]
-        checked = check_edges(str(path / INDEX), edges, dataset.num_nodes)
-        evolved = torch.from_numpy(checked).t().contiguous()
-    return GraphClassifier(
-        config=config,
-        embedding=embedding,
-        num_classes=dataset.num_classes,
-        x=dataset.x,
-        edge_index=dataset.edge_index,
-        z=z,
-        evolved=evolved,
-        embedder=embedder,
-        labels=label_columns(config, dataset, dataset.split(0)),
-        network=network.double().eval(),
-        calibration=_read_calibration(path, described, dataset.num_classes),
-    )
-
-
-def _read_config(path: Path, described: Mapping[str, Any], num_nodes: int) -> RunConfig:
-    """Settings as a fit writes them: none is left to a preset."""
-    given = entry(described, "config", dict, path)
-    try:
-        config = RunConfig.from_dict({**given, "device": "cpu"})
-        names = model_names(config.model.backbone)
-        check_choice("model.name", config.model.name, names)
-    except InputError as error:
-        raise InputError(
-            f"{path}: the settings must be of this version of ecg-gnn ({error})"
-        ) from None
-    settings = flatten(config)
-    for name in _RESOLVED:
-        if settings[name] is None:
-            raise InputError(f"{path}: the settings must have {name!r} (got none)")
-    check_in_range(f"evolve.k of {path}", known(config.evolve.k), 1, num_nodes)
-    return config
-
-
-def _read_weights(path: Path, expected: Any, config: RunConfig) -> dict[str, Tensor]:
-    """The tensors of a file: as written, finite, and enough for the settings."""
-    if not path.is_file():
-        raise InputError(f"{path}: must be there (the folder is incomplete)")
-    # Folders of earlier versions have no checksum.
-    if expected is not None and (actual := sha256_of_file(path)) != expected:
-        raise InputError(
-            f"{path}: must be as it was written, with the sha256 {expected!r:.70} (got "
-            f"{actual})"
-        )
-    tensors = read_safetensors(path)
-    for name, tensor in tensors.items():
-        if not tensor.isfinite().all():
-            raise InputError(f"{path}: {name!r} must be finite numbers")
-    for layers in (config.model.layers, config.embed.layers):
-        if known(layers) > len(tensors):  # a layer has one tensor at least
-            raise InputError(
-                f"{path}: must have the weights of {layers} layers (got "
-                f"{len(tensors)} tensors)"
-            )
-    return tensors
-
-
-def _check_index(path: Path, z: AnyArray, num_nodes: int, width: int) -> Tensor:
-    """Refuse an index that new nodes could not be compared with."""
-    fits = z.ndim == 2 and len(z) == num_nodes and z.dtype.kind == "f"
-    if not fits or not np.isfinite(z).all():
-        raise InputError(f"{path}: 'embeddings' must be finite numbers [N, D]")
-    if z.shape[1] != width:
-        raise InputError(
-            f"{path}: 'embeddings' must be [N, {width}], as the embedder makes them "
-            f"(got {list(z.shape)})"
-        )
-    return torch.from_numpy(z)
-
-
-def _read_calibration(
-    path: Path, described: Mapping[str, Any], num_classes: int
-) -> Calibration:
-    temperature = entry(described, "temperature", float, path)
-    check_in_range("temperature", temperature, 1e-6, 1e6)
-    if (weights := described.get("class_weights")) is None:
-        return Calibration(temperature)
-    numbers = isinstance(weights, list) and len(weights) == num_classes
-    if not numbers or not all(isinstance(w, float) and 0 < w < 1e30 for w in weights):
-        raise InputError(f"{path}: 'class_weights' must be {num_classes} numbers")
-    return Calibration(temperature, tuple(weights))

@@ -1,0 +1,155 @@
+"""Candidates trained side by side until the time is up, and ranked as they finish."""
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from statistics import median
+
+import numpy as np
+
+from ecg_gnn.ensemble.candidates import Candidate, Job
+from ecg_gnn.ensemble.folds import Fold, OutOfFold
+from ecg_gnn.ensemble.inputs import GraphInputs, Target
+from ecg_gnn.ensemble.members import Fitted, Member
+from ecg_gnn.ensemble.scoring import SCORES
+
+_FAIR_SHARES = 3
+"""A candidate may take this many times what an even division of a round gives it."""
+_MOST_AHEAD = 0.4
+"""Of what is left, the most that something may take which no deadline stops."""
+
+Say = Callable[[str, str], Callable[[int, int, float], None]]
+Keep = Callable[[str, Callable[[], Fitted]], tuple[Fitted, float]]
+"""Trains, or reads what was trained before; with the seconds that it took."""
+Train = Callable[[Candidate, Job], Fitted]
+"""Trains a candidate, here or on another machine."""
+
+
+@dataclass(eq=False)
+class Entry:
+    """A candidate in the tournament."""
+
+    candidate: Candidate
+    member: Member
+    out: OutOfFold
+    seconds: float
+    score: float = -np.inf
+    weight: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """As the leaderboard calls it."""
+        return self.candidate.name
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """A candidate to be trained on some folds."""
+
+    candidate: Candidate
+    folds: tuple[int, ...]
+    seconds: float | None = None
+    """What it is expected to take; None if nobody knows."""
+
+
+@dataclass(eq=False)
+class Contest:
+    """A search while it is under way: what is left of its time, and who leads."""
+
+    inputs: GraphInputs
+    target: Target
+    folds: tuple[Fold, ...]
+    metric: str
+    start: float
+    end: float
+    keep: Keep
+    train: Train
+    say: Say | None
+    workers: int
+    entries: list[Entry] = field(default_factory=list)
+    stopped: threading.Event = field(default_factory=threading.Event)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def finish(self, work: Iterable[Work], until: float) -> None:
+        """Train candidates side by side, in their order, as long as time allows."""
+        queue = list(work)[::-1]
+
+        def take() -> None:
+            while not self.stopped.is_set():
+                with self.lock:
+                    left = until - time.monotonic()
+                    if left <= 0 or not queue:
+                        return
+                    even = self.workers * left / len(queue)
+                    next_one = queue.pop()
+                if next_one.candidate.ahead > _MOST_AHEAD * left:
+                    continue
+                if next_one.seconds is None and left < self._usual_seconds():
+                    continue  # cut short, it would look worse than it is
+                if next_one.seconds is None:
+                    self._train(next_one, until - max(left - _FAIR_SHARES * even, 0))
+                elif next_one.seconds < left:
+                    self._train(next_one, until)
+
+        with ThreadPoolExecutor(self.workers) as pool:
+            running = [pool.submit(take) for _ in range(self.workers)]
+            try:
+                wait(running)
+            except KeyboardInterrupt:
+                self.stopped.set()
+                raise
+            for each in running:
+                each.result()
+
+    def _usual_seconds(self) -> float:
+        """What half of the candidates have taken, or less."""
+        with self.lock:
+            return median([entry.seconds for entry in self.entries] or [0.0])
+
+    def _train(self, work: Work, until: float) -> None:
+        """Train a candidate on some folds, and rank it."""
+        candidate = work.candidate
+        folds = {number: self.folds[number] for number in work.folds}
+
+        def out_of_time() -> bool:
+            return self.stopped.is_set() or time.monotonic() > until
+
+        job = Job(self.inputs, self.target, folds, self.metric, until, out_of_time)
+        name = f"{candidate.name} {'-'.join(map(str, folds))}"
+        self._show(candidate.name)
+        (member, out), seconds = self.keep(name, lambda: self.train(candidate, job))
+        with self.lock:
+            self._rank(candidate, member, out, seconds)
+        self._show(candidate.name)
+
+    def _rank(
+        self, candidate: Candidate, member: Member, out: OutOfFold, seconds: float
+    ) -> None:
+        entry = next((e for e in self.entries if e.candidate is candidate), None)
+        if entry is None:
+            entry = Entry(candidate, member, out, seconds)
+            self.entries.append(entry)
+        else:
+            held_out = [self.folds[number].held_out for number in out.folds]
+            entry.member = entry.member.joined(member)
+            entry.out = entry.out.joined(out, np.concatenate(held_out))
+            entry.seconds += seconds
+        entry.score = self._judge(entry)
+        self.entries.sort(key=lambda each: (-each.score, each.name))
+
+    def _judge(self, entry: Entry) -> float:
+        """The score on the nodes that its folds hold out."""
+        held_out = [self.folds[number].held_out for number in entry.out.folds]
+        rows = np.concatenate(held_out)
+        y = self.target.values[rows]
+        return SCORES[self.metric].function(y, entry.out.predicted[rows])
+
+    def _show(self, name: str) -> None:
+        if self.say is not None:
+            with self.lock:
+                best = self.entries[0].score if self.entries else np.nan
+                gone = time.monotonic() - self.start
+                show = self.say("fit", name)
+                show(int(gone), int(self.end - self.start), float(best))
