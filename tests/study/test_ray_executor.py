@@ -5,10 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from ecg_gnn.cli.fit_verb import cluster_for
+from ecg_gnn.inference import fit_best
 from ecg_gnn.study import Store, run_study
 from ecg_gnn.study.execute import Listeners
 from ecg_gnn.study.ray_executor import RayExecutor
 from ecg_gnn.study.search_space import Search
+from ecg_gnn.tabular import load_named_graph
 from small_runs import threads
 from small_studies import numbers, small_recipe
 
@@ -113,3 +116,17 @@ def test_a_search_on_the_cluster(cluster, tmp_path):
     )
     assert report.counts.done == report.ran == 8
     assert [cell.done for cell in report.searched] == [2, 2]
+
+
+def wait_long():
+    time.sleep(60)
+
+
+def test_candidates_of_a_fit_on_the_cluster(cluster, tmp_path):
+    graph = load_named_graph("csbm:nodes=80")
+    with cluster_for("ray", None, 2) as where:
+        model = fit_best(graph, tmp_path / "model", budget=30, **where)
+    assert where["workers"] == 2
+    assert model.metrics["leaderboard"]
+    with RayExecutor() as executor, pytest.raises(InterruptedError):
+        executor.call(wait_long, unless=lambda: True)

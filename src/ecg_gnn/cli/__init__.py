@@ -47,7 +47,7 @@ VERBS = {
     "advise": "Say whether an evolved graph helps on a graph, which one, and why.",
     "fit": "Find the model that predicts best on a graph, and keep it.",
     "predict": "Write the class and the probabilities of nodes, known or new.",
-    "explain": "Show what a node's neighbours and its own columns do to its prediction.",
+    "explain": "Show what neighbours and own columns do to a node's prediction.",
     "score": "Compare predictions with known labels, node by node.",
     "study": "Run a recipe of many configurations into one store, and make its tables.",
     "data": "Find, inspect, check and fetch graphs.",

@@ -1,6 +1,10 @@
 """``ecg-gnn fit``: the best model for a graph, or exactly the one asked for."""
 
+import os
+import pickle
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,6 +18,8 @@ from ecg_gnn.cli.terminal import (
 )
 from ecg_gnn.config import KEPT_EMBEDDINGS, Setting
 from ecg_gnn.config.run_config import kept_options
+from ecg_gnn.ensemble.candidates import Candidate, Job, train_received
+from ecg_gnn.ensemble.members import Fitted
 from ecg_gnn.ensemble.scoring import SCORES
 from ecg_gnn.inference import (
     Model,
@@ -26,6 +32,8 @@ from ecg_gnn.inference.model_folder import CARD
 from ecg_gnn.nn import MODULES
 from ecg_gnn.system.checks import (
     InputError,
+    check_choice,
+    check_in_range,
     parse_budget,
     printable,
 )
@@ -40,7 +48,8 @@ _HELPS = {
 
 
 def _can_be_kept(_: str, setting: Setting) -> bool:
-    return setting.option in kept_options()
+    # Of a search, the engine says where it runs: declared below.
+    return setting.option in kept_options() and setting.option != "engine"
 
 
 @opt.with_settings(_can_be_kept, preset="auto", helps=_HELPS)
@@ -77,6 +86,29 @@ def fit(
             rich_help_panel=_SEARCH,
         ),
     ] = False,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            help="Candidates trained side by side (one per core).",
+            rich_help_panel=_SEARCH,
+        ),
+    ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            help="Where candidates are trained: local, or ray (a cluster, started here "
+            "unless --address names another). Of one model: fast, or reference (plain "
+            "torch, the same numbers up to rounding).",
+            rich_help_panel=_SEARCH,
+        ),
+    ] = None,
+    address: Annotated[
+        str | None,
+        typer.Option(
+            help="Of a running Ray cluster: HOST:PORT, or auto.",
+            rich_help_panel=_SEARCH,
+        ),
+    ] = None,
     balance: Annotated[
         bool | None,
         typer.Option(
@@ -103,17 +135,26 @@ def fit(
     folder's graph; new nodes have none.
     """
     graph = load_named_graph(dataset, data_root)
+    check_choice("engine", engine or "local", ["local", "ray", "fast", "reference"])
+    if engine in ("fast", "reference"):
+        settings["engine"] = engine
+    search = {"budget": budget, "metric": metric, "single": single, "jobs": jobs}
+    search |= {"address": address, "engine": engine == "ray"}
     exact = {name for name in settings if name != "seed"}
     if exact or balance is not None:
-        if single or metric or budget:
+        if named := [name for name, value in search.items() if value]:
             raise InputError(
-                "'budget', 'metric' and 'single' are for a search, which no other "
-                f"setting may narrow (got {', '.join(sorted(exact)) or 'balance'}, too)"
+                f"{named[0]!r} must stand without other settings: it is for a search, "
+                f"which none may narrow (got {', '.join(sorted(exact)) or 'balance'})"
             )
         _fit_exactly(graph, out, settings, balance, split, as_json)
         return
     seconds = None if budget is None else parse_budget(budget)
-    with ProgressDisplay() as display:
+    if address is not None and engine != "ray":
+        raise InputError(
+            f"'address' must be given with --engine ray (got {address!r} without it)"
+        )
+    with ProgressDisplay() as display, cluster_for(engine, address, jobs) as where:
         model = fit_best(
             graph,
             out,
@@ -124,6 +165,7 @@ def fit(
             seed=settings.get("seed", 0),
             cache=opt.default_cache(),
             say=display.start,
+            **where,
         )
     if as_json:
         print_json({"out": str(out), **model.metrics})
@@ -132,6 +174,30 @@ def fit(
     print(summary(model.metrics))
     print(model.metrics["verdict"])
     print(f"In {out}: {CARD} says more; try `ecg-gnn predict {out} --out FILE.csv`")
+
+
+@contextmanager
+def cluster_for(
+    engine: str | None, address: str | None, jobs: int | None
+) -> Iterator[dict[str, Any]]:
+    """Where a search trains its candidates, as arguments of ``fit_best``."""
+    if jobs is not None:
+        check_in_range("jobs", jobs, 1, None)
+    if engine != "ray":
+        yield {"workers": jobs}
+        return
+    from ecg_gnn.study.ray_executor import RayExecutor
+
+    with RayExecutor(jobs=jobs or os.cpu_count() or 1, address=address) as cluster:
+
+        def train(candidate: Candidate, job: Job) -> Fitted:
+            # As bytes: arrays that Ray itself unpacks cannot be written to.
+            sent = pickle.dumps((candidate, job.to_send()))
+            kept: bytes = cluster.call(train_received, sent, unless=job.stopped)
+            fitted: Fitted = pickle.loads(kept)
+            return fitted
+
+        yield {"workers": max(1, cluster.places()), "train": train}
 
 
 def _fit_exactly(

@@ -138,7 +138,7 @@ def explain(
     ] = MOST,
     as_json: opt.AsJson = False,
 ) -> None:
-    """Show what a node's neighbours and its own columns do to its prediction.
+    """Show what neighbours and own columns do to a node's prediction.
 
     The effect of a neighbour is how much probability the predicted class loses when
     the edge from it is removed; that of a column, when a usual value takes the place of

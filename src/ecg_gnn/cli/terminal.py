@@ -258,6 +258,6 @@ class ProgressDisplay:
             waited = time.monotonic() - self.last_line > _QUIET_SECONDS
             if not self.console.is_terminal and waited:
                 what = f"{done} of {total}"
-                self.say(f"{name}: " + (f"step {what}, {best}" if best else what))
+                self.say(f"{name}: " + (f"{what}, {best}" if best else what))
 
         return update

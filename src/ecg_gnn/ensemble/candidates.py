@@ -1,7 +1,9 @@
 """What the search tries, in the order in which it tries it: cheap ones first."""
 
+import pickle
+import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -13,6 +15,7 @@ from ecg_gnn.ensemble.members import Fitted
 from ecg_gnn.ensemble.neighbour_table import HOPS, PARTS
 from ecg_gnn.ensemble.network_members import fit_networks
 from ecg_gnn.ensemble.networks import Shape
+from ecg_gnn.system.machine import using_threads
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,18 @@ class Job:
     """On the monotonic clock: training stops there and keeps what it has."""
     out_of_time: Callable[[], bool]
     """Whether the deadline has passed, or the user has had enough."""
+    stopped: Callable[[], bool] = bool
+    """Whether the user has had enough."""
+
+    def to_send(self) -> "Job":
+        """For another machine: the time that is left, and nothing to ask."""
+        left = self.deadline - time.monotonic()
+        return replace(self, deadline=left, out_of_time=bool, stopped=bool)
+
+    def received(self) -> "Job":
+        """On another machine, with its own clock."""
+        end = time.monotonic() + self.deadline
+        return replace(self, deadline=end, out_of_time=lambda: time.monotonic() > end)
 
 
 @dataclass(frozen=True)
@@ -89,6 +104,13 @@ def _fit_networks(shape: Shape, seed: int, job: Job) -> Fitted:
         out_of_time=job.out_of_time,
         seed=seed,
     )
+
+
+def train_received(sent: bytes) -> bytes:
+    """Train the candidate and the job that another process sent, with one thread."""
+    candidate, job = pickle.loads(sent)
+    with using_threads(1):
+        return pickle.dumps(candidate.train(job.received()))
 
 
 _NOTHING = frozenset[str]()

@@ -116,7 +116,8 @@ class Contest:
         def out_of_time() -> bool:
             return self.stopped.is_set() or time.monotonic() > until
 
-        job = Job(self.inputs, self.target, folds, self.metric, until, out_of_time)
+        given = (self.inputs, self.target, folds, self.metric, until)
+        job = Job(*given, out_of_time, self.stopped.is_set)
         name = f"{candidate.name} {'-'.join(map(str, folds))}"
         self._show(candidate.name)
         (member, out), seconds = self.keep(name, lambda: self.train(candidate, job))
@@ -150,6 +151,6 @@ class Contest:
         if self.say is not None:
             with self.lock:
                 best = self.entries[0].score if self.entries else np.nan
-                gone = time.monotonic() - self.start
-                show = self.say("fit", name)
-                show(int(gone), int(self.end - self.start), float(best))
+                budget = int(self.end - self.start)
+                gone = min(int(time.monotonic() - self.start), budget)
+                self.say("fit", f"{name}, seconds")(gone, budget, float(best))

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ecg_gnn.ensemble.candidates import Candidate
 from ecg_gnn.ensemble.certainty import Conformity, Scaling, fit_scaling
-from ecg_gnn.ensemble.contest import Say
+from ecg_gnn.ensemble.contest import Say, Train
 from ecg_gnn.ensemble.inputs import Bools, GraphInputs
 from ecg_gnn.ensemble.members import Fitted
 from ecg_gnn.ensemble.scoring import choose_metric
@@ -70,6 +70,7 @@ def search(
     single: bool = False,
     seed: int = 0,
     workers: int | None = None,
+    train: Train = Candidate.train,
     work: Path | None = None,
     say: Say | None = None,
     extra: Sequence[Candidate] = (),
@@ -90,6 +91,7 @@ def search(
         seed: Of folds and first weights.
         workers: Candidates that are trained side by side; by default one per core,
             and one alone on a graph of few nodes and edges.
+        train: Trains a candidate, on another machine, say.
         work: A folder for what is finished, so that a killed search goes on.
         say: Shows how it goes.
         extra: Further candidates.
@@ -115,6 +117,7 @@ def search(
             seconds=budget - (time.monotonic() - start),
             keep=_keeper(work),
             workers=workers,
+            train=train,
             seed=seed,
             say=say,
             extra=extra,

@@ -14,7 +14,7 @@ from ecg_gnn.data import GraphDataset
 from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.ensemble import Search, default_budget, search
 from ecg_gnn.ensemble.candidates import Candidate
-from ecg_gnn.ensemble.contest import Say
+from ecg_gnn.ensemble.contest import Say, Train
 from ecg_gnn.ensemble.leaderboard import leaderboard, verdict
 from ecg_gnn.ensemble.scoring import SCORES, interval
 from ecg_gnn.ensemble.tournament import held_out_score
@@ -60,6 +60,8 @@ def fit_best(
     seed: int = 0,
     cache: EmbeddingCache | None = None,
     say: Say | None = None,
+    workers: int | None = None,
+    train: Train = Candidate.train,
 ) -> Model:
     """Search for the model that predicts best, and write its folder.
 
@@ -79,6 +81,8 @@ def fit_best(
         seed: Of everything random.
         cache: Where embeddings are kept.
         say: Shows how it goes.
+        workers: Candidates that are trained side by side; by default one per core.
+        train: Trains a candidate, on another machine, say.
 
     Examples:
         >>> from ecg_gnn.tabular import load_named_graph
@@ -107,6 +111,8 @@ def fit_best(
             seed=seed,
             work=work,
             say=say,
+            workers=workers,
+            train=train,
             extra=_more_candidates(dataset, truth, seed, cache),
         )
         model = Model(

@@ -114,13 +114,32 @@ class RayExecutor(Executor):
 
     def has_room(self) -> bool:
         """Whether a node, present or awaited, would soon have nothing to do."""
-        return len(self._tasks) < 2 * max(1, self._places())
+        return len(self._tasks) < 2 * max(1, self.places())
 
     def is_busy(self) -> bool:
         """Whether tasks have not ended."""
         return bool(self._tasks)
 
-    def _places(self) -> int:
+    def call(
+        self,
+        function: Callable[..., Any],
+        *arguments: Any,
+        unless: Callable[[], bool] = bool,
+    ) -> Any:
+        """Run a function of a module on some node; elsewhere if that node is lost.
+
+        It is cancelled, and ``InterruptedError`` raised, as soon as ``unless`` says so.
+        """
+        ray = _ray()
+        once = {"num_cpus": 1, "max_retries": _MAX_LOST_WORKERS}
+        reference = ray.remote(function).options(**once).remote(*arguments)
+        while not ray.wait([reference], timeout=0.5)[0]:
+            if unless():
+                ray.cancel(reference, force=True)
+                raise InterruptedError("the task was cancelled")
+        return ray.get(reference)
+
+    def places(self) -> int:
         """How many trainings all nodes together can run in parallel."""
         unit = "GPU" if self._on_gpus else "CPU"
         return int(_ray().cluster_resources().get(unit, 0))
@@ -152,7 +171,7 @@ class RayExecutor(Executor):
         """Wait a while for tasks; those that were lost are started again."""
         ready, _ = _ray().wait(list(self._tasks), timeout=_WAIT_SECONDS)
         now = time.monotonic()
-        if ready or self._places():  # nodes are waited for, but not forever
+        if ready or self.places():  # nodes are waited for, but not forever
             self._seen_alive = now
         elif now - self._seen_alive > _PATIENCE_SECONDS:
             raise ConnectionError(
