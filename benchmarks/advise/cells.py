@@ -244,10 +244,10 @@ def summary(cells):
     rows = list(cells.values())
 
     def rules(some):
-        helps = np.array([row["helps"] for row in some])
-        agree = np.array([row["edge_homophily"] or 0.5 for row in some])
+        helps = np.array([row["helps"] for row in some], dtype=bool)
+        agree = np.array([row["edge_homophily"] or 0.5 for row in some], dtype=float)
         cuts = [0.0, *sorted(agree), 1.01]
-        said = np.array([row["recommend"] for row in some])
+        said = np.array([row["recommend"] for row in some], dtype=bool)
         return {
             "cells": len(some),
             "ecg_helps": int(helps.sum()),
