@@ -67,6 +67,15 @@ CELLS = {
         clusters:nodes=1200,classes=30,homophily=0.03,signal=4,merge=2 0.3 gcn
         clusters:nodes=1200,classes=30,homophily=0.5,signal=3,merge=3 0.3 sage
         clusters:nodes=1500,classes=15,homophily=0.06,signal=3,merge=3 0.1 sage
+        clusters:nodes=1500,classes=60,homophily=0.02,signal=5,merge=2 0.6 sage
+        clusters:nodes=1200,classes=12,homophily=0.1,signal=2,merge=3 0.2 gcn
+        csbm:nodes=1500,classes=5,homophily=0.2,signal=2 0.1 sage
+        csbm:nodes=1500,classes=5,homophily=0.05,signal=1,degree=20 0.05 gcn
+        csbm:nodes=1500,classes=6,homophily=0.17,signal=1.5,seed=4 0.2 gcn
+        csbm:nodes=1500,classes=3,homophily=0.4,signal=1.5 0.05 gcn
+        roman-empire-glove@2500 0.1 gcn
+        chameleon-filtered 0.5 sage
+        minesweeper-gen:rows=40,cols=40 0.5 sage
     """,
     "frozen": """
         fb100-amherst41 0.5 gcn
