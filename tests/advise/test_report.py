@@ -9,12 +9,12 @@ from advise.advised import advice_on
 from ecg_gnn.advise.advice import DIFFERENCES, Difference
 from ecg_gnn.advise.criterion import Gain
 from ecg_gnn.advise.question import Candidate
-from ecg_gnn.advise.report import GraphSource, claim_folder, judge, write_advice
+from ecg_gnn.advise.report import claim_folder, judge, write_advice
 from ecg_gnn.data import csbm
 from ecg_gnn.system.checks import InputError, MissingExtraError
 
 PNG = b"\x89PNG\r\n\x1a\n"
-SOURCE = GraphSource("my graph.npz", "some/where")
+SOURCE = ["--dataset", "my graph.npz", "--data-root", "some/where"]
 UP, NONE, OPEN = (0.02, 0.01, 0.03), (0.0, -0.005, 0.005), (0.01, -0.02, 0.04)
 GAIN = Gain(Candidate("mlp", 10), 0.05, 0.02, 0.08, 0.1)
 NO_GAIN = Gain(Candidate("mlp", 10), 0.0, -0.001, 0.001, 0.0)
@@ -82,8 +82,8 @@ def test_what_to_do_next(advice, tmp_path, monkeypatch):
         )
         steps = write_advice(advice, SOURCE, tmp_path)["next"]
         words = [shlex.split(step["command"]) for step in steps]
-        where = ["--dataset", "my graph.npz", "--data-root", "some/where"]
-        assert words[0] == ["ecg-gnn", "fit", *where, "--out", "model", "--seed", "0"]
+        ours = ["--out", "model", "--seed", "0"]
+        assert words[0] == ["ecg-gnn", "fit", *SOURCE, *ours]
         if kind == "no_help":
             assert len(words) == 1
             continue

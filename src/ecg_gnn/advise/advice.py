@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import torch
 from scipy.stats import rankdata
 
 from ecg_gnn.advise.criterion import Gain, interval, measure_gain
@@ -27,6 +28,8 @@ _REPORT_SECONDS, _REPORT_SHARE = 4.0, 0.1
 _CRITERION_SHARE = 0.6
 # Trainings get this share of the budget; a round takes so many times the plain one.
 _TRAINING_SHARE, _ROUND, _MIN_STEPS, _TIMED_STEPS = 0.5, 6, 20, (2, 6)
+_WORTH_THREADS = 30_000
+"""Nodes plus edges from which on several threads pay."""
 
 
 class OutOfTime(Exception):  # noqa: N818 - an answer, not an error
@@ -84,6 +87,7 @@ class Advice:
     def __post_init__(self) -> None:
         """Nothing is found out yet."""
         self.shape, self._share = self.question.shape, 1.0
+        self._found: dict[tuple[str, int], dict[str, Difference]] = {}
         self.scores = {part: {v: [] for v in VARIANTS} for part in PARTS}
 
     def find_out(self) -> None:
@@ -180,7 +184,9 @@ class Advice:
 
         A node counts once, with its mean over the splits in which it has a score.
         """
-        found = {}
+        if (key := (part, len(self.splits))) in self._found:
+            return self._found[key]
+        found = self._found[key] = {}
         for name in (*DIFFERENCES, "identity_minus_baseline") if self.splits else ():
             ours, theirs = (self.scores[part][v] for v in name.split("_minus_"))
             gaps = np.array(ours) - np.array(theirs)
@@ -192,8 +198,9 @@ class Advice:
 
     def mean_score(self, part: str, variant: str) -> float | None:
         """Over the splits; None without nodes."""
-        means = [s[~np.isnan(s)].mean() for s in self.scores[part][variant] if s.any()]
-        return float(np.mean(means)) if means and not np.isnan(means).any() else None
+        scores = [s[~np.isnan(s)] for s in self.scores[part][variant]]
+        means = [each.mean() for each in scores if len(each)]
+        return float(np.mean(means)) if means else None
 
 
 def node_scores(metric: str, y: Array, shares: Array) -> Array:
@@ -218,12 +225,17 @@ def advise(question: Question, watch: Stopwatch, **options: Any) -> Advice:
 
     The watch has run since the caller's work began; options are fields of ``Advice``.
     """
-    advice = Advice(question, watch, **options)
+    advice, threads = Advice(question, watch, **options), torch.get_num_threads()
+    dataset = question.dataset
+    if dataset.num_nodes + dataset.edge_index.size(1) < _WORTH_THREADS:
+        torch.set_num_threads(1)
     try:
         advice.find_out()
     except OutOfTime:
         advice.stop = "time"
     except KeyboardInterrupt:
         advice.stop = "interrupted"
+    finally:
+        torch.set_num_threads(threads)
     advice.spent = watch.spent()
     return advice

@@ -113,7 +113,7 @@ class KnownNodes:
             torch.cat([z / z.std().clamp_min(1e-6) for z in each.values()], dim=1)
             for each in self.embeddings(candidate)
         ]
-        return [self.inputs.with_columns(z.float().numpy()) for z in scaled]
+        return [self.inputs.with_columns(z.float().cpu().numpy()) for z in scaled]
 
     def train(
         self,

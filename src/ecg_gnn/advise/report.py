@@ -3,9 +3,10 @@
 import math
 import shlex
 import tempfile
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ecg_gnn.advise.advice import DIFFERENCES, PARTS, VARIANTS, Advice, Difference
 from ecg_gnn.advise.criterion import WORTH_NATS, Gain
@@ -13,12 +14,7 @@ from ecg_gnn.config import KEPT_EMBEDDINGS
 from ecg_gnn.nn import MODULES
 from ecg_gnn.study.table import Table, markdown, row_name
 from ecg_gnn.system.canvas import COLOURS, draw, minus
-from ecg_gnn.system.checks import (
-    TIME_UNITS,
-    InputError,
-    MissingExtraError,
-    metric_label,
-)
+from ecg_gnn.system.checks import InputError, MissingExtraError, metric_label
 from ecg_gnn.system.files import write_json, write_text
 from ecg_gnn.tabular.named_graph import homophily
 
@@ -45,13 +41,6 @@ _RULE = (
 )
 
 
-class GraphSource(NamedTuple):
-    """Where the user's graph is; every suggested command repeats it."""
-
-    dataset: str
-    data_root: str | None = None
-
-
 def judge(
     gain: Gain | None, plain: Difference | None, identity: Difference | None
 ) -> tuple[str, str]:
@@ -62,7 +51,7 @@ def judge(
     """
     if gain is None:
         return "cannot_tell", "no evolved graph was measured"
-    adds = f"{gain.mean:.3f} nats" if gain.recommend else "nothing beyond chance"
+    adds = f"{gain.mean:.3f} nats" if gain.recommend else "nothing worth having"
     says = f"labels of evolved neighbours add {adds} to what the networks know"
     if plain is None or identity is None:
         none = "no_help" if gain.high < WORTH_NATS else "cannot_tell"
@@ -88,16 +77,7 @@ def verdict(advice: Advice) -> tuple[str, str]:
     return judge(best, *map(found.get, DIFFERENCES[:2]))
 
 
-def format_budget(seconds: float) -> str:
-    """Whole seconds as ``parse_budget`` reads them."""
-    left, text = round(seconds), ""
-    for name, unit in TIME_UNITS.items():
-        count, left = divmod(left, unit)
-        text += f"{count}{name}" if count else ""
-    return text or "0s"
-
-
-def advice_dict(advice: Advice, source: GraphSource, folder: Path) -> dict[str, Any]:
+def advice_dict(advice: Advice, source: Sequence[str], folder: Path) -> dict[str, Any]:
     """Numbers and text in plain values; scores are shares between 0 and 1."""
     question, (kind, because) = advice.question, verdict(advice)
     gains = [gain.to_dict() for gain in advice.gains]
@@ -168,13 +148,12 @@ def paragraphs(advice: Advice) -> dict[str, str]:
         found = advice.differences(part).items()
         shown = [f"{_title(name)} {_points(one)}" for name, one in found]
         trained += f"On {title}, points of {metric}: {'; '.join(shown)}. " * bool(found)
-    budget = format_budget(advice.watch.budget)
     return {
         "Which embedding and k?": f"{gains or 'None was measured'}. {_CRITERION}",
         "Does training confirm it?": f"{trained or 'None was finished. '}{_RULE}",
         "How thorough was this?": f"Small {shape.convolution.upper()} networks, "
         f"{shape.layers} layers of width {shape.hidden}, at most {shape.steps} steps. "
-        f"It took {format_budget(advice.spent)} of {budget}; "
+        f"It took {advice.spent:.0f} of {advice.watch.budget:.0f} seconds; "
         f"cut: {'; '.join(cuts(advice)) or 'nothing'}.",
     }
 
@@ -198,14 +177,13 @@ def score_table(advice: Advice) -> Table:
     return ["variant", *(f"{metric} (%) of {part}" for part in PARTS.values())], rows
 
 
-def next_steps(advice: Advice, source: GraphSource) -> list[dict[str, str]]:
-    """Commands to copy; the first is the recommended one."""
+def next_steps(advice: Advice, source: Sequence[str]) -> list[dict[str, str]]:
+    """Commands to copy, the recommended one first; ``source`` names the graph."""
     config, (kind, _), steps = advice.question.config, verdict(advice), []
 
     def step(purpose: str, verb: str, *options: str) -> None:
-        words = ["ecg-gnn", verb, "--dataset", source.dataset]
-        words += ["--data-root", source.data_root] if source.data_root else []
-        command = shlex.join([*words, *options, "--seed", str(config.seed)])
+        words = ["ecg-gnn", verb, *source, *options, "--seed", str(config.seed)]
+        command = shlex.join(words)
         steps.append({"purpose": purpose, "command": command})
 
     step("search for the best predictions, and save the model", "fit", "--out", "model")
@@ -219,7 +197,7 @@ def next_steps(advice: Advice, source: GraphSource) -> list[dict[str, str]]:
             step("fit and save this network", "fit", *evolved, "--out", "evolved")
         step("check it in a larger network", "run", *evolved, *splits)
     if kind == "cannot_tell" and cuts(advice):
-        more = format_budget(60 * math.ceil(4 * advice.watch.budget / 60))
+        more = f"{math.ceil(4 * advice.watch.budget / 60)}m"
         again = [*model, *splits, "--budget", more]
         step("get a firmer answer with more time", "advise", *again)
     return steps
@@ -247,7 +225,7 @@ def claim_folder(folder: Path) -> None:
         raise InputError(f"'out' {shown} cannot be written ({reason})") from None
 
 
-def write_advice(advice: Advice, source: GraphSource, folder: Path) -> dict[str, Any]:
+def write_advice(advice: Advice, source: Sequence[str], folder: Path) -> dict[str, Any]:
     """Write every file, each whole or not at all; the numbers come last."""
     found = advice_dict(advice, source, folder)
     (folder / _FIGURE).unlink(missing_ok=True)  # of earlier advice

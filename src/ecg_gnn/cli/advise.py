@@ -73,7 +73,8 @@ def advise(
     answer from what is finished by then.
     """
     watch = Stopwatch(parse_budget(budget))
-    source = shown.GraphSource(dataset, None if data_root is None else str(data_root))
+    source = ["--dataset", dataset]
+    source += [] if data_root is None else ["--data-root", str(data_root)]
     graph = load_dataset(dataset, data_root=data_root)
     names = tuple(settings.pop("embedding", DEFAULT_EMBEDDINGS))
     question = make_question(
