@@ -39,7 +39,8 @@ ALLOWED = {
     "tabular": {"data", "evolve", "reading"},
     "ensemble": {"kernels", "reading"},
     "inference": STEPS | {"config", "ensemble", "pipeline", "reading", "tabular"},
-    "advise": STEPS | {"config", "inference", "pipeline", "study", "tabular"},
+    "advise": STEPS
+    | {"config", "ensemble", "inference", "pipeline", "study", "tabular"},
     "bench": STEPS | {"config", "pipeline", "study"},
     "cli": STEPS
     | {"advise", "bench", "config", "inference", "pipeline", "reading", "scale"}

@@ -2,12 +2,13 @@
 
 import json
 import shlex
+from functools import partial
 
 import pytest
 
 from csv_graphs import write_stranger
-from ecg_gnn.advise import question
-from ecg_gnn.study.units import UnitRunner
+from ecg_gnn.advise import Advice, Stopwatch, question, report
+from ecg_gnn.ensemble.networks import Shape
 from small_runs import BOARD
 
 ADVISE = ["advise", "--budget", "10m", "--device", "cpu"]
@@ -19,9 +20,9 @@ FILES = {"advice.md", "advice.json", "advice.png"}
 @pytest.fixture
 def _short(monkeypatch):
     """Four steps instead of three hundred, and narrow."""
-    usual = question._network
-    small = {"hidden": 8, "layers": 1, "steps": 4, "lr": 1e-2}
-    monkeypatch.setattr(question, "_network", lambda *which: usual(*which) | small)
+    monkeypatch.setattr(question, "Shape", partial(Shape, steps=4))
+    monkeypatch.setattr(question, "_WIDE", 8)
+    monkeypatch.setattr(question, "_EMBED_STEPS", 4)
 
 
 def test_help_names_every_option(ecg_gnn):
@@ -33,35 +34,40 @@ def test_help_names_every_option(ecg_gnn):
 
 @pytest.mark.usefixtures("_short")
 def test_from_graph_to_answer(ecg_gnn, tmp_path):
-    options = ["--dataset", BOARD, "--splits", "0-2", "--k", 3, "--out", "advice"]
+    options = ["--dataset", BOARD, "--splits", "0-1", "--k", 3, "--out", "advice"]
     status, out, err = ecg_gnn(*ADVISE, *options)
     assert status == 0, err
     for text in (
-        *("Does it help?", "Which embedding and k?", "What does homophily say?"),
-        *("On 3 splits", "ECG (bgrl, k = 3)", "identity", "random", "nothing was cut"),
+        *("Which embedding and k?", "Does training confirm it?", "bgrl (k = 3)"),
+        *("held-out nodes", "identity", "embedding", "cut: nothing."),
         *("What next?", "ecg-gnn fit --dataset", "In advice: advice.md"),
     ):
         assert text in out
-    assert "[3/3] split 2" in err
+    assert "[2/2] split 1: 4 trainings" in err
     assert {path.name for path in (tmp_path / "advice").iterdir()} == FILES
     written = json.loads((tmp_path / "advice/advice.json").read_text())
-    assert written["trained"]["splits"] == [0, 1, 2]
-    assert len(written["results"]) == 6
+    assert written["trained"]["splits"] == [0, 1]
+    assert len(written["criterion"]["tried"]) == 3
+    assert len(written["results"]) == 4
 
 
 @pytest.mark.usefixtures("_short")
-def test_json_and_that_its_commands_run(ecg_gnn, tmp_path):
+@pytest.mark.parametrize("kind", ["use_evolved_graph", "cannot_tell"])
+def test_json_and_that_its_commands_run(ecg_gnn, monkeypatch, kind):
+    monkeypatch.setattr(report, "judge", lambda *_: (kind, "made up"))
+    monkeypatch.setattr(report, "cuts", lambda _: ["made up"])
     options = ["--dataset", BOARD, "--splits", "0-1", "--k", 3]
     options += ["--embedding", "features", "--json"]
     status, out, err = ecg_gnn(*ADVISE, *options)
     found = json.loads(out)
     assert (status, found["out"]) == (0, "runs/advice-minesweeper-gen"), err
     assert found["chosen"] == {"embedding": "features", "k": 3}
-    assert found["next"]
+    assert found["verdict"] == kind
+    assert len(found["next"]) == (3 if kind == "use_evolved_graph" else 2)
     for step in found["next"]:
         program, *words = shlex.split(step["command"])
         assert program == "ecg-gnn"
-        short = [] if words[0] == "advise" else ["--steps", 2]
+        short = ["--steps", 2] if "--embedding" in words else ["--budget", "2s"]
         assert ecg_gnn(*words, *short)[0] == 0, step
 
 
@@ -79,31 +85,25 @@ def test_an_imported_graph_with_unlabelled_nodes(ecg_gnn, tmp_path):
 
 
 @pytest.mark.usefixtures("_short")
-def test_a_tiny_graph_with_one_split(ecg_gnn, graph_file):
-    status, out, err = ecg_gnn(*ADVISE, "--dataset", graph_file("ring.npz"))
-    assert status == 0, err
-    assert out.startswith("Cannot tell within this budget: one split has no interval")
-    assert "--random-splits" in out
+def test_interrupted(ecg_gnn, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
 
-
-@pytest.mark.usefixtures("_short")
-@pytest.mark.parametrize(("trainings", "splits"), [(3, 0), (16, 2)])
-def test_interrupted(ecg_gnn, monkeypatch, trainings, splits):
-    left = iter(range(trainings))
-    usual = UnitRunner.__call__
-
-    def interrupted(runner, unit):
-        if next(left, None) is None:
-            raise KeyboardInterrupt
-        return usual(runner, unit)
-
-    monkeypatch.setattr(UnitRunner, "__call__", interrupted)
+    monkeypatch.setattr(Advice, "_compare", interrupted)
     options = ["--dataset", BOARD, "--embedding", "features", "--k", 3, "--json"]
     status, out, _ = ecg_gnn(*ADVISE, *options)
     found = json.loads(out)
     assert (status, found["stopped_by"]) == (0, "interrupted")
-    assert found["trained"]["splits"] == list(range(splits))
-    assert found["cut"] == [f"{splits} of 10 splits: interrupted"]
+    assert found["criterion"]["k"] == 3
+    assert found["cut"] == ["0 of 10 splits: interrupted"]
+
+
+def test_a_budget_that_is_over_at_once(ecg_gnn, monkeypatch):
+    monkeypatch.setattr(Stopwatch, "spent", lambda _: 1e9)
+    status, out, err = ecg_gnn(*ADVISE, "--dataset", BOARD)
+    assert status == 0, err
+    assert out.startswith("Cannot tell within this budget: no evolved graph was")
+    assert "--budget 40m" in out
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,12 @@
 """Whether an evolved graph helps on one's graph: an answer within a time budget.
 
-question = make_question(load_dataset("minesweeper-gen"))
-print(advise(question, Stopwatch(60)).verdict.headline)
+advice = advise(make_question(load_dataset("minesweeper-gen")), Stopwatch(60))
+print(verdict(advice))
 """
 
-from ecg_gnn.advise.question import Question, make_question
-from ecg_gnn.advise.rounds import advise
-from ecg_gnn.advise.time_budget import Stopwatch
-from ecg_gnn.advise.verdict import Advice, Verdict
-from ecg_gnn.system.checks import parse_budget
-
-__all__ = ["Advice", "Question", "Stopwatch", "Verdict", "advise", "make_question"]
-__all__ += ["parse_budget"]
+from ecg_gnn.advise.advice import Advice as Advice
+from ecg_gnn.advise.advice import Stopwatch as Stopwatch
+from ecg_gnn.advise.advice import advise as advise
+from ecg_gnn.advise.question import Question as Question
+from ecg_gnn.advise.question import make_question as make_question
+from ecg_gnn.advise.report import verdict as verdict

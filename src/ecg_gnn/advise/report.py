@@ -1,0 +1,266 @@
+"""The advice as a verdict, text, numbers, a figure and commands, and its folder."""
+
+import math
+import shlex
+import tempfile
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ecg_gnn.advise.advice import DIFFERENCES, PARTS, VARIANTS, Advice, Difference
+from ecg_gnn.advise.criterion import WORTH_NATS, Gain
+from ecg_gnn.config import KEPT_EMBEDDINGS
+from ecg_gnn.nn import MODULES
+from ecg_gnn.study.table import Table, markdown, row_name
+from ecg_gnn.system.canvas import COLOURS, draw, minus
+from ecg_gnn.system.checks import InputError, MissingExtraError, metric_label
+from ecg_gnn.system.files import write_json, write_text
+from ecg_gnn.tabular.named_graph import homophily
+
+_TEXT, _NUMBERS, _FIGURE = "advice.md", "advice.json", "advice.png"
+WORTH = 0.01
+"""One point of accuracy or ROC AUC: a gain that is surely smaller counts as none."""
+HEADLINES = {
+    "use_evolved_graph": "Use the evolved graph",
+    "path_not_edges": "The extra path helps, the new edges do not",
+    "no_help": "No help",
+    "cannot_tell": "Cannot tell within this budget",
+}
+_CRITERION = (
+    "How much better labels of held-out nodes are predicted when those among a node's "
+    "evolved neighbours are read beside what the plain network and the identity "
+    "control say, in nats per node; intervals of 95% are widened for the choice among "
+    "candidates. Above zero and at least 0.01, evolving is worth a try. Test labels "
+    "are not read."
+)
+_RULE = (
+    "Held-out nodes decide: an interval above zero counts as help, one below "
+    f"{100 * WORTH:.0f} point as none, and a gain is that of the evolved edges only if "
+    "it is above identity, too."
+)
+
+
+def judge(
+    gain: Gain | None, plain: Difference | None, identity: Difference | None
+) -> tuple[str, str]:
+    """The kind of answer, a key of ``HEADLINES``, and why.
+
+    Takes the criterion, and what ECG has over the plain network and over its control
+    on held-out nodes; None where that was not finished. Test nodes play no part.
+    """
+    if gain is None:
+        return "cannot_tell", "no evolved graph was measured"
+    adds = f"{gain.mean:.3f} nats" if gain.recommend else "nothing worth having"
+    says = f"labels of evolved neighbours add {adds} to what the networks know"
+    if plain is None or identity is None:
+        none = "no_help" if gain.high < WORTH_NATS else "cannot_tell"
+        kind = "use_evolved_graph" if gain.recommend else none
+        return kind, f"{says} (there was no time to confirm it by training)"
+    helps, edges_help = plain.ci_low > 0, identity.ci_low > 0
+    if helps and edges_help:
+        reason = "ECG scores higher than the plain network and than its control"
+        return "use_evolved_graph", f"{reason}; {says}"
+    if helps and identity.ci_high < WORTH:
+        reason = "ECG scores higher than the plain network, but so does its control"
+        return "path_not_edges", f"{reason}; {says}"
+    if min(plain.ci_high, identity.ci_high) < WORTH:
+        weaker = "the plain network" if plain.ci_high < WORTH else "its control"
+        return "no_help", f"ECG has less than a point over {weaker}; {says}"
+    return "cannot_tell", f"the trained networks differ too little; {says}"
+
+
+def verdict(advice: Advice) -> tuple[str, str]:
+    """What ``judge`` says of it."""
+    found = advice.differences("held_out")
+    best = advice.gains[0] if advice.gains else None
+    return judge(best, *map(found.get, DIFFERENCES[:2]))
+
+
+def advice_dict(advice: Advice, source: Sequence[str], folder: Path) -> dict[str, Any]:
+    """Numbers and text in plain values; scores are shares between 0 and 1."""
+    question, (kind, because) = advice.question, verdict(advice)
+    gains = [gain.to_dict() for gain in advice.gains]
+    chosen = advice.gains[0].candidate._asdict() if gains else {}
+    differences = {
+        part: {n: d._asdict() for n, d in advice.differences(part).items()}
+        for part in PARTS
+    }
+    results = [
+        {"variant": name, "embedding": None, "k": None, "splits": advice.splits}
+        | (chosen if name in ("ecg", "embedding") else {})
+        | {"val_mean": advice.mean_score("held_out", name)}
+        | {"test_mean": advice.mean_score("test", name)}
+        for name in (VARIANTS if advice.splits else ())
+    ]
+    planned = {"steps": question.shape.steps, "splits": list(question.splits)}
+    planned["candidates"] = [each._asdict() for each in question.candidates]
+    return {
+        "dataset": question.dataset.name,
+        "metric": question.dataset.metric,
+        "note": question.dataset.note,
+        "verdict": kind,
+        "headline": HEADLINES[kind],
+        "because": because,
+        "answer": f"{HEADLINES[kind]}: {because}.",
+        "worth_having": WORTH,
+        "criterion": gains[0] | {"tried": gains} if gains else None,
+        "chosen": chosen or None,
+        "held_out": differences["held_out"],
+        "tests": differences["test"],
+        "results": results,
+        "homophily": {"graph": homophily(question.dataset)},
+        "budget_seconds": advice.watch.budget,
+        "spent_seconds": advice.spent,
+        "stopped_by": advice.stop,
+        "planned": planned,
+        "trained": {"steps": advice.shape.steps, "splits": advice.splits},
+        "config": question.config.to_dict(),
+        "words": paragraphs(advice),
+        "cut": cuts(advice),
+        "next": next_steps(advice, source),
+        "out": str(folder),
+    }
+
+
+def cuts(advice: Advice) -> list[str]:
+    """What was left out, and why; empty if nothing was."""
+    question, done, texts = advice.question, len(advice.splits), []
+    if advice.shape.steps < (usual := question.shape.steps):
+        texts.append(f"{advice.shape.steps} training steps instead of {usual}")
+    tried = {gain.candidate for gain in advice.gains}
+    if left := [each.label for each in question.candidates if each not in tried]:
+        texts.append(f"not tried: {', '.join(left)}")
+    if done < len(question.splits):
+        why = "interrupted" if advice.stop == "interrupted" else "time ran out"
+        texts.append(f"{done} of {len(question.splits)} splits: {why}")
+    return texts
+
+
+def paragraphs(advice: Advice) -> dict[str, str]:
+    """All text by title, in reading order."""
+    shape, metric = advice.shape, metric_label(advice.question.dataset.metric)
+    gains = "; ".join(
+        f"{gain.candidate.label} {minus(str(gain))}" for gain in advice.gains
+    )
+    trained = ""
+    for part, title in PARTS.items():
+        found = advice.differences(part).items()
+        shown = [f"{_title(name)} {_points(one)}" for name, one in found]
+        trained += f"On {title}, points of {metric}: {'; '.join(shown)}. " * bool(found)
+    return {
+        "Which embedding and k?": f"{gains or 'None was measured'}. {_CRITERION}",
+        "Does training confirm it?": f"{trained or 'None was finished. '}{_RULE}",
+        "How thorough was this?": f"Small {shape.convolution.upper()} networks, "
+        f"{shape.layers} layers of width {shape.hidden}, at most {shape.steps} steps. "
+        f"It took {advice.spent:.0f} of {advice.watch.budget:.0f} seconds; "
+        f"cut: {'; '.join(cuts(advice)) or 'nothing'}.",
+    }
+
+
+def _title(difference: str) -> str:
+    return difference.replace("_minus_", " − ").replace("ecg", "ECG")
+
+
+def _points(one: Difference) -> str:
+    return minus("{:+.1f} [{:+.1f}, {:+.1f}]".format(*(100 * each for each in one)))
+
+
+def score_table(advice: Advice) -> Table:
+    """Mean scores of every variant."""
+    metric = metric_label(advice.question.dataset.metric)
+    rows = []
+    for name in VARIANTS if advice.splits else ():
+        means = [advice.mean_score(part, name) for part in PARTS]
+        shown = ["" if mean is None else f"{100 * mean:.2f}" for mean in means]
+        rows.append([row_name(name, advice.gains[0].candidate.label), *shown])
+    return ["variant", *(f"{metric} (%) of {part}" for part in PARTS.values())], rows
+
+
+def next_steps(advice: Advice, source: Sequence[str]) -> list[dict[str, str]]:
+    """Commands to copy, the recommended one first; ``source`` names the graph."""
+    config, (kind, _), steps = advice.question.config, verdict(advice), []
+
+    def step(purpose: str, verb: str, *options: str) -> None:
+        words = ["ecg-gnn", verb, *source, *options, "--seed", str(config.seed)]
+        command = shlex.join(words)
+        steps.append({"purpose": purpose, "command": command})
+
+    step("search for the best predictions, and save the model", "fit", "--out", "model")
+    splits = ["--splits", ",".join(map(str, advice.question.splits))]
+    splits += ["--random-splits"] if config.random_splits else []
+    model = ["--model", config.model.name]
+    if kind == "use_evolved_graph":
+        name, k = advice.gains[0].candidate
+        evolved = [*model, "--embedding", name, "--k", str(k)]
+        if config.model.name in MODULES and name in KEPT_EMBEDDINGS:
+            step("fit and save this network", "fit", *evolved, "--out", "evolved")
+        step("check it in a larger network", "run", *evolved, *splits)
+    if kind == "cannot_tell" and cuts(advice):
+        more = f"{math.ceil(4 * advice.watch.budget / 60)}m"
+        again = [*model, *splits, "--budget", more]
+        step("get a firmer answer with more time", "advise", *again)
+    return steps
+
+
+def claim_folder(folder: Path) -> None:
+    """Create the folder before anything is trained, or refuse.
+
+    One that holds earlier advice is reused; anything else in it is the user's.
+    """
+    shown = repr(str(folder))
+    try:
+        if folder.exists() and not folder.is_dir():
+            raise InputError(f"'out' must be a folder (got the file {shown})")
+        earlier = (folder / _NUMBERS).is_file()
+        if folder.is_dir() and any(folder.iterdir()) and not earlier:
+            raise InputError(
+                f"'out' {shown} is not empty and holds no advice: choose another folder"
+            )
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        reason = error.strerror or str(folder)
+        raise InputError(f"'out' {shown} cannot be written ({reason})") from None
+
+
+def write_advice(advice: Advice, source: Sequence[str], folder: Path) -> dict[str, Any]:
+    """Write every file, each whole or not at all; the numbers come last."""
+    found = advice_dict(advice, source, folder)
+    (folder / _FIGURE).unlink(missing_ok=True)  # of earlier advice
+    figure = "No figure: nothing was measured."
+    try:
+        if advice.gains:
+            draw(folder / _FIGURE, partial(_paint, advice))
+            figure = f"![Gains and differences]({_FIGURE})"
+    except MissingExtraError as error:
+        figure = f"No figure: {error}."
+    title = f"# {found['dataset']}: does an evolved graph help?"
+    parts = [title, found["answer"], found["note"], figure]
+    parts += [f"## {name}\n\n{text}" for name, text in found["words"].items()]
+    parts += [markdown(score_table(advice))] if advice.splits else []
+    parts += [f"{s['purpose']}:\n\n    {s['command']}" for s in found["next"]]
+    write_text(folder / _TEXT, "\n\n".join(filter(None, parts)) + "\n")
+    write_json(folder / _NUMBERS, found)
+    return found
+
+
+def _paint(advice: Advice, figure_class: Any) -> Any:
+    figure = figure_class(figsize=(9, 4), layout="constrained")
+    gains = [(g.candidate.label, g.mean, g.low, g.high) for g in advice.gains]
+    found = [(_title(n), *d) for n, d in advice.differences("held_out").items()]
+    metric = metric_label(advice.question.dataset.metric)
+    labels = "neighbours' labels add, nats per node", f"{metric}, trained networks"
+    for axes, rows, label in zip(
+        figure.subplots(1, 2), (gains, found), labels, strict=True
+    ):
+        for place, (_, mean, low, high) in enumerate(rows):
+            colour = COLOURS["ecg" if low > 0 else "identity"]
+            axes.plot([low, high], [place, place], color=colour)
+            axes.plot(mean, place, "o", color=colour)
+        axes.set_yticks(range(len(rows)), [row[0] for row in rows])
+        axes.axvline(0, color="0.5", lw=0.8, ls="--")
+        axes.set_xlabel(f"{label} (held-out nodes)")
+    figure.suptitle(f"{advice.question.dataset.name}: {HEADLINES[verdict(advice)[0]]}")
+    return figure
