@@ -62,11 +62,6 @@ def library(
         return None
 
 
-def fields_of(*kinds: tuple[type, str]) -> list[tuple[str, Any]]:
-    """The fields of a C structure in their order: types, each with some names."""
-    return [(name, kind) for kind, names in kinds for name in names.split()]
-
-
 def call(loaded: ctypes.CDLL | None, name: str, *arguments: Any) -> None:
     """Call a function with as many threads as torch uses; the GIL is released."""
     assert loaded is not None, "call only what is usable"
@@ -157,8 +152,9 @@ def edge_dot(adjacency: Adjacency, a: Tensor, b: Tensor) -> Tensor:
 class _Pattern(ctypes.Structure):
     """``Pattern`` of ops.cpp."""
 
-    _fields_ = fields_of(
-        (ctypes.c_int64, "num_nodes"), (ctypes.c_void_p, "offsets other place kept")
+    _fields_ = (
+        ("num_nodes", ctypes.c_int64),
+        *((name, ctypes.c_void_p) for name in ("offsets", "other", "place", "kept")),
     )
 
 
