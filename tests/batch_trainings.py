@@ -29,7 +29,7 @@ def weighted_task():
     task = plain_task()
     edges = task.graphs[1].adjacency.edge_index()
     weights = 0.1 + torch.arange(edges.size(1)) % 5
-    adjacency = Adjacency.from_weighted_edges(edges, weights, task.x.size(0))
+    adjacency = Adjacency.from_edge_index(edges, task.x.size(0), edge_weight=weights)
     return replace(
         task, graphs=[task.graphs[0], replace(task.graphs[1], adjacency=adjacency)]
     )

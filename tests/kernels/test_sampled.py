@@ -10,7 +10,6 @@ from ecg_gnn.kernels import (
     SampledAdjacency,
     neighbour_mean,
     normalized_sum,
-    sampled_adjacency,
 )
 from toy_graphs import directed_edges, random
 
@@ -22,18 +21,19 @@ def whole_graph(weighted):
     if not weighted:
         return Adjacency.from_edge_index(edges, NUM_NODES)
     weights = 0.1 + torch.arange(edges.size(1)) % 7 / 4
-    return Adjacency.from_weighted_edges(edges, weights, NUM_NODES)
+    return Adjacency.from_edge_index(edges, NUM_NODES, edge_weight=weights)
 
 
 def part_of(whole, edges, num_targets=NUM_NODES):
     """Edges of a graph, by their places in target order, as a sample of it."""
     weight = whole.edge_weight[edges] if whole.edge_weight is not None else None
-    return sampled_adjacency(
+    return SampledAdjacency.from_edge_index(
         torch.stack([whole.source[edges], whole.target[edges]]),
-        num_targets,
-        whole.in_degree,
-        whole.out_degree,
-        weight,
+        whole.num_nodes,
+        edge_weight=weight,
+        num_targets=num_targets,
+        whole_in=whole.in_degree,
+        whole_out=whole.out_degree,
     )
 
 

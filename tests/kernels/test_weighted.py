@@ -32,7 +32,7 @@ def weighted_graph(weights=None):
     edges = directed_edges()
     edges = edges[:, torch.randperm(edges.size(1), generator=torch.Generator())]
     given = weights_of(edges) if weights is None else weights.expand(edges.size(1))
-    return Adjacency.from_weighted_edges(edges, given, NUM_NODES), edges, given
+    return Adjacency.from_edge_index(edges, NUM_NODES, edge_weight=given), edges, given
 
 
 @pytest.fixture(params=["whole", "dropped", "none"])
@@ -151,4 +151,4 @@ def test_bad_weights_are_refused():
     edges = directed_edges()
     for weights in (torch.ones(3), torch.zeros(edges.size(1))):
         with pytest.raises(InputError, match=r"'edge_weight' must be .* above zero"):
-            Adjacency.from_weighted_edges(edges, weights, NUM_NODES)
+            Adjacency.from_edge_index(edges, NUM_NODES, edge_weight=weights)

@@ -69,7 +69,9 @@ def inputs(backbone, model, order=None, *, weighted=False):
         edges = directed_edges(seed=seed)
         weights = 0.1 + (7 * edges[0] + edges[1]) % 5 / 5
         graphs.append(
-            GraphInput(Adjacency.from_weighted_edges(place[edges], weights, NUM_NODES))
+            GraphInput(
+                Adjacency.from_edge_index(place[edges], NUM_NODES, edge_weight=weights)
+            )
             if weighted
             else graph_input(place[edges])
         )

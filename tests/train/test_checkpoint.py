@@ -94,7 +94,7 @@ def weighted(task, scale):
     """The same task, where evolved edges weigh differently."""
     edges = task.graphs[1].adjacency.edge_index()
     weights = scale * (1 + torch.arange(edges.size(1)) % 5)
-    adjacency = Adjacency.from_weighted_edges(edges, weights, task.x.size(0))
+    adjacency = Adjacency.from_edge_index(edges, task.x.size(0), edge_weight=weights)
     graphs = [task.graphs[0], replace(task.graphs[1], adjacency=adjacency)]
     return replace(task, graphs=graphs)
 

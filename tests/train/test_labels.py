@@ -219,7 +219,7 @@ def test_a_step_with_weights_and_gates_never_waits(case):
     task = label_task()
     edges = task.graphs[1].adjacency.edge_index()
     weights = 0.1 + torch.arange(edges.size(1)) % 7
-    adjacency = Adjacency.from_weighted_edges(edges, weights, task.x.size(0))
+    adjacency = Adjacency.from_edge_index(edges, task.x.size(0), edge_weight=weights)
     task = replace(task, graphs=[task.graphs[0], GraphInput(adjacency, 0.5)])
     network = network_for(task, case, gate="node")
     state = start(network)

@@ -13,7 +13,7 @@ from torch import Tensor
 from ecg_gnn.evolve.backends import KNN_BACKENDS, choose_backend
 from ecg_gnn.evolve.query import Embeddings, Progress, Query, Rows, SearchResult
 from ecg_gnn.system.checks import InputError, check_choice, check_in_range
-from ecg_gnn.system.machine import memory_budget
+from ecg_gnn.system.machine import memory_budget, world
 
 Metric = Literal["cosine", "dot", "euclidean"]
 SelfLoops = Literal["exclude", "within_k", "add", "only"]
@@ -205,7 +205,7 @@ def knn_search_jointly(
     graph = in_first_process(
         lambda: knn_search(z, k, device=device, **options), device, patience
     )
-    if not _has_others():
+    if world().size == 1:
         assert graph is not None, "a single process is the first"
         return graph
     told: list[Any] = [graph and (tuple(graph.edge_index.shape), graph[1:])]
@@ -217,10 +217,6 @@ def knn_search_jointly(
     return KnnGraph(edges, *how)
 
 
-def _has_others() -> bool:
-    return dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1
-
-
 def in_first_process(
     work: Callable[[], Result], device: str | torch.device, patience: timedelta
 ) -> Result | None:
@@ -230,10 +226,10 @@ def in_first_process(
         ConnectionError: The first process failed, is gone, or took longer than
             ``patience``.
     """
-    if not _has_others():
+    if world().size == 1:
         return work()
     succeeded = torch.zeros(1, device=device)
-    if dist.get_rank() == 0:
+    if world().is_first:
         try:
             result = work()
             succeeded.fill_(1)

@@ -7,7 +7,6 @@ nothing of size ``[E, d]``, and a compiled twin for CPUs where that is faster.
 
 from ecg_gnn.kernels.adjacency import Adjacency as Adjacency
 from ecg_gnn.kernels.adjacency import SampledAdjacency as SampledAdjacency
-from ecg_gnn.kernels.adjacency import sampled_adjacency as sampled_adjacency
 from ecg_gnn.kernels.attention import additive_attention as additive_attention
 from ecg_gnn.kernels.attention import dot_product_attention as dot_product_attention
 from ecg_gnn.kernels.attention import edge_scores as edge_scores

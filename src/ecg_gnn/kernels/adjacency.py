@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import torch
 import torch.nn.functional as F
@@ -48,12 +48,19 @@ class Adjacency:
 
     @classmethod
     def from_edge_index(
-        cls, edge_index: Tensor, num_nodes: int, *, add_self_loops: bool = False
-    ) -> "Adjacency":
+        cls,
+        edge_index: Tensor,
+        num_nodes: int,
+        *,
+        add_self_loops: bool = False,
+        edge_weight: Tensor | None = None,
+        **more: Any,
+    ) -> Self:
         """Sort a ``[2, E]`` edge index (row 0 source, row 1 target) both ways.
 
         Repeated edges count repeatedly. ``add_self_loops`` puts a self-loop on every
-        node that has none.
+        node that has none. Edges with weights ``[E]``, which are above zero, get none.
+        ``more`` is what a subclass adds.
         """
         if edge_index.dim() != 2 or edge_index.size(0) != 2:
             got = list(edge_index.shape)
@@ -65,6 +72,10 @@ class Adjacency:
             for end in edge_index.aminmax():
                 check_in_range("edge_index", int(end), 0, num_nodes - 1)
         source, target = edge_index.long()
+        if edge_weight is not None:
+            assert not add_self_loops, "nobody says what they would weigh"
+            _check_weights(edge_weight, source.numel())
+            edge_weight = edge_weight.float()
         if add_self_loops:
             nodes = torch.arange(num_nodes, device=source.device)
             without = torch.ones(num_nodes, dtype=torch.bool, device=source.device)
@@ -76,24 +87,9 @@ class Adjacency:
             source = source.clone(memory_format=torch.contiguous_format)
         else:
             source, target = source[order], target[order]
-        return Adjacency(num_nodes, Order(offsets_of(target, num_nodes), source))
-
-    @classmethod
-    def from_weighted_edges(
-        cls, edge_index: Tensor, edge_weight: Tensor, num_nodes: int
-    ) -> "Adjacency":
-        """The same for edges with weights above zero, ``[E]``."""
-        plain = Adjacency.from_edge_index(edge_index, num_nodes)
-        if edge_weight.shape != (plain.num_edges,) or not (edge_weight > 0).all():
-            raise InputError(
-                f"'edge_weight' must be {plain.num_edges} numbers above zero, one per "
-                f"edge (got {list(edge_weight.shape)}, lowest "
-                f"{edge_weight.min() if edge_weight.numel() else 'none'})"
-            )
-        source, target = edge_index.long()
-        order = lexicographic_order(source, target, num_nodes)
-        weight = edge_weight.float()
-        return replace(plain, edge_weight=weight if order is None else weight[order])
+            edge_weight = None if edge_weight is None else edge_weight[order]
+        by_target = Order(offsets_of(target, num_nodes), source)
+        return cls(num_nodes, by_target, edge_weight=edge_weight, **more)
 
     @property
     def target(self) -> Tensor:
@@ -214,13 +210,11 @@ class Adjacency:
         offsets = self.by_target.offsets.to(device)
         if offsets is self.by_target.offsets:  # it is there already
             return self
-        kept, weight = self.kept, self.edge_weight
-        return replace(
-            self,
-            by_target=Order(offsets, self.source.to(device)),
-            kept=None if kept is None else kept.to(device),
-            edge_weight=None if weight is None else weight.to(device),
-        )
+        moved: dict[str, Any] = {"by_target": Order(offsets, self.source.to(device))}
+        for each in fields(self):
+            if isinstance(value := getattr(self, each.name), Tensor):
+                moved[each.name] = value.to(device)
+        return replace(self, **moved)
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,25 +261,11 @@ class SampledAdjacency(Adjacency):
         left = self.whole_out * (1 - self.drop_rate) + self.drop_rate
         return torch.where(self.whole_out > 0, left, 1).rsqrt()
 
-    def to(self, device: torch.device | str) -> Self:
-        """The same edges on another device."""
-        whole_in, whole_out = self.whole_in.to(device), self.whole_out.to(device)
-        moved = super().to(device)
-        return replace(moved, whole_in=whole_in, whole_out=whole_out)
 
-
-def sampled_adjacency(
-    edge_index: Tensor,
-    num_targets: int,
-    whole_in: Tensor,
-    whole_out: Tensor,
-    edge_weight: Tensor | None = None,
-) -> SampledAdjacency:
-    """Sort sampled edges ``[2, E]`` both ways; see ``SampledAdjacency``."""
-    if edge_weight is None:
-        part = Adjacency.from_edge_index(edge_index, whole_in.numel())
-    else:
-        part = Adjacency.from_weighted_edges(edge_index, edge_weight, whole_in.numel())
-    given = {each.name: getattr(part, each.name) for each in fields(part)}
-    given |= {"whole_in": whole_in, "whole_out": whole_out}
-    return SampledAdjacency(num_targets=num_targets, **given)
+def _check_weights(edge_weight: Tensor, num_edges: int) -> None:
+    if edge_weight.shape != (num_edges,) or not (edge_weight > 0).all():
+        raise InputError(
+            f"'edge_weight' must be {num_edges} numbers above zero, one per "
+            f"edge (got {list(edge_weight.shape)}, lowest "
+            f"{edge_weight.min() if edge_weight.numel() else 'none'})"
+        )

@@ -16,7 +16,7 @@ from torch.autograd.function import once_differentiable
 
 from ecg_gnn.kernels import compiled, engine
 from ecg_gnn.kernels.adjacency import Adjacency
-from ecg_gnn.kernels.engine import apply_function
+from ecg_gnn.kernels.engine import apply_function, linear_map
 from ecg_gnn.kernels.neighbour_sums import edge_dot, weighted_sum
 from ecg_gnn.system.checks import InputError
 
@@ -91,32 +91,6 @@ def _segment_sum(offsets: Tensor, rows: Tensor) -> Tensor:
     return torch.segment_reduce(rows, "sum", offsets=offsets, axis=0)
 
 
-class _Take(torch.autograd.Function):
-    """Read a node's score at every edge; the gradient is a segment sum.
-
-    Plain indexing would scatter in the backward pass: slow on CPUs, and in an order
-    that changes from run to run on GPUs.
-    """
-
-    @staticmethod
-    def forward(
-        ctx: Any, adjacency: Adjacency, score: Tensor, at_target: bool
-    ) -> Tensor:
-        ctx.adjacency, ctx.at_target = adjacency, at_target
-        return score[adjacency.target if at_target else adjacency.source]
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        adjacency: Adjacency = ctx.adjacency
-        if ctx.at_target:
-            total = _segment_sum(adjacency.by_target.offsets, grad.contiguous())
-        else:
-            ordered = grad[adjacency.by_source_order]
-            total = _segment_sum(adjacency.by_source.offsets, ordered)
-        return None, total, None
-
-
 class _EdgeSoftmax(torch.autograd.Function):
     """Softmax of ``[E, H]`` scores over the kept edges of each target."""
 
@@ -150,9 +124,21 @@ class _EdgeSoftmax(torch.autograd.Function):
 
 def edge_scores(adjacency: Adjacency, scores: Tensor) -> Tensor:
     """``scores[v, 0] + scores[u, 1]`` of edges v -> u: ``[N, 2, H]`` to ``[E, H]``."""
+
+    # Plain indexing would scatter in the backward pass: slow on CPUs, and in an order
+    # that changes from run to run on GPUs.
+    def to_sources(grad: Tensor) -> Tensor:
+        ordered = grad[adjacency.by_source_order]
+        return _segment_sum(adjacency.by_source.offsets, ordered)
+
+    def to_targets(grad: Tensor) -> Tensor:
+        return _segment_sum(adjacency.by_target.offsets, grad.contiguous())
+
     source, target = scores.unbind(1)
-    of_source = apply_function(_Take, adjacency, source, False)
-    return of_source + apply_function(_Take, adjacency, target, True)
+    of_source = linear_map(source, lambda each: each[adjacency.source], to_sources)
+    return of_source + linear_map(
+        target, lambda each: each[adjacency.target], to_targets
+    )
 
 
 def gated_sum(adjacency: Adjacency, gate: Tensor, x: Tensor) -> Tensor:

@@ -1,6 +1,6 @@
 """Which implementation computes: the fastest there is, or the plain reference."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib import import_module
@@ -9,10 +9,12 @@ from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from ecg_gnn.system.checks import check_choice
 
 Engine = Literal["fast", "reference"]
+TensorMap = Callable[[Tensor], Tensor]
 _engine: ContextVar[str] = ContextVar("engine", default="fast")
 _GPU_TYPES = (torch.float32, torch.bfloat16, torch.float64)
 _MAX_CHANNELS = 4096
@@ -53,6 +55,23 @@ def gpu_usable(x: Tensor, num_heads: int = 1) -> bool:
 def gpu_kernels() -> Any:
     """What has Triton kernels; only where they are usable is Triton there."""
     return import_module("ecg_gnn.kernels.gpu.entry_points")
+
+
+class _LinearMap(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, there: TensorMap, back: TensorMap) -> Tensor:
+        ctx.back = back
+        return there(x)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        return ctx.back(grad), None, None
+
+
+def linear_map(x: Tensor, there: TensorMap, back: TensorMap) -> Tensor:
+    """``there(x)``, whose gradient goes ``back``: by the transposed map."""
+    return apply_function(_LinearMap, x, there, back)
 
 
 def apply_function(function: type[torch.autograd.Function], *arguments: Any) -> Tensor:

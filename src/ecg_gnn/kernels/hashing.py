@@ -21,7 +21,7 @@ _HASHES = 2**_BITS
 _MASK = _HASHES - 1
 _ROW_ELEMENTS, _CUDA_ROW_ELEMENTS = 1 << 20, 1 << 26  # a GPU pays per launch instead
 # Of SplitMix64, as signed numbers.
-_GOLDEN = 0x9E3779B97F4A7C15 - 2**64
+GOLDEN = 0x9E3779B97F4A7C15 - 2**64
 _MIX_1 = 0xBF58476D1CE4E5B9 - 2**64
 _MIX_2 = 0x94D049BB133111EB - 2**64
 _current: ContextVar["StepSeeds | None"] = ContextVar("step seeds", default=None)
@@ -41,7 +41,7 @@ class StepSeeds:
     def step(self) -> Iterator[None]:
         """Inside, ``fresh_seed`` hands out this step's seeds, one after another."""
         torch.add(self._place, self._first, out=self._seeds)
-        self._seeds.mul_(_GOLDEN).add_(self._base)
+        self._seeds.mul_(GOLDEN).add_(self._base)
         self._first += _PER_STEP
         self._used = 0
         token = _current.set(self)
@@ -108,7 +108,7 @@ class Draw(NamedTuple):
 
 def mix(x: Tensor) -> Tensor:
     """SplitMix64's finaliser (Steele et al. 2014) on int64, wrapping around."""
-    x = x + _GOLDEN
+    x = x + GOLDEN
     x = (x ^ shift_right(x, 30)) * _MIX_1
     x = (x ^ shift_right(x, 27)) * _MIX_2
     return x ^ shift_right(x, 31)

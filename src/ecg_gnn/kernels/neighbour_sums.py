@@ -17,7 +17,7 @@ from torch.autograd.function import once_differentiable
 from ecg_gnn.kernels import compiled, engine
 from ecg_gnn.kernels.adjacency import Adjacency
 from ecg_gnn.kernels.edge_order import EdgeWeight, Order
-from ecg_gnn.kernels.engine import apply_function
+from ecg_gnn.kernels.engine import apply_function, linear_map
 from ecg_gnn.system.checks import InputError
 
 # Values that one piece of edges may gather: on a CPU what a cache holds, on a GPU what
@@ -131,39 +131,16 @@ def _fixed_sum(
             f"(got {list(x.shape)})"
         )
     if engine.gpu_usable(x) and adjacency.edge_weight is None:
-        factors = (name and getattr(adjacency, name) for name in scales)
-        return apply_function(_ScaledSum, adjacency, x, *factors)
-    return apply_function(_FixedSum, adjacency, getattr(adjacency, weight), x)
-
-
-class _FixedSum(torch.autograd.Function):
-    """Neighbours' rows times constant weights; backward is the transposed graph."""
-
-    @staticmethod
-    def forward(
-        ctx: Any, adjacency: Adjacency, weight: EdgeWeight, x: Tensor
-    ) -> Tensor:
-        ctx.adjacency, ctx.weight = adjacency, weight
-        return bag_sum(adjacency.by_target, weight.by_target, x)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        return None, None, bag_sum(ctx.adjacency.by_source, ctx.weight.by_source, grad)
-
-
-class _ScaledSum(torch.autograd.Function):
-    """The same on a GPU, by factors of targets and of sources, or None for ones."""
-
-    @staticmethod
-    def forward(ctx: Any, adjacency: Adjacency, x: Tensor, *factors: Any) -> Any:
-        ctx.adjacency, ctx.factors = adjacency, factors[::-1]
-        kernels = engine.gpu_kernels()
-        return kernels.scaled_sum(kernels.by_target(adjacency), x, *factors)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        kernels = engine.gpu_kernels()
-        pattern = kernels.by_source(ctx.adjacency)
-        return None, kernels.scaled_sum(pattern, grad, *ctx.factors), None, None
+        row, other = (name and getattr(adjacency, name) for name in scales)
+        gpu = engine.gpu_kernels()
+        return linear_map(
+            x,
+            lambda rows: gpu.scaled_sum(gpu.by_target(adjacency), rows, row, other),
+            lambda rows: gpu.scaled_sum(gpu.by_source(adjacency), rows, other, row),
+        )
+    given: EdgeWeight = getattr(adjacency, weight)
+    return linear_map(
+        x,
+        lambda rows: bag_sum(adjacency.by_target, given.by_target, rows),
+        lambda rows: bag_sum(adjacency.by_source, given.by_source, rows),
+    )

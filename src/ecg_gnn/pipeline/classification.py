@@ -99,11 +99,10 @@ def prepare_graphs(
     graphs = [nn.GraphInput(given)]
     for graph in evolved:
         edges, weights = EvolvedGraph.of(graph)[:2]
-        if weights is None:
-            made = Adjacency.from_edge_index(edges.to(device), data.num_nodes)
-        else:
-            there = edges.to(device), weights.to(device)
-            made = Adjacency.from_weighted_edges(*there, data.num_nodes)
+        weights = None if weights is None else weights.to(device)
+        made = Adjacency.from_edge_index(
+            edges.to(device), data.num_nodes, edge_weight=weights
+        )
         graphs.append(nn.GraphInput(made, rate))
     return graphs
 

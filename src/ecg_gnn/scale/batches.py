@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 from torch_geometric.sampler import NodeSamplerInput
 
-from ecg_gnn.kernels import Adjacency, sampled_adjacency
+from ecg_gnn.kernels import Adjacency, SampledAdjacency
 from ecg_gnn.nn import GraphInput
 from ecg_gnn.reading import MappedFile
 from ecg_gnn.scale.sampler import NODE, GraphSampler, edge_type, uniform
@@ -63,11 +63,15 @@ class GraphPart(Movable):
         layers = []
         for hop, num_edges in enumerate(accumulate(self.edges_per_hop)):
             facts = self.facts.at(slice(nodes_up_to[hop + 1]), slice(num_edges))
-            degrees = facts.in_degree, facts.out_degree
-            edges, targets = self.edge_index[:, :num_edges], nodes_up_to[hop]
-            layers.append(
-                sampled_adjacency(edges, targets, *degrees, facts.edge_weight)
+            part = SampledAdjacency.from_edge_index(
+                self.edge_index[:, :num_edges],
+                nodes_up_to[hop + 1],
+                edge_weight=facts.edge_weight,
+                num_targets=nodes_up_to[hop],
+                whole_in=facts.in_degree,
+                whole_out=facts.out_degree,
             )
+            layers.append(part)
         return tuple(reversed(layers))
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torch_geometric.sampler import BaseSampler, HeteroSamplerOutput, NodeSamplerInput
 
 from ecg_gnn.kernels import Adjacency
+from ecg_gnn.kernels.hashing import GOLDEN, mix, shift_right
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.seeds import derive_seed
 
@@ -22,9 +23,6 @@ NODE = "node"  # the one type of nodes
 SAMPLER_NAME = "own"  # what records call it; some were made with pyg-lib's
 
 Ints = NDArray[np.int64]
-
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_MULTIPLIERS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 
 def edge_type(graph: int) -> tuple[str, str, str]:
@@ -170,10 +168,9 @@ def draw_edges(offsets: Ints, nodes: Ints, fanout: int, key: int) -> Drawn:
 
 def uniform(nodes: Ints, key: int, draw: int = 0) -> NDArray[np.float64]:
     """A number in [0, 1) for each node, ``[n]``."""
-    with np.errstate(over="ignore"):  # products wrap around, as they should
-        state = _mix(nodes.astype(np.uint64) * _GOLDEN + np.uint64(key))
-        bits = _mix(state + np.uint64(draw + 1) * _GOLDEN)
-    return (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    state = mix((torch.from_numpy(nodes) - 1) * GOLDEN + key)
+    bits = shift_right(mix(state + torch.tensor(draw) * GOLDEN), 11)
+    return bits.double().numpy() * 2.0**-53
 
 
 def _distinct(degree: Ints, count: int, key: int, nodes: Ints) -> Ints:
@@ -188,10 +185,3 @@ def _distinct(degree: Ints, count: int, key: int, nodes: Ints) -> Ints:
         repeated = (chosen[:, :draw] == number[:, None]).any(axis=1)
         chosen[:, draw] = np.where(repeated, top, number)
     return chosen
-
-
-def _mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """SplitMix64's hash."""
-    x = (x ^ (x >> np.uint64(30))) * _MULTIPLIERS[0]
-    x = (x ^ (x >> np.uint64(27))) * _MULTIPLIERS[1]
-    return x ^ (x >> np.uint64(31))

@@ -47,9 +47,7 @@ def test_matches_dense_hops(edges, full, monkeypatch):
 
 
 @pytest.mark.parametrize("edges", EDGES)
-@pytest.mark.parametrize("columns", [1, 7, 999])
-def test_pairs_are_those_at_distance_two(edges, columns, monkeypatch):
-    monkeypatch.setattr(module, "_COLUMNS", columns)
+def test_pairs_are_those_at_distance_two(edges):
     graph = graphs_for("h2gcn", EDGES[edges])[0]
     _, two = dense_hops(graph)
     pairs = two_hop_pairs(without_self_loops(graph.adjacency))

@@ -113,7 +113,7 @@ class NearestLists:
             self._compare_all(rows, tile)
         else:
             row, column = reached.nonzero(as_tuple=True)
-            self._compare(asked + rows.start, tile, row, column)
+            self.compare(asked + rows.start, tile, row, column)
 
     def _compare_all(self, rows: slice, tile: Block) -> None:
         scores = self.canonical.take(rows).scores_with(tile.canonical)
@@ -122,7 +122,7 @@ class NearestLists:
         values, column = scores.topk(min(self.width + 1, scores.size(1)))
         self._merge(rows, values, column + tile.start)
 
-    def _compare(self, rows: Tensor, tile: Block, row: Tensor, column: Tensor) -> None:
+    def compare(self, rows: Tensor, tile: Block, row: Tensor, column: Tensor) -> None:
         """Compare single pairs: places in ``rows``, each there and ascending."""
         scores = self.canonical.pairs_with(tile.canonical, rows[row], column)
         count = torch.bincount(row, minlength=rows.numel())

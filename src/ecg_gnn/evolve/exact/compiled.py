@@ -5,15 +5,15 @@ import ctypes
 import torch
 from torch import Tensor
 
-from ecg_gnn.evolve.exact.canonical import GRID_BITS, Operand, full_precision
-from ecg_gnn.evolve.exact.ties import Decision, Proposal, Task, num_candidates, settle
-from ecg_gnn.kernels.compiled import call, fields_of, library
+from ecg_gnn.evolve.exact.blocks import Block, NearestLists
+from ecg_gnn.evolve.exact.canonical import Operand, full_precision
+from ecg_gnn.evolve.exact.ties import Proposal, Task, num_candidates
+from ecg_gnn.kernels.compiled import call, library
 from ecg_gnn.kernels.engine import current_engine
 
 _TILE = 1024  # squared, these scores stay in a CPU's cache until they are selected
 _ROOM_BYTES, _CANDIDATE_BYTES = 256 << 20, 8
 _MOST_ROOM, _NODES_PER_CANDIDATE = 256, 32
-_INT, _REAL, _ARRAY = ctypes.c_int64, ctypes.c_double, ctypes.c_void_p
 # More than the error bound by what real errors may be; finite where there is no bound.
 _SLACK, _MOST_SLACK = 1.25, 1e30
 
@@ -54,70 +54,53 @@ def search_compiled(task: Task) -> Proposal:
             with full_precision(left.device):
                 torch.mm(left[rows], right[columns].t(), out=scores)
             lists.offer(scores, rows.start, columns.start)
-        parts.append(settle(task, rows.start, lists.decide(rows)))
+        parts.append(lists.decide(rows))
         task.progress(int(parts[-1].sure.sum()))
     return Proposal(*(torch.cat(some) for some in zip(*parts, strict=True)))
-
-
-class _CLists(ctypes.Structure):
-    """``Lists`` of search.cpp."""
-
-    _fields_ = fields_of(
-        (_INT, "k room"), (_ARRAY, "best candidates count limit slack")
-    )
-
-
-class _CRows(ctypes.Structure):
-    """``Rows`` of search.cpp."""
-
-    _fields_ = fields_of((_INT, "num_nodes width"), (_ARRAY, "grid half_square"))
-    _fields_ += fields_of((_REAL, "step"), (_ARRAY, "bound"), (_REAL, "offset"))
-
-
-class _CDecision(ctypes.Structure):
-    """``Decision`` of search.cpp."""
-
-    _fields_ = fields_of((_ARRAY, " ".join(Decision._fields)))
 
 
 class _Lists:
     """Of every row, the columns that may belong to its k best."""
 
-    def __init__(self, task: Task, bound: Tensor, offset: float) -> None:
-        canonical = task.canonical
-        (num_nodes, width), k = canonical.grid.shape, task.k
-        self.k, self.room = k, _room(num_nodes, k)
-        slack = (_SLACK * bound).clamp(max=_MOST_SLACK).float()
+    def __init__(self, task: Task, error: Tensor, offset: float) -> None:
+        self.task, self.error, self.offset = task, error, offset
+        num_nodes, k = task.canonical.num_nodes, task.k
         lowest = torch.finfo(torch.float32).min
-        memory = [
-            torch.full((num_nodes, k), lowest),
-            torch.empty((num_nodes, self.room), dtype=torch.int64),
-            torch.zeros(num_nodes, dtype=torch.int32),
-            torch.full((num_nodes,), lowest),
-            slack,
-        ]
-        grid, half_square = canonical.grid.contiguous(), canonical.half_square
-        self.lists = _CLists(k, self.room, *(part.data_ptr() for part in memory))
-        squares = half_square.data_ptr() if canonical.euclidean else None
-        step, bounds = 2.0**-GRID_BITS, bound.data_ptr()
-        where = (grid.data_ptr(), squares, step, bounds, offset)
-        self.rows = _CRows(num_nodes, width, *where)
-        # What the structures point to lives as long as they do.
-        self.memory = [*memory, grid, bound, half_square]
+        self.best = torch.full((num_nodes, k), lowest)
+        self.candidates = torch.empty(
+            (num_nodes, _room(num_nodes, k)), dtype=torch.int64
+        )
+        self.count = torch.zeros(num_nodes, dtype=torch.int32)
+        self.limit = torch.full((num_nodes,), lowest)
+        self.slack = (_SLACK * error).clamp(max=_MOST_SLACK).float()
 
     def offer(self, scores: Tensor, first_row: int, first_column: int) -> None:
         """A tile of scores, for its rows and its columns."""
+        lists = (self.best, self.candidates, self.count, self.limit, self.slack)
         sizes = (first_row, scores.size(0), first_column, scores.size(1))
-        call(_library(), "ecg_offer_tile", self.lists, scores, *sizes)
+        widths = (self.task.k, self.candidates.size(1))
+        call(_library(), "ecg_offer_tile", *widths, *lists, scores, *sizes)
 
-    def decide(self, rows: slice) -> Decision:
+    def decide(self, rows: slice) -> Proposal:
         """Compare the candidates of ``rows`` exactly, all their tiles being offered."""
-        size = rows.stop - rows.start
-        decision = Decision.empty(size, self.room, self.k, torch.device("cpu"))
-        out = _CDecision(*(part.data_ptr() for part in decision))
-        given = (self.lists, self.rows, out, rows.start, size)
-        call(_library(), "ecg_decide", *given)
-        return decision
+        task, error = self.task, self.error[rows]
+        room = torch.arange(self.candidates.size(1))
+        pairs = self.candidates[rows].view(torch.int32).unflatten(1, (-1, 2))
+        score, column = pairs.unbind(2)
+        # The lowest of the k best scores comes first. What is below it by more than
+        # both their errors is below the k-th similarity.
+        least = self.best[rows, 0] - 2 * error
+        reached = score.view(torch.float32) >= least.unsqueeze(1)
+        reached &= room < self.count[rows].unsqueeze(1)
+        nodes = torch.arange(rows.start, rows.stop)
+        found = NearestLists(nodes, task.canonical.take(rows), task.k, len(nodes))
+        found.limit = self.limit[rows] + self.offset + error
+        row, place = reached.nonzero(as_tuple=True)
+        column = column[row, place].long()
+        found.compare(torch.arange(len(nodes)), Block(0, task.canonical), row, column)
+        neighbours, unsure = found.choose(task.key)
+        sure = torch.ones(len(nodes), dtype=torch.bool).index_fill_(0, unsure, False)
+        return Proposal(neighbours, sure, found.kth)
 
 
 def _room(num_nodes: int, k: int) -> int:

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import warnings
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from torch.autograd.function import once_differentiable
 
 from ecg_gnn.kernels.adjacency import Adjacency
 from ecg_gnn.kernels.edge_order import Order
-from ecg_gnn.kernels.engine import current_engine
+from ecg_gnn.kernels.engine import current_engine, linear_map
 from ecg_gnn.kernels.hashing import Draw
 from ecg_gnn.system.files import atomic_path, cache_folder
 
@@ -60,11 +60,6 @@ def library(
         detail = getattr(error, "stderr", "") or str(error)
         _warn(f"C++ kernels cannot be built ({detail.strip()[:300]})")
         return None
-
-
-def fields_of(*kinds: tuple[type, str]) -> list[tuple[str, Any]]:
-    """The fields of a C structure in their order: types, each with some names."""
-    return [(name, kind) for kind, names in kinds for name in names.split()]
 
 
 def call(loaded: ctypes.CDLL | None, name: str, *arguments: Any) -> None:
@@ -157,8 +152,9 @@ def edge_dot(adjacency: Adjacency, a: Tensor, b: Tensor) -> Tensor:
 class _Pattern(ctypes.Structure):
     """``Pattern`` of ops.cpp."""
 
-    _fields_ = fields_of(
-        (ctypes.c_int64, "num_nodes"), (ctypes.c_void_p, "offsets other place kept")
+    _fields_ = (
+        ("num_nodes", ctypes.c_int64),
+        *((name, ctypes.c_void_p) for name in ("offsets", "other", "place", "kept")),
     )
 
 
@@ -265,21 +261,10 @@ def _parts(packed: Tensor) -> list[ctypes.c_void_p]:
     return [ctypes.c_void_p(part.data_ptr()) for part in packed.unbind(1)]
 
 
-class _Dropout(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, draw: Draw) -> Tensor:
-        ctx.draw = draw
-        return _drop(x, draw)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        # The mask is drawn again instead of being kept: it is cheaper than memory.
-        return _drop(grad, ctx.draw), None
-
-
-dropout: Callable[..., Tensor] = _Dropout.apply
-"""Dropout whose mask is never held in memory."""
+def dropout(x: Tensor, draw: Draw) -> Tensor:
+    """Dropout whose mask is drawn again for the gradient: cheaper than memory."""
+    drop = partial(_drop, draw=draw)
+    return linear_map(x, drop, drop)
 
 
 def _drop(x: Tensor, draw: Draw) -> Tensor:

@@ -1,22 +1,23 @@
 """H2GCN: a node, its neighbours and those two steps away are kept apart.
 
 Counting paths, ``A (A x)``, would weigh a pair with several common neighbours several
-times, so the pattern at distance two is found exactly, a few columns at a time. It is
-kept as a graph or, if many pairs are in it, as a normalised matrix, which a product
-reads an order of magnitude faster.
+times, so the pattern at distance two is found exactly. It is kept as a graph or, if
+many pairs are in it, as a normalised matrix, which a product reads an order of
+magnitude faster.
 """
 
 from collections.abc import Callable, Sequence
 from functools import partial
 
+import numpy as np
 import torch
+from scipy.sparse import csr_array
 from torch import Tensor, nn
 
-from ecg_gnn.kernels import Adjacency, neighbour_sum, normalized_sum
+from ecg_gnn.kernels import Adjacency, normalized_sum
 from ecg_gnn.nn.network import GraphInput, NetworkSpec
 from ecg_gnn.nn.specialised.base import OncePerGraph, SpecialisedNet, Usual
 
-_COLUMNS = 512
 _FULL = 1 / 10
 _MAX_MATRIX_NODES = 32_000
 
@@ -37,17 +38,12 @@ def without_self_loops(adjacency: Adjacency) -> Adjacency:
 
 def two_hop_pairs(adjacency: Adjacency) -> Tensor:
     """Edges v -> u where v -> w -> u but neither v -> u nor v = u, ``[2, E]``."""
-    nodes = torch.arange(adjacency.num_nodes, device=adjacency.device)
-    pairs = []
-    for columns in nodes.split(_COLUMNS):
-        start = torch.zeros(len(nodes), len(columns), device=nodes.device)
-        start[columns, columns - columns[0]] = 1
-        once = neighbour_sum(adjacency, start)  # [N, columns]: v -> u
-        twice = neighbour_sum(adjacency, (once > 0).float())
-        at_two = (twice > 0) & (once == 0) & (start == 0)
-        target, column = at_two.nonzero(as_tuple=True)
-        pairs.append(torch.stack([columns[column], target]))
-    return torch.cat(pairs, dim=1) if pairs else nodes.new_zeros(2, 0)
+    source, target = adjacency.edge_index().cpu().numpy()
+    there, size = np.ones(len(source), dtype=np.bool_), adjacency.num_nodes
+    once = csr_array((there, (target, source)), shape=(size, size))
+    target, source = (once @ once > once).nonzero()
+    pairs = torch.from_numpy(np.stack([source, target])[:, source != target])
+    return pairs.long().to(adjacency.device)
 
 
 def two_hop(adjacency: Adjacency, drop_edge: float) -> TwoHop:
