@@ -113,9 +113,9 @@ def test_a_new_entry_is_a_new_backend(monkeypatch):
     ("num_nodes", "dim", "device", "want"),
     [
         (EXACT_NODES, 100_000, "cpu", "exact"),
-        (300_000, 512, "cpu", "exact"),
-        (500_000, 512, "cpu", "ivf"),
-        (500_000, 16, "cpu", "exact"),
+        (110_000, 16, "cpu", "exact"),
+        (110_000, 512, "cpu", "ivf"),
+        (400_000, 16, "cpu", "ivf"),
         (150_000, 512, "cuda", "exact"),
         (1_000_000, 16, "cuda", "exact"),
         (10_000_000, 16, "cuda", "ivf"),

@@ -40,19 +40,15 @@ class Tournament:
         entries: Best first.
         folds: All folds.
         rows: Nodes that every member of the ensemble has been judged on.
+        best: The best single candidate on these nodes.
         interrupted: Whether it was ended by the user.
     """
 
     entries: list[Entry]
     folds: tuple[Fold, ...]
     rows: Numbers
+    best: Entry
     interrupted: bool = False
-
-    @property
-    def best(self) -> Entry:
-        """The best single candidate, of those that were judged on the most folds."""
-        most = max(len(entry.out.folds) for entry in self.entries)
-        return next(e for e in self.entries if len(e.out.folds) == most)
 
     @property
     def members(self) -> list[Entry]:
@@ -104,8 +100,8 @@ def hold_tournament(
         if not contest.entries:
             raise
         interrupted = True
-    rows = _weigh(contest)
-    return Tournament(contest.entries, folds, rows, interrupted)
+    rows, best = _weigh(contest)
+    return Tournament(contest.entries, folds, rows, best, interrupted)
 
 
 def _rounds(contest: Contest, seed: int, extra: Sequence[Candidate]) -> None:
@@ -171,8 +167,8 @@ def _draw_again(
     contest.finish(work, contest.end)
 
 
-def _weigh(contest: Contest) -> Numbers:
-    """Weigh candidates that were judged on the same nodes; returns these nodes."""
+def _weigh(contest: Contest) -> tuple[Numbers, Entry]:
+    """Weigh candidates on nodes that all of them were judged on; also the best one."""
     folds = contest.folds
     # Candidates have seen the first folds, some more of them than others. Folds count
     # that all of the best have seen, or more where these are few nodes.
@@ -183,17 +179,18 @@ def _weigh(contest: Contest) -> Numbers:
     entries = [e for e in contest.entries if len(e.out.folds) >= count]
     shared = set.intersection(*(set(entry.out.folds) for entry in entries))
     rows = np.concatenate([folds[number].held_out for number in sorted(shared)])
-    smooth = SCORES["r2" if contest.target.is_number else "log-loss"]
+    score, y = SCORES[contest.metric], contest.target.values[rows]
+    said = [entry.out.predicted[rows] for entry in entries]
     weights = blend_weights(
-        SCORES[contest.metric],
-        smooth,
-        contest.target.values[rows],
-        [entry.out.predicted[rows] for entry in entries],
+        score,
+        SCORES["r2" if contest.target.is_number else "log-loss"],
+        y,
+        said,
         [entry.candidate.family or entry.name for entry in entries],
     )
     for entry, weight in zip(entries, weights, strict=True):
         entry.weight = float(weight)
-    return rows
+    return rows, entries[int(np.argmax([score.function(y, each) for each in said]))]
 
 
 def blended(tournament: Tournament) -> OutOfFold:
