@@ -1,10 +1,10 @@
 """``ecg-gnn fit``: the best model for a graph, or exactly the one asked for."""
 
 import os
-import pickle
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -191,11 +191,10 @@ def cluster_for(
     with RayExecutor(jobs=jobs or os.cpu_count() or 1, address=address) as cluster:
 
         def train(candidate: Candidate, job: Job) -> Fitted:
-            # As bytes: arrays that Ray itself unpacks cannot be written to.
-            sent = pickle.dumps((candidate, job.to_send()))
-            kept: bytes = cluster.call(train_received, sent, unless=job.stopped)
-            fitted: Fitted = pickle.loads(kept)
-            return fitted
+            sent = candidate, job.to_send()
+            member, out = cluster.call(train_received, *sent, unless=job.stopped)
+            # Arrays that come from Ray cannot be written to.
+            return member, replace(out, predicted=out.predicted.copy())
 
         yield {"workers": max(1, cluster.places()), "train": train}
 

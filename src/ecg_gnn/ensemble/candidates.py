@@ -1,6 +1,5 @@
 """What the search tries, in the order in which it tries it: cheap ones first."""
 
-import pickle
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -41,7 +40,16 @@ class Job:
     def received(self) -> "Job":
         """On another machine, with its own clock."""
         end = time.monotonic() + self.deadline
-        return replace(self, deadline=end, out_of_time=lambda: time.monotonic() > end)
+
+        def out_of_time() -> bool:
+            return time.monotonic() > end
+
+        # Arrays that come from elsewhere may be such that cannot be written to.
+        folds = {
+            number: Fold(fold.train.copy(), fold.held_out.copy())
+            for number, fold in self.folds.items()
+        }
+        return replace(self, folds=folds, deadline=end, out_of_time=out_of_time)
 
 
 @dataclass(frozen=True)
@@ -106,11 +114,10 @@ def _fit_networks(shape: Shape, seed: int, job: Job) -> Fitted:
     )
 
 
-def train_received(sent: bytes) -> bytes:
-    """Train the candidate and the job that another process sent, with one thread."""
-    candidate, job = pickle.loads(sent)
+def train_received(candidate: Candidate, job: Job) -> Fitted:
+    """Train what another process sent, with one thread."""
     with using_threads(1):
-        return pickle.dumps(candidate.train(job.received()))
+        return candidate.train(job.received())
 
 
 _NOTHING = frozenset[str]()
