@@ -140,7 +140,7 @@ def fit(
         settings["engine"] = engine
     search = {"budget": budget, "metric": metric, "single": single, "jobs": jobs}
     search |= {"address": address, "engine": engine == "ray"}
-    exact = {name for name in settings if name != "seed"}
+    exact = {name for name in settings if name not in ("seed", "device")}
     if exact or balance is not None:
         if named := [name for name, value in search.items() if value]:
             raise InputError(
@@ -150,6 +150,7 @@ def fit(
         _fit_exactly(graph, out, settings, balance, split, as_json)
         return
     seconds = None if budget is None else parse_budget(budget)
+    check_choice("device of a search", settings.get("device", "auto"), ["auto", "cpu"])
     if address is not None and engine != "ray":
         raise InputError(
             f"'address' must be given with --engine ray (got {address!r} without it)"

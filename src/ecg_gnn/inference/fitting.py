@@ -95,6 +95,11 @@ def fit_model(
         ['mlp', 'none', 'identity']
     """
     check_free(out)
+    if graph.targets is not None:
+        raise InputError(
+            "the label must be a class for a model of given settings (got a number, "
+            "which a search predicts: `fit` without them)"
+        )
     embedding = options.setdefault("embedding", "mlp")
     check_choice("embedding", embedding, KEPT_EMBEDDINGS)
     dataset = one_split(graph.dataset, split)
