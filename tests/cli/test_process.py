@@ -15,7 +15,9 @@ CPU = os.environ | {"OMP_NUM_THREADS": "1", "COLUMNS": "80"}
 def start(*arguments, **options):
     command = [sys.executable, "-m", "ecg_gnn", *map(str, arguments)]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen(command, **pipes | {"env": CPU} | options)
+    # Whoever runs the tests in the background may have had SIGINT ignored.
+    heard = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
+    return subprocess.Popen(command, **pipes | heard | {"env": CPU} | options)
 
 
 def test_module_prints_json_and_keeps_it_apart(tmp_path):
