@@ -88,14 +88,16 @@ def fit_boosting(
     *,
     out_of_time: Callable[[], bool],
     seed: int = 0,
+    random_splits: bool = False,
 ) -> Fitted:
     """Boost all folds side by side until their mean loss on held-out nodes rises.
 
-    A number of trees that each fold chose for itself would flatter it.
+    A number of trees that each fold chose for itself would flatter it. With random
+    splits (extremely randomised trees) they err differently.
     """
     import lightgbm
 
-    parameters = _parameters(target, seed)
+    parameters = _parameters(target, seed) | {"extra_trees": random_splits}
     boosters, held_out = [], []
     for fold in folds.values():
         rows = neighbour_table(inputs, parts, target, fold.known(inputs.num_nodes))

@@ -102,6 +102,18 @@ def _fit_boosting(parts: tuple[str, ...], seed: int, job: Job) -> Fitted:
     )
 
 
+def _fit_randomised(parts: tuple[str, ...], seed: int, job: Job) -> Fitted:
+    return fit_boosting(
+        job.inputs,
+        job.target,
+        job.folds,
+        parts,
+        out_of_time=job.out_of_time,
+        seed=seed,
+        random_splits=True,
+    )
+
+
 def _fit_networks(shape: Shape, seed: int, job: Job) -> Fitted:
     return fit_networks(
         job.inputs,
@@ -151,6 +163,7 @@ _LIST: tuple[tuple[str, frozenset[str], Any], ...] = (
     ("boosting", _NOTHING, (_fit_boosting, ())),
     ("MLP", _NOTHING, Shape(convolution="none", **_PLAIN)),
     ("boosting, neighbours", _GRAPH, (_fit_boosting, HOPS)),
+    ("randomised boosting, neighbours and labels", _LABELS, (_fit_randomised, PARTS)),
     ("SAGE", _GRAPH, Shape(**_SAGE, **_PLAIN)),
     ("deep GCN", _GRAPH, Shape(**_GCN, **_RESIDUAL)),
     ("deep SAGE, labels", _LABELS, Shape(**_SAGE, **_WITH_LABELS, **_RESIDUAL)),

@@ -27,7 +27,8 @@ _KEPT = 4
 """Candidates, at least, that are shown all folds where the graph is large."""
 _ENOUGH = 1000
 """Held-out nodes that weights may be chosen on, even if there are more."""
-_MOST_DRAWS = 3
+_MOST_DRAWS, _DRAWN_AGAIN = 3, 4
+_DRAWN = ("network", "boosting")
 # Of the budget, for blending, writing and the card.
 _RESERVED_SHARE, _RESERVED_MOST = 0.08, 15.0
 
@@ -155,12 +156,12 @@ def _fits(contest: Contest, candidate: Candidate) -> bool:
 def _draw_again(
     contest: Contest, everything: tuple[int, ...], seed: int, draw: int
 ) -> None:
-    """The best networks once more, with other first weights."""
+    """The best networks and boosted trees once more, with other random numbers."""
     again = {each.name: each for each in candidates(seed + 1000 * draw)}
     whole = [e for e in contest.entries if len(e.out.folds) == len(everything)]
-    networks = [e for e in whole if e.member.kind == "network" and e.name in again]
+    random = [e for e in whole if e.member.kind in _DRAWN and e.name in again]
     work = []
-    for entry in networks[:3]:
+    for entry in random[:_DRAWN_AGAIN]:
         name = f"{entry.name}, seed {draw + 1}"
         named = replace(again[entry.name], name=name, family=entry.name)
         work.append(Work(named, everything, 1.2 * entry.seconds))
