@@ -88,7 +88,8 @@ class Candidate:
 
 
 def _fit_linear(parts: tuple[str, ...], _: int, job: Job) -> Fitted:
-    return fit_linear(job.inputs, job.target, job.folds, parts)
+    given = job.inputs, job.target, job.folds, parts
+    return fit_linear(*given, out_of_time=job.out_of_time)
 
 
 def _fit_boosting(parts: tuple[str, ...], seed: int, job: Job) -> Fitted:

@@ -1,6 +1,6 @@
 """Logistic regression, or ridge regression for numbers."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -24,7 +24,7 @@ from ecg_gnn.ensemble.scoring import loss
 
 _STRENGTHS = (0.03, 0.3, 3.0)
 """Inverse strengths of regularisation; the first fold chooses one for all."""
-_MOST_STEPS = 100
+_MOST_STEPS, _FEW_STEPS = 100, 5
 _MOST_ROWS = 50_000
 """Of more nodes, every second or third is enough for weights of a few columns."""
 _TOLERANCE = 1e-3
@@ -88,7 +88,12 @@ class LinearMember(Member):
 
 
 def fit_linear(
-    inputs: GraphInputs, target: Target, folds: dict[int, Fold], parts: Sequence[str]
+    inputs: GraphInputs,
+    target: Target,
+    folds: dict[int, Fold],
+    parts: Sequence[str],
+    *,
+    out_of_time: Callable[[], bool] = bool,
 ) -> Fitted:
     """Fit a model per fold, regularised as is best for the first."""
     everything = neighbour_table(
@@ -108,13 +113,15 @@ def fit_linear(
         for number, fold in folds.items()
     }
     first = {number: folds[number] for number in list(folds)[:1]}
-    chosen = min(
-        _STRENGTHS,
-        key=lambda strength: _held_out_loss(
-            _fit_folds(start, rows, target, first, strength), target, first
-        ),
-    )
-    return _fit_folds(start, rows, target, folds, chosen)
+
+    def steps() -> int:
+        return _FEW_STEPS if out_of_time() else _MOST_STEPS
+
+    def error(strength: float) -> float:
+        fitted = _fit_folds(start, rows, target, first, strength, steps)
+        return _held_out_loss(fitted, target, first)
+
+    return _fit_folds(start, rows, target, folds, min(_STRENGTHS, key=error), steps)
 
 
 def _held_out_loss(fitted: Fitted, target: Target, folds: dict[int, Fold]) -> float:
@@ -129,11 +136,12 @@ def _fit_folds(
     target: Target,
     folds: dict[int, Fold],
     strength: float,
+    steps: Callable[[], int],
 ) -> Fitted:
     weights, biases, held_out = [], [], []
     for number, fold in folds.items():
         train = fold.train[:: 1 + len(fold.train) // _MOST_ROWS]
-        weight, bias = _solve(rows[number][train], target, train, strength)
+        weight, bias = _solve(rows[number][train], target, train, strength, steps())
         weights.append(weight)
         biases.append(bias)
         logits = torch.from_numpy(rows[number][fold.held_out] @ weight + bias)
@@ -149,7 +157,7 @@ def _fit_folds(
 
 
 def _solve(
-    rows: Sparse, target: Target, train: Numbers, strength: float
+    rows: Sparse, target: Target, train: Numbers, strength: float, steps: int
 ) -> tuple[Floats, Floats]:
     """Weights ``[F, width]`` and biases ``[width]`` of one model."""
     from sklearn.linear_model import LogisticRegression, Ridge
@@ -158,7 +166,7 @@ def _solve(
     if target.is_number:
         ridge = Ridge(alpha=1 / strength, solver="sparse_cg").fit(rows, y)
         return ridge.coef_[:, None], np.array([ridge.intercept_])
-    model = LogisticRegression(C=strength, max_iter=_MOST_STEPS, tol=_TOLERANCE)
+    model = LogisticRegression(C=strength, max_iter=steps, tol=_TOLERANCE)
     model.fit(rows, y)
     weights = np.zeros((rows.shape[1], target.width), dtype=np.float32)
     biases = np.full(target.width, -1e4, dtype=np.float32)  # of classes not seen here

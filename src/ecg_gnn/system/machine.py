@@ -31,11 +31,14 @@ _CGROUPS = (
 
 @contextmanager
 def using_threads(count: int) -> Iterator[None]:
-    """Compute with this many threads inside."""
+    """Compute with this many threads inside, NumPy's linear algebra too."""
+    from threadpoolctl import threadpool_limits  # scikit-learn brings it
+
     before = torch.get_num_threads()
     torch.set_num_threads(count)
     try:
-        yield
+        with threadpool_limits(count):
+            yield
     finally:
         torch.set_num_threads(before)
 
