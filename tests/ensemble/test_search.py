@@ -133,16 +133,59 @@ def test_side_by_side_is_the_same(cheap, graph, known):
     np.testing.assert_array_equal(*said)
 
 
-def test_a_failure_is_told(cheap, graph, known, monkeypatch):
-    def failing(seed=0):
-        def fit(job):
-            raise RuntimeError("broken")
+def test_a_candidate_that_fails_costs_nobody_else(cheap, graph, known, monkeypatch):
+    def broken(job):
+        raise RuntimeError("broken")
 
-        return [*candidates(seed)[:1], Candidate("broken", fit)]
+    def some(seed=0, first=1):
+        return [*candidates(seed)[:first], Candidate("bad", broken)]
 
-    monkeypatch.setattr(tournament, "candidates", failing)
+    monkeypatch.setattr(tournament, "candidates", some)
+    found = run(graph, known)
+    assert [entry.name for entry in found.tournament.entries] == ["linear"]
+    assert found.tournament.failed == {"bad": "RuntimeError: broken"}
+    monkeypatch.setattr(tournament, "candidates", lambda seed=0: some(seed, 0))
     with pytest.raises(RuntimeError, match="broken"):
         run(graph, known)
+
+
+@pytest.mark.filterwarnings("ignore:lbfgs failed")
+def test_a_budget_that_is_spent_at_once_still_leaves_a_model(cheap, graph, known):
+    found = run(graph, known, budget=1, workers=2)
+    assert found.tournament.entries
+    late = tournament.hold_tournament(
+        found.ensemble.reading,
+        found.ensemble.target,
+        np.flatnonzero(known),
+        metric="roc-auc",
+        seconds=-1,
+        keep=lambda _, train, stopped: (train(), 0.0),
+    )
+    assert [entry.name for entry in late.entries] == ["linear"]
+
+
+def test_a_class_of_one_node(cheap, graph, known):
+    y = np.zeros(graph.num_nodes, dtype=int)
+    y[np.flatnonzero(known)[3]] = 1
+    said = run(graph, known, y=y).ensemble.probabilities()
+    assert np.isfinite(said).all()
+
+
+def test_mean_absolute_errors_are_on_the_scale_of_the_labels(cheap, graph, known):
+    values = 1000 * graph.x[:, 0].double().numpy() + 5
+    found = run(graph, known, y=values, num_classes=0, metric="mae")
+    score, scale = SCORES["mae"], found.ensemble.centre[1]
+    held_out, (low, high) = tournament.held_out_score(
+        found.tournament, found.ensemble.target, "mae", scale
+    )
+    said = found.ensemble.probabilities()[~known]
+    test = score.shown(score.function(values[~known], said))
+    assert held_out == pytest.approx(test, rel=0.5)
+    assert low < held_out < high
+    mean, scale = found.ensemble.centre
+    rows = leaderboard(found, (values - mean) / scale, ~known)
+    assert rows[0]["test"] == pytest.approx(rows[0]["validation"], rel=0.5)
+    assert "of mean absolute error" in verdict(found)
 
 
 def test_large_graphs_show_further_folds_to_the_best(cheap, graph, known, monkeypatch):

@@ -110,6 +110,7 @@ def test_the_folder_says_everything(few, graph, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["model"]  # nothing else left
     said = json.loads((tmp_path / "model" / "model.json").read_text())["metrics"]
     assert set(said) > KEYS
+    assert said["failed"] == {}
     assert said["metric"] == "roc-auc"
     rows = said["leaderboard"]
     assert {"name", "validation", "test", "seconds", "weight"} == set(rows[0])
@@ -163,6 +164,29 @@ def test_a_killed_fit_trains_nothing_twice(few, graph, tmp_path, monkeypatch):
     model = fit_best(graph, tmp_path / "model", budget=60)
     assert model.metrics["leaderboard"]
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_what_was_finished_for_other_labels_is_not_read(
+    few, graph, tmp_path, monkeypatch
+):
+    """Not even where the file of the graph and its test nodes are the same."""
+
+    def killed(*_):
+        raise RuntimeError("killed")
+
+    parts = graph.dataset.split(0)
+    less = parts.train_mask.clone()
+    less[less.nonzero()[:20]] = False
+    other = replace(graph, dataset=replace(graph.dataset, train_masks=less[None]))
+    with monkeypatch.context() as patch:
+        patch.setattr(best_fit, "write_model", killed)
+        with pytest.raises(RuntimeError, match="killed"):
+            fit_best(other, tmp_path / "model", budget=60)
+    model = fit_best(graph, tmp_path / "model", budget=60)
+    fresh = fit_best(graph, tmp_path / "fresh", budget=60)
+    np.testing.assert_array_equal(
+        model.classifier.probabilities(), fresh.classifier.probabilities()
+    )
 
 
 def test_without_test_nodes_there_is_no_test_score(few, graph, tmp_path):

@@ -21,8 +21,11 @@ _MOST_AHEAD = 0.4
 """Of what is left, the most that something may take which no deadline stops."""
 
 Say = Callable[[str, str], Callable[[int, int, float], None]]
-Keep = Callable[[str, Callable[[], Fitted]], tuple[Fitted, float]]
-"""Trains, or reads what was trained before; with the seconds that it took."""
+Keep = Callable[[str, Callable[[], Fitted], Callable[[], bool]], tuple[Fitted, float]]
+"""Trains, or reads what was trained before; with the seconds that it took.
+
+What was stopped before it was done, as the last argument says, is not kept.
+"""
 Train = Callable[[Candidate, Job], Fitted]
 """Trains a candidate, here or on another machine."""
 
@@ -69,6 +72,11 @@ class Contest:
     say: Say | None
     workers: int
     entries: list[Entry] = field(default_factory=list)
+    error: Exception | None = None
+    failed: dict[str, str] = field(default_factory=dict)
+    begun: bool = False
+    reserved: float = 0.0
+    """Seconds of what is under way that no deadline stops."""
     stopped: threading.Event = field(default_factory=threading.Event)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -80,18 +88,25 @@ class Contest:
             while not self.stopped.is_set():
                 with self.lock:
                     left = until - time.monotonic()
-                    if left <= 0 or not queue:
+                    # The first, which is cheap, is trained however late it is.
+                    if not queue or (left <= 0 and self.begun):
                         return
+                    self.begun = True
                     even = self.workers * left / len(queue)
                     next_one = queue.pop()
-                if next_one.candidate.ahead > _MOST_AHEAD * left:
-                    continue
-                if next_one.seconds is None and left < self._usual_seconds():
-                    continue  # cut short, it would look worse than it is
+                    ahead = next_one.candidate.ahead
+                    if ahead and self.reserved + ahead > _MOST_AHEAD * left:
+                        continue
+                    self.reserved += ahead
                 if next_one.seconds is None:
-                    self._train(next_one, until - max(left - _FAIR_SHARES * even, 0))
+                    # Cut short, a candidate would look worse than it is.
+                    if left >= self._usual_seconds() or not self.entries:
+                        spare = max(left - _FAIR_SHARES * even, 0)
+                        self._train(next_one, until - spare)
                 elif next_one.seconds < left:
                     self._train(next_one, until)
+                with self.lock:
+                    self.reserved -= ahead
 
         with ThreadPoolExecutor(self.workers) as pool:
             running = [pool.submit(take) for _ in range(self.workers)]
@@ -102,6 +117,8 @@ class Contest:
                 raise
             for each in running:
                 each.result()
+        if self.error is not None and not self.entries:
+            raise self.error
 
     def _usual_seconds(self) -> float:
         """What half of the candidates have taken, or less."""
@@ -120,9 +137,16 @@ class Contest:
         job = Job(*given, out_of_time, self.stopped.is_set)
         name = f"{candidate.name} {'-'.join(map(str, folds))}"
         self._show(candidate.name)
-        (member, out), seconds = self.keep(name, lambda: self.train(candidate, job))
+        try:
+            fitted, seconds = self.keep(
+                name, lambda: self.train(candidate, job), self.stopped.is_set
+            )
+        except Exception as error:  # one candidate fails, the others go on
+            self.failed[candidate.name] = f"{type(error).__name__}: {error}"
+            self.error = error
+            return
         with self.lock:
-            self._rank(candidate, member, out, seconds)
+            self._rank(candidate, *fitted, seconds)
         self._show(candidate.name)
 
     def _rank(

@@ -29,6 +29,7 @@ def leaderboard(
         test: The test nodes; none is fine.
     """
     score, ensemble = SCORES[search.metric], search.ensemble
+    scale = ensemble.centre[1]
     rows = []
     for entry in search.tournament.entries:
         value = None
@@ -36,11 +37,11 @@ def leaderboard(
             said = entry.member.predict(
                 ensemble.reading, ensemble.target, ensemble.known
             )
-            value = score.shown(score.function(truth[test], said[test]))
+            value = score.shown(score.function(truth[test], said[test]), scale)
         rows.append(
             {
                 "name": entry.name,
-                "validation": score.shown(entry.score),
+                "validation": score.shown(entry.score, scale),
                 "test": value,
                 "seconds": round(entry.seconds, 2),
                 "weight": round(entry.weight, 4),
@@ -87,9 +88,13 @@ def _compared(
     generator = np.random.default_rng(0)
     draws = [gain(generator.choice(rows, len(rows))) for _ in range(_RESAMPLES)]
     low, high = np.nanquantile(draws, [0.05, 0.95])
-    points = 100 * gain(rows)
+    difference = gain(rows)
+    amount = f"{100 * difference:+.1f} points"
+    if score.is_loss:
+        scale = search.ensemble.centre[1] if score.for_numbers else 1.0
+        amount = f"{difference * scale:+.3g} of {score.label}"
     if low > 0:
-        return f"helped ({points:+.1f} points)"
+        return f"helped ({amount})"
     if high < 0:
-        return f"hurt ({points:+.1f} points)"
-    return f"made no difference beyond chance ({points:+.1f} points)"
+        return f"hurt ({amount})"
+    return f"made no difference beyond chance ({amount})"

@@ -25,6 +25,8 @@ from ecg_gnn.ensemble.scoring import loss
 _STRENGTHS = (0.03, 0.3, 3.0)
 """Inverse strengths of regularisation; the first fold chooses one for all."""
 _MOST_STEPS, _FEW_STEPS = 100, 5
+_NEVER = -1e4
+"""The bias of a class that a model has not seen."""
 _MOST_ROWS = 50_000
 """Of more nodes, every second or third is enough for weights of a few columns."""
 _TOLERANCE = 1e-3
@@ -166,10 +168,14 @@ def _solve(
     if target.is_number:
         ridge = Ridge(alpha=1 / strength, solver="sparse_cg").fit(rows, y)
         return ridge.coef_[:, None], np.array([ridge.intercept_])
+    if len(classes := np.unique(y)) == 1:  # a fold without the rarer class
+        certain = np.full(target.width, _NEVER, dtype=np.float32)
+        certain[classes] = 0
+        return np.zeros((rows.shape[1], target.width), dtype=np.float32), certain
     model = LogisticRegression(C=strength, max_iter=steps, tol=_TOLERANCE)
     model.fit(rows, y)
     weights = np.zeros((rows.shape[1], target.width), dtype=np.float32)
-    biases = np.full(target.width, -1e4, dtype=np.float32)  # of classes not seen here
+    biases = np.full(target.width, _NEVER, dtype=np.float32)
     if len(model.classes_) == 2:  # one row of weights, for the second class
         first, second = model.classes_
         weights[:, second], biases[first] = model.coef_[0], 0

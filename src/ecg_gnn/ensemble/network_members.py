@@ -30,7 +30,8 @@ class NetworkMember(Member):
     """Networks of one shape; several batches if folds were trained one after another.
 
     Attributes:
-        scaling: Means and scales of a table's columns, where one is read. ``[2, F]``
+        scaling: Means and scales of a table's columns, where one is read, for each
+            batch. ``[batches, 2, F]``
     """
 
     kind: ClassVar[str] = "network"
@@ -42,13 +43,16 @@ class NetworkMember(Member):
     @torch.no_grad()
     def predict(self, inputs: GraphInputs, target: Target, known: Bools) -> Floats:
         """The mean over networks."""
-        dense = None
+        read = None
         if self.shape.table:
-            table = neighbour_table(inputs, self.shape.table, target, known)
-            dense = _scaled(torch.from_numpy(table), self.scaling)
-        read = NetworkInputs.of(inputs, self.shape, dense)
+            rows = neighbour_table(inputs, self.shape.table, target, known)
+            table = torch.from_numpy(rows)
+        else:
+            read = NetworkInputs.of(inputs, self.shape)
         total, count = torch.zeros(inputs.num_nodes, self.width), 0
-        for batch in self.batches:
+        for batch, scaling in zip(self.batches, self.scaling, strict=True):
+            if self.shape.table:
+                read = NetworkInputs.of(inputs, self.shape, _scaled(table, scaling))
             labels = _label_columns(target, known) if self.shape.label_input else None
             if labels is not None:
                 labels = labels.expand(batch.folds, -1, -1)
@@ -90,7 +94,8 @@ class NetworkMember(Member):
         """Batches one after another."""
         assert isinstance(other, NetworkMember)
         batches = (*self.batches, *other.batches)
-        return NetworkMember(self.width, self.shape, batches, self.scaling)
+        scaling = torch.cat([self.scaling, other.scaling])
+        return NetworkMember(self.width, self.shape, batches, scaling)
 
 
 def _widths(batch: BatchedNetwork) -> list[int]:
@@ -156,13 +161,14 @@ def fit_networks(
         if step % _EVERY == _EVERY - 1 or is_last:
             said = _ask(network, batch)
             score = _judge(said, batch, metric)
-            if score > best[0]:
+            if score > best[0] or not weights:
                 best, held_out = (score, step), said
                 weights = {k: v.clone() for k, v in network.state_dict().items()}
         if is_last or step - best[1] > shape.patience:
             break
     network.load_state_dict(weights)
-    member = NetworkMember(target.width, shape, (network.eval(),), batch.scaling)
+    scaling = batch.scaling[None]
+    member = NetworkMember(target.width, shape, (network.eval(),), scaling)
     return member, out_of_fold(inputs.num_nodes, target.width, folds, held_out)
 
 

@@ -31,8 +31,10 @@ class Score:
     for_numbers: bool = False
     is_loss: bool = False
 
-    def shown(self, value: float) -> float:
-        """The value as people write it."""
+    def shown(self, value: float, scale: float = 1.0) -> float:
+        """The value as people write it; members see numbers divided by ``scale``."""
+        if self.for_numbers and self.is_loss:
+            return -value * scale
         return -value if self.is_loss else value
 
 
@@ -118,7 +120,13 @@ def loss(target: Target, predicted: Array, rows: Array) -> float:
 
 
 def interval(
-    score: Score, y: Array, p: Array, level: float = 0.9, seed: int = 0
+    score: Score,
+    y: Array,
+    p: Array,
+    *,
+    scale: float = 1.0,
+    level: float = 0.9,
+    seed: int = 0,
 ) -> tuple[float, float]:
     """Where the score may lie, by drawing nodes again (percentile bootstrap)."""
     generator = np.random.default_rng(seed)
@@ -128,5 +136,5 @@ def interval(
         if score.for_numbers or len(np.unique(y[rows])) > 1:
             draws.append(score.function(y[rows], p[rows]))
     ends = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2]) if draws else (0, 0)
-    low, high = sorted(score.shown(float(end)) for end in ends)
+    low, high = sorted(score.shown(float(end), scale) for end in ends)
     return low, high

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ecg_gnn.ensemble.candidates import Candidate
 from ecg_gnn.ensemble.certainty import Conformity, Scaling, fit_scaling
-from ecg_gnn.ensemble.contest import Say, Train
+from ecg_gnn.ensemble.contest import Keep, Say, Train
 from ecg_gnn.ensemble.inputs import Bools, GraphInputs
 from ecg_gnn.ensemble.members import Fitted
 from ecg_gnn.ensemble.scoring import choose_metric
@@ -162,19 +162,19 @@ def _keep_the_best(tournament: Tournament) -> None:
         entry.weight = float(entry is best)
 
 
-def _keeper(
-    work: Path | None,
-) -> Callable[[str, Callable[[], Fitted]], tuple[Fitted, float]]:
+def _keeper(work: Path | None) -> Keep:
     """Trains a candidate, or reads it where it was finished before."""
 
-    def keep(name: str, train: Callable[[], Fitted]) -> tuple[Fitted, float]:
+    def keep(
+        name: str, train: Callable[[], Fitted], stopped: Callable[[], bool]
+    ) -> tuple[Fitted, float]:
         path = None if work is None else work / f"{name.replace(' ', '_')}.safetensors"
         if path is not None and (finished := read_finished(path)) is not None:
             return finished
         start = time.monotonic()
         fitted = train()
         seconds = time.monotonic() - start
-        if path is not None:
+        if path is not None and not stopped():
             write_finished(path, fitted, seconds)
         return fitted, seconds
 
@@ -183,5 +183,7 @@ def _keeper(
 
 def best_score(found: Search) -> float:
     """The ensemble's score on nodes that were held out."""
-    value, _ = held_out_score(found.tournament, found.ensemble.target, found.metric)
+    ensemble = found.ensemble
+    given = found.tournament, ensemble.target, found.metric, ensemble.centre[1]
+    value, _ = held_out_score(*given)
     return value

@@ -1,7 +1,7 @@
 """The search: candidates compete on held-out nodes until the time is up."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -42,6 +42,7 @@ class Tournament:
         folds: All folds.
         rows: Nodes that every member of the ensemble has been judged on.
         best: The best single candidate on these nodes.
+        failed: Candidates that could not be trained, and why.
         interrupted: Whether it was ended by the user.
     """
 
@@ -49,6 +50,7 @@ class Tournament:
     folds: tuple[Fold, ...]
     rows: Numbers
     best: Entry
+    failed: Mapping[str, str]
     interrupted: bool = False
 
     @property
@@ -102,7 +104,8 @@ def hold_tournament(
             raise
         interrupted = True
     rows, best = _weigh(contest)
-    return Tournament(contest.entries, folds, rows, best, interrupted)
+    failed = dict(contest.failed)
+    return Tournament(contest.entries, folds, rows, best, failed, interrupted)
 
 
 def _rounds(contest: Contest, seed: int, extra: Sequence[Candidate]) -> None:
@@ -202,10 +205,10 @@ def blended(tournament: Tournament) -> OutOfFold:
 
 
 def held_out_score(
-    tournament: Tournament, target: Target, metric: str
+    tournament: Tournament, target: Target, metric: str, scale: float
 ) -> tuple[float, tuple[float, float]]:
-    """The ensemble's score out of fold, and where it may lie."""
+    """The ensemble's score out of fold, and where it may lie, on the labels' scale."""
     rows, score = tournament.rows, SCORES[metric]
     y, predicted = target.values[rows], blended(tournament).predicted[rows]
-    value = score.shown(score.function(y, predicted))
-    return value, interval(score, y, predicted)
+    value = score.shown(score.function(y, predicted), scale)
+    return value, interval(score, y, predicted, scale=scale)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from ecg_gnn._version import NUMERICS
@@ -95,8 +96,9 @@ def fit_best(
     dataset = one_split(graph.dataset, split)
     truth = _Truth.of(graph, split)
     seconds = default_budget(dataset.num_nodes) if budget is None else budget
-    key = [NUMERICS, dataset.sha256, content_hash([dataset.test_masks])]
-    key += [seconds, metric, seed, truth.num_classes]
+    key = [NUMERICS, dataset.sha256, truth.num_classes, seconds, metric, seed]
+    labels = torch.from_numpy(truth.values[truth.known])
+    key += [content_hash([torch.from_numpy(truth.known), labels])]
     work = out.parent / f".{out.name}.fit" / digest(key)[:16]
     with writing(out), made_folder(work):
         result = search(
@@ -148,7 +150,7 @@ def report(
     score = SCORES[metric]
     mean, scale = ensemble.centre
     truth = values if ensemble.num_classes else (values - mean) / scale
-    held_out, around = held_out_score(result.tournament, ensemble.target, metric)
+    held_out, around = held_out_score(result.tournament, ensemble.target, metric, scale)
     scores: dict[str, Any] = {
         "metric": metric,
         "validation": held_out,
@@ -162,6 +164,7 @@ def report(
         scores["test_interval"] = list(interval(score, y, said))
     return scores | {
         "seconds": round(result.seconds, 2),
+        "failed": dict(result.tournament.failed),
         "interrupted": result.tournament.interrupted,
         "leaderboard": leaderboard(result, truth, test),
         "single": result.tournament.best.name,

@@ -134,10 +134,14 @@ def _fit_whole(dataset: GraphDataset, settings: dict[str, Any], job: Job) -> Fit
     fixed: dict[str, Any] = {"preset": "auto", "splits": (0,), "embedding": "none"}
     networks, held_out = [], []
     for fold in job.folds.values():
+        if job.stopped():
+            raise InterruptedError("stopped before the last fold")
         part = _with_fold(dataset, fold)
         asked = RunConfig.of(dataset=part.name, **fixed, **settings)
         with pipeline_lock():
             network, _ = fit_classifier(part, resolve(asked, part), "none")
+        # Its temperature was chosen on the very nodes that judge it.
+        network = replace(network, calibration=Calibration())
         networks.append(network)
         held_out.append(network.probabilities()[fold.held_out].astype(np.float32))
     member = WholeMember(job.target.width, tuple(networks))
