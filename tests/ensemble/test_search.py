@@ -214,7 +214,7 @@ def test_the_leaderboard_and_the_verdict(cheap, graph, known):
     assert sum(row["weight"] for row in rows) == pytest.approx(1, abs=1e-3)
     text = verdict(found)
     assert "the graph helped" in text
-    assert "an evolved graph: not tried" in text
+    assert "Not tried: an embedding as input and an evolved graph." in text
 
 
 def test_weights_find_the_member_that_knows():

@@ -118,10 +118,6 @@ def test_a_search_on_the_cluster(cluster, tmp_path):
     assert [cell.done for cell in report.searched] == [2, 2]
 
 
-def wait_long():
-    time.sleep(60)
-
-
 def test_candidates_of_a_fit_on_the_cluster(cluster, tmp_path):
     graph = load_named_graph("csbm:nodes=80")
     with cluster_for("ray", None, 2) as where:
@@ -129,4 +125,4 @@ def test_candidates_of_a_fit_on_the_cluster(cluster, tmp_path):
     assert where["workers"] >= 1  # another test may have cost the cluster a node
     assert model.metrics["leaderboard"]
     with RayExecutor() as executor, pytest.raises(InterruptedError):
-        executor.call(wait_long, unless=lambda: True)
+        executor.call(lambda: time.sleep(60), unless=lambda: True)

@@ -69,7 +69,7 @@ def verdict(search: Search) -> str:
     ]
     text = "; ".join(parts) or f"only {entries[0].name} was tried"
     if untried:
-        text += f" ({' and '.join(untried)}: not tried)"
+        return f"On held-out nodes {text}. Not tried: {' and '.join(untried)}."
     return f"On held-out nodes {text}."
 
 

@@ -1,5 +1,6 @@
 """The method as a scikit-learn estimator."""
 
+import warnings
 from inspect import Parameter, Signature
 from typing import Any, Self
 
@@ -241,6 +242,12 @@ def _predict(estimator: Any, X: Any, edge_index: Any) -> NDArray[np.float64]:
         return fitted.probabilities()[inputs.check_numbers(X, num_stored)]
     else:
         rows = inputs.validated(estimator, X, reset=False)
+        if edge_index is None and fitted.edge_index.numel():
+            warnings.warn(
+                "rows are new nodes without edges, for none were given with them; "
+                "edges among them go into edge_index",
+                stacklevel=4,
+            )
         x = torch.from_numpy(rows).float()
         edges = inputs.check_edge_index(edge_index, len(rows), estimator.directed)
     return fitted.probabilities(x, edges + num_stored)[num_stored:]
