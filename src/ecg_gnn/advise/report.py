@@ -21,6 +21,8 @@ from ecg_gnn.tabular.named_graph import homophily
 _TEXT, _NUMBERS, _FIGURE = "advice.md", "advice.json", "advice.png"
 WORTH = 0.01
 """One point of accuracy or ROC AUC: a gain that is surely smaller counts as none."""
+_LEAST_TRAINED = 0.25
+"""Networks that had fewer than this share of their steps say nothing."""
 HEADLINES = {
     "use_evolved_graph": "Use the evolved graph",
     "path_not_edges": "The extra path helps, the new edges do not",
@@ -51,8 +53,8 @@ def judge(
     """
     if gain is None:
         return "cannot_tell", "no evolved graph was measured"
-    adds = f"{gain.mean:.3f} nats" if gain.recommend else "nothing worth having"
-    says = f"labels of evolved neighbours add {adds} to what the networks know"
+    adds = f"{gain.mean:.3f} nats" if gain.recommend else "nothing useful"
+    says = f"labels of evolved neighbours add {adds} to what the networks already know"
     if plain is None or identity is None:
         none = "no_help" if gain.high < WORTH_NATS else "cannot_tell"
         kind = "use_evolved_graph" if gain.recommend else none
@@ -74,6 +76,10 @@ def verdict(advice: Advice) -> tuple[str, str]:
     """What ``judge`` says of it."""
     found = advice.differences("held_out")
     best = advice.gains[0] if advice.gains else None
+    steps, usual = advice.shape.steps, advice.question.shape.steps
+    if best is not None and steps < _LEAST_TRAINED * usual:
+        few = f"the networks had {steps} training steps instead of {usual}"
+        return "cannot_tell", f"{few}: ask again with more time"
     return judge(best, *map(found.get, DIFFERENCES[:2]))
 
 
