@@ -5,7 +5,6 @@
 Models come from searches of ten seconds: certainty does not need the best of them.
 """
 
-import argparse
 import os
 import tempfile
 from datetime import UTC, datetime
@@ -13,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from run import BENCHMARKS, LABELS, read_graph, truth_of, with_split
+from run import parser_of_graphs, read_graph, truth_of, with_split
 
 from ecg_gnn.inference.best_fit import fit_best
 from ecg_gnn.inference.calibration import calibration_error
@@ -47,11 +46,7 @@ def measure(graph, name, draw, budget):
 
 def main():
     """Measure every graph, and write means over draws."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--own", type=Path, default=Path("../shared/data/own"))
-    parser.add_argument("--data-root", type=Path, default=None)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--graphs", default=",".join([*LABELS, *BENCHMARKS]))
+    parser = parser_of_graphs(__doc__)
     parser.add_argument("--draws", type=int, default=10)
     parser.add_argument("--budget", type=float, default=10)
     arguments = parser.parse_args()

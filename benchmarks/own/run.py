@@ -221,13 +221,19 @@ def practitioners_table(inputs, parts, values, classes, known):
     return np.hstack([own, adjacency @ labels / np.maximum(count, 1), count])
 
 
-def main():
-    """Run what is missing, and write it down."""
-    parser = argparse.ArgumentParser(description=__doc__)
+def parser_of_graphs(description):
+    """Options that say which graphs, where they are, and where results go."""
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--own", type=Path, default=Path("../shared/data/own"))
     parser.add_argument("--data-root", type=Path, default=None)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--graphs", default=",".join([*LABELS, *BENCHMARKS]))
+    return parser
+
+
+def main():
+    """Run what is missing, and write it down."""
+    parser = parser_of_graphs(__doc__)
     parser.add_argument("--splits", type=int, default=3)
     parser.add_argument("--methods", default="baselines,ours")
     parser.add_argument("--budget", type=float, default=None)

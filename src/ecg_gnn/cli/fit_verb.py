@@ -11,21 +11,13 @@ from typing import Annotated, Any
 import typer
 
 from ecg_gnn.cli import terminal as opt
-from ecg_gnn.cli.terminal import (
-    ProgressDisplay,
-    print_json,
-    print_table,
-)
+from ecg_gnn.cli.terminal import ProgressDisplay, print_json, print_table
 from ecg_gnn.config import KEPT_EMBEDDINGS, Setting
 from ecg_gnn.config.run_config import kept_options
 from ecg_gnn.ensemble.candidates import Candidate, Job, train_received
 from ecg_gnn.ensemble.members import Fitted
 from ecg_gnn.ensemble.scoring import SCORES
-from ecg_gnn.inference import (
-    Model,
-    fit_best,
-    fit_model,
-)
+from ecg_gnn.inference import Model, fit_best, fit_model
 from ecg_gnn.inference.best_card import leaderboard_rows, summary
 from ecg_gnn.inference.card import class_by_class, score_rows, verdict
 from ecg_gnn.inference.model_folder import CARD

@@ -92,7 +92,9 @@ def _fit_linear(parts: tuple[str, ...], _: int, job: Job) -> Fitted:
     return fit_linear(*given, out_of_time=job.out_of_time)
 
 
-def _fit_boosting(parts: tuple[str, ...], seed: int, job: Job) -> Fitted:
+def _fit_boosting(
+    parts: tuple[str, ...], seed: int, job: Job, random_splits: bool = False
+) -> Fitted:
     return fit_boosting(
         job.inputs,
         job.target,
@@ -100,19 +102,11 @@ def _fit_boosting(parts: tuple[str, ...], seed: int, job: Job) -> Fitted:
         parts,
         out_of_time=job.out_of_time,
         seed=seed,
+        random_splits=random_splits,
     )
 
 
-def _fit_randomised(parts: tuple[str, ...], seed: int, job: Job) -> Fitted:
-    return fit_boosting(
-        job.inputs,
-        job.target,
-        job.folds,
-        parts,
-        out_of_time=job.out_of_time,
-        seed=seed,
-        random_splits=True,
-    )
+_fit_randomised = partial(_fit_boosting, random_splits=True)
 
 
 def _fit_networks(shape: Shape, seed: int, job: Job) -> Fitted:

@@ -91,8 +91,8 @@ def _compared(
     difference = gain(rows)
     amount = f"{100 * difference:+.1f} points"
     if score.is_loss:
-        scale = search.ensemble.centre[1] if score.for_numbers else 1.0
-        amount = f"{difference * scale:+.3g} of {score.label}"
+        change = score.shown(difference, search.ensemble.centre[1])
+        amount = f"{score.label} {change:+.3g}"
     if low > 0:
         return f"helped ({amount})"
     if high < 0:

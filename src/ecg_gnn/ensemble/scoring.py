@@ -33,9 +33,7 @@ class Score:
 
     def shown(self, value: float, scale: float = 1.0) -> float:
         """The value as people write it; members see numbers divided by ``scale``."""
-        if self.for_numbers and self.is_loss:
-            return -value * scale
-        return -value if self.is_loss else value
+        return -value * scale if self.is_loss else value
 
 
 def _roc_auc(y: Array, p: Array) -> float:

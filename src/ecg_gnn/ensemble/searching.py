@@ -108,7 +108,7 @@ def search(
     most = 1 if inputs.size < SMALL else _MOST_WORKERS
     workers = workers or min(torch.get_num_threads(), most)
     # Candidates side by side, a thread each, are faster than one with all threads.
-    with using_threads(1), _unstopped_is_fine():
+    with using_threads(1), _ignoring_early_ends():
         tournament = hold_tournament(
             inputs,
             target,
@@ -147,7 +147,7 @@ def search(
 
 
 @contextmanager
-def _unstopped_is_fine() -> Iterator[None]:
+def _ignoring_early_ends() -> Iterator[None]:
     """Linear models end after some steps, converged or not: held-out nodes judge."""
     from sklearn.exceptions import ConvergenceWarning
 

@@ -162,9 +162,9 @@ def _draw_again(
     """The best networks and boosted trees once more, with other random numbers."""
     again = {each.name: each for each in candidates(seed + 1000 * draw)}
     whole = [e for e in contest.entries if len(e.out.folds) == len(everything)]
-    random = [e for e in whole if e.member.kind in _DRAWN and e.name in again]
+    drawn = [e for e in whole if e.member.kind in _DRAWN and e.name in again]
     work = []
-    for entry in random[:_DRAWN_AGAIN]:
+    for entry in drawn[:_DRAWN_AGAIN]:
         name = f"{entry.name}, seed {draw + 1}"
         named = replace(again[entry.name], name=name, family=entry.name)
         work.append(Work(named, everything, 1.2 * entry.seconds))

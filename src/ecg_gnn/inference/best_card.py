@@ -51,7 +51,9 @@ def summary(metrics: Mapping[str, Any]) -> str:
     if metrics["test"] is not None:
         text += f", {_with_interval(metrics, 'test')} on test nodes"
     ended = " It was ended early." if metrics["interrupted"] else ""
-    return f"{text} (90% intervals), in {metrics['seconds']:.0f} s.{ended}"
+    failures = [f" {name} failed ({why})." for name, why in metrics["failed"].items()]
+    took = f"(90% intervals), in {metrics['seconds']:.0f} s."
+    return f"{text} {took}{ended}{''.join(failures)}"
 
 
 def _with_interval(metrics: Mapping[str, Any], part: str) -> str:

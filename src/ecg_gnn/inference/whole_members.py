@@ -46,7 +46,7 @@ class WholeMember(Member):
         return np.asarray(shares, dtype=np.float32)
 
     def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
-        """Settings and temperatures, and weights fold by fold."""
+        """Settings, and weights fold by fold."""
         tensors = {
             f"{place}.{name}": as_trained(tensor)
             for place, one in enumerate(self.networks)
@@ -54,7 +54,7 @@ class WholeMember(Member):
         }
         plain = {
             "config": self.networks[0].config.to_dict(),
-            "temperatures": [one.calibration.temperature for one in self.networks],
+            "networks": len(self.networks),
             "channels": self.networks[0].x.size(1),
         }
         return plain, tensors
@@ -67,7 +67,7 @@ class WholeMember(Member):
         config = RunConfig.from_dict(plain["config"])
         sizes = _Sizes(int(plain["channels"]), width)
         networks = []
-        for place, temperature in enumerate(plain["temperatures"]):
+        for place in range(int(plain["networks"])):
             with torch.device("meta"):  # absurd sizes must not take memory
                 network = network_of(config, cast(GraphDataset, sizes), 1)
                 load_weights(network, below(tensors, str(place)))
@@ -82,7 +82,6 @@ class WholeMember(Member):
                     evolved=None,
                     embedder=None,
                     network=network.double().eval(),
-                    calibration=Calibration(float(temperature)),
                 )
             )
         return cls(width, tuple(networks))
