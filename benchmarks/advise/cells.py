@@ -17,6 +17,7 @@ import json
 import sys
 import time
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +33,6 @@ from ecg_gnn.pipeline import Workspace
 from ecg_gnn.system.files import write_json
 from ecg_gnn.tabular import ImportOptions, import_files
 
-DATE = "2026-11-18"
 SEEDS, FOLDS, HIDDEN = (0, 1, 2), 3, 32
 EMBEDDINGS, KS = ("features", "mlp", "bgrl"), (10,)
 FEWEST = 6
@@ -283,7 +283,7 @@ def main():
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     done = json.loads(arguments.out.read_text()) if arguments.out.exists() else {}
-    done.setdefault("date", DATE)
+    done.setdefault("date", datetime.now(UTC).date().isoformat())
     done["machine"] = f"2 CPU cores, torch {torch.__version__}, one thread"
     done["command"] = " ".join(["python", *sys.argv])
     done["networks"] = {"hidden": HIDDEN, "steps": 300, "folds": FOLDS}

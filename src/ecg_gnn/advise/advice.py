@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-import torch
 from scipy.stats import rankdata
 
 from ecg_gnn.advise.criterion import Gain, interval, measure_gain
@@ -17,6 +16,7 @@ from ecg_gnn.config import reads_labels
 from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.ensemble.inputs import GraphInputs
 from ecg_gnn.pipeline import Workspace
+from ecg_gnn.system.machine import threads_for, using_threads
 from ecg_gnn.train import Progress
 
 VARIANTS = ("baseline", "identity", "ecg", "embedding")
@@ -28,8 +28,6 @@ _REPORT_SECONDS, _REPORT_SHARE = 4.0, 0.1
 _CRITERION_SHARE = 0.6
 # Trainings get this share of the budget; a round takes so many times the plain one.
 _TRAINING_SHARE, _ROUND, _MIN_STEPS, _TIMED_STEPS = 0.5, 6, 20, (2, 6)
-_WORTH_THREADS = 30_000
-"""Nodes plus edges from which on several threads pay."""
 
 
 class OutOfTime(Exception):  # noqa: N818 - an answer, not an error
@@ -225,17 +223,14 @@ def advise(question: Question, watch: Stopwatch, **options: Any) -> Advice:
 
     The watch has run since the caller's work began; options are fields of ``Advice``.
     """
-    advice, threads = Advice(question, watch, **options), torch.get_num_threads()
-    dataset = question.dataset
-    if dataset.num_nodes + dataset.edge_index.size(1) < _WORTH_THREADS:
-        torch.set_num_threads(1)
+    advice, dataset = Advice(question, watch, **options), question.dataset
+    size = dataset.num_nodes + dataset.edge_index.size(1)
     try:
-        advice.find_out()
+        with using_threads(threads_for(size)):
+            advice.find_out()
     except OutOfTime:
         advice.stop = "time"
     except KeyboardInterrupt:
         advice.stop = "interrupted"
-    finally:
-        torch.set_num_threads(threads)
     advice.spent = watch.spent()
     return advice

@@ -12,10 +12,7 @@ from torch import Tensor
 from ecg_gnn.ensemble.certainty import Conformity, Scaling
 from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Target
 from ecg_gnn.ensemble.members import Member
-from ecg_gnn.system.machine import using_threads
-
-_WORTH_THREADS = 300_000
-"""Nodes plus edges from which on several threads pay; on fewer they mostly wait."""
+from ecg_gnn.system.machine import threads_for, using_threads
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +70,7 @@ class Ensemble:
         """
         inputs, target, known = self._joined(new_x, new_edges)
         total = np.zeros((inputs.num_nodes, self.target.width))
-        few = 1 if inputs.size < _WORTH_THREADS else torch.get_num_threads()
-        with using_threads(few):
+        with using_threads(threads_for(inputs.size)):
             for share in self.shares:
                 total += share.weight * share.member.predict(inputs, target, known)
         return self.finished(total)

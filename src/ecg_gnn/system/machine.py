@@ -17,6 +17,7 @@ from torch import Tensor
 
 from ecg_gnn.system.checks import InputError, check_in_range
 
+_WORTH_THREADS = 300_000  # nodes plus edges
 _FALLBACK = 4 << 30  # where the system does not tell
 _SHARE, _CUDA_SHARE = 0.5, 0.8  # of what is free; GPUs are rarely shared
 # Per number of the embeddings: the grid and how it is made, two float32 operands, and
@@ -41,6 +42,11 @@ def using_threads(count: int) -> Iterator[None]:
             yield
     finally:
         torch.set_num_threads(before)
+
+
+def threads_for(size: int) -> int:
+    """One for a graph of so few nodes and edges that several would mostly wait."""
+    return 1 if size < _WORTH_THREADS else torch.get_num_threads()
 
 
 def memory_budget(memory: int | None, device: torch.device) -> int:
