@@ -1,7 +1,7 @@
 """Is the criterion of ``ecg-gnn advise`` right? Small cells on which ECG is trained.
 
-    python benchmarks/advise/cells.py --own ../shared/data/own \
-        --data-root ../shared/data/heterophilous --out benchmarks/advise/cells_cpu.json
+    python benchmarks/own/advise_cells.py --own ../shared/data/own \
+        --data-root FOLDER --out benchmarks/own/advise_cells_cpu.json
 
 A cell is a graph, the share of its labelled nodes that are known, and a model. The
 criterion sees the known nodes of the first draw; the truth is whether ECG with the
@@ -14,6 +14,7 @@ Results are written after every cell, and what is there is not run again.
 
 import argparse
 import json
+import os
 import sys
 import time
 from dataclasses import replace
@@ -22,6 +23,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from run import LABELS
 
 from ecg_gnn.advise.criterion import measure_gain
 from ecg_gnn.advise.known_nodes import KnownNodes
@@ -37,14 +39,6 @@ SEEDS, FOLDS, HIDDEN = (0, 1, 2), 3, 32
 EMBEDDINGS, KS = ("features", "mlp", "bgrl"), (10,)
 FEWEST = 6
 """Known nodes of a class, whatever the rate."""
-LABELS = {
-    "fb100-amherst41": "gender",
-    "fb100-reed98": "gender",
-    "nba": "SALARY",
-    "twitch-es": "mature",
-    "twitch-ptbr": "mature",
-    "twitch-ru": "mature",
-}
 CELLS = {
     "development": """
         csbm:nodes=1200,homophily=0.5,signal=1.5,degree=6,seed=1 0.5 sage
@@ -284,7 +278,7 @@ def main():
     torch.set_num_threads(1)
     done = json.loads(arguments.out.read_text()) if arguments.out.exists() else {}
     done.setdefault("date", datetime.now(UTC).date().isoformat())
-    done["machine"] = f"2 CPU cores, torch {torch.__version__}, one thread"
+    done["machine"] = f"{os.cpu_count()} cores, torch {torch.__version__}, one thread"
     done["command"] = " ".join(["python", *sys.argv])
     done["networks"] = {"hidden": HIDDEN, "steps": 300, "folds": FOLDS}
     kept = done.setdefault(arguments.cells, {"cells": {}})
