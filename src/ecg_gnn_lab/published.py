@@ -68,7 +68,8 @@ def is_official(name: str, sha256: str) -> bool:
 def on_official_graph(cell: Cell) -> bool:
     """Whether a cell is on the graph and the splits that the literature has."""
     key = cell.key
-    return is_official(key.dataset, key.dataset_sha256) and not key.random_splits
+    own = not key.random_splits and key.label_rate is None
+    return own and is_official(key.dataset, key.dataset_sha256)
 
 
 def in_paper(cell: Cell) -> bool:

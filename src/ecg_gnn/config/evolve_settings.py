@@ -1,6 +1,6 @@
 """The settings of steps 1 and 2: how nodes are embedded, and how a graph evolves."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from ecg_gnn.config.classify_settings import (
@@ -17,6 +17,8 @@ PRECOMPUTED, OWN_PREFIX = "precomputed:", "own:"
 """How the names of embeddings from a file, and of a caller's own embedders, begin."""
 NONE = "none"
 """The name that stands for no evolved graph at all."""
+AS_INPUT = "input:"
+"""How a part begins whose vectors are further features, in place of a graph."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,11 +114,16 @@ EMBEDDING_HELP = (
     + f", {PRECOMPUTED}FILE (.npy, .npz or .safetensors, one row per node), {NONE} "
     "(baseline only); or a control: "
     + ", ".join(f"{name} ({EMBEDDERS[name].help})" for name in CONTROLS)
+    + f", {AS_INPUT}NAME (the embedding as further features, without new edges)"
 )
 
 
 def entry_of(name: str) -> EmbedderEntry:
     """What is known of one embedding by its name; of a caller's own, little."""
+    if name.startswith(AS_INPUT):
+        entry = entry_of(name.removeprefix(AS_INPUT))
+        reads = entry.reads - {"embed.cross_fit_models"}  # says whose neighbours
+        return replace(entry, has_neighbours=False, can_be_kept=False, reads=reads)
     return EMBEDDERS.get(name, _OWN if name.startswith(OWN_PREFIX) else _FROM_FILE)
 
 
@@ -143,7 +150,12 @@ def check_embedding(name: str) -> None:
     if len(parts) > 1:
         allowed.remove(NONE)
     for part in parts:
-        if not part.startswith((PRECOMPUTED, OWN_PREFIX)):
+        asked = part.removeprefix(AS_INPUT)
+        if asked.startswith((PRECOMPUTED, OWN_PREFIX)):
+            continue
+        if asked != part:  # vectors of a control say nothing, or give labels away
+            check_choice("embedding", part, [f"{AS_INPUT}{name}" for name in _WEAK])
+        else:
             check_choice("embedding", part, allowed)
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ecg_gnn._version import NUMERICS
-from ecg_gnn.config.evolve_settings import EMBEDDERS, entry_of, is_control
+from ecg_gnn.config.evolve_settings import AS_INPUT, EMBEDDERS, entry_of, is_control
 from ecg_gnn.config.run_config import (
     RunConfig,
     declared,
@@ -30,10 +30,24 @@ from ecg_gnn.config.setting import Setting
 
 @dataclass(frozen=True)
 class Variant:
-    """One row of a run: the input graph beside these evolved graphs."""
+    """One row of a run: the input graph beside these evolved graphs.
+
+    An embedding that begins with ``input:`` makes no graph; its vectors are features.
+    """
 
     name: str
     embeddings: tuple[str, ...] = ()
+
+    @property
+    def graphs(self) -> tuple[str, ...]:
+        """The embeddings that make a graph each."""
+        return tuple(e for e in self.embeddings if not e.startswith(AS_INPUT))
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The embeddings whose vectors are further features."""
+        given = (e for e in self.embeddings if e.startswith(AS_INPUT))
+        return tuple(each.removeprefix(AS_INPUT) for each in given)
 
     @property
     def embedding(self) -> str | None:
@@ -57,11 +71,44 @@ def identity_control(num_evolved: int) -> Variant:
     return Variant("identity", ("identity",) * num_evolved)
 
 
+def embedding_control(variant: Variant) -> Variant:
+    """The same embeddings as features, and self-loops only for each evolved graph.
+
+    So the embedding is there, and every weight, but no edge that was found with it.
+    """
+    weak = (name for name in variant.graphs if not is_control(name))
+    path = identity_control(len(variant.graphs)).embeddings
+    return Variant("embedding", (*(f"{AS_INPUT}{name}" for name in weak), *path))
+
+
+def _variant(embedding: str | None) -> Variant:
+    return BASELINE if embedding in (None, "none") else variant_of(str(embedding))
+
+
+def controlled_embedding(embedding: str | None) -> str | None:
+    """The embedding as the user wrote it, also of a control that was made from it."""
+    variant = _variant(embedding)
+    alone = variant.name != "embedding" or not variant.graphs
+    return embedding if alone else ",".join(variant.inputs)
+
+
+def controls_of(variant: Variant) -> tuple[Variant, ...]:
+    """What an ECG variant must beat for its gain to come from its evolved edges."""
+    controls = [BASELINE]
+    if variant.graphs:
+        controls.append(identity_control(len(variant.graphs)))
+    if variant.name == "ecg" and not variant.inputs:
+        controls.append(embedding_control(variant))
+    return tuple(control for control in controls if control != variant)
+
+
 def variant_of(embedding: str) -> Variant:
     """The variant of an embedding as the user writes it: commas join graphs."""
     parts = tuple(embedding.split(","))
     if "oracle" in parts:  # whatever else is beside it, test labels were seen
         return Variant("oracle", parts)
+    if (made := Variant("embedding", parts)).inputs and {*made.graphs} <= {"identity"}:
+        return made
     alike = is_control(parts[0]) and len(set(parts)) == 1
     return Variant(parts[0] if alike else "ecg", parts)
 
@@ -79,13 +126,14 @@ def ignored_settings(variant: Variant, purpose: Purpose) -> set[str]:
     """Settings that change no number of this variant."""
     entries = [entry_of(part) for part in set(variant.embeddings)]
     read: set[str] = set().union(*(entry.reads for entry in entries))
-    ignored = set() if entries else _needing("evolved graph")
-    if all(entry.is_control for entry in entries):  # they have nothing to weigh by
+    ignored = _READ_BY_SOME_EMBEDDER - read
+    if not variant.graphs:
+        ignored |= _needing("evolved graph")
+    searched = [entry for entry in entries if entry.has_neighbours]
+    if all(entry.is_control for entry in searched):  # they have nothing to weigh by
         ignored |= _needing("similarity")
-    if any(entry.has_neighbours for entry in entries):
-        ignored |= _READ_BY_SOME_EMBEDDER - read
-    else:  # no graph is found by similarity
-        ignored |= fields_of("evolve") | fields_of("embed") - {"embed.names"}
+    if not any(entry.has_neighbours or entry.evolved_from for entry in entries):
+        ignored |= fields_of("evolve")
     if purpose == "statistics":  # no classifier is trained, and edges are counted
         ignored |= (fields_of("model") | fields_of("train")) - read
         ignored |= _needing("similarity")
@@ -181,10 +229,6 @@ def card_sentences(config: RunConfig, embedding: str) -> list[str]:
     """What a model card says of the options past the paper that its model has."""
     shown = _past_the_paper(canonical(config, _variant(embedding), "train"))
     return [one.card for one in shown if one.card]
-
-
-def _variant(embedding: str | None) -> Variant:
-    return BASELINE if embedding in (None, "none") else variant_of(str(embedding))
 
 
 def _past_the_paper(config: RunConfig) -> list[Setting]:

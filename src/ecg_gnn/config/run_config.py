@@ -87,6 +87,16 @@ class RunConfig(Section):
         "Fresh stratified 50/25/25 splits from the seed instead of the dataset's own",
         flag="--random-splits/--own-splits",
     )
+    label_rate: float | None = setting(
+        None,
+        "Learn from this share of all labelled nodes alone, 0.05 for instance. Each "
+        "class gives its share, and the nodes of 5% are among those of 10%; validation "
+        "and test nodes stay",
+        metavar="SHARE",
+        low=0,
+        high=1,
+        added_later=True,
+    )
     seed: int = setting(0, "Random seed", low=0, high=2**62, identity=False)
     device: str = setting("auto", "auto, cpu, cuda or cuda:N", identity=False)
     engine: Literal["fast", "reference"] = setting(
@@ -114,8 +124,9 @@ class RunConfig(Section):
         values = dataclasses.asdict(self)
         # At their defaults they have no place: what settings named before there were
         # any of these keeps its name.
-        for kind in SECTIONS:
-            inner, defaults = values[kind.prefix.removesuffix(".")], kind()
+        for kind in (type(self), *SECTIONS):
+            section = kind.prefix.removesuffix(".")
+            inner, defaults = values[section] if section else values, kind()
             for name, one in settings_of(kind).items():
                 if one.added_later and inner[name] == getattr(defaults, name):
                     del inner[name]

@@ -150,6 +150,33 @@ class GraphDataset:
         fresh: dict[str, Any] = dict(zip(checks.MASK_KEYS, masks, strict=True))
         return dataclasses.replace(self, sha256=digest, note=note, **fresh)
 
+    def with_label_rate(self, rate: float, seed: int) -> "GraphDataset":
+        """The same graph with fewer training nodes, ``rate`` of all labelled ones.
+
+        Each class keeps its share, one node at least; of the same seed, the nodes of a
+        lower rate are among those of a higher one.
+        """
+        labelled = self.num_nodes - self.num_unlabelled
+        y, masks = self.y.numpy(), self.train_masks.clone()
+        wanted = np.maximum(1, np.round(rate * np.bincount(y[y >= 0]))).astype(int)
+        for index, mask in enumerate(masks):
+            high = int(mask.sum()) / labelled
+            if wanted.sum() > int(mask.sum()) + self.num_classes:
+                raise InputError(
+                    f"'label_rate' must be at most {high:.3g}, the share of labelled "
+                    f"nodes that train in split {index} (got {rate})"
+                )
+            rng = np.random.default_rng(derive_seed(seed, "label rate", index))
+            nodes = rng.permutation(self.num_nodes)
+            nodes = nodes[mask.numpy()[nodes]]
+            for each, count in enumerate(wanted):
+                mask[nodes[y[nodes] == each][count:]] = False
+        others = self.val_masks, self.test_masks
+        digest = _contents_sha256(self.x, self.y, self.edge_index, masks, *others)
+        fewer = f"{100 * rate:.3g}% of the labelled nodes train"
+        note = f"{self.note}; {fewer}" if self.note else fewer
+        return dataclasses.replace(self, train_masks=masks, sha256=digest, note=note)
+
 
 def make_dataset(
     *,

@@ -28,6 +28,7 @@ class Classification(NamedTuple):
     evolved: Sequence[Tensor | EvolvedGraph]  # none is the baseline
     checkpoint: Path | None = None  # where to keep the state, to resume after a kill
     class_weights: Tensor | None = None  # how much each counts in the loss, [C]
+    vectors: Tensor | None = None  # further features, [N, D]
 
 
 def make_training(
@@ -43,8 +44,11 @@ def make_training(
     # Batches are drawn on the host; full-batch steps want the graphs where they are.
     home = "cpu" if config.train.batch_size else config.device
     test, rate = split.test_mask.nonzero()[:, 0], config.train.label_input
+    x = dataset.x
+    if job.vectors is not None:
+        x = torch.cat([x, job.vectors.to(x)], dim=1)
     task = Task(
-        x=dataset.x,
+        x=x,
         y=dataset.y,
         graphs=prepare_graphs(dataset.data(), job.evolved, config, device=home),
         train_index=split.train_mask.nonzero()[:, 0],
@@ -55,7 +59,8 @@ def make_training(
         labels=LabelInput(rate=rate, num_classes=dataset.num_classes) if rate else None,
     )
     with seeded(seed, "initialisation"):
-        network = network_of(config, dataset, 1 + len(job.evolved)).to(device)
+        wider = x.size(1) - dataset.num_features
+        network = network_of(config, dataset, 1 + len(job.evolved), wider).to(device)
     how = loop_settings(config, config.train.steps, config.train.lr)
     options: Any = {"seed": seed, "checkpoint": job.checkpoint}
     options["eval_every"] = config.train.eval_every
@@ -68,7 +73,8 @@ def make_training(
         fanouts=config.train.fanouts(len(task.graphs)),
         workers=workspace.loader_workers,
     )
-    file, data_id = dataset.features_file, dataset.sha256
+    file = dataset.features_file if job.vectors is None else None
+    data_id = dataset.sha256
     return BatchTraining(
         network, task, how, batching, file=file, data_id=data_id, **options
     )
@@ -107,9 +113,14 @@ def prepare_graphs(
     return graphs
 
 
-def network_of(config: RunConfig, dataset: GraphDataset, num_graphs: int) -> nn.Network:
-    """The network that settings name, untrained; labels that are input are columns."""
-    columns = dataset.num_classes if config.train.label_input else 0
+def network_of(
+    config: RunConfig, dataset: GraphDataset, num_graphs: int, wider: int = 0
+) -> nn.Network:
+    """The network that settings name, untrained, for so many features more.
+
+    Labels that are input are columns, too.
+    """
+    columns = wider + (dataset.num_classes if config.train.label_input else 0)
     chosen = dict(vars(config.model))
     del chosen["drop_edge"]  # which is the graphs'
     spec = nn.NetworkSpec(

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
+from scipy.linalg import orthogonal_procrustes
 from torch import Tensor
 
 from ecg_gnn.config import RunConfig, known
@@ -83,6 +84,22 @@ def searches(config: RunConfig, num_nodes: int) -> list[RunConfig]:
     evolve = replace(config.evolve, self_loops="exclude")
     sizes = _sizes(config, num_nodes)
     return [alone, *(replace(alone, evolve=replace(evolve, k=k)) for k in sizes)]
+
+
+def join_vectors(of_models: Sequence[Tensor], folds: Tensor) -> Tensor:
+    """Each node's vector from the model of its fold, all in the first model's space.
+
+    Spaces are turned onto each other by the rotation that fits all nodes best. It
+    changes no cosine within a space, so no neighbour either.
+    """
+    first = of_models[0].double().cpu()
+    joined = torch.empty_like(first)
+    for fold, z in enumerate(of_models):
+        own = z.double().cpu()
+        turn, _ = orthogonal_procrustes(own.numpy(), first.numpy())
+        mask = folds == fold
+        joined[mask] = own[mask] @ torch.from_numpy(turn)
+    return joined
 
 
 def join_models(

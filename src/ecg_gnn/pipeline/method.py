@@ -156,6 +156,32 @@ def evolve_embedding(
     return EvolvedGraph(edges.cpu(), weights.cpu(), graph.recall)
 
 
+def embed_as_input(
+    names: Sequence[str],
+    dataset: GraphDataset,
+    split: Split,
+    config: RunConfig,
+    workspace: Workspace | None = None,
+) -> Tensor | None:
+    """Vectors of these embeddings as further features, ``[N, D]``: step 2 left out.
+
+    This is what an evolved graph is compared with, to tell what its edges add. Where
+    the graph would be cross-fitted, so are they.
+    """
+    workspace = workspace or Workspace()
+    columns = []
+    for name in names:
+        if cross_fit.is_cross_fitted(name, config, workspace):
+            folds, left_out = cross_fit.leave_out(split, config)
+            alone = cross_fit.one_model(config)
+            of_models = [embed(name, dataset, p, alone, workspace) for p in left_out]
+            z = cross_fit.join_vectors(of_models, folds)
+        else:
+            z = embed(name, dataset, split, config, workspace)
+        columns.append(z.float().cpu() / z.std().clamp_min(1e-6).cpu())
+    return torch.cat(columns, dim=1) if columns else None
+
+
 def _evolve_by_folds(
     name: str,
     dataset: GraphDataset,

@@ -20,7 +20,7 @@ from ecg_gnn.config import (
     declared,
     known,
 )
-from ecg_gnn.config.identity import BASELINE, Variant, identity_control, variant_of
+from ecg_gnn.config.identity import BASELINE, Variant, controls_of, variant_of
 from ecg_gnn.config.run_config import flatten, replaced
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.embed import Embedder, PrecomputedEmbedder, describe_embedder, embed_nodes
@@ -148,7 +148,7 @@ def evolves(model: ModelConfig) -> bool:
 
 
 def choose_variants(config: RunConfig) -> list[Variant]:
-    """Baseline, one variant per embedding, and identity controls of equal size.
+    """Baseline, one variant per embedding, and what each must beat.
 
     A model that reads no graph, or the input graph only, is a baseline alone, and so
     is everything with the embedding ``none``.
@@ -161,9 +161,11 @@ def choose_variants(config: RunConfig) -> list[Variant]:
             f"'embedding' must be one of ['none'] for the model {model.name!r}, which "
             f"reads the input graph only (got {list(names)})"
         )
-    sizes = dict.fromkeys(len(variant.embeddings) for variant in chosen)
-    controls = [identity_control(size) for size in sizes]
-    return [BASELINE, *(v for v in chosen if v not in controls), *controls]
+    needed = dict.fromkeys(c for variant in chosen for c in controls_of(variant))
+    # The smaller controls first: they are one for all embeddings of their size.
+    controls = sorted(needed, key=lambda control: control.name == "embedding")
+    named = (v for v in chosen if v not in controls)
+    return [BASELINE, *named, *(v for v in controls if v != BASELINE)]
 
 
 def check_embeddings(
@@ -179,7 +181,8 @@ def check_embeddings(
     """
     workspace = Workspace(embedders=embedders)
     contents = []
-    for part in dict.fromkeys(p for variant in variants for p in variant.embeddings):
+    parts = (p for each in variants for p in (*each.graphs, *each.inputs))
+    for part in dict.fromkeys(parts):
         embedder = make_embedder(part, config, workspace)
         if isinstance(embedder, PrecomputedEmbedder):
             split = dataset.split(known(config.splits)[0])

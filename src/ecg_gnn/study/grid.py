@@ -114,11 +114,13 @@ def _variants(
         embedding = winning_embedding(dataset, model) if name == WINNER else name
         if name == "baseline":
             chosen.append(BASELINE)
-        elif embedding not in (None, "identity"):
+        elif embedding not in (None, "identity", "embedding"):
             chosen.append(identity.variant_of(embedding))
     if "identity" in names:
         sizes = {len(v.embeddings) for v in chosen if v.name == "ecg"}
         chosen += [identity.identity_control(size) for size in sorted(sizes or {1})]
+    if "embedding" in names:
+        chosen += [identity.embedding_control(v) for v in chosen if v.name == "ecg"]
     config = RunConfig.from_dict(unflatten(_fixed(part, dataset, model)))
     if task == "statistics":  # the input graph's own are measured when it is loaded
         chosen = [variant for variant in chosen if variant != BASELINE]

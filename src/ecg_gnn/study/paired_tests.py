@@ -20,7 +20,7 @@ class PairedTest:
     """
 
     against: str
-    """What is subtracted: ``baseline`` or ``identity``"""
+    """What is subtracted: ``baseline``, ``identity`` or ``embedding``"""
     num_pairs: int
     mean: float
     ci_low: float | None

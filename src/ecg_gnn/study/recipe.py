@@ -84,7 +84,7 @@ class Part:
     datasets: tuple[str, ...]
     models: tuple[str, ...] = ("gcn",)
     variants: tuple[str, ...] = ("baseline", "mlp", "identity")
-    """baseline, embeddings, controls, or paper-winner"""
+    """baseline, embeddings, controls (embedding: one for each), or paper-winner"""
     preset: str = "quick"
     splits: tuple[int, ...] | None = None
     """None: as many as the preset has"""
@@ -192,10 +192,11 @@ def _check_names(name: str, values: tuple[Any, ...]) -> None:
 
 
 def _check_variant(variant: Any) -> None:
-    if variant in ("baseline", WINNER):
+    if variant in ("baseline", "embedding", WINNER):
         return
     if not isinstance(variant, str) or variant == "none":
-        allowed = ["baseline", WINNER, *config.EMBEDDINGS[:-1], *config.CONTROLS]
+        named = ["baseline", "embedding", WINNER]
+        allowed = [*named, *config.EMBEDDINGS[:-1], *config.CONTROLS]
         check_choice("variants", variant, allowed)
     config.EmbedConfig(names=(variant,))  # refuses what is no embedding
 

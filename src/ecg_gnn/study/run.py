@@ -13,7 +13,7 @@ from typing import Any
 from scipy import stats
 
 from ecg_gnn.config import RunConfig, known
-from ecg_gnn.config.identity import BASELINE, Variant, identity_control
+from ecg_gnn.config.identity import Variant, controlled_embedding, controls_of
 from ecg_gnn.data import GraphDataset, load_dataset
 from ecg_gnn.embed import Embedder, EmbeddingCache
 from ecg_gnn.pipeline.resolve import check_embeddings, choose_variants, resolve
@@ -139,11 +139,15 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; scores are shares between 0 and 1."""
+
+        def plain(row: Summary | Comparison) -> dict[str, Any]:
+            return vars(row) | {"embedding": controlled_embedding(row.embedding)}
+
         return {
             "dataset": self.dataset,
             "metric": self.metric,
-            "results": [vars(row) for row in self.results],
-            "comparisons": [vars(row) for row in self.comparisons],
+            "results": [plain(row) for row in self.results],
+            "comparisons": [plain(row) for row in self.comparisons],
             "homophily": {"graph": self.graph, "evolved": self.evolved},
             "note": self.note,
             "out": None if self.folder is None else str(self.folder),
@@ -226,11 +230,11 @@ def run(
         note=dataset.note,
         config=config,
         results=list(summaries.values()),
-        comparisons=[  # against the baseline, and the identity of equal size
+        comparisons=[
             compare(summary, summaries[other])
             for variant, summary in summaries.items()
-            for other in (BASELINE, identity_control(len(variant.embeddings)))
-            if variant not in (BASELINE, other)
+            for other in controls_of(variant)
+            if other in summaries
         ],
         graph=of_input(dataset),
         evolved=_evolved_statistics(records),
@@ -252,6 +256,8 @@ def prepare(
         config = dataclasses.replace(config, dataset=dataset.name)
     if config.random_splits:
         dataset = dataset.with_random_splits(10, config.seed)
+    if config.label_rate is not None:
+        dataset = dataset.with_label_rate(config.label_rate, config.seed)
     return resolve(config, dataset), dataset
 
 
@@ -291,7 +297,7 @@ def _evolved_statistics(records: dict[Variant, list[Record]]) -> dict[str, Stati
     """Each evolved graph's statistics, as means over the splits."""
     gathered: dict[str, list[Statistics]] = {}
     for variant, rows in records.items():
-        for position, part in enumerate(variant.embeddings):
+        for position, part in enumerate(variant.graphs):
             gathered[part] = [record.evolved_statistics[position] for record in rows]
     gathered.pop("identity", None)  # self-loops alone say nothing
     return {part: mean(graphs) for part, graphs in gathered.items()}

@@ -11,16 +11,22 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ecg_gnn.config import EMBEDDINGS, RunConfig, known
-from ecg_gnn.config.identity import LABELS, Tags, identity_control, tagged, tags_read_by
+from ecg_gnn.config.identity import (
+    LABELS,
+    Tags,
+    controls_of,
+    tagged,
+    tags_read_by,
+    variant_of,
+)
 from ecg_gnn.config.run_config import flatten
 from ecg_gnn.nn import SPECIALISED
 from ecg_gnn.study.paired_tests import PairedTest, paired_test
 from ecg_gnn.study.records import is_pruned
 from ecg_gnn.study.store import Configuration, DatasetInfo, Store, UnitRecord
-from ecg_gnn.study.store.rows import names_of
+from ecg_gnn.study.store.rows import VARIANTS, names_of
 from ecg_gnn.study.table import model_name, row_name
 
-_ORDER = ("baseline", "ecg", "identity", "random", "oracle")
 _MODELS = ("resnet", "gcn", "sage", "gat", "gat-sep", "gt", "gt-sep", *SPECIALISED)
 
 
@@ -31,6 +37,7 @@ class CellKey:
     dataset: str
     dataset_sha256: str
     random_splits: bool
+    label_rate: float | None = None
     backbone: str
     model: str
     variant: str
@@ -41,6 +48,12 @@ class CellKey:
     def of(cls, configuration: Configuration) -> "CellKey":
         """The cell that a configuration belongs to."""
         return cls(**{name: getattr(configuration, name) for name in names_of(cls)})
+
+    @property
+    def graph_label(self) -> str:
+        """The dataset's name in tables; with fewer labels it is another task."""
+        rate = self.label_rate
+        return self.dataset + ("" if rate is None else f" ({100 * rate:.3g}% labels)")
 
     @property
     def model_label(self) -> str:
@@ -159,17 +172,18 @@ class Selection:
         return list(groups.values())
 
     def rival(self, cell: Cell, other: str) -> Cell | None:
-        """The ``baseline``, or the ``identity`` control with as many evolved graphs."""
-        key, control = cell.key, None
-        if other == "identity" and key.embedding is not None:
-            control = identity_control(key.embedding.count(",") + 1).embedding
-        if key.variant == other or (other == "identity" and control is None):
+        """The baseline or a control of it, by name, if there is such."""
+        key = cell.key
+        if key.embedding is None:
             return None
-        wanted = key.of_variant(other, control)
+        controls = {c.name: c for c in controls_of(variant_of(key.embedding))}
+        if other not in controls:
+            return None
+        wanted = key.of_variant(other, controls[other].embedding)
         return next((each for each in self.cells if each.key == wanted), None)
 
     def against(self, cell: Cell, other: str) -> PairedTest | None:
-        """Test a cell against its ``baseline`` or ``identity``, if there is such."""
+        """Test a cell against its baseline or a control, if there is such."""
         rival = self.rival(cell, other)
         return None if rival is None else cell.chosen.against(rival.chosen, other)
 
@@ -220,10 +234,11 @@ def _place(key: CellKey, datasets: Sequence[str]) -> tuple[Any, ...]:
         datasets.index(key.dataset),
         key.dataset_sha256,
         key.random_splits,
+        -(key.label_rate or 1),
         key.backbone,
         _MODELS.index(key.model) if key.model in _MODELS else 99,
         LABELS in key.tags,
-        _ORDER.index(key.variant),
+        VARIANTS.index(key.variant),
         EMBEDDINGS.index(key.embedding) if key.embedding in EMBEDDINGS else 99,
         (len(key.tags), key.tags),
     )

@@ -5,7 +5,14 @@ from pathlib import Path
 from typing import Any
 
 from ecg_gnn.config import RunConfig
-from ecg_gnn.config.identity import Tags, explain, run_tags, tagged
+from ecg_gnn.config.evolve_settings import AS_INPUT
+from ecg_gnn.config.identity import (
+    Tags,
+    controlled_embedding,
+    explain,
+    run_tags,
+    tagged,
+)
 from ecg_gnn.study.records import RECALL, Record, Statistics
 from ecg_gnn.study.records import STATISTICS as STATISTICS
 from ecg_gnn.study.run import Comparison, Report, Summary
@@ -22,6 +29,10 @@ def row_name(variant: str, embedding: str | None, tags: Tags = ()) -> str:
     name = variant
     if variant == "ecg":
         name = f"ECG ({embedding})"
+    elif variant == "embedding":
+        of = controlled_embedding(embedding)
+        alone = " alone" if of == embedding else ""
+        name = f"embedding{alone} ({str(of).replace(AS_INPUT, '')})"
     elif variant == "oracle":
         name = f"{embedding} (sees test labels)"
     elif embedding and "," in embedding:
@@ -53,7 +64,8 @@ def model_name(backbone: str, model: str) -> str:
 def result_table(report: Report) -> Table:
     """Mean ± sample standard deviation, and the paired differences."""
     header = ["variant", f"test {metric_label(report.metric)} (%)", "validation (%)"]
-    header += ["− baseline [95% CI]", "− identity [95% CI]"]
+    rivals = ("baseline", "identity", "embedding")
+    header += [f"− {rival} [95% CI]" for rival in rivals]
     differences = {
         (each.variant, each.embedding, each.against): format_difference(each)
         for each in report.comparisons
@@ -63,7 +75,7 @@ def result_table(report: Report) -> Table:
         name, score = (row.variant, row.embedding), f"{100 * row.test_mean:.2f}"
         score += "" if row.test_std is None else f" ± {100 * row.test_std:.2f}"
         cells = [run_name(report.config, row), score, f"{100 * row.val_mean:.2f}"]
-        cells += [differences.get((*name, o), "") for o in ("baseline", "identity")]
+        cells += [differences.get((*name, rival), "") for rival in rivals]
         rows.append(cells)
     return header, rows
 

@@ -16,7 +16,13 @@ from ecg_gnn.config.identity import Variant
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.embed import Embedder, EmbeddingCache
 from ecg_gnn.evolve import EvolvedGraph
-from ecg_gnn.pipeline import Classification, classify, embed_together, evolve
+from ecg_gnn.pipeline import (
+    Classification,
+    classify,
+    embed_as_input,
+    embed_together,
+    evolve,
+)
 from ecg_gnn.pipeline.workspace import Workspace
 from ecg_gnn.scale import SAMPLER_NAME, world
 from ecg_gnn.study.records import Record, of_evolved
@@ -57,7 +63,8 @@ class UnitRunner:
             torch.cuda.reset_peak_memory_stats(self.config.device)
         shown = f"split {splits[0]}" if len(splits) == 1 else f"{len(splits)} splits"
         workspace = self.workspace(f"{variant.name} · {shown}")
-        for part in variant.embeddings if len(splits) > 1 else ():
+        parts = dict.fromkeys((*variant.graphs, *variant.inputs))
+        for part in parts if len(splits) > 1 else ():
             chosen = [self.dataset.split(index) for index in splits]
             embed_together(part, self.dataset, chosen, self.config, workspace)
         trainings = [self._training(variant, index, workspace) for index in splits]
@@ -83,7 +90,7 @@ class UnitRunner:
         split = self.dataset.split(index)
         return [
             evolve(part, self.dataset, split, self.config, workspace)
-            for part in variant.embeddings
+            for part in variant.graphs
         ]
 
     def _training(
@@ -92,7 +99,11 @@ class UnitRunner:
         evolved = self.graphs(variant, index, workspace)
         file = f"{self.checkpoints}{variant.file_name(index)}.safetensors"
         checkpoint = None if self.checkpoints is None else Path(file)
-        return Classification(self.dataset.split(index), evolved, checkpoint)
+        split = self.dataset.split(index)
+        vectors = embed_as_input(
+            variant.inputs, self.dataset, split, self.config, workspace
+        )
+        return Classification(split, evolved, checkpoint, vectors=vectors)
 
     def _record(
         self,
@@ -206,7 +217,7 @@ def _train_here(runner: UnitRunner, units: Sequence[Unit]) -> EndedUnits:
 def _embed_shared(runner: UnitRunner, units: Sequence[Unit]) -> None:
     """Train BGRL once before the processes start, or each would train its own."""
     for variant, index in units:
-        if {"bgrl", "mlp+bgrl"}.intersection(variant.embeddings):
+        if {"bgrl", "mlp+bgrl"}.intersection((*variant.graphs, *variant.inputs)):
             split = runner.dataset.split(index)
             workspace = runner.workspace("all splits")
             evolve("bgrl", runner.dataset, split, runner.config, workspace)

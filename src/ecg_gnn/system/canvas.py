@@ -18,6 +18,7 @@ COLOURS = {
     "baseline": "#0072B2",
     "ecg": "#D55E00",
     "identity": "#7F7F7F",
+    "embedding": "#009E73",
     "random": "#B8A03A",
     "oracle": "#8A4B9C",
 }

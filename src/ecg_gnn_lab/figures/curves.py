@@ -56,7 +56,7 @@ def curves(source: StudyTables) -> Paint | None:
 def _figure(kind: Any, panels: Sequence[Panel]) -> Any:
     """A row per dataset, a column per model."""
     keys = [panel[0][0].key for panel in panels]
-    datasets = list(dict.fromkeys((k.dataset, k.dataset_sha256) for k in keys))
+    datasets = list(dict.fromkeys((k.graph_label, k.dataset_sha256) for k in keys))
     models = list(dict.fromkeys((k.model_label, k.random_splits) for k in keys))
     size = (0.6 + 3.1 * len(models), 0.5 + 2.4 * len(datasets))
     figure = kind(figsize=size, layout="constrained")
@@ -64,7 +64,7 @@ def _figure(kind: Any, panels: Sequence[Panel]) -> Any:
     for unused in axes.ravel():
         unused.set_visible(False)
     for key, panel in zip(keys, panels, strict=True):
-        row = datasets.index((key.dataset, key.dataset_sha256))
+        row = datasets.index((key.graph_label, key.dataset_sha256))
         column = models.index((key.model_label, key.random_splits))
         axes[row, column].set_visible(True)
         _draw_panel(axes[row, column], panel)
@@ -79,7 +79,7 @@ def _draw_panel(axes: Any, panel: Panel) -> None:
         axes.fill_between(band.steps, low, high, alpha=0.15, lw=0, **look)
     axes.set_ylim(_window([band for _, band in panel]))
     key = panel[0][0].key
-    axes.set_title(f"{key.dataset} · {key.model_label}", loc="left")
+    axes.set_title(f"{key.graph_label} · {key.model_label}", loc="left")
     axes.set_xlabel("step")
     axes.set_ylabel("test score (%)")
     axes.legend(loc="lower right", fontsize=7)

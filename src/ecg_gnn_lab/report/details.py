@@ -42,7 +42,7 @@ def cell_detail(selection: Selection, cell: Cell, rows: Mapping[str, Row]) -> De
     metric = metric_label(info.metric)
     return {
         "title": cell.label,
-        "subtitle": f"{cell.key.dataset} · {cell.key.model_label} · {metric}",
+        "subtitle": f"{cell.key.graph_label} · {cell.key.model_label} · {metric}",
         "note": info.note,
         "facts": [*facts, ("trainings", str(row["units"]))],
         "source": [

@@ -14,7 +14,7 @@ from ecg_gnn_lab import paper_numbers, published
 from ecg_gnn_lab.published import Published, published_score, published_values
 from ecg_gnn_lab.tables import document as doc
 
-_BOARD = ("dataset", "dataset_sha256", "random_splits")
+_BOARD = ("dataset", "dataset_sha256", "random_splits", "label_rate")
 _EXPLAINED = (
     "Ours: mean ± sample standard deviation of the test score in percent over splits. "
     "Every model stands here plain, with ECG as in the paper, and with ECG and options "

@@ -113,7 +113,7 @@ def _row(
     if paper is not None and paper != published.paper_score(cell):
         known = published.Published(cell.key.model, *paper, published.DETAILED)
     return {
-        "dataset": cell.key.dataset,
+        "dataset": cell.key.graph_label,
         "model": cell.key.model_label,
         "variant": cell.key.variant,
         "embedding": cell.key.embedding,
@@ -203,7 +203,7 @@ def hyperparameters_table(source: doc.StudyTables) -> doc.TableDocument:
 def _settings_row(cell: Cell) -> doc.Row:
     key, chosen = cell.key, cell.chosen
     row: dict[str, Any] = {
-        "dataset": key.dataset,
+        "dataset": key.graph_label,
         "model": key.model_label,
         "variant": key.variant,
         "shown": tagged(key.variant, key.tags),

@@ -105,10 +105,11 @@ def thinned(places: Places, points: int | None) -> Places:
     return places[np.linspace(0, places.size - 1, points).round().astype(np.int64)]
 
 
+VARIANTS = ("baseline", "ecg", "identity", "embedding", "random", "oracle")
 _CHOICES = {
     "metric": tuple(METRIC_NAMES),
     "task": ("train", "statistics"),
-    "variant": ("baseline", "ecg", "identity", "random", "oracle"),
+    "variant": VARIANTS,
     "kind": ("error", "out_of_memory"),
 }
 Row = TypeVar("Row")
@@ -167,6 +168,11 @@ class Configuration:
     def random_splits(self) -> bool:
         """Whether splits were drawn from the seed instead of the dataset's own."""
         return bool(self.config["random_splits"])
+
+    @property
+    def label_rate(self) -> float | None:
+        """The share of all labelled nodes that train; None: all of a split's."""
+        return self.config.get("label_rate")
 
 
 @dataclass(frozen=True, kw_only=True)
