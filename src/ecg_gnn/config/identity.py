@@ -81,13 +81,14 @@ def embedding_control(variant: Variant) -> Variant:
     return Variant("embedding", (*(f"{AS_INPUT}{name}" for name in weak), *path))
 
 
-def _variant(embedding: str | None) -> Variant:
+def stored_variant(embedding: str | None) -> Variant:
+    """The variant of an embedding as records have it: none is the baseline."""
     return BASELINE if embedding in (None, "none") else variant_of(str(embedding))
 
 
 def controlled_embedding(embedding: str | None) -> str | None:
     """The embedding as the user wrote it, also of a control that was made from it."""
-    variant = _variant(embedding)
+    variant = stored_variant(embedding)
     alone = variant.name != "embedding" or not variant.graphs
     return embedding if alone else ",".join(variant.inputs)
 
@@ -194,7 +195,7 @@ def run_tags(
     config: RunConfig, embedding: str | None, purpose: Purpose = "train"
 ) -> Tags:
     """The tags of one variant: those of the options that it reads."""
-    return _tags(canonical(config, _variant(embedding), purpose))
+    return _tags(canonical(config, stored_variant(embedding), purpose))
 
 
 def stored_tags(config: Mapping[str, Any]) -> Tags:
@@ -204,7 +205,7 @@ def stored_tags(config: Mapping[str, Any]) -> Tags:
 
 def tags_read_by(embedding: str | None, tags: Sequence[str]) -> Tags:
     """Those of these tags that another variant could have as well."""
-    ignored = ignored_settings(_variant(embedding), "train")
+    ignored = ignored_settings(stored_variant(embedding), "train")
     can = {one.tag for name, one in _TAGGED.items() if name not in ignored}
     return tuple(tag for tag in tags if tag in can)
 
@@ -227,7 +228,7 @@ def explain(tags: Iterable[str]) -> list[str]:
 
 def card_sentences(config: RunConfig, embedding: str) -> list[str]:
     """What a model card says of the options past the paper that its model has."""
-    shown = _past_the_paper(canonical(config, _variant(embedding), "train"))
+    shown = _past_the_paper(canonical(config, stored_variant(embedding), "train"))
     return [one.card for one in shown if one.card]
 
 

@@ -3,13 +3,19 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ecg_gnn.config.identity import identity_control, tagged
+from ecg_gnn.config.identity import (
+    Variant,
+    controls_of,
+    identity_control,
+    tagged,
+    variant_of,
+)
 from ecg_gnn.study.paired_tests import PairedTest, corrected
 from ecg_gnn.study.selection import Cell, CellKey, Selection, best_ecg
 from ecg_gnn_lab import paper_numbers, published
 from ecg_gnn_lab.tables import document as doc
 
-RIVALS = ("baseline", "identity")
+RIVALS = ("baseline", "identity", "embedding")
 """What every ECG row is compared with."""
 _SETTINGS = (
     *("model.layers", "model.hidden", "evolve.k"),
@@ -48,13 +54,15 @@ def _headline_cells(cells: Sequence[Cell]) -> list[Cell]:
     """Baseline, the chosen ECG, and the controls of its size and with its options."""
     ecg = best_ecg(cells)
     like = (ecg or cells[0]).key
-    size = 1 if ecg is None else 1 + (like.embedding or "").count(",")
-    control = identity_control(size).embedding
+    controls: tuple[Variant, ...] = (identity_control(1),)
+    if ecg is not None:
+        controls = controls_of(variant_of(str(ecg.key.embedding)))
+    wanted = [like.of_variant(c.name, c.embedding) for c in controls]
     return [
         cell
         for cell in cells
         if cell is ecg
-        or cell.key == like.of_variant("identity", control)
+        or cell.key in wanted
         or any(_is_variant(cell, like, name) for name in ("baseline", "random"))
     ]
 

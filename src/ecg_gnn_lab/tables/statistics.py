@@ -7,7 +7,14 @@ from functools import cached_property
 from typing import Any
 
 from ecg_gnn.config import EMBEDDINGS, RunConfig
-from ecg_gnn.config.identity import Tags, canonical, run_tags, tagged, variant_of
+from ecg_gnn.config.identity import (
+    Tags,
+    canonical,
+    run_tags,
+    stored_variant,
+    tagged,
+    variant_of,
+)
 from ecg_gnn.config.run_config import flatten, given
 from ecg_gnn.study.records import Statistics, mean
 from ecg_gnn.study.store import Configuration, DatasetInfo, Store, UnitRecord
@@ -81,7 +88,8 @@ def measured_graphs(store: Store, recipe: str | None = None) -> list[MeasuredGra
         if at.numerics < newest or at.embedding is None:
             continue
         measured = record.result.evolved_statistics
-        for part, statistics in zip(at.embedding.split(","), measured, strict=True):
+        parts = stored_variant(at.embedding).graphs
+        for part, statistics in zip(parts, measured, strict=True):
             if part == "identity":
                 continue
             if (at.id, part) not in keys:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ecg_gnn.config.identity import Tags, stored_tags
+from ecg_gnn.config.identity import Tags, stored_tags, stored_variant
 from ecg_gnn.config.setting import field_types
 from ecg_gnn.study.records import STATISTICS, Statistics
 from ecg_gnn.system.checks import METRIC_NAMES, InputError, check_choice
@@ -226,8 +226,8 @@ class UnitRecord(StoredUnit):
 
     def __post_init__(self) -> None:
         at, result = self.configuration, self.result
-        names = at.embedding.split(",") if at.embedding else []
-        if len(result.evolved_statistics) != len(names):
+        graphs = stored_variant(at.embedding).graphs
+        if len(result.evolved_statistics) != len(graphs):
             raise InputError("every evolved graph of a unit must have its statistics")
         for statistics in result.evolved_statistics:
             _check_statistics(statistics)
