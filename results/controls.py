@@ -71,21 +71,24 @@ def embeddings_block(store: Store) -> str:
     if not rows:
         return NOTHING
     header = ["dataset", "model", "variant", "validation", "test", "− plain"]
-    header += ["− identity"]
-    return markdown((header, [_embedding_line(row) for row in rows]))
+    rivals = _rivals(rows)
+    header += [f"− {name}" for name in rivals[1:]]
+    return markdown((header, [_embedding_line(row, rivals) for row in rows]))
 
 
 def front_page_block(store: Store) -> str:
     """One line per dataset and model of the paper, and the one sentence."""
     results = tables(store)["results"].rows
     shown = [row for row in _ecg(results) if row["model"] in paper_numbers.MODELS]
-    header = ["", "plain", "ECG", "identity control", "paper: plain, ECG"]
+    rivals = _rivals(shown)
+    header = ["", "plain", "ECG", *(f"{name} control" for name in rivals[1:])]
+    header += ["paper: plain, ECG"]
     lines = []
     for row in shown:
         name = f"{row['dataset']}: {row['model']}, {row['embedding']} embedding"
-        plain, identity = (_rival(results, row, v) for v in RIVALS)
+        plain, *controls = (_rival(results, row, name) for name in rivals)
         paper = ", ".join("—" if p is None else f"{p.mean:.2f}" for p in _paper(row))
-        lines.append([name, plain, score_text(row), identity, paper])
+        lines.append([name, plain, score_text(row), *controls, paper])
     return f"{markdown((header, lines))}\n\n{lede(shown)}"
 
 
@@ -103,18 +106,28 @@ def _control_table(
 ) -> str:
     if not rows:
         return NOTHING
-    header = ["dataset", "model", "embedding", "plain", "ECG", "identity"]
+    rivals = _rivals(rows)
+    header = ["dataset", "model", "embedding", "plain", "ECG", *rivals[1:]]
     header += ["the paper's gain"] * with_paper
-    header += ["ECG − plain", "ECG − identity", "so ECG is"]
+    header += [f"ECG − {_NAMES.get(name, name)}" for name in rivals]
+    header += ["so ECG is"]
     lines = []
     for row in rows:
-        plain, identity = (_rival(results, row, v) for v in RIVALS)
+        plain, *controls = (_rival(results, row, name) for name in rivals)
         line = [row["dataset"], row["model"], row["embedding"]]
-        line += [plain, score_text(row), identity]
+        line += [plain, score_text(row), *controls]
         line += [signed(_paper_gain(row))] * with_paper
-        line += [difference(row, "baseline"), difference(row, "identity")]
+        line += [difference(row, name) for name in rivals]
         lines.append([*line, VERDICTS[verdict(row)]])
     return markdown((header, lines))
+
+
+_NAMES = {"baseline": "plain"}
+
+
+def _rivals(rows: Sequence[Row]) -> list[str]:
+    """What these rows are compared with."""
+    return [name for name in RIVALS if any(f"minus_{name}" in row for row in rows)]
 
 
 def _rival(results: Sequence[Row], row: Row, variant: str) -> str:
@@ -138,13 +151,17 @@ def _paper_gain(row: Row) -> float | None:
     return None if plain is None or ecg is None else ecg.mean - plain.mean
 
 
-def _embedding_line(row: Row) -> list[str]:
+def _embedding_line(row: Row, rivals: Sequence[str]) -> list[str]:
     scores = [f"{row['val_mean']:.2f}", score_text(row)]
-    differences = [difference(row, "baseline"), difference(row, "identity")]
+    differences = [difference(row, name) for name in rivals]
     return [row["dataset"], row["model"], starred(row, "label"), *scores, *differences]
 
 
 # --- One and the same network, whatever other sizes were tried ------------------------
+
+
+_COMPARED = ("baseline", "identity")
+"""What was run with this network."""
 
 
 class _Entry(NamedTuple):
@@ -171,13 +188,13 @@ def _block(entries: list[_Entry]) -> str:
 
     Holm's correction is over all tests of the table.
     """
-    best = {variant: _best(entries, variant) for variant in (*RIVALS, "ecg")}
+    best = {variant: _best(entries, variant) for variant in (*_COMPARED, "ecg")}
     if None in best.values():
         return NOTHING
     asked = [
         (entry, name)
         for entry in entries
-        for name in RIVALS
+        for name in _COMPARED
         if entry.cell.key.variant == "ecg"
     ]
     adjusted = corrected(
@@ -192,7 +209,7 @@ def _block(entries: list[_Entry]) -> str:
         label = entry.cell.label
         if entry in (best["ecg"], best["identity"]):
             label += " *"
-        own = {name: tests.get((entry.configuration, name)) for name in RIVALS}
+        own = {name: tests.get((entry.configuration, name)) for name in _COMPARED}
         lines.append([label, *_line(entry, own)])
     return markdown((header, lines))
 
@@ -231,7 +248,7 @@ def _line(entry: _Entry, tests: dict[str, PairedTest | None]) -> list[str]:
         _mlp(config["embed"]) if entry.cell.key.variant == "ecg" else "—",
         f"{100 * candidate.val_mean:.2f}",
         score_text(row),
-        *(difference(row, name) for name in RIVALS),
+        *(difference(row, name) for name in _COMPARED),
     ]
 
 

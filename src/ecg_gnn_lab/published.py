@@ -68,7 +68,7 @@ def is_official(name: str, sha256: str) -> bool:
 def on_official_graph(cell: Cell) -> bool:
     """Whether a cell is on the graph and the splits that the literature has."""
     key = cell.key
-    own = not key.random_splits and key.label_rate is None
+    own = not key.random_splits and not key.label_rate
     return own and is_official(key.dataset, key.dataset_sha256)
 
 

@@ -88,6 +88,9 @@ BGRL = {"embed.hidden", "embed.steps", "embed.bgrl_lr"}
         ("bgrl", ALWAYS | EVOLVE | BGRL | GRAPHS | WEIGHTS),
         ("mlp,bgrl", ALWAYS | EVOLVE | MLP | BGRL | GRAPHS | WEIGHTS),
         ("mlp-gnn", ALWAYS | EVOLVE | MLP | GRAPHS | WEIGHTS),
+        ("input:mlp", ALWAYS | MLP - {"embed.cross_fit_models"}),
+        ("input:bgrl,identity", ALWAYS | BGRL | GRAPHS),
+        ("input:mlp-gnn", ALWAYS | EVOLVE | MLP - {"embed.cross_fit_models"}),
     ],
 )
 def test_a_name_is_of_what_is_read(embedding, read):

@@ -4,6 +4,7 @@ import pytest
 
 from ecg_gnn.config.identity import Variant
 from ecg_gnn.pipeline import choose_variants
+from ecg_gnn.system.checks import InputError
 from small_runs import small_config
 
 
@@ -12,9 +13,13 @@ def variants_of(*embeddings, **settings):
     return [(variant.name, variant.embedding) for variant in chosen]
 
 
-def test_baseline_ecg_and_identity():
-    expected = [("baseline", None), ("ecg", "mlp"), ("identity", "identity")]
-    assert variants_of("mlp") == expected
+def test_baseline_ecg_and_its_controls():
+    assert variants_of("mlp") == [
+        ("baseline", None),
+        ("ecg", "mlp"),
+        ("identity", "identity"),
+        ("embedding", "input:mlp,identity"),
+    ]
 
 
 def test_identity_of_the_size_of_what_it_controls():
@@ -25,7 +30,22 @@ def test_identity_of_the_size_of_what_it_controls():
         ("ecg", "bgrl"),
         ("identity", "identity"),
         ("identity", "identity,identity"),
+        ("embedding", "input:mlp,identity"),
+        ("embedding", "input:mlp,input:bgrl,identity,identity"),
+        ("embedding", "input:bgrl,identity"),
     ]
+
+
+def test_an_embedding_is_input_alone_or_beside_evolved_edges():
+    assert variants_of("input:mlp") == [("baseline", None), ("embedding", "input:mlp")]
+    both = [("ecg", "input:mlp,mlp"), ("identity", "identity")]
+    assert variants_of("input:mlp,mlp") == [("baseline", None), *both]
+
+
+@pytest.mark.parametrize("name", ["input:oracle", "input:identity", "input:input:mlp"])
+def test_controls_are_no_input(name):
+    with pytest.raises(InputError, match="'embedding' must be one of"):
+        variants_of(name)
 
 
 def test_controls_are_never_called_ecg():
@@ -52,7 +72,7 @@ def test_baseline_alone(embeddings, model):
 
 
 def test_tuned_backbone_reads_the_graph():
-    assert len(variants_of("mlp", backbone="tuned")) == 3
+    assert len(variants_of("mlp", backbone="tuned")) == 4
 
 
 def test_records_of_different_variants_have_different_files():

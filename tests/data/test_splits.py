@@ -4,7 +4,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ecg_gnn.data import stratified_splits
+from ecg_gnn.data import load_dataset, stratified_splits
+from ecg_gnn.data.splits import fewer_labels
 from ecg_gnn.system.checks import InputError
 
 
@@ -53,3 +54,31 @@ def test_wrong_labels_are_refused(y):
 def test_no_splits_is_refused():
     with pytest.raises(InputError, match=r"'num_splits' must be in \[1, inf\)"):
         stratified_splits(torch.arange(3), 0, 0)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    rates=st.lists(st.floats(0.01, 0.5), min_size=2, max_size=2),
+    seed=st.integers(0, 2**40),
+)
+def test_fewer_labels_are_nested_and_of_every_class(rates, seed):
+    y = torch.tensor([0] * 40 + [1] * 25 + [2] * 9 + [-1] * 6)
+    train, _, _ = stratified_splits(y, 2, 0)
+    few, many = (fewer_labels(y, train, rate, seed) for rate in sorted(rates))
+    assert (few <= many).all()
+    assert (many <= train).all()
+    for label, count in enumerate((40, 25, 9)):
+        kept = (few & (y == label)).sum(dim=1)
+        wanted = max(1, round(min(rates) * count))
+        assert (
+            kept == torch.minimum(train[:, y == label].sum(1), kept * 0 + wanted)
+        ).all()
+
+
+def test_validation_and_test_nodes_stay_with_fewer_labels():
+    board = load_dataset("minesweeper-gen:rows=10,cols=10")
+    fewer = board.with_label_rate(0.1, 3)
+    assert torch.equal(fewer.val_masks, board.val_masks)
+    assert torch.equal(fewer.test_masks, board.test_masks)
+    assert fewer.sha256 != board.sha256
+    assert not torch.equal(fewer.train_masks, board.with_label_rate(0.1, 4).train_masks)

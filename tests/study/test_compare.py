@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 from ecg_gnn.study import Record, compare, summarize
+from ecg_gnn.study.paired_tests import paired_interval
 from ecg_gnn.study.records import mean, plain
-from ecg_gnn.study.run import paired_interval
 
 
 def record(test, split, variant="baseline", val=0.5):

@@ -59,13 +59,21 @@ def test_report_is_what_is_promised(tmp_path):
     wanted = {"variant", "against", "mean_difference", "ci_low", "ci_high"}
     for row in report["comparisons"]:
         assert wanted <= set(row)
+    rows = [(row["variant"], row["embedding"]) for row in report["results"]]
+    assert rows[-2:] == [("embedding", "mlp"), ("embedding", "bgrl")]
     pairs = [(row["embedding"], row["against"]) for row in report["comparisons"]]
     assert pairs == [
         ("mlp", "baseline"),
         ("mlp", "identity"),
+        ("mlp", "embedding"),
         ("bgrl", "baseline"),
         ("bgrl", "identity"),
+        ("bgrl", "embedding"),
         ("identity", "baseline"),
+        ("mlp", "baseline"),
+        ("mlp", "identity"),
+        ("bgrl", "baseline"),
+        ("bgrl", "identity"),
     ]
     assert set(report["homophily"]["graph"]) == STATISTICS
     assert set(report["homophily"]["evolved"]) == {"mlp", "bgrl"}
@@ -119,6 +127,14 @@ def test_a_dataset_of_ones_own_is_named_in_the_record(tmp_path):
     assert json.loads((tmp_path / "run/config.json").read_text())["dataset"] == "mine"
 
 
+def test_fewer_labels():
+    few = run(small_config("none", label_rate=0.25))
+    assert "25% of the labelled nodes train" in few.note
+    assert numbers(few) != numbers(run(small_config("none")))
+    with pytest.raises(InputError, match=r"'label_rate' must be at most 0\.5"):
+        run(small_config("none", label_rate=0.7))
+
+
 def test_random_splits():
     drawn = run(small_config("none", random_splits=True))
     assert "10 random splits from seed 0" in drawn.note
@@ -142,6 +158,8 @@ def test_folder_holds_everything(tmp_path):
         "records/baseline-split1.json",
         "records/ecg-mlp-split0.json",
         "records/ecg-mlp-split1.json",
+        "records/embedding-input-mlp-identity-split0.json",
+        "records/embedding-input-mlp-identity-split1.json",
         "records/identity-identity-split0.json",
         "records/identity-identity-split1.json",
         "results.json",
@@ -183,7 +201,7 @@ def test_rerun_reuses_every_record(tmp_path, monkeypatch):
         on_reused=lambda count, total: told.append((count, total)),
     )
     assert again.to_dict() == first.to_dict()
-    assert told == [(6, 6)]
+    assert told == [(8, 8)]
 
 
 def test_a_lost_record_is_trained_again(tmp_path):

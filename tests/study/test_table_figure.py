@@ -38,10 +38,14 @@ def test_every_variant_is_a_row_with_its_differences(report):
         "oracle (sees test labels)",
         "identity",
         "identity ×2",
+        "embedding (mlp)",
+        "embedding (mlp,bgrl)",
     ]
     cells = {row[0]: row[1:] for row in rows}
-    assert cells["baseline"][2:] == ["", ""]
-    assert cells["identity"][3] == ""
+    assert cells["baseline"][2:] == ["", "", ""]
+    assert cells["identity"][3:] == ["", ""]
+    assert "[" in cells["ECG (mlp)"][4]
+    assert cells["random"][4] == ""
     assert cells["identity"][2]
     for name in ("ECG (mlp)", "ECG (mlp,bgrl)", "random"):
         assert "[" in cells[name][2]

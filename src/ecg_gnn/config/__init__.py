@@ -7,17 +7,17 @@ trainings, and the words beside them in tables. Nothing here needs torch.
 
 from ecg_gnn.config.classify_settings import ModelConfig as ModelConfig
 from ecg_gnn.config.classify_settings import TrainConfig as TrainConfig
-from ecg_gnn.config.evolve_settings import CONTROLS as CONTROLS
-from ecg_gnn.config.evolve_settings import EMBEDDERS as EMBEDDERS
-from ecg_gnn.config.evolve_settings import EMBEDDINGS as EMBEDDINGS
-from ecg_gnn.config.evolve_settings import KEPT_EMBEDDINGS as KEPT_EMBEDDINGS
-from ecg_gnn.config.evolve_settings import OWN_PREFIX as OWN_PREFIX
-from ecg_gnn.config.evolve_settings import PRECOMPUTED as PRECOMPUTED
+from ecg_gnn.config.embedders import CONTROLS as CONTROLS
+from ecg_gnn.config.embedders import EMBEDDERS as EMBEDDERS
+from ecg_gnn.config.embedders import EMBEDDINGS as EMBEDDINGS
+from ecg_gnn.config.embedders import KEPT_EMBEDDINGS as KEPT_EMBEDDINGS
+from ecg_gnn.config.embedders import OWN_PREFIX as OWN_PREFIX
+from ecg_gnn.config.embedders import PRECOMPUTED as PRECOMPUTED
+from ecg_gnn.config.embedders import entry_of as entry_of
+from ecg_gnn.config.embedders import is_control as is_control
+from ecg_gnn.config.embedders import reads_labels as reads_labels
 from ecg_gnn.config.evolve_settings import EmbedConfig as EmbedConfig
 from ecg_gnn.config.evolve_settings import EvolveConfig as EvolveConfig
-from ecg_gnn.config.evolve_settings import entry_of as entry_of
-from ecg_gnn.config.evolve_settings import is_control as is_control
-from ecg_gnn.config.evolve_settings import reads_labels as reads_labels
 from ecg_gnn.config.run_config import SECTIONS as SECTIONS
 from ecg_gnn.config.run_config import Preset as Preset
 from ecg_gnn.config.run_config import RunConfig as RunConfig

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ecg_gnn._version import NUMERICS
-from ecg_gnn.config.evolve_settings import AS_INPUT, EMBEDDERS, entry_of, is_control
+from ecg_gnn.config.embedders import AS_INPUT, EMBEDDERS, entry_of, is_control
 from ecg_gnn.config.run_config import (
     RunConfig,
     declared,
@@ -56,13 +56,15 @@ class Variant:
 
     def file_name(self, split: int) -> str:
         """A name for this variant's record on one split."""
-        text = "-".join([self.name, *self.embeddings])
+        text = "-".join([self.name, *self.embeddings]).replace(AS_INPUT, "input-")
         safe = "".join(c if c.isalnum() or c in "-+" else "_" for c in text)
         if safe != text:  # a path: two of them may look alike, or be too long for one
             safe = f"{safe[:60]}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
         return f"{safe}-split{split}"
 
 
+VARIANTS = ("baseline", "ecg", "identity", "embedding", "random", "oracle")
+"""What a variant can be, in the order of tables."""
 BASELINE = Variant("baseline")
 
 

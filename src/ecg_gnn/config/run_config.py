@@ -87,14 +87,15 @@ class RunConfig(Section):
         "Fresh stratified 50/25/25 splits from the seed instead of the dataset's own",
         flag="--random-splits/--own-splits",
     )
-    label_rate: float | None = setting(
-        None,
+    label_rate: float = setting(
+        0.0,
         "Learn from this share of all labelled nodes alone, 0.05 for instance. Each "
         "class gives its share, and the nodes of 5% are among those of 10%; validation "
-        "and test nodes stay",
+        "and test nodes stay. 0 is off: all training nodes",
         metavar="SHARE",
-        low=0,
+        low=1e-9,
         high=1,
+        off=0,
         added_later=True,
     )
     seed: int = setting(0, "Random seed", low=0, high=2**62, identity=False)

@@ -7,24 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from ecg_gnn.data import graph_checks as checks
 from ecg_gnn.data.graph_checks import UNLABELLED
+from ecg_gnn.data.splits import Masks, fewer_labels, stratified_splits
 from ecg_gnn.reading import AnyArray, MappedFile
-from ecg_gnn.system.checks import InputError, check_in_range
-from ecg_gnn.system.seeds import derive_seed
+from ecg_gnn.system.checks import InputError
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
 Array = AnyArray | Tensor
-Masks = tuple[Tensor, Tensor, Tensor]
-# Train, validation, test, train: dealt to each class's shuffled nodes in turn. A class
-# ends within one node of its 50/25/25 share, its first node trains, and three nodes
-# reach all three parts.
-_DEAL = np.array([0, 1, 2, 0], dtype=np.int8)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -151,26 +145,8 @@ class GraphDataset:
         return dataclasses.replace(self, sha256=digest, note=note, **fresh)
 
     def with_label_rate(self, rate: float, seed: int) -> "GraphDataset":
-        """The same graph with fewer training nodes, ``rate`` of all labelled ones.
-
-        Each class keeps its share, one node at least; of the same seed, the nodes of a
-        lower rate are among those of a higher one.
-        """
-        labelled = self.num_nodes - self.num_unlabelled
-        y, masks = self.y.numpy(), self.train_masks.clone()
-        wanted = np.maximum(1, np.round(rate * np.bincount(y[y >= 0]))).astype(int)
-        for index, mask in enumerate(masks):
-            high = int(mask.sum()) / labelled
-            if wanted.sum() > int(mask.sum()) + self.num_classes:
-                raise InputError(
-                    f"'label_rate' must be at most {high:.3g}, the share of labelled "
-                    f"nodes that train in split {index} (got {rate})"
-                )
-            rng = np.random.default_rng(derive_seed(seed, "label rate", index))
-            nodes = rng.permutation(self.num_nodes)
-            nodes = nodes[mask.numpy()[nodes]]
-            for each, count in enumerate(wanted):
-                mask[nodes[y[nodes] == each][count:]] = False
+        """The same graph with fewer training nodes, ``rate`` of all labelled ones."""
+        masks = fewer_labels(self.y, self.train_masks, rate, seed)
         others = self.val_masks, self.test_masks
         digest = _contents_sha256(self.x, self.y, self.edge_index, masks, *others)
         fewer = f"{100 * rate:.3g}% of the labelled nodes train"
@@ -253,41 +229,6 @@ def make_dataset(
         note=note,
         features_file=file,
     )
-
-
-def stratified_splits(y: Tensor, num_splits: int, seed: int) -> Masks:
-    """Draw ``num_splits`` independent 50/25/25 splits, stratified by class.
-
-    Split ``i`` depends on the classes ``y`` [N], ``seed`` and ``i`` alone, so asking
-    for more splits does not change the first ones. Nodes of class -1 are in no part.
-    Gives the train, validation and test masks, each bool [num_splits, N].
-    """
-    check_in_range("num_splits", num_splits, 1, None)
-    if y.dim() != 1 or y.is_floating_point() or bool((y == UNLABELLED).all()):
-        raise InputError(
-            "'y' must be a non-empty [N] tensor of integer classes "
-            f"(got {y.dtype} {list(y.shape)})"
-        )
-    labels = y.cpu().numpy()
-    labelled = np.flatnonzero(labels != UNLABELLED)
-    parts = np.full((num_splits, len(labels)), -1, dtype=np.int8)
-    for index in range(num_splits):
-        rng = np.random.default_rng(derive_seed(seed, "split", index))
-        parts[index, labelled] = _deal(labels[labelled], rng)
-    train, val, test = (torch.from_numpy(parts == part) for part in range(3))
-    return train, val, test
-
-
-def _deal(labels: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int8]:
-    """Assign each node to a part, class by class in random order."""
-    shuffled = rng.permutation(len(labels))
-    by_class = shuffled[np.argsort(labels[shuffled], kind="stable")]
-    ordered = labels[by_class]
-    is_first = np.r_[True, ordered[1:] != ordered[:-1]]
-    start = np.flatnonzero(is_first)[np.cumsum(is_first) - 1]
-    parts = np.empty(len(labels), dtype=np.int8)
-    parts[by_class] = _DEAL[(np.arange(len(labels)) - start) % len(_DEAL)]
-    return parts
 
 
 def _checked_masks(

@@ -9,7 +9,7 @@ import torch
 
 from ecg_gnn._version import NUMERICS
 from ecg_gnn.config import RunConfig, identity, known
-from ecg_gnn.config.evolve_settings import entry_of
+from ecg_gnn.config.embedders import entry_of
 from ecg_gnn.config.run_config import replaced
 from ecg_gnn.data import GraphDataset, load_dataset, resolve_data_root
 from ecg_gnn.data.catalogue import find_entry, is_path, is_present

@@ -9,8 +9,6 @@ from functools import lru_cache
 
 from scipy import stats
 
-from ecg_gnn.study.run import paired_interval
-
 
 @dataclass(frozen=True, kw_only=True)
 class PairedTest:
@@ -32,6 +30,15 @@ class PairedTest:
     """Wilcoxon's signed-rank test, which assumes no normal distribution"""
     p_holm: float | None = None
     """``p`` after Holm's correction over the table; None until :func:`corrected`"""
+
+
+def paired_interval(values: Sequence[float]) -> tuple[float | None, float | None]:
+    """Student's 95% interval for the mean difference; None with one split."""
+    if (count := len(values)) < 2:
+        return None, None
+    mean, error = statistics.fmean(values), statistics.stdev(values) / math.sqrt(count)
+    half = float(stats.t.ppf((1 + 0.95) / 2, count - 1)) * error
+    return mean - half, mean + half
 
 
 def paired_test(differences: Sequence[float], against: str) -> PairedTest:

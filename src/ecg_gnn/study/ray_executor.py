@@ -155,7 +155,7 @@ class RayExecutor(Executor):
         options = {"num_cpus": 1, "num_gpus": int(self._on_gpus), "max_retries": 0}
         names = ("config", "run_id", "made_with")
         graph, config = runner.dataset, runner.config
-        drawn = config.random_splits or config.label_rate is not None
+        drawn = config.random_splits or config.label_rate > 0
         key = graph.name, graph.sha256, config.seed if drawn else None
         if key not in self._graphs:  # put into Ray's object store once
             self._graphs[key] = _ray().put(graph)

@@ -1,7 +1,6 @@
 """One run: baseline, ECG and the identity control, trained on the same splits."""
 
 import dataclasses
-import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
@@ -10,14 +9,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from scipy import stats
-
 from ecg_gnn.config import RunConfig, known
 from ecg_gnn.config.identity import Variant, controlled_embedding, controls_of
 from ecg_gnn.data import GraphDataset, load_dataset
 from ecg_gnn.embed import Embedder, EmbeddingCache
 from ecg_gnn.pipeline.resolve import check_embeddings, choose_variants, resolve
 from ecg_gnn.scale import wait_for_all, world
+from ecg_gnn.study.paired_tests import paired_interval
 from ecg_gnn.study.records import (
     Record,
     RunFolder,
@@ -103,15 +101,6 @@ def compare(ours: Summary, other: Summary) -> Comparison:
     differences = [a - b for a, b in zip(ours.per_split, other.per_split, strict=True)]
     mean, interval = statistics.fmean(differences), paired_interval(differences)
     return Comparison(ours.variant, ours.embedding, other.variant, mean, *interval)
-
-
-def paired_interval(values: Sequence[float]) -> tuple[float | None, float | None]:
-    """Student's 95% interval for the mean difference; None with one split."""
-    if (count := len(values)) < 2:
-        return None, None
-    mean, error = statistics.fmean(values), statistics.stdev(values) / math.sqrt(count)
-    half = float(stats.t.ppf((1 + 0.95) / 2, count - 1)) * error
-    return mean - half, mean + half
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -256,7 +245,7 @@ def prepare(
         config = dataclasses.replace(config, dataset=dataset.name)
     if config.random_splits:
         dataset = dataset.with_random_splits(10, config.seed)
-    if config.label_rate is not None:
+    if config.label_rate:
         dataset = dataset.with_label_rate(config.label_rate, config.seed)
     return resolve(config, dataset), dataset
 

@@ -13,6 +13,7 @@ from typing import Any
 from ecg_gnn.config import EMBEDDINGS, RunConfig, known
 from ecg_gnn.config.identity import (
     LABELS,
+    VARIANTS,
     Tags,
     controls_of,
     tagged,
@@ -24,7 +25,7 @@ from ecg_gnn.nn import SPECIALISED
 from ecg_gnn.study.paired_tests import PairedTest, paired_test
 from ecg_gnn.study.records import is_pruned
 from ecg_gnn.study.store import Configuration, DatasetInfo, Store, UnitRecord
-from ecg_gnn.study.store.rows import VARIANTS, names_of
+from ecg_gnn.study.store.rows import names_of
 from ecg_gnn.study.table import model_name, row_name
 
 _MODELS = ("resnet", "gcn", "sage", "gat", "gat-sep", "gt", "gt-sep", *SPECIALISED)
@@ -37,7 +38,7 @@ class CellKey:
     dataset: str
     dataset_sha256: str
     random_splits: bool
-    label_rate: float | None = None
+    label_rate: float = 0.0
     backbone: str
     model: str
     variant: str
@@ -52,8 +53,8 @@ class CellKey:
     @property
     def graph_label(self) -> str:
         """The dataset's name in tables; with fewer labels it is another task."""
-        rate = self.label_rate
-        return self.dataset + ("" if rate is None else f" ({100 * rate:.3g}% labels)")
+        rate = f" ({100 * self.label_rate:.3g}% labels)"
+        return self.dataset + (rate if self.label_rate else "")
 
     @property
     def model_label(self) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from ecg_gnn.config import RunConfig
-from ecg_gnn.config.evolve_settings import AS_INPUT
+from ecg_gnn.config.embedders import AS_INPUT
 from ecg_gnn.config.identity import (
     Tags,
     controlled_embedding,

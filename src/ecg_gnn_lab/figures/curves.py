@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ecg_gnn.study.selection import Cell, best_ecg
 from ecg_gnn.study.store import Store
-from ecg_gnn.study.store.rows import known_steps, thinned
+from ecg_gnn.study.store.curves import known_steps, thinned
 from ecg_gnn.system.canvas import COLOURS, Paint, in_lines
 from ecg_gnn_lab.tables import StudyTables
 

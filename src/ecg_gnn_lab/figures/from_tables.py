@@ -50,7 +50,7 @@ def _by_dataset(rows: Sequence[Row]) -> Groups:
 
 
 def _compared(row: Row) -> list[str]:
-    return [other for other in _MARKERS if row[f"minus_{other}"] is not None]
+    return [other for other in _MARKERS if row.get(f"minus_{other}") is not None]
 
 
 def _stacked(

@@ -52,7 +52,7 @@ def cell_detail(selection: Selection, cell: Cell, rows: Mapping[str, Row]) -> De
         ],
         "records": _score_records(records),
         "command": command_parts(cell.chosen.configuration),
-        "tests": [_test(rows, o) for o in RIVALS if row[f"minus_{o}"] is not None],
+        "tests": [_test(rows, o) for o in RIVALS if row.get(f"minus_{o}") is not None],
         "settings": _settings(cell.chosen.configuration),
         "tried": _tried(cell),
         "provenance": _provenance(r.result.provenance for r in records),

@@ -10,7 +10,9 @@ from ecg_gnn_lab.tables.document import Row, signed_text
 SURE = 0.05
 """Holm-corrected p below which a difference counts as more than chance."""
 VERDICTS = {
-    "edges": "above baseline and identity",
+    "edges": "above baseline, identity and embedding",
+    "vectors": "above baseline and identity, not shown to be above embedding",
+    "unasked": "above baseline and identity, no embedding control",
     "path": "above baseline, not shown to be above identity",
     "beaten": "above baseline, but identity is better",
     "alone": "above baseline, no identity control",
@@ -34,7 +36,11 @@ def verdict(row: Row) -> str:
         return "worse" if sign < 0 else "open"
     if row["minus_identity"] is None:
         return "alone"
-    return {1: "edges", 0: "path", -1: "beaten"}[_sign(row, "identity")]
+    if (sign := _sign(row, "identity")) <= 0:
+        return "beaten" if sign < 0 else "path"
+    if row.get("minus_embedding") is None:
+        return "unasked"
+    return "edges" if _sign(row, "embedding") > 0 else "vectors"
 
 
 def lede(rows: Sequence[Row]) -> str:
@@ -126,7 +132,7 @@ def _paper(results: Sequence[Row]) -> list[Answer]:
 
 
 def _measured(rows: Sequence[Row], other: str) -> list[Row]:
-    return [row for row in rows if row[f"minus_{other}"] is not None]
+    return [row for row in rows if row.get(f"minus_{other}") is not None]
 
 
 def _sign(row: Row, other: str) -> int:

@@ -1,6 +1,6 @@
 """Tables of cells: the results, every embedding, and the best hyper-parameters."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ecg_gnn.config.identity import (
@@ -16,7 +16,7 @@ from ecg_gnn_lab import paper_numbers, published
 from ecg_gnn_lab.tables import document as doc
 
 RIVALS = ("baseline", "identity", "embedding")
-"""What every ECG row is compared with."""
+"""What every ECG row is compared with: its gain is the edges' if it beats them all."""
 _SETTINGS = (
     *("model.layers", "model.hidden", "evolve.k"),
     *("model.drop_edge", "evolve.self_loops"),
@@ -35,6 +35,16 @@ _EXPLAINED = (
     "Identity: evolved graphs of self-loops only, with the same parameters. A gain "
     "over the baseline that is none over identity does not come from evolved edges.",
 )
+_OF_EMBEDDING = (
+    "Embedding: the same vectors as further features, with identity's extra path and "
+    "no new edge. A gain over identity that is none over it is the embedding's."
+)
+
+
+def rivals_in(variants: Iterable[str]) -> tuple[str, ...]:
+    """Those whose columns are shown: the embedding control only where it was run."""
+    seen = {*variants}
+    return tuple(name for name in RIVALS if name != "embedding" or name in seen)
 
 
 def results_table(source: doc.StudyTables) -> doc.TableDocument:
@@ -85,7 +95,8 @@ def _document(
         doc.Column("n", "units"),
         *doc.PUBLISHED_COLUMNS,
     ]
-    for other in RIVALS:
+    rivals = rivals_in(cell.key.variant for cell in selection.cells)
+    for other in rivals:
         key = f"minus_{other}"
         columns += [
             doc.Column(f"− {other} [95% CI]", key, doc.difference_text, "tests"),
@@ -94,7 +105,7 @@ def _document(
     best = [best_ecg(group) for group in groups]
     cells = [cell for group in groups for cell in group]
     tests = {
-        (c.key, other): selection.against(c, other) for c in cells for other in RIVALS
+        (c.key, other): selection.against(c, other) for c in cells for other in rivals
     }
     # Tests of ECG rows are corrected over the whole table.
     ecg = [pair for pair in tests if pair[0].variant == "ecg"]
@@ -103,10 +114,11 @@ def _document(
     for cell in cells:
         paper = published.paper_score(cell, detailed=detailed)
         row = _row(selection, cell, cell in best, paper)
-        for other in RIVALS:
+        for other in rivals:
             row |= columns_of_test(f"minus_{other}", tests[cell.key, other])
         rows.append(row | {"configuration": cell.chosen.configuration.id})
     notes = [*_head_to_head(selection, groups), *_EXPLAINED]
+    notes += [_OF_EMBEDDING] if "embedding" in rivals else []
     notes += doc.common_notes(selection, cells)
     return doc.TableDocument(
         name=name, title=title, columns=columns, rows=rows, notes=notes

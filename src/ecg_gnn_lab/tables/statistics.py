@@ -166,7 +166,7 @@ def _row(info: DatasetInfo, graph: MeasuredGraph | None) -> doc.Row:
         embedding, evolve = graph.embedding, graph.settings.evolve
         at_its_k = evolve.k == paper_numbers.STATISTICS_K
         at = graph.configuration
-        past_it = at.random_splits or at.label_rate is not None or graph.tags
+        past_it = at.random_splits or at.label_rate or graph.tags
         in_paper = in_paper and at_its_k and not past_it
         statistics = mean([measured for _, measured in graph.records.values()])
         row |= {"graph": graph.label, "embedding": embedding, "k": evolve.k}

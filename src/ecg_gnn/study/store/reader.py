@@ -15,6 +15,7 @@ from typing import Any, Self
 from ecg_gnn.config import RunConfig
 from ecg_gnn.reading import first_line, read_json
 from ecg_gnn.study.store import rows as stored
+from ecg_gnn.study.store.curves import Curves
 from ecg_gnn.study.store.schema import JSON_COLUMNS, TEXT_ENDING, open_existing
 from ecg_gnn.study.store.text import read_records
 from ecg_gnn.system.checks import InputError, check_choice
@@ -173,12 +174,12 @@ class Store:
                 stored.checked(stored.Failure, unit | values) for unit, values in ended
             ]
 
-    def curves(self, unit: str) -> stored.Curves | None:
+    def curves(self, unit: str) -> Curves | None:
         """Loss, validation and test score of every step of one unit, if kept."""
         query = "SELECT curves FROM records WHERE unit = :unit AND curves IS NOT NULL"
         with self._naming_damage():
             rows = self._rows(query, unit=unit)
-            return stored.Curves.from_bytes(rows[0]["curves"]) if rows else None
+            return Curves.from_bytes(rows[0]["curves"]) if rows else None
 
     def progress(self, *, recipe: str | None = None) -> list[stored.Progress]:
         """How many units of every dataset, model and variant are in which state.

@@ -1,111 +1,20 @@
-"""What a store holds: rows, checked field by field when read, and training curves."""
+"""What a store holds: rows, checked field by field when read."""
 
 import dataclasses
-import itertools
 import math
 import types
 import typing
-import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ecg_gnn.config.identity import Tags, stored_tags, stored_variant
+from ecg_gnn.config.identity import VARIANTS, Tags, stored_tags, stored_variant
 from ecg_gnn.config.setting import field_types
 from ecg_gnn.study.records import STATISTICS, Statistics
+from ecg_gnn.study.store.curves import Curves
 from ecg_gnn.system.checks import METRIC_NAMES, InputError, check_choice
 
-Curve = NDArray[np.float32]
-Places = NDArray[np.int64]
-_MAX_STEPS = 10_000_000
-_MAX_BYTES = 3 * 4 * _MAX_STEPS
-_TEXT_SCALES = {"loss": 1e3, "val": 1e4, "test": 1e4}
-"""What the text calls the three curves, and what it multiplies their values by."""
-
-
-@dataclass(frozen=True, eq=False)
-class Curves:
-    """Values per step, first to last; NaN where a training had diverged."""
-
-    losses: Curve
-    val_scores: Curve
-    test_scores: Curve
-
-    @classmethod
-    def of(cls, *series: Sequence[float | None]) -> "Curves":
-        """From lists in which what is not finite is None."""
-        return cls(*(np.array(values, dtype=np.float32) for values in series))
-
-    @property
-    def values(self) -> Curve:
-        """All of them, row by row."""
-        return np.stack([self.losses, self.val_scores, self.test_scores])
-
-    def to_bytes(self) -> bytes:
-        """About 2.5 bytes per number."""
-        # Grouped by significance: signs and exponents hardly change between steps.
-        planes = self.values.astype("<f4").view(np.uint8).reshape(-1, 4).T
-        return zlib.compress(planes.tobytes(), 1)
-
-    @classmethod
-    def from_bytes(cls, blob: bytes) -> "Curves":
-        """The inverse of :meth:`to_bytes`."""
-        unpacker = zlib.decompressobj()
-        unpacked = unpacker.decompress(blob, _MAX_BYTES)
-        if not unpacker.eof:
-            raise ValueError("curves are cut, or longer than any training")
-        planes = np.frombuffer(unpacked, np.uint8).reshape(4, -1)
-        values = np.ascontiguousarray(planes.T).view("<f4").astype(np.float32)
-        return cls(*values.reshape(3, -1))
-
-    def to_text(self, places: Places) -> dict[str, list[int | None]]:
-        """Whole numbers at some places, each as the change from the one before."""
-        text = {}
-        for (name, scale), row in zip(_TEXT_SCALES.items(), self.values, strict=True):
-            text[name], before = list[int | None](), 0
-            for value in row[places].tolist():
-                if math.isfinite(value):
-                    before, last = round(value * scale), before
-                text[name].append(before - last if math.isfinite(value) else None)
-        return text
-
-    @classmethod
-    def from_text(cls, steps: Any, text: Mapping[str, Any]) -> "Curves":
-        """The inverse of :meth:`to_text`; ``steps`` are its places, counted from 1."""
-        places = np.array(steps, dtype=np.int64) - 1
-        if not places.size or places.min() < 0 or places.max() >= _MAX_STEPS:
-            raise InputError(f"steps must be in [1, {_MAX_STEPS}]")
-        values = np.full((3, places.max() + 1), np.nan, dtype=np.float32)
-        for row, (name, scale) in zip(values, _TEXT_SCALES.items(), strict=True):
-            changes = text[name]
-            totals = list(itertools.accumulate(change or 0 for change in changes))
-            gaps = np.array([change is None for change in changes])
-            row[places] = np.where(gaps, np.nan, np.array(totals, np.float64) / scale)
-            if len(changes) != len(places):
-                raise InputError("every step of a curve must have its value")
-        return cls(*values)
-
-
-def known_steps(curves: Sequence[Curves]) -> Places:
-    """Places at which any of the curves has a number; all, where none has."""
-    known = np.zeros(max(each.losses.size for each in curves), dtype=bool)
-    for each in curves:
-        known[: each.losses.size] |= np.isfinite(each.values).any(axis=0)
-    return np.flatnonzero(known) if known.any() else np.arange(known.size)
-
-
-def thinned(places: Places, points: int | None) -> Places:
-    """At most ``points`` places, evenly spread, the first and the last among them."""
-    if points is None or places.size <= points:
-        return places
-    return places[np.linspace(0, places.size - 1, points).round().astype(np.int64)]
-
-
-VARIANTS = ("baseline", "ecg", "identity", "embedding", "random", "oracle")
 _CHOICES = {
     "metric": tuple(METRIC_NAMES),
     "task": ("train", "statistics"),
@@ -170,9 +79,9 @@ class Configuration:
         return bool(self.config["random_splits"])
 
     @property
-    def label_rate(self) -> float | None:
-        """The share of all labelled nodes that train; None: all of a split's."""
-        return self.config.get("label_rate")
+    def label_rate(self) -> float:
+        """The share of all labelled nodes that train; 0: all of a split's."""
+        return float(self.config.get("label_rate", 0))
 
 
 @dataclass(frozen=True, kw_only=True)

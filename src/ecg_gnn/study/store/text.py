@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 from ecg_gnn.config import RunConfig
 from ecg_gnn.study.store import rows as stored
+from ecg_gnn.study.store.curves import Curves, known_steps, thinned
 from ecg_gnn.study.store.schema import TEXT_ENDING, insert, open_in_memory, transaction
 from ecg_gnn.system.checks import InputError, check_choice, check_in_range
 from ecg_gnn.system.files import write_text
@@ -75,13 +76,11 @@ def write_records(store: "Store", path: Path, *, curve_points: int = 25) -> int:
             lines.append(_line({kind: value, "key": key}))
         return key
 
-    def result_row(
-        result: stored.Result, curves: stored.Curves | None
-    ) -> dict[str, Any]:
+    def result_row(result: stored.Result, curves: Curves | None) -> dict[str, Any]:
         row: dict[str, Any] = {name: getattr(result, name) for name in _NUMBERS}
         row["evolved"] = [share("statistics", g) for g in result.evolved_statistics]
         if curves is not None and curves.losses.size:
-            places = stored.thinned(stored.known_steps([curves]), curve_points)
+            places = thinned(known_steps([curves]), curve_points)
             steps = share("steps", (places + 1).tolist())
             row["curves"] = {"steps": steps, **curves.to_text(places)}
         return row
@@ -218,7 +217,7 @@ class _Loader:
             graphs = [self.shared["statistics"][key] for key in value.pop("evolved")]
             if curves := value.get("curves"):
                 steps = self.shared["steps"][curves["steps"]]
-                value["curves"] = stored.Curves.from_text(steps, curves)
+                value["curves"] = Curves.from_text(steps, curves)
             value |= {"evolved_statistics": graphs, "provenance": provenance}
             result = stored.checked(stored.Result, value)
             stored.checked(stored.UnitRecord, whole | {"result": result})

@@ -1,0 +1,75 @@
+"""Splits that are drawn: stratified by class, or with fewer training nodes."""
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ecg_gnn.data.graph_checks import UNLABELLED
+from ecg_gnn.system.checks import InputError, check_in_range
+from ecg_gnn.system.seeds import derive_seed
+
+Masks = tuple[Tensor, Tensor, Tensor]
+# Train, validation, test, train: dealt to each class's shuffled nodes in turn. A class
+# ends within one node of its 50/25/25 share, its first node trains, and three nodes
+# reach all three parts.
+_DEAL = np.array([0, 1, 2, 0], dtype=np.int8)
+
+
+def stratified_splits(y: Tensor, num_splits: int, seed: int) -> Masks:
+    """Draw ``num_splits`` independent 50/25/25 splits, stratified by class.
+
+    Split ``i`` depends on the classes ``y`` [N], ``seed`` and ``i`` alone, so asking
+    for more splits does not change the first ones. Nodes of class -1 are in no part.
+    Gives the train, validation and test masks, each bool [num_splits, N].
+    """
+    check_in_range("num_splits", num_splits, 1, None)
+    if y.dim() != 1 or y.is_floating_point() or bool((y == UNLABELLED).all()):
+        raise InputError(
+            "'y' must be a non-empty [N] tensor of integer classes "
+            f"(got {y.dtype} {list(y.shape)})"
+        )
+    labels = y.cpu().numpy()
+    labelled = np.flatnonzero(labels != UNLABELLED)
+    parts = np.full((num_splits, len(labels)), -1, dtype=np.int8)
+    for index in range(num_splits):
+        rng = np.random.default_rng(derive_seed(seed, "split", index))
+        parts[index, labelled] = _deal(labels[labelled], rng)
+    train, val, test = (torch.from_numpy(parts == part) for part in range(3))
+    return train, val, test
+
+
+def _deal(labels: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int8]:
+    """Assign each node to a part, class by class in random order."""
+    shuffled = rng.permutation(len(labels))
+    by_class = shuffled[np.argsort(labels[shuffled], kind="stable")]
+    ordered = labels[by_class]
+    is_first = np.r_[True, ordered[1:] != ordered[:-1]]
+    start = np.flatnonzero(is_first)[np.cumsum(is_first) - 1]
+    parts = np.empty(len(labels), dtype=np.int8)
+    parts[by_class] = _DEAL[(np.arange(len(labels)) - start) % len(_DEAL)]
+    return parts
+
+
+def fewer_labels(y: Tensor, train_masks: Tensor, rate: float, seed: int) -> Tensor:
+    """Training masks [S, N] with ``rate`` of all labelled nodes, of each class alike.
+
+    A class keeps one node at least. Of the same seed, the nodes of a lower rate are
+    among those of a higher one. Nodes of class -1 count for nothing.
+    """
+    labels, masks = y.numpy(), train_masks.clone()
+    counts = np.bincount(labels[labels != UNLABELLED])
+    wanted = np.maximum(1, np.round(rate * counts)).astype(int)
+    for index, mask in enumerate(masks):
+        trained = int(mask.sum())
+        if wanted.sum() > trained + len(counts):  # each class is rounded
+            raise InputError(
+                f"'label_rate' must be at most {trained / counts.sum():.3g}, the share "
+                f"of labelled nodes that train in split {index} (got {rate})"
+            )
+        rng = np.random.default_rng(derive_seed(seed, "label rate", index))
+        nodes = rng.permutation(len(labels))
+        nodes = nodes[mask.numpy()[nodes]]
+        for label, count in enumerate(wanted):
+            mask[nodes[labels[nodes] == label][count:]] = False
+    return masks
