@@ -16,7 +16,7 @@ from typing import Any, Literal
 from ecg_gnn.data.dataset import GraphDataset
 from ecg_gnn.data.download import Progress
 from ecg_gnn.data.download import download as fetch
-from ecg_gnn.data.generators import csbm, minesweeper_gen
+from ecg_gnn.data.generators import csbm, look_alikes, minesweeper_gen
 from ecg_gnn.data.graph_storage import MANIFEST, read_graph_folder, read_npz
 from ecg_gnn.data.planetoid import load_planetoid, planetoid_present
 from ecg_gnn.system.checks import InputError, default_metric
@@ -30,6 +30,7 @@ BASE_URL = "https://github.com/yandex-research/heterophilous-graphs/raw/main/dat
 GENERATORS: dict[str, Callable[..., GraphDataset]] = {
     "minesweeper-gen": minesweeper_gen,
     "csbm": csbm,
+    "look-alikes": look_alikes,
 }
 
 

@@ -1,4 +1,4 @@
-"""Generated graphs: Minesweeper boards, and a contextual stochastic block model."""
+"""Generated graphs: Minesweeper boards, block models, and groups of look-alikes."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -126,6 +126,64 @@ def csbm(
         num_splits: How many stratified splits to draw.
     """
     given = dict(locals())
+    _check_block_model(**{k: value for k, value in given.items() if k != "seed"})
+    rng = np.random.default_rng(derive_seed(seed, "csbm"))
+    y = rng.permutation(nodes) % classes
+    x = _noisy_means(y, features, signal, rng)
+    edges = _block_edges(y, round(nodes * degree / 2), homophily, rng)
+    return _made("csbm", csbm, given, x=x, y=y, edges=edges)
+
+
+def look_alikes(
+    nodes: int = 2000,
+    classes: int = 2,
+    group: int = 20,
+    degree: float = 10.0,
+    homophily: float = 0.5,
+    features: int = 64,
+    signal: float = 5.0,
+    seed: int = 0,
+    num_splits: int = 10,
+) -> GraphDataset:
+    """Groups of nodes that look alike, of one class each, in a graph that tells little.
+
+    Built so that evolved edges help: many groups share a class and have nothing else in
+    common, so a node is best recognised by those that look like it. Every group has a
+    mean in a random direction; a node's features are that of its group plus standard
+    normal noise. Edges are drawn as in ``csbm``, without regard to groups.
+
+    Args:
+        nodes: How many nodes.
+        classes: How many classes.
+        group: Nodes in a group; a class has as many groups as its nodes fill.
+        degree: Mean degree.
+        homophily: Probability that an edge joins nodes of one class.
+        features: How many features.
+        signal: Length of the groups' means.
+        seed: Random seed.
+        num_splits: How many stratified splits to draw.
+    """
+    given = dict(locals())
+    _check_int("group", group, 1, max(1, nodes // max(classes, 1)))
+    checked = {k: value for k, value in given.items() if k not in ("seed", "group")}
+    _check_block_model(**checked)
+    rng = np.random.default_rng(derive_seed(seed, "look-alikes"))
+    group_of = rng.permutation(nodes) // group
+    y = group_of % classes
+    x = _noisy_means(group_of, features, signal, rng)
+    edges = _block_edges(y, round(nodes * degree / 2), homophily, rng)
+    return _made("look-alikes", look_alikes, given, x=x, y=y, edges=edges)
+
+
+def _check_block_model(
+    nodes: int,
+    classes: int,
+    degree: float,
+    homophily: float,
+    features: int,
+    signal: float,
+    num_splits: int,
+) -> None:
     _check_int("classes", classes, 2, _MAX_NODES // _MIN_PER_CLASS)
     _check_int("nodes", nodes, classes * _MIN_PER_CLASS, _MAX_NODES)
     _check_int("features", features, 1, _MAX_EDGES // nodes)
@@ -133,15 +191,19 @@ def csbm(
     check_in_range("homophily", homophily, 0, 1)
     check_in_range("signal", signal, 0, 1e6)
     _check_int("num_splits", num_splits, 1, _MAX_SPLITS)
-    rng = np.random.default_rng(derive_seed(seed, "csbm"))
-    y = rng.permutation(nodes) % classes
-    means = rng.standard_normal((classes, features), dtype=np.float32)
+
+
+def _noisy_means(
+    block: NDArray[np.int64], features: int, signal: float, rng: np.random.Generator
+) -> NDArray[np.float32]:
+    """A row per node, [N, F]: the mean of its block plus standard normal noise."""
+    shape = int(block.max()) + 1, features
+    means = rng.standard_normal(shape, dtype=np.float32)
     means *= np.float32(signal) / np.linalg.norm(means, axis=1, keepdims=True)
-    x = rng.standard_normal((nodes, features), dtype=np.float32)
-    for rows in _pieces(nodes):  # without a second array of that size
-        x[rows] += means[y[rows]]
-    edges = _block_edges(y, round(nodes * degree / 2), homophily, rng)
-    return _made("csbm", csbm, given, x=x, y=y, edges=edges)
+    x = rng.standard_normal((len(block), features), dtype=np.float32)
+    for rows in _pieces(len(block)):  # without a second array of that size
+        x[rows] += means[block[rows]]
+    return x
 
 
 def _block_edges(
