@@ -57,7 +57,7 @@ def test_on_the_tuned_backbone(ecg_gnn, model):
     status, out, err = ecg_gnn(*RUN, *more)
     assert status == 0, err
     rows = [row["variant"] for row in json.loads(out)["results"]]
-    assert rows == ["baseline", "ecg", "identity"]
+    assert rows == ["baseline", "ecg", "identity", "embedding"]
 
 
 def test_a_fit_takes_those_that_new_nodes_can_have(ecg_gnn):

@@ -3,6 +3,7 @@ import pytest
 import torch
 
 from ecg_gnn.data import csbm, load_dataset, minesweeper_gen
+from ecg_gnn.data.generators import look_alikes
 from ecg_gnn.data.generators import king_grid, minesweeper_features
 from ecg_gnn.system.checks import InputError
 
@@ -97,7 +98,20 @@ def test_csbm_features_have_the_asked_signal():
         )
 
 
-@pytest.mark.parametrize("generator", [minesweeper_gen, csbm])
+def test_look_alikes_are_near_each_other_and_of_one_class():
+    made = look_alikes(nodes=600, classes=3, group=20, signal=12.0, homophily=0.3)
+    nearest = torch.cdist(made.x, made.x).fill_diagonal_(torch.inf)
+    near = nearest.topk(19, largest=False).indices
+    assert (made.y[near] == made.y[:, None]).float().mean() > 0.99
+    # A class has several groups: most of its nodes are not alike.
+    same = made.y[:, None] == made.y
+    assert same.float().sum(1).mean() == pytest.approx(200, abs=5)
+    source, target = made.edge_index
+    agree = (made.y[source] == made.y[target]).float().mean()
+    assert agree == pytest.approx(0.3, abs=0.03)
+
+
+@pytest.mark.parametrize("generator", [minesweeper_gen, csbm, look_alikes])
 def test_seed_decides_everything(generator):
     first, again, other = generator(), generator(), generator(seed=1)
     assert first.sha256 == again.sha256
@@ -135,6 +149,9 @@ def test_the_name_makes_the_graph_again():
         (csbm, {"degree": float("nan")}, r"'degree' must be in .*\(got nan\)"),
         (csbm, {"homophily": 1.1}, r"'homophily' must be in \[0, 1\]"),
         (csbm, {"signal": float("inf")}, r"'signal' must be in"),
+        (look_alikes, {"group": 0}, r"'group' must be in \[1, 1000\]"),
+        (look_alikes, {"group": 1500}, r"'group' must be in \[1, 1000\] \(got 1500\)"),
+        (look_alikes, {"classes": 0}, r"'classes' must be in"),
         (csbm, {"num_splits": 10**9}, r"'num_splits' must be in \[1, 1000\]"),
     ],
 )

@@ -38,8 +38,7 @@ _MODULES = {"run": "run_verb", "homophily": "graph_verbs", "knn": "graph_verbs"}
 _MODULES |= dict.fromkeys(("predict", "explain", "score"), "model_verbs")
 _MODULES["fit"] = "fit_verb"
 VERBS = {
-    "run": "Train baseline, ECG and the identity control on the same splits, and "
-    "compare.",
+    "run": "Train baseline, ECG and its controls on the same splits, and compare.",
     "homophily": "Measure homophily of a graph and, with --embedding, of its evolved "
     "graph.",
     "knn": "Find every row's nearest neighbours in a file, and write the edges to "

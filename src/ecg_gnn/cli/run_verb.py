@@ -17,6 +17,7 @@ from ecg_gnn.reading import read_yaml
 from ecg_gnn.scale import joined
 from ecg_gnn.study import Record, Report, table
 from ecg_gnn.study import run as run_all
+from ecg_gnn.study.verdict import verdict
 from ecg_gnn.system.checks import InputError, MissingExtraError
 from ecg_gnn.system.files import write_text
 
@@ -82,7 +83,7 @@ def run(
     ] = None,
     as_json: opt.AsJson = False,
 ) -> None:
-    """Train baseline, ECG and the identity control on the same splits, and compare.
+    """Train baseline, ECG and its controls on the same splits, and compare.
 
     Everything lands in the output folder: settings, raw results of every split,
     versions, the data's checksum, tables and a figure. Without options it runs on a
@@ -122,13 +123,14 @@ def run(
         )
     if first:
         assert report.folder is not None
-        write_text(report.folder / "results.md", table.report_markdown(report))
+        said = "\n\n".join([table.report_markdown(report), *verdict(report), ""])
+        write_text(report.folder / "results.md", said)
         try:
             table.draw(report, report.folder / "figure.png")
         except MissingExtraError as error:
             write_text(report.folder / "figure-missing.txt", f"{error}\n")
         if as_json:
-            print_json(report.to_dict())
+            print_json(report.to_dict() | {"verdict": " ".join(verdict(report))})
         else:
             _print(report, report.folder)
 
@@ -140,5 +142,7 @@ def _print(report: Report, folder: Path) -> None:
     name = table.model_name(model.backbone, model.name)
     print_table(table.result_table(report), f"{report.dataset} · {name}")
     print_table(table.statistics_table(report), "Homophily (evolved: mean over splits)")
+    for sentence in verdict(report):
+        print(sentence)
     names = [path.name for path in sorted(folder.iterdir()) if path.is_file()]
     print(f"In {folder}: {', '.join(names)}")

@@ -4,21 +4,14 @@ import statistics
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ecg_gnn.study.verdict import VERDICTS as VERDICTS
+from ecg_gnn.study.verdict import judge
 from ecg_gnn_lab import paper_numbers
 from ecg_gnn_lab.tables.document import Row, signed_text
+from ecg_gnn_lab.tables.scores import RIVALS
 
 SURE = 0.05
 """Holm-corrected p below which a difference counts as more than chance."""
-VERDICTS = {
-    "edges": "above baseline, identity and embedding",
-    "vectors": "above baseline and identity, not shown to be above embedding",
-    "unasked": "above baseline and identity, no embedding control",
-    "path": "above baseline, not shown to be above identity",
-    "beaten": "above baseline, but identity is better",
-    "alone": "above baseline, no identity control",
-    "open": "too close to call",
-    "worse": "below baseline",
-}
 _MOST_DATASETS = 3  # named in one sentence
 
 
@@ -32,15 +25,8 @@ class Answer(NamedTuple):
 
 def verdict(row: Row) -> str:
     """Judge the chosen ECG cell of one dataset and model: a key of VERDICTS."""
-    if (sign := _sign(row, "baseline")) <= 0:
-        return "worse" if sign < 0 else "open"
-    if row["minus_identity"] is None:
-        return "alone"
-    if (sign := _sign(row, "identity")) <= 0:
-        return "beaten" if sign < 0 else "path"
-    if row.get("minus_embedding") is None:
-        return "unasked"
-    return "edges" if _sign(row, "embedding") > 0 else "vectors"
+    known = [other for other in RIVALS if row.get(f"minus_{other}") is not None]
+    return judge({other: _sign(row, other) for other in known})
 
 
 def lede(rows: Sequence[Row]) -> str:

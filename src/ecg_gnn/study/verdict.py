@@ -1,0 +1,65 @@
+"""What paired differences say of evolved edges, in a word and in a sentence."""
+
+from collections.abc import Mapping
+
+from ecg_gnn.study.run import Comparison, Report
+from ecg_gnn.study.table import run_name
+
+VERDICTS = {
+    "edges": "above baseline, identity and embedding",
+    "vectors": "above baseline and identity, not shown to be above embedding",
+    "unasked": "above baseline and identity, no embedding control",
+    "path": "above baseline, not shown to be above identity",
+    "beaten": "above baseline, but identity is better",
+    "alone": "above baseline, no identity control",
+    "open": "too close to call",
+    "worse": "below baseline",
+}
+_MEANS = {
+    "edges": "its new edges help, beyond the plain network and all controls",
+    "vectors": "the gain may be the embedding's: given as features, without new edges, "
+    "it is not shown to be worse",
+    "path": "the gain may be that of the additional path through the network: without "
+    "new edges (identity) it is not shown to be worse",
+    "beaten": "it is above the plain network, but self-loops in place of the new edges "
+    "(identity) are better still",
+    "open": "no difference from the plain network is beyond chance",
+    "worse": "the plain network is better",
+}
+_FEW = 4
+
+
+def judge(signs: Mapping[str, int]) -> str:
+    """A key of VERDICTS, from signs of ECG minus its rivals; 0 is within chance."""
+    if (plain := signs["baseline"]) <= 0:
+        return "worse" if plain < 0 else "open"
+    if "identity" not in signs:
+        return "alone"
+    if (path := signs["identity"]) <= 0:
+        return "beaten" if path < 0 else "path"
+    if "embedding" not in signs:
+        return "unasked"
+    return "edges" if signs["embedding"] > 0 else "vectors"
+
+
+def verdict(report: Report) -> list[str]:
+    """A sentence on every ECG variant, and a warning where splits are too few."""
+    few = len(report.config.splits or ())
+    said = []
+    for row in report.results:
+        if row.variant == "ecg":
+            key = (row.variant, row.embedding)
+            pairs = [c for c in report.comparisons if (c.variant, c.embedding) == key]
+            means = _MEANS[judge({pair.against: sign(pair) for pair in pairs})]
+            said.append(f"{run_name(report.config, row)}: {means}.")
+    if said and few < _FEW:
+        splits = "one split" if few == 1 else f"{few} splits"
+        said.append(f"But {splits} can tell hardly anything: try more, --splits 0-4.")
+    return said
+
+
+def sign(pair: Comparison) -> int:
+    """+1 or −1 where zero is outside the interval, so beyond chance; else 0."""
+    if pair.ci_low is None or pair.ci_high is None:
+        return 0
+    return (pair.ci_low > 0) - (pair.ci_high < 0)
