@@ -52,9 +52,9 @@ def edges_of(*arguments):
     return evolve(*arguments).edge_index
 
 
-def train_one(dataset, split, evolved, config, workspace=None, *, checkpoint=None):
+def train_one(dataset, split, evolved, config, workspace=None, **job):
     """One training: the network and its numbers."""
-    job = Classification(split, evolved, checkpoint)
+    job = Classification(split, evolved, **job)
     return classify(dataset, [job], config, workspace)[0]
 
 

@@ -3,8 +3,7 @@ import pytest
 import torch
 
 from ecg_gnn.data import csbm, load_dataset, minesweeper_gen
-from ecg_gnn.data.generators import look_alikes
-from ecg_gnn.data.generators import king_grid, minesweeper_features
+from ecg_gnn.data.generators import king_grid, look_alikes, minesweeper_features
 from ecg_gnn.system.checks import InputError
 
 

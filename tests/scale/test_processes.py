@@ -50,15 +50,15 @@ def test_two_processes_one_killed_equal_one(tmp_path):
     assert (notes / "killed").exists()
     lines = (notes / "rank0.txt").read_text().split()
     steps = [int(line) for line in lines if line != "equal"]
-    # The first life ends in step 5, where the second goes on; then two more variants.
-    assert steps == [*range(6), *range(5, 8), *range(8), *range(8)]
+    # The first life ends in step 5, where the second goes on; then three more variants.
+    assert steps == [*range(6), *range(5, 8), *range(8), *range(8), *range(8)]
     assert lines.count("equal") == len(steps) - 1
     assert done.stdout.count("test ROC AUC (%)") == 1  # only the first one prints
     train = TrainConfig(steps=8, batch_size=10, fanout=(2, 3), eval_every=2)
     config = json.loads((both / "config.json").read_text())
     assert RunConfig.from_dict(config).train.fanout == train.fanout
     run(RunConfig.from_dict(config), out=alone)
-    assert len(records(both)) == 3
+    assert len(records(both)) == 4
     for shared, single in zip(records(both), records(alone), strict=True):
         assert shared["provenance"]["processes"] == 2
         assert shared["losses"] == pytest.approx(single["losses"], abs=1e-6)

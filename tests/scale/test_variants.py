@@ -8,7 +8,13 @@ import torch
 from ecg_gnn.config import EvolveConfig
 from ecg_gnn.data import load_dataset
 from ecg_gnn.embed import EmbeddingCache
-from ecg_gnn.pipeline import Classification, Workspace, choose_variants, evolve
+from ecg_gnn.pipeline import (
+    Classification,
+    Workspace,
+    choose_variants,
+    embed_as_input,
+    evolve,
+)
 from ecg_gnn.pipeline.classification import make_training
 from small_runs import resolved, train_one
 
@@ -40,25 +46,27 @@ def evolved_of(variant, graph, config, workspace):
 
 def variants():
     graph = load_dataset("csbm:nodes=80,features=4")
-    return [v.embeddings for v in choose_variants(config_of(graph, "uniform"))]
+    return choose_variants(config_of(graph, "uniform"))
 
 
 VARIANTS = variants()
 
 
 def test_there_are_variants_of_one_two_and_three_graphs():
-    assert {len(variant) for variant in VARIANTS} == {0, 1, 2}
-    assert ("mlp", "bgrl") in VARIANTS
+    assert {len(variant.graphs) for variant in VARIANTS} == {0, 1, 2}
+    assert {len(variant.inputs) for variant in VARIANTS} == {0, 1, 2}
 
 
 @pytest.mark.parametrize("weights", ["uniform", "similarity"])
-@pytest.mark.parametrize("variant", VARIANTS, ids=lambda parts: "+".join(parts) or "no")
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda each: each.file_name(0))
 def test_a_batch_of_everything_is_a_full_batch(variant, weights, graph, workspace):
     whole = config_of(graph, weights)
-    evolved = evolved_of(variant, graph, whole, workspace)
+    evolved = evolved_of(variant.graphs, graph, whole, workspace)
+    given = graph, graph.split(0), whole, workspace
+    vectors = embed_as_input(variant.inputs, *given)
     batch = config_of(graph, weights, batch_size=1000, fanout=(-1,), eval_every=1)
     (_, want), (_, got) = (
-        train_one(graph, graph.split(0), evolved, config, workspace)
+        train_one(graph, graph.split(0), evolved, config, workspace, vectors=vectors)
         for config in (whole, batch)
     )
     assert got.losses == pytest.approx(want.losses, abs=1e-5, rel=0)
