@@ -224,8 +224,12 @@ class Network(nn.Module):
         """Logits of every node."""
         return self.classify(self.represent(x, graphs))
 
-    def prepare(self, known: Known) -> None:
-        """Called once before the first step: start weights from training labels."""
+    def prepare(self, known: Known) -> torch.optim.AdamW | None:
+        """Called once before the first step: start weights from training labels.
+
+        It may give the optimizer that they come from, for the training to go on with.
+        """
+        return None
 
     def take_extra_loss(self) -> Tensor | None:
         """Hand over ``extra_loss``, once; nothing in it may wait for the device."""

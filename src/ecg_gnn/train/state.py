@@ -66,6 +66,24 @@ class Weights:
             views[name].zero_()
         return ones
 
+    def moments(
+        self, network: nn.Module, optimizer: torch.optim.AdamW
+    ) -> dict[str, Tensor]:
+        """What an optimizer of the network's parameters has come to, for ``flat``.
+
+        Where it had no gradients these are zero, but its number of steps is one for all.
+        """
+        flat = {name: torch.zeros_like(self.flat) for name in ("exp_avg", "exp_avg_sq")}
+        places = {key: _views(each, self._shapes) for key, each in flat.items()}
+        steps = torch.zeros(())
+        for name, parameter in network.named_parameters():
+            for key, value in optimizer.state.get(parameter, {}).items():
+                if key == "step":
+                    steps = value
+                else:
+                    places[key][name].copy_(value)
+        return {"step": steps, **flat}
+
     def call(self, network: nn.Module, *arguments: Any) -> Tensor:
         """The network with these weights; gradients reach ``flat``."""
         matrices = {name: s for name, s in self._shapes.items() if len(s) > 1}
@@ -127,9 +145,14 @@ class TrainState:
 
     @classmethod
     def start(
-        cls, network: nn.Module, lr: float, weight_decay: float, steps: int
+        cls,
+        network: nn.Module,
+        lr: float,
+        weight_decay: float,
+        steps: int,
+        earlier: torch.optim.AdamW | None = None,
     ) -> "TrainState":
-        """The state before the first step."""
+        """The state before the first step; moments go on from an earlier optimizer."""
         device = next(network.parameters()).device
         on_gpu = device.type == "cuda"
         weights = Weights.of(network)
@@ -138,6 +161,9 @@ class TrainState:
         optimizer = torch.optim.AdamW(
             [weights.flat], lr, weight_decay=decay, fused=on_gpu, capturable=on_gpu
         )
+        if earlier is not None:
+            state = {"state": {0: weights.moments(network, earlier)}}
+            optimizer.load_state_dict(optimizer.state_dict() | state)
         if spared and weight_decay:
             kept = 1 - lr * weight_decay * weights.all_but(spared)
 

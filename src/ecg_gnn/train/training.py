@@ -68,9 +68,9 @@ class Training:
         self.schedule = EvalSchedule(every=every, steps=config.steps)
         if checkpoint is not None:
             self._fingerprint = self._identity()
-        self._prepare()
+        earlier = self._prepare()
         self.state = TrainState.start(
-            network, config.lr, config.weight_decay, config.steps
+            network, config.lr, config.weight_decay, config.steps, earlier
         )
         if checkpoint is not None:
             load_checkpoint(checkpoint, self.state, self._fingerprint)
@@ -90,11 +90,11 @@ class Training:
         """Steps between evaluations; one is the benchmark's protocol."""
         return 1
 
-    def _prepare(self) -> None:
+    def _prepare(self) -> torch.optim.AdamW | None:
         """Show the network what it may know, the labels of training nodes only."""
         network, task = self.network, self.task
         if type(network).prepare is Network.prepare:
-            return  # it has no use for it
+            return None  # it has no use for it
         known = Known(
             x=features_alone(task),
             graphs=task.graphs,
@@ -103,7 +103,7 @@ class Training:
         )
         with seeded(self.seed, "prepare"):
             network.train()
-            network.prepare(known)
+            return network.prepare(known)
 
     def _begin(self) -> None:
         """Called once it is known which step comes first."""

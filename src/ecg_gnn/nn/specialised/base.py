@@ -100,10 +100,8 @@ def warm_up(
     *,
     steps: int,
     lr: float,
-) -> None:
+) -> torch.optim.AdamW:
     """Full-batch AdamW on the training labels; the last weights are kept."""
-    if not steps:
-        return
     optimizer = torch.optim.AdamW(network.parameters(), lr=lr, weight_decay=0.0)
     network.train()
     for _ in range(steps):
@@ -116,3 +114,4 @@ def warm_up(
         loss.backward()
         optimizer.step()
     optimizer.zero_grad(set_to_none=True)
+    return optimizer

@@ -1,14 +1,14 @@
-"""Polynormer: PyG's model, with its local attention computed by our kernels."""
+"""Polynormer, with its local attention computed by our kernels."""
 
 import math
 from collections.abc import Sequence
-from copy import deepcopy
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
+from torch_geometric.nn import GATConv
 
-from ecg_gnn.kernels import Adjacency, additive_attention, joint_linear
+from ecg_gnn.kernels import Adjacency, additive_attention
 from ecg_gnn.nn.benchmark_net import Dropout
 from ecg_gnn.nn.network import (
     GraphInput,
@@ -16,34 +16,31 @@ from ecg_gnn.nn.network import (
     NetworkSpec,
     Option,
     Options,
-    make_gate,
+    ParallelModules,
 )
 from ecg_gnn.nn.specialised.base import SpecialisedNet, Usual, warm_up
 from ecg_gnn.system.checks import InputError
 
 
 class Polynormer(SpecialisedNet):
-    """Polynormer of Deng et al. (2024).
+    """Polynormer of Deng et al. (2024), as released.
 
-    Local layers: ``g = ReLU(W_h x)``, ``x <- drop(ReLU(BN(GAT(x) + W x)))``,
-    ``x <- (1 - beta) LN(g * x) + beta x``; what all of them give is added up, and LN
-    follows. Global layers: with ``k = sigmoid(W_k x)``, ``v = W_v x`` per head,
+    ``x = drop(W_in drop(X))``. Local layers: ``g = ReLU(W_h x)``,
+    ``x <- drop(ReLU(GAT(x) + W x))``, ``x <- (1 - beta) LN(g * x) + beta x``; what all
+    of them give is added up, and LN follows. Global layers: with
+    ``k = sigmoid(W_k x)``, ``v = W_v x`` per head,
     ``x <- drop(ReLU(W_o (LN(k (k^T v) / (k . sum k)) * (W_h x + beta))))``, linear in
-    the number of nodes. A linear map follows.
+    the number of nodes; they share W_o. A linear map follows.
 
-    The local layers are trained alone first, for ``warm_up_steps``; the authors then go
-    on from the step of the best validation score, here it is the last one, since no
-    validation label is seen. ``beta`` is one number, as in PyG; the authors learn it
-    for each layer and channel (``beta_form``).
+    The local layers are trained alone first, for ``warm_up_steps``, and the optimizer
+    goes on where they end. The authors go back to the step of the best validation
+    score there, here it is the last one, since no validation label is seen.
 
     Several graphs: every local layer attends to each with weights of its own and
     projects what they give, as in the paper's equation 8; global layers read no graph.
 
-    The modules are PyG's own; only the attention along edges runs in our kernels, which
-    hold nothing of size ``[E, d]``, and the global attention is built for the width it
-    gets (PyG 2.8's reads one head's width).
-
-    ``hidden`` is the width of all heads together; ``dropout`` is of the local layers.
+    ``hidden`` is the width of all heads together; ``dropout`` is of what the local
+    layers are given and give.
     """
 
     self_loops = several_graphs = weighted_edges = True
@@ -52,16 +49,16 @@ class Polynormer(SpecialisedNet):
     options: ClassVar[dict[str, Option]] = {
         "beta": Option(0.5, "share of the linear path", 0, 1),
         "beta_form": Option(
-            "number",
-            "number: beta itself; channels: learned for each, from beta on; sigmoid: "
-            "of what is learned for each",
+            "channels",
+            "channels: learned for each layer and channel, from beta on; sigmoid: of "
+            "what is learned for each; number: beta itself",
             choices=("number", "channels", "sigmoid"),
         ),
         "global_dropout": Option(0.5, "dropout of the global layers", 0, 0.99),
         "global_layers": Option(2, "number of global layers", 0, 100),
         "heads": Option(8, "attention heads", 1, 64),
         "in_dropout": Option(0.15, "dropout of the features", 0, 0.99),
-        "post_norm": Option(True, "BatchNorm in the local layers"),
+        "post_norm": Option(False, "BatchNorm in the local layers"),
         "pre_norm": Option(False, "LayerNorm before the local layers"),
         "warm_up_lr": Option(1e-3, "learning rate of the local layers alone", 0, 1),
         "warm_up_steps": Option(100, "steps of the local layers alone", 0, 100_000),
@@ -69,84 +66,55 @@ class Polynormer(SpecialisedNet):
 
     def __init__(self, spec: NetworkSpec) -> None:
         super().__init__(spec)
-        options = spec.options
-        self.chosen, self.num_local = options, spec.layers
-        self.model = _pyg_model(spec, options)
-        self.evolved = nn.ModuleList()
-        if spec.num_graphs > 1:
-            self.evolved.extend(
-                _EvolvedAttention(conv, spec) for conv in self.model.local_convs
+        self.chosen, width = spec.options, spec.hidden
+        if width % (heads := self.chosen["heads"]):
+            raise InputError(
+                f"'hidden' must be a multiple of {heads}, the number of attention "
+                f"heads (got {width})"
             )
-        layers = spec.layers + options["global_layers"]
-        self.betas = _Betas(layers, spec.hidden, options)
-        self.in_dropout = Dropout(options["in_dropout"])
-
-    def prepare(self, known: Known) -> None:
-        """Train the local layers alone."""
+        self.input = nn.Linear(spec.in_channels, width)
+        self.in_dropout = Dropout(self.chosen["in_dropout"])
+        self.layers = nn.ModuleList(_LocalLayer(spec) for _ in range(spec.layers))
+        self.betas = _Betas(spec.layers, width, self.chosen)
+        self.local_output = nn.Linear(width, spec.out_channels)
         if self.chosen["global_layers"]:
-            warm_up(
-                self,
-                lambda: self.model.pred_local(self.local(known.x, known.graphs)),
-                known,
-                steps=self.chosen["warm_up_steps"],
-                lr=self.chosen["warm_up_lr"],
-            )
+            self.norm = nn.LayerNorm(width)
+            self.attention = _GlobalAttention(width, self.chosen)
+            self.output = nn.Linear(width, spec.out_channels)
+
+    def prepare(self, known: Known) -> torch.optim.AdamW | None:
+        """Train the local layers alone."""
+        if not self.chosen["global_layers"]:
+            return None
+        return warm_up(
+            self,
+            lambda: self.local_output(self.local(known.x, known.graphs)),
+            known,
+            steps=self.chosen["warm_up_steps"],
+            lr=self.chosen["warm_up_lr"],
+        )
 
     def local(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
         """The sum of what all local layers give. ``[N, F]`` to ``[N, d]``."""
-        model = self.model
-        x, total = self.in_dropout(x), torch.zeros((), device=x.device)
-        for layer in range(len(model.local_convs)):
-            if model.pre_ln:
-                x = model.pre_lns[layer](x)
-            gate = model.h_lins[layer](x).relu()
-            x = self._attend(layer, x, graphs) + model.lins[layer](x)
-            if model.post_bn:
-                x = model.post_bns[layer](x)
-            x = self.dropout(x.relu())
-            beta = self.betas(layer)
-            x = (1 - beta) * model.lns[layer](gate * x) + beta * x
+        x = self.dropout(self.input(self.in_dropout(x)))
+        total = torch.zeros((), device=x.device)
+        for index, layer in enumerate(self.layers):
+            x = layer(x, graphs, self.betas(index))
             total = total + x
         return total
-
-    def _attend(self, layer: int, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
-        """A layer's messages along the edges of all graphs, ``[N, d]``."""
-        conv = self.model.local_convs[layer]
-        if not self.evolved:
-            return _attend(conv, x, self.the_graph(graphs))
-        message = _attend(conv, x, graphs[0].sample(self.training))
-        out: Tensor = self.evolved[layer](x, message, graphs[1:])
-        return out
 
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
         """Everything but the last linear map. ``[N, F]`` to ``[N, d]``."""
         state: Tensor = self.local(x, graphs)
-        if not self.chosen["global_layers"]:
-            return state
-        state = self.model.ln(state)[None]  # one graph
-        for layer, attention in enumerate(self.model.global_attn):
-            state = _attend_to_all(attention, state, self.betas(self.num_local + layer))
-        return state[0]
+        if self.chosen["global_layers"]:
+            state = self.attention(self.norm(state))
+        return state
 
     def classify(self, states: Tensor) -> Tensor:
         """The last linear map."""
-        last = "pred_global" if self.chosen["global_layers"] else "pred_local"
-        out: Tensor = getattr(self.model, last)(states)
+        last = self.output if self.chosen["global_layers"] else self.local_output
+        out: Tensor = last(states)
         return out
-
-
-def _attend_to_all(attention: nn.Module, x: Tensor, beta: Tensor | float) -> Tensor:
-    """PyG's global attention with a beta that is not its own.
-
-    It is lent: set as usual, a parameter would become one of the attention's, too.
-    """
-    own = attention.__dict__["beta"]
-    attention.__dict__["beta"] = beta
-    try:
-        out: Tensor = attention(x)
-    finally:
-        attention.__dict__["beta"] = own
-    return out
 
 
 class _Betas(nn.Module):
@@ -173,75 +141,80 @@ class _Betas(nn.Module):
         return beta.sigmoid() if self.sigmoid else beta
 
 
-class _EvolvedAttention(nn.Module):
-    """Attention to the evolved graphs beside the input graph's, and the projection."""
+class _LocalLayer(nn.Module):
+    """Attention to the neighbours in all graphs, and a gate."""
 
-    def __init__(self, like: nn.Module, spec: NetworkSpec) -> None:
+    def __init__(self, spec: NetworkSpec) -> None:
         super().__init__()
-        width, num_graphs = spec.hidden, spec.num_graphs
-        self.convs = nn.ModuleList(deepcopy(like) for _ in range(num_graphs - 1))
-        for conv in self.convs:
-            conv.reset_parameters()  # type: ignore[operator]
-        self.project = nn.Linear(num_graphs * width, width)
-        self.gate = make_gate(spec.gate, like.in_channels, num_graphs)  # type: ignore[arg-type]
+        width, options = spec.hidden, spec.options
+        self.before = nn.LayerNorm(width) if options["pre_norm"] else nn.Identity()
+        self.gate = nn.Linear(width, width)
+        self.neighbours = ParallelModules(
+            width,
+            spec.num_graphs,
+            lambda: _Attention(width, options["heads"]),
+            spec.gate,
+        )
+        self.own = nn.Linear(width, width)
+        self.after = nn.BatchNorm1d(width) if options["post_norm"] else nn.Identity()
+        self.dropout = Dropout(spec.dropout)
+        self.norm = nn.LayerNorm(width)
 
     def forward(
-        self, x: Tensor, message: Tensor, graphs: Sequence[GraphInput]
+        self, x: Tensor, graphs: Sequence[GraphInput], beta: Tensor | float
     ) -> Tensor:
-        """Project the messages of the input graph and the evolved ones, ``[N, d]``."""
-        states = [message]
-        for conv, graph in zip(self.convs, graphs, strict=True):
-            states.append(_attend(conv, x, graph.sample(self.training)))
-        if self.gate is not None:
-            states = self.gate(x, states)
-        return joint_linear(states, self.project)
+        """``[N, d]`` to ``[N, d]``."""
+        x = self.before(x)
+        gate = self.gate(x).relu()
+        x = self.dropout(self.after(self.neighbours(x, graphs) + self.own(x)).relu())
+        out: Tensor = (1 - beta) * self.norm(gate * x) + beta * x
+        return out
 
 
-def _pyg_model(spec: NetworkSpec, options: Options) -> Any:
-    try:
-        from torch_geometric.nn.attention import PolynormerAttention
-        from torch_geometric.nn.models import Polynormer as PyGPolynormer
-    except ImportError:
-        raise InputError(
-            "'model' polynormer needs torch_geometric 2.7 or newer: pip install -U "
-            "torch_geometric"
-        ) from None
-    width, heads = spec.hidden, options["heads"]
-    if width % heads:
-        raise InputError(
-            f"'hidden' must be a multiple of {heads}, the number of attention heads "
-            f"(got {width})"
-        )
-    model = PyGPolynormer(
-        spec.in_channels,
-        width // heads,
-        spec.out_channels,
-        local_layers=spec.layers,
-        global_layers=0,
-        heads=heads,
-        beta=options["beta"],
-        pre_ln=options["pre_norm"],
-        post_bn=options["post_norm"],
-        local_attn=True,
-    )
-    for _ in range(options["global_layers"]):
-        attention = PolynormerAttention(
-            width, heads, width // heads, options["beta"], qk_shared=True
-        )
-        # Ours draws from the step's own seeds.
-        attention.dropout = Dropout(options["global_dropout"])
-        model.global_attn.append(attention)
-    del model.lin_in  # which its forward pass never reads
-    if not options["global_layers"]:
-        del model.ln, model.pred_global
-    return model
-
-
-def _attend(conv: nn.Module, x: Tensor, adjacency: Adjacency) -> Tensor:
+class _Attention(nn.Module):
     """PyG's ``GATConv`` without self-loops and bias, all heads side by side."""
-    values: Tensor = conv.lin(x).view(-1, conv.heads, conv.out_channels)  # type: ignore[operator]
-    both = torch.stack([conv.att_src[0], conv.att_dst[0]])  # type: ignore[index]
-    scores = torch.einsum("nhc,shc->nsh", values, both.to(values.dtype))
-    by_head = values.transpose(1, 2).contiguous()  # [N, C, H], as the kernels want it
-    message = additive_attention(adjacency, scores.to(values.dtype), by_head)
-    return message.transpose(1, 2).reshape(x.size(0), -1)
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.conv = GATConv(
+            width, width // heads, heads, add_self_loops=False, bias=False
+        )
+
+    def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
+        """Messages along the edges, in kernels that hold nothing of size [E, d]."""
+        conv = self.conv
+        values: Tensor = conv.lin(x).view(-1, conv.heads, conv.out_channels)
+        both = torch.stack([conv.att_src[0], conv.att_dst[0]])
+        scores = torch.einsum("nhc,shc->nsh", values, both.to(values.dtype))
+        by_head = values.transpose(1, 2).contiguous()  # [N, C, H], as kernels want it
+        message = additive_attention(adjacency, scores.to(values.dtype), by_head)
+        return message.transpose(1, 2).reshape(x.size(0), -1)
+
+
+class _GlobalAttention(nn.Module):
+    """Attention of all nodes to all nodes; a head is every so many-th channel."""
+
+    def __init__(self, width: int, options: Options) -> None:
+        super().__init__()
+        layers = range(options["global_layers"])
+        self.heads: int = options["heads"]
+        self.gates = nn.ModuleList(nn.Linear(width, width) for _ in layers)
+        self.keys = nn.ModuleList(nn.Linear(width, width) for _ in layers)
+        self.values = nn.ModuleList(nn.Linear(width, width) for _ in layers)
+        self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in layers)
+        self.betas = _Betas(len(layers), width, options)
+        self.output = nn.Linear(width, width)
+        self.dropout = Dropout(options["global_dropout"])
+
+    def forward(self, x: Tensor) -> Tensor:
+        """All layers. ``[N, d]`` to ``[N, d]``."""
+        modules = zip(self.gates, self.keys, self.values, self.norms, strict=True)
+        for index, (gate, key, value, norm) in enumerate(modules):
+            k = key(x).sigmoid().view(len(x), -1, self.heads)
+            v = value(x).view(len(x), -1, self.heads)
+            heard = torch.einsum("nch,cdh->ndh", k, torch.einsum("nch,ndh->cdh", k, v))
+            total = torch.einsum("nch,ch->nh", k, k.sum(0).to(k.dtype))
+            mean = (heard / total[:, None]).reshape(x.shape)
+            x = norm(mean) * (gate(x) + self.betas(index))
+            x = self.dropout(self.output(x).relu())
+        return x
