@@ -71,7 +71,7 @@ class Weights:
     ) -> dict[str, Tensor]:
         """What an optimizer of the network's parameters has come to, for ``flat``.
 
-        Where it had no gradients these are zero, but its number of steps is one for all.
+        Where it had no gradients these are zero; its number of steps is one for all.
         """
         flat = {name: torch.zeros_like(self.flat) for name in ("exp_avg", "exp_avg_sq")}
         places = {key: _views(each, self._shapes) for key, each in flat.items()}

@@ -3,15 +3,14 @@
 import pytest
 import torch
 
+from ecg_gnn.nn.specialised.gated_messages import MixedChannels
 from specialised_nets import (
-    CHANNELS,
     EDGES,
     FEATURES,
     NUM_NODES,
     assert_close,
     build,
     graphs_for,
-    linear,
     matrix,
     random_walk,
 )
@@ -27,16 +26,35 @@ def test_matches_dense_filters(edges):
     filters = [low, torch.eye(NUM_NODES) - low, torch.eye(NUM_NODES)]
     state = x = random(NUM_NODES, FEATURES)
     for layer in net.layers:
-        weights = layer.lin.weight.split(CHANNELS)
+        weights = layer.lin.weight.chunk(3)
         channels = [
             (f.double() @ state @ w.t()).relu()
             for f, w in zip(filters, weights, strict=True)
         ]
         scores = [(c @ s).sigmoid() for c, s in zip(channels, layer.score, strict=True)]
         shares = (torch.stack(scores, dim=1) @ layer.mix / 3).softmax(1)
-        state = sum(shares[:, i : i + 1] * channels[i] for i in range(3))
+        state = 3 * sum(shares[:, i : i + 1] * channels[i] for i in range(3))
     assert_close(net.represent(x, graphs), state)
-    assert_close(net(x, graphs), linear(net.output, state))
+    assert_close(net(x, graphs), state)
+
+
+def test_two_classes_have_the_difference_of_their_columns():
+    net, graphs = build("acm-gnn", 2), graphs_for("acm-gnn", EDGES["undirected"])
+    x = random(NUM_NODES, FEATURES)
+    columns = net.represent(x, graphs)
+    assert columns.shape == (NUM_NODES, 2)
+    assert_close(net(x, graphs)[:, 0], columns[:, 1] - columns[:, 0])
+
+
+def test_weights_start_where_the_authors_start():
+    """Within 1 / sqrt(outputs), scores within one, the mixture within 1 / sqrt(3)."""
+    torch.manual_seed(0)
+    layer = MixedChannels(50, 400)
+    bounds = {layer.lin.weight: 400**-0.5, layer.score: 1, layer.mix: 3**-0.5}
+    for weight, bound in bounds.items():
+        assert bound / 2 < weight.abs().max() <= bound
+    assert layer.score.abs().max() > 0.9
+    assert sum(weight.numel() for weight in bounds) == 3 * (50 + 1) * 400 + 9
 
 
 def test_filters_of_low_and_high_frequencies_add_up_to_the_identity():

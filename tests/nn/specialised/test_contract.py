@@ -45,7 +45,7 @@ DROPPED = {
     "fagcn": [(0.5, FEATURES), (0.5, CHANNELS), (0.5, 1), (0.5, 1)],  # gates last
     "gbk-gnn": [(0.5, FEATURES), (0.5, CHANNELS), (0.5, CHANNELS)],
     "jacobiconv": [(0.5, FEATURES), (0.4, 3)],
-    "acm-gnn": [(0.5, FEATURES), (0.5, CHANNELS), (0.5, CHANNELS)],
+    "acm-gnn": [(0.5, FEATURES), (0.5, CHANNELS)],
 }
 """The rate and the width of whatever is dropped in two layers, in order."""
 

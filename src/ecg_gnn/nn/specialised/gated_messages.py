@@ -1,6 +1,7 @@
 """FAGCN, GBK-GNN, ACM-GNN: gates decide what an edge or a channel lets through."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import ClassVar
 
 import torch
@@ -10,7 +11,7 @@ from torch import Tensor, nn
 from ecg_gnn.kernels import Adjacency, edge_scores, gated_sum, neighbour_mean
 from ecg_gnn.nn.benchmark_net import Dropout
 from ecg_gnn.nn.network import GraphInput, Known, NetworkSpec, Option, make_gate
-from ecg_gnn.nn.specialised.base import SpecialisedNet, Usual
+from ecg_gnn.nn.specialised.base import SpecialisedNet, Usual, as_logits
 
 _GAIN = 2**0.5
 
@@ -175,9 +176,9 @@ class MixedChannels(nn.Module):
         self.lin = nn.Linear(in_channels, _CHANNELS * out_channels, bias=False)
         self.score = nn.Parameter(torch.empty(_CHANNELS, out_channels))
         self.mix = nn.Parameter(torch.empty(_CHANNELS, _CHANNELS))
-        for weight in (self.score, self.mix):
-            bound = weight.size(1) ** -0.5
-            nn.init.uniform_(weight, -bound, bound)
+        starts = (self.lin.weight, out_channels), (self.score, 1), (self.mix, _CHANNELS)
+        for weight, width in starts:
+            nn.init.uniform_(weight, -(width**-0.5), width**-0.5)
 
     def channels(self, x: Tensor, adjacency: Adjacency) -> Tensor:
         """Low-pass, high-pass and identity, ``[N, 3, d]``."""
@@ -195,17 +196,18 @@ class MixedChannels(nn.Module):
     def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
         """The mixture. ``[N, F]`` to ``[N, d]``."""
         channels = self.channels(x, adjacency)
-        return torch.einsum("ncd,nc->nd", channels, self.shares(channels))
+        mixed = torch.einsum("ncd,nc->nd", channels, self.shares(channels))
+        return _CHANNELS * mixed
 
 
 class ACMGNN(SpecialisedNet):
-    """Adaptive channel mixing of Luan et al. (2022), on GCN's random-walk filter.
+    """Adaptive channel mixing of Luan et al. (2022) as released: ACM-GCN.
 
     With ``Â = D^-1 (A + I)``: ``H_L = ReLU(Â X W_L)``, ``H_H = ReLU((I - Â) X W_H)``,
     ``H_I = ReLU(X W_I)``. Each channel has a score per node,
     ``s_c = sigmoid(H_c w_c)``, and ``a = softmax([s_L, s_H, s_I] W_mix / 3)``; the
-    layer gives ``a_L H_L + a_H H_H + a_I H_I``. Dropout goes before every layer, a
-    linear map to the logits after the last (the authors' last layer mixes logits).
+    layer gives ``3 (a_L H_L + a_H H_H + a_I H_I)``. Dropout goes before every layer;
+    what the last one gives, a column per class, are the logits.
 
     ``dropout`` is of every layer's input.
     """
@@ -215,19 +217,17 @@ class ACMGNN(SpecialisedNet):
 
     def __init__(self, spec: NetworkSpec) -> None:
         super().__init__(spec)
-        hidden = spec.hidden
-        widths = [spec.in_channels] + [hidden] * (spec.layers - 1)
-        self.layers = nn.ModuleList(MixedChannels(width, hidden) for width in widths)
-        self.output = nn.Linear(hidden, spec.out_channels)
+        inner = [spec.hidden] * (spec.layers - 1)
+        widths = pairwise([spec.in_channels, *inner, spec.num_classes])
+        self.layers = nn.ModuleList(MixedChannels(*pair) for pair in widths)
 
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
-        """Everything but the last linear map. ``[N, F]`` to ``[N, d]``."""
+        """What the last layer gives. ``[N, F]`` to ``[N, C]``."""
         adjacency = self.the_graph(graphs)
         for layer in self.layers:
             x = layer(self.dropout(x), adjacency)
         return x
 
     def classify(self, states: Tensor) -> Tensor:
-        """The last linear map."""
-        out: Tensor = self.output(self.dropout(states))
-        return out
+        """The columns as logits."""
+        return as_logits(states)
