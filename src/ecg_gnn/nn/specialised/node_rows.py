@@ -1,6 +1,6 @@
 """LINKX and GloGNN: networks that learn a row of weights for every node."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 import torch
@@ -14,9 +14,14 @@ from ecg_gnn.system.checks import InputError
 
 
 class AdjacencyLinear(nn.Module):
-    """``A W + b``: the sum of a learned row for each neighbour."""
+    """``A W + b``: the sum, or the mean, of a learned row for each neighbour."""
 
-    def __init__(self, num_nodes: int | None, out_channels: int) -> None:
+    def __init__(
+        self,
+        num_nodes: int | None,
+        out_channels: int,
+        gather: Callable[[Adjacency, Tensor], Tensor] = neighbour_sum,
+    ) -> None:
         super().__init__()
         if num_nodes is None:
             raise InputError(
@@ -26,7 +31,8 @@ class AdjacencyLinear(nn.Module):
         bound = num_nodes**-0.5
         start = torch.empty(num_nodes, out_channels).uniform_(-bound, bound)
         self.weight = nn.Parameter(start)
-        self.bias = nn.Parameter(torch.zeros(out_channels))
+        self.bias = nn.Parameter(torch.empty(out_channels).uniform_(-bound, bound))
+        self.gather = gather
 
     def forward(self, adjacency: Adjacency) -> Tensor:
         """One row per node, ``[N, d]``."""
@@ -35,7 +41,7 @@ class AdjacencyLinear(nn.Module):
                 f"'graphs' must have the {self.weight.size(0)} nodes that the model "
                 f"was built for (got {adjacency.num_nodes})"
             )
-        return neighbour_sum(adjacency, self.weight) + self.bias
+        return self.gather(adjacency, self.weight) + self.bias
 
 
 class Further(nn.Module):
@@ -123,13 +129,14 @@ def positive_inverse(matrix: Tensor) -> Tensor:
 class GloGNN(base.SpecialisedNet):
     """GloGNN of Li et al. (2022).
 
-    ``H0 = W2 drop(ReLU((1 - delta) A W_A + delta X W_X))``, a column per class. Each of
-    L layers takes ``H <- (1 - gamma) Z H + gamma H0`` for the Z that minimises
+    ``H0 = W2 drop(ReLU((1 - delta) Â W_A + delta X W_X))``, a column per class, where
+    ``Â = D^-1 (A + I)`` as in the authors' code; their paper has A. Each of L layers
+    takes ``H <- (1 - gamma) Z H + gamma H0`` for the Z that minimises
 
         |H - (1 - gamma) Z H - gamma H0|² + beta1 |Z|² + beta2 |Z - S|²,
 
-    ``S = sum_k lambda_k Â^k``, k from 1 to K, ``Â = D^-1 (A + I)``, lambda learned from
-    1/K. Z is N x N and never made: with ``G = H^T H``, a = beta1 + beta2 and
+    ``S = sum_k lambda_k Â^k``, k from 1 to K, lambda learned from 1/K. Z is N x N and
+    never made: with ``G = H^T H``, a = beta1 + beta2 and
     ``Q = (1 - gamma) H ((1 - gamma)² G + a I)^-1``, an inverse as small as the number
     of classes,
 
@@ -161,7 +168,7 @@ class GloGNN(base.SpecialisedNet):
                 f"'model.options.beta1' and beta2 must be {_LEAST} or more together: "
                 f"Z has no other bound (got {self.beta1} and {self.beta2})"
             )
-        self.edges = AdjacencyLinear(spec.num_nodes, hidden)
+        self.edges = AdjacencyLinear(spec.num_nodes, hidden, neighbour_mean)
         self.nodes = nn.Linear(spec.in_channels, hidden)
         self.hidden = nn.Linear(hidden, spec.num_classes)
         hops = options["hops"]
@@ -170,15 +177,15 @@ class GloGNN(base.SpecialisedNet):
 
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
         """The last layer's H, a column per class. ``[N, F]`` to ``[N, C]``."""
-        adjacency = self.the_graph(graphs)
-        parts = (1 - self.delta) * self.edges(adjacency) + self.delta * self.nodes(x)
+        looped = self._looped(self.the_graph(graphs))
+        parts = (1 - self.delta) * self.edges(looped) + self.delta * self.nodes(x)
         first: Tensor = self.hidden(self.dropout(parts.relu()))
         # The layers subtract nearly equal numbers: never in half precision.
         with torch.autocast(x.device.type, enabled=False):
             first = first.to(torch.promote_types(first.dtype, torch.float32))
             state: Tensor = first
             for _ in range(self.num_layers):
-                state = self.layer(state, first, self._looped(adjacency))
+                state = self.layer(state, first, looped)
         return state
 
     def layer(self, h: Tensor, first: Tensor, looped: Adjacency) -> Tensor:
