@@ -7,7 +7,6 @@ import torch
 from torch import Tensor, nn
 
 from ecg_gnn.kernels import Adjacency, neighbour_mean, neighbour_sum
-from ecg_gnn.nn.benchmark_net import Dropout
 from ecg_gnn.nn.network import GraphInput, NetworkSpec, Option
 from ecg_gnn.nn.specialised import base
 from ecg_gnn.system.checks import InputError
@@ -45,31 +44,31 @@ class AdjacencyLinear(nn.Module):
 
 
 class Further(nn.Module):
-    """The layers of an MLP after its first: BatchNorm, ReLU, dropout, Linear each."""
+    """The layers of an MLP after its first: ReLU, BatchNorm, Linear each."""
 
-    def __init__(self, channels: int, num_layers: int, dropout: float) -> None:
+    def __init__(self, channels: int, num_layers: int) -> None:
         super().__init__()
         layers = range(num_layers)
         self.norms = nn.ModuleList(nn.BatchNorm1d(channels) for _ in layers)
         self.maps = nn.ModuleList(nn.Linear(channels, channels) for _ in layers)
-        self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
         """``[N, d]`` to ``[N, d]``."""
         for norm, linear in zip(self.norms, self.maps, strict=True):
-            x = linear(self.dropout(norm(x).relu()))
+            x = linear(norm(x.relu()))
         return x
 
 
 class LINKX(base.SpecialisedNet):
-    """LINKX of Lim et al. (2021).
+    """LINKX of Lim et al. (2021), as released.
 
     ``h_A = MLP_A(A)``, ``h_X = MLP_X(X)``, and a last MLP of
     ``ReLU(W [h_A, h_X] + h_A + h_X)``. The first layer of MLP_A learns a row for every
     node, so the model knows the nodes it was trained on and no others.
 
-    ``layers`` is the number of linear maps of the last MLP; ``dropout`` is between the
-    layers of the MLPs.
+    Between its linear maps an MLP has ReLU, then BatchNorm, and the last one dropout.
+
+    ``layers`` is the number of linear maps of the last MLP, and ``dropout`` is its own.
     """
 
     usual = base.Usual(layers=2)
@@ -82,9 +81,9 @@ class LINKX(base.SpecialisedNet):
         super().__init__(spec)
         options, hidden = spec.options, spec.hidden
         self.edges = AdjacencyLinear(spec.num_nodes, hidden)
-        self.more_edges = Further(hidden, options["edge_layers"] - 1, spec.dropout)
+        self.more_edges = Further(hidden, options["edge_layers"] - 1)
         self.nodes = nn.Linear(spec.in_channels, hidden)
-        self.more_nodes = Further(hidden, options["node_layers"] - 1, spec.dropout)
+        self.more_nodes = Further(hidden, options["node_layers"] - 1)
         self.join = nn.Linear(2 * hidden, hidden)
         more = range(spec.layers - 1)
         self.last = nn.ModuleList(nn.Linear(hidden, hidden) for _ in more)
@@ -98,7 +97,7 @@ class LINKX(base.SpecialisedNet):
         both = torch.cat([edges, nodes], dim=1)
         state: Tensor = (self.join(both) + edges + nodes).relu()
         for linear, norm in zip(self.last, self.norms, strict=True):
-            state = self.dropout(norm(linear(state)).relu())
+            state = self.dropout(norm(linear(state).relu()))
         return state
 
 
