@@ -1,4 +1,4 @@
-"""JacobiConv: the polynomials are Jacobi's, orthogonal, and applied to the graph."""
+"""JacobiConv: its polynomials, Jacobi's where a = b, are applied to the graph."""
 
 import numpy as np
 import pytest
@@ -17,9 +17,9 @@ from specialised_nets import (
     matrix,
     symmetric,
 )
-from toy_graphs import random
+from toy_graphs import make_network, make_task, random
 
-EXPONENTS = [(0.5, 0.25), (0.0, 0.0), (1.0, 1.0), (2.0, -0.5)]
+EXPONENTS = [(0.0, 0.0), (0.5, 0.5), (1.0, 1.0), (-0.5, -0.5)]
 
 
 def polynomials(a, b, degree, z):
@@ -48,25 +48,37 @@ def test_are_orthogonal_under_their_weight(a, b):
     np.testing.assert_allclose(gram / scale, np.eye(11), atol=1e-9)
 
 
+def released(a, b, degree, scale, eta, step, x):
+    """The authors' recurrence in their own terms, with a dense matrix."""
+    gamma = scale * torch.tanh(eta)
+    found = [x, gamma[0] * ((a - b) / 2 * x + (a + b + 2) / 2 * (step @ x))]
+    for n in range(2, degree + 1):
+        below = 2 * n * (n + a + b) * (2 * n - 2 + a + b)
+        first = (2 * n + a + b - 1) * (2 * n + a + b) * (2 * n + a + b - 2) / below
+        second = (2 * n + a + b - 1) * (a**2 - b**2) / below
+        third = 2 * (n - 1 + a) * (n - 1 + b) * (2 * n + a + b) / below
+        now = gamma[n - 1] * (first * (step @ found[-1]) - second * found[-1])
+        found.append(now - gamma[n - 1] * gamma[n - 2] * third * found[-2])
+    return found
+
+
 @pytest.mark.parametrize("edges", EDGES)
-def test_matches_dense_polynomials_of_the_graph(edges):
-    net = build("jacobiconv", num_layers=4, a=0.7, b=0.2, scale=1.5)
+@pytest.mark.parametrize(("a", "b"), [(0.5, 0.25), (1.0, 1.0), (2.0, -0.5)])
+def test_matches_the_authors_recurrence(edges, a, b):
+    net = build("jacobiconv", num_layers=6, a=a, b=b, scale=1.5)
     graphs = graphs_for("jacobiconv", EDGES[edges])
     x = random(NUM_NODES, FEATURES)
     step, states = symmetric(matrix(graphs[0])), linear(net.input, x)
-    # Textbook polynomials by their power series in the matrix.
-    coefficients = np.polynomial.polynomial.polyfit(
-        z := np.linspace(-1, 1, 30), polynomials(0.7, 0.2, 4, z).T, 4
-    )
-    gammas = 1.5 * net.factors.tanh()
-    expected = 0
-    for k, mix in enumerate(net.mix.view(5, 3)):
-        series = sum(
-            coefficients[power, k] * torch.linalg.matrix_power(step, power)
-            for power in range(5)
-        )
-        expected = expected + mix * gammas[:k].prod() * (series @ states)
-    assert_close(net(x, graphs), expected)
+    found = released(a, b, 6, 1.5, net.factors, step, states)
+    mixed = zip(net.mix.view(7, 3), found, strict=True)
+    assert_close(net(x, graphs), sum(mix * each for mix, each in mixed))
+
+
+@pytest.mark.parametrize(("scale", "eta"), [(0.5, 1.0), (1.0, 1.0), (2.0, 0.5)])
+def test_factors_start_where_the_authors_start(scale, eta):
+    task = make_task()
+    net = make_network(task, model="jacobiconv", options={"scale": scale})
+    assert torch.equal(net.factors, torch.full_like(net.factors, eta))
 
 
 def test_is_linear_in_the_features():

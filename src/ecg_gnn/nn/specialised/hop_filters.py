@@ -130,7 +130,11 @@ class Step(NamedTuple):
 
 
 def recurrence(a: float, b: float, degree: int) -> Iterator[Step]:
-    """The steps to the Jacobi polynomials from degree 1 to ``degree``."""
+    """The steps from degree 1 to ``degree``, as released.
+
+    The polynomials are Jacobi's where a and b are equal. Elsewhere the shift of every
+    step after the first has the other sign in the authors' code.
+    """
     if degree >= 1:
         yield Step((a + b + 2) / 2, (a - b) / 2, 0.0)
     s = a + b
@@ -138,20 +142,21 @@ def recurrence(a: float, b: float, degree: int) -> Iterator[Step]:
         twice = 2 * k + s
         yield Step(
             slope=twice * (twice - 1) / (2 * k * (k + s)),
-            shift=(twice - 1) * (a**2 - b**2) / (2 * k * (k + s) * (twice - 2)),
+            shift=-(twice - 1) * (a**2 - b**2) / (2 * k * (k + s) * (twice - 2)),
             back=(k + a - 1) * (k + b - 1) * twice / (k * (k + s) * (twice - 2)),
         )
 
 
 class JacobiConv(base.SpecialisedNet):
-    """JacobiConv of Wang and Zhang (2022).
+    """JacobiConv of Wang and Zhang (2022), as released.
 
     ``X̂ = drop(W drop(X))`` with one column per logit, and
     ``Z[:, l] = sum_k beta_kl P_k(Ā) X̂[:, l]``, ``Ā = D^-1/2 A D^-1/2`` without added
-    self-loops. P_k is the Jacobi polynomial of (a, b) with every factor of the
-    recurrence scaled by a learned ``gamma_k = scale tanh(eta_k)``:
-    ``P_k = gamma_k ((slope_k Ā + shift_k) P_(k-1) - gamma_(k-1) back_k P_(k-2))``, so
-    P_k is the textbook polynomial times ``gamma_1 ... gamma_k``.
+    self-loops. P_k is the polynomial of ``recurrence(a, b)`` times
+    ``gamma_1 ... gamma_k``, for every factor of a step is scaled by a learned
+    ``gamma_k = scale tanh(eta_k)``:
+    ``P_k = gamma_k ((slope_k Ā + shift_k) P_(k-1) - gamma_(k-1) back_k P_(k-2))``. Eta
+    starts at 1/scale, at one at most.
 
     There is no nonlinearity and no hidden layer: ``hidden_channels`` is not read. The
     representation is every ``P_k(Ā) X̂`` side by side; beta joins them.
@@ -174,7 +179,7 @@ class JacobiConv(base.SpecialisedNet):
         self.scale: float = options["scale"]
         self.steps = list(recurrence(options["a"], options["b"], degree))
         self.input = nn.Linear(spec.in_channels, spec.out_channels)
-        self.factors = nn.Parameter(torch.full((degree,), 0.5))
+        self.factors = nn.Parameter(torch.full((degree,), min(1 / self.scale, 1.0)))
         self.mix = nn.Parameter(torch.ones((degree + 1) * spec.out_channels))
         self.late_dropout = Dropout(options["late_dropout"])
 
