@@ -28,11 +28,15 @@ def dense_hops(graph):
 
 @pytest.mark.parametrize("edges", EDGES)
 @pytest.mark.parametrize("full", [0.0, 1.0])
-def test_matches_dense_hops(edges, full, monkeypatch):
+@pytest.mark.parametrize("normalise", [True, False])
+def test_matches_dense_hops(edges, full, normalise, monkeypatch):
     monkeypatch.setattr(module, "_FULL", full)  # 0: as a matrix, 1: as a graph
-    net = build("h2gcn", num_graphs=2)
+    net = build("h2gcn", num_graphs=2, normalise_rows=normalise)
     graphs = graphs_for("h2gcn", EDGES[edges], directed_edges(seed=8))
-    x = random(NUM_NODES, FEATURES)
+    given = random(NUM_NODES, FEATURES) + 2
+    given[3] = 0
+    sums = given.sum(1) + (given.sum(1) == 0)
+    x = given / sums[:, None] if normalise else given
     found = []
     for layer, graph in zip(net.input, graphs, strict=True):
         one, two = map(symmetric, dense_hops(graph))
@@ -42,8 +46,8 @@ def test_matches_dense_hops(edges, full, monkeypatch):
         found += rounds
     states = torch.cat(found, dim=1)
     assert states.size(1) == 2 * 7 * 8
-    assert_close(net.represent(x, graphs), states)
-    assert_close(net(x, graphs), linear(net.output, states))
+    assert_close(net.represent(given, graphs), states)
+    assert_close(net(given, graphs), linear(net.output, states))
 
 
 @pytest.mark.parametrize("edges", EDGES)

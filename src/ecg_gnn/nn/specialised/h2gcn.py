@@ -8,6 +8,7 @@ magnitude faster.
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -15,7 +16,7 @@ from scipy.sparse import csr_array
 from torch import Tensor, nn
 
 from ecg_gnn.kernels import Adjacency, normalized_sum
-from ecg_gnn.nn.network import GraphInput, NetworkSpec
+from ecg_gnn.nn.network import GraphInput, NetworkSpec, Option
 from ecg_gnn.nn.specialised.base import OncePerGraph, SpecialisedNet, Usual
 
 _FULL = 1 / 10
@@ -67,11 +68,18 @@ def both_hops(adjacency: Adjacency, drop_edge: float) -> tuple[Adjacency, TwoHop
     return bare, two_hop(bare, drop_edge)
 
 
-class H2GCN(SpecialisedNet):
-    """H2GCN of Zhu et al. (2020).
+def rows_of_sum_one(x: Tensor) -> Tensor:
+    """Every row over its sum; zeros where that is zero."""
+    total = x.sum(1, keepdim=True)
+    return torch.where(total == 0, 0, x / total)
 
-    ``r0 = ReLU(W0 X)``, ``r_k = [Â1 r_(k-1), Â2 r_(k-1)]`` for k from 1 to K without
-    weights or nonlinearity, and a linear map of ``[r0, r1, ..., rK]``. A1 is the graph
+
+class H2GCN(SpecialisedNet):
+    """H2GCN of Zhu et al. (2020), as released.
+
+    Every row of X is divided by its sum. ``r0 = ReLU(W0 X)``,
+    ``r_k = [Â1 r_(k-1), Â2 r_(k-1)]`` for k from 1 to K without weights or
+    nonlinearity, and a linear map of ``[r0, r1, ..., rK]``. A1 is the graph
     without self-loops, A2 the pairs at distance exactly two, both normalised
     symmetrically; see ``two_hop`` for how A2 is held.
 
@@ -84,10 +92,16 @@ class H2GCN(SpecialisedNet):
 
     several_graphs = label_input = True
     usual = Usual(layers=2)
+    options: ClassVar[dict[str, Option]] = {
+        "normalise_rows": Option(
+            True, "features over their row's sum, which for signed ones can be small"
+        )
+    }
 
     def __init__(self, spec: NetworkSpec) -> None:
         super().__init__(spec)
         hidden, self.num_rounds = spec.hidden, spec.layers
+        self.normalise_rows: bool = spec.options["normalise_rows"]
         features, graphs = spec.in_channels, range(spec.num_graphs)
         self.input = nn.ModuleList(
             nn.Linear(features, hidden, bias=False) for _ in graphs
@@ -99,6 +113,7 @@ class H2GCN(SpecialisedNet):
 
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
         """All rounds of all graphs. ``[N, F]`` to ``[N, G (2^(K+1) - 1) d]``."""
+        x = rows_of_sum_one(x) if self.normalise_rows else x
         rounds = []
         for linear, graph in zip(self.input, graphs, strict=True):
             rounds += self._rounds(linear(x).relu(), graph)
