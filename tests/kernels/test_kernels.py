@@ -103,7 +103,7 @@ def test_normalized_sum_matches_dense(adjacency):
     scale_out = matrix.sum(0).clamp_min(1).rsqrt()
     expected = (scale_in[:, None] * matrix * scale_out) @ x
     torch.testing.assert_close(
-        normalized_sum(adjacency, x), expected, atol=1e-6, rtol=0
+        normalized_sum(adjacency, x), expected, atol=1e-12, rtol=0
     )
 
 
@@ -112,7 +112,7 @@ def test_neighbour_mean_matches_dense(adjacency):
     matrix = dense(adjacency)
     expected = matrix @ x / matrix.sum(1, keepdim=True).clamp_min(1)
     torch.testing.assert_close(
-        neighbour_mean(adjacency, x), expected, atol=1e-6, rtol=0
+        neighbour_mean(adjacency, x), expected, atol=1e-12, rtol=0
     )
 
 

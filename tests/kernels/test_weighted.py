@@ -63,7 +63,7 @@ def or_one(degree):
 
 
 def close(got, expected):
-    torch.testing.assert_close(got, expected, atol=2e-6, rtol=2e-6)
+    torch.testing.assert_close(got, expected, atol=1e-10, rtol=1e-10)
 
 
 def test_sums_match_dense(case):

@@ -35,12 +35,14 @@ class Adjacency:
     Attributes:
         kept: Edges that survived DropEdge, in target order; None keeps all. ``[E]``
         edge_weight: Above zero, in target order; None: all weigh one. ``[E]``
+        dtype: Of factors and weights; see ``like``
     """
 
     num_nodes: int
     by_target: Order
     kept: Tensor | None = None
     edge_weight: Tensor | None = None
+    dtype: torch.dtype = torch.float32
 
     def __post_init__(self) -> None:
         if self.device.type != "cpu":  # a recorded step must find all in its place
@@ -134,6 +136,14 @@ class Adjacency:
         """A copy in which a share ``rate`` of the edges, drawn anew, weighs nothing."""
         return replace(self, kept=keep_mask(self.num_edges, rate, self.device))
 
+    def like(self, rows: Tensor) -> Self:
+        """With factors and weights as precise as the rows that they will multiply."""
+        return self._in_float64 if rows.dtype == torch.float64 else self
+
+    @cached_property
+    def _in_float64(self) -> Self:
+        return replace(self, dtype=torch.float64)
+
     @cached_property
     def in_degree(self) -> Tensor:
         """Kept edges arriving at each node, or the sum of their weights, ``[N]``."""
@@ -175,6 +185,7 @@ class Adjacency:
         return 1.0 / self._or_one(self.in_degree)
 
     def _or_one(self, degree: Tensor) -> Tensor:
+        degree = degree.to(self.dtype)
         if self.edge_weight is None:
             return degree.clamp_min(1)
         return degree.masked_fill(degree == 0, 1)  # sums of weights may be below one
@@ -182,7 +193,7 @@ class Adjacency:
     @cached_property
     def unit_scale(self) -> Tensor:
         """One for every node, ``[N]``."""
-        return torch.ones(self.num_nodes, device=self.device)
+        return torch.ones(self.num_nodes, dtype=self.dtype, device=self.device)
 
     @cached_property
     def unit_weight(self) -> EdgeWeight:
@@ -249,7 +260,7 @@ class SampledAdjacency(Adjacency):
         That degree is not known, but estimated from the share left of the sample.
         """
         whole = self if self.kept is None else replace(self, kept=None)
-        kept, sampled = self.in_degree.float(), whole.in_degree.float()
+        kept, sampled = self.in_degree.to(self.dtype), whole.in_degree.to(self.dtype)
         return torch.where(kept > 0, self.whole_in / (sampled * kept), 1).sqrt()
 
     @cached_property

@@ -65,7 +65,9 @@ def dot_product_attention(adjacency: Adjacency, packed: Tensor) -> Tensor:
 def _attend(adjacency: Adjacency, scores: Tensor, values: Tensor) -> Tensor:
     """The values' sum by a softmax of scores ``[E, H]``, times what edges weigh."""
     if adjacency.edge_weight is not None:
-        scores = scores + adjacency.edge_weight.log()[:, None].to(scores.dtype)
+        precise = torch.promote_types(scores.dtype, torch.float32)
+        weight = adjacency.edge_weight.to(precise).log()
+        scores = scores + weight[:, None].to(scores.dtype)
     weight = apply_function(_EdgeSoftmax, adjacency, scores)
     return weighted_sum(adjacency, weight, values)
 

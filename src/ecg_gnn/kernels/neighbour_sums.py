@@ -130,6 +130,7 @@ def _fixed_sum(
             f"'x' must have shape [{adjacency.num_nodes}, d], a row for each node "
             f"(got {list(x.shape)})"
         )
+    adjacency = adjacency.like(x)
     if engine.gpu_usable(x) and adjacency.edge_weight is None:
         row, other = (name and getattr(adjacency, name) for name in scales)
         gpu = engine.gpu_kernels()

@@ -35,6 +35,7 @@ class SignedGate(nn.Module):
     def forward(self, h: Tensor, adjacency: Adjacency) -> Tensor:
         """Messages. ``[N, d]`` to ``[N, d]``."""
         gate = self.dropout(self.gates(h, adjacency))[:, 0]
+        adjacency = adjacency.like(h)
         scaled = h * adjacency.out_scale[:, None].to(h.dtype)
         total = gated_sum(adjacency, gate, scaled)
         return total * adjacency.in_scale[:, None].to(h.dtype)
@@ -107,7 +108,8 @@ class GatedKernels(nn.Module):
         same, different = self.same(h), self.different(h)
         # s a + (1 - s) b = s (a - b) + b: one gated sum instead of two.
         gated = gated_sum(adjacency, logits.sigmoid(), same - different)
-        gated = gated * adjacency.mean_scale[:, None].to(gated.dtype)
+        mean_scale = adjacency.like(gated).mean_scale
+        gated = gated * mean_scale[:, None].to(gated.dtype)
         plain = neighbour_mean(adjacency, different)
         return self.own(h) + gated + plain, logits
 

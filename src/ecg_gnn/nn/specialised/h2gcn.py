@@ -2,7 +2,7 @@
 
 Counting paths, ``A (A x)``, would weigh a pair with several common neighbours several
 times, so the pattern at distance two is found exactly. It is kept as a graph or, if
-many pairs are in it, as a normalised matrix, which a product reads an order of
+many pairs are in it, as a matrix, which a product reads an order of
 magnitude faster.
 """
 
@@ -57,9 +57,13 @@ def two_hop(adjacency: Adjacency, drop_edge: float) -> TwoHop:
     source, target = pairs
     matrix = torch.zeros(nodes, nodes, device=pairs.device)
     matrix[target, source] = 1
-    matrix *= matrix.sum(1, keepdim=True).clamp_min(1).rsqrt()
-    matrix *= torch.bincount(source, minlength=nodes).clamp_min(1).rsqrt()
-    return lambda x, _training: matrix.to(x.dtype) @ x
+    into, out = (
+        torch.bincount(ends, minlength=nodes).clamp_min(1).double().rsqrt()[:, None]
+        for ends in (target, source)
+    )
+    return lambda x, _training: (
+        into.to(x.dtype) * (matrix.to(x.dtype) @ (out.to(x.dtype) * x))
+    )
 
 
 def both_hops(adjacency: Adjacency, drop_edge: float) -> tuple[Adjacency, TwoHop]:
