@@ -12,6 +12,7 @@ from torch_geometric.nn import GCNConv
 
 from ecg_gnn.embed import BGRLEmbedder, bgrl
 from ecg_gnn.embed.bgrl import Encoder, _Trainer, learning_rate_factor, scale_columns
+from ecg_gnn.kernels import normalized_sum
 from ecg_gnn.train import steps
 from embed.small_embedders import BGRL
 from toy_graphs import labelled_graph, random
@@ -158,7 +159,37 @@ def test_views_mask_columns_and_drop_edges_at_their_own_rates():
         assert graph.kept.all()
         x, graph = trainer._view(1)
         assert torch.equal(x, trainer.x)
-        assert 0.3 < graph.kept.float().mean() < 0.7
+        others = graph.source != graph.target
+        assert 0.3 < graph.kept[others].float().mean() < 0.7
+
+
+def test_self_loops_are_added_to_what_is_left_of_the_edges():
+    trainer = make_trainer(drop_edges=(0.9, 0.9))
+    torch.manual_seed(2)
+    _, graph = trainer._view(0)
+    left = graph.edge_index()
+    bare = left[:, left[0] != left[1]]
+    nodes = torch.arange(graph.num_nodes)
+    expected = torch.cat([bare, torch.stack([nodes, nodes])], dim=1)
+    assert bare.size(1) < 0.3 * (graph.num_edges - graph.num_nodes)
+    assert sorted(left.t().tolist()) == sorted(expected.t().tolist())
+
+
+def test_evaluation_has_nearly_the_statistics_of_the_last_view():
+    """DGL's example gives its 0.99 to PyTorch's BatchNorm: the new batch's share."""
+    trainer = make_trainer()
+    before = trainer.online.norms[0].running_var.clone()
+    torch.manual_seed(3)
+    views = [trainer._view(0), trainer._view(1)]
+    for view in views:
+        trainer.online(*view)
+    expected = before
+    for x, graph in views:
+        first = trainer.online.lins[0](x)
+        heard = normalized_sum(graph, first)
+        expected = 0.01 * expected + 0.99 * heard.var(0)
+    found = trainer.online.norms[0].running_var
+    torch.testing.assert_close(found, expected.detach(), atol=1e-6, rtol=1e-5)
 
 
 def test_learning_rate_is_warmed_up_then_cosine():

@@ -144,14 +144,19 @@ class BGRLEmbedder:
 
 
 class Encoder(nn.Module):
-    """Two GCN layers, each with BatchNorm and PReLU."""
+    """Two GCN layers, each with BatchNorm and PReLU.
+
+    Means and variances for evaluation are nearly those of the last batch: the authors'
+    momentum of 0.99 is that of the new one, as PyTorch has it.
+    """
 
     def __init__(self, in_channels: int, widths: tuple[int, int]) -> None:
         super().__init__()
         hidden, out = widths
         lins = [nn.Linear(in_channels, hidden), nn.Linear(hidden, out)]
         self.lins = nn.ModuleList(lins)
-        self.norms = nn.ModuleList([nn.BatchNorm1d(hidden), nn.BatchNorm1d(out)])
+        norms = [nn.BatchNorm1d(width, momentum=0.99) for width in widths]
+        self.norms = nn.ModuleList(norms)
         self.acts = nn.ModuleList([nn.PReLU(), nn.PReLU()])
 
     def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
@@ -175,6 +180,7 @@ class _Trainer:
 
     def __init__(self, config: BGRLEmbedder, x: Tensor, adjacency: Adjacency) -> None:
         self.config, self.x, self.adjacency = config, x, adjacency
+        self.loops = adjacency.source == adjacency.target
         out = config.widths[1]
         self.online = Encoder(x.size(1), config.widths).to(x.device)
         # The target starts from weights of its own, as in the authors' code.
@@ -225,8 +231,11 @@ class _Trainer:
 
     def _view(self, index: int) -> tuple[Tensor, Adjacency]:
         rate = self.config.drop_features[index]
-        kept = keep_mask(self.x.size(1), rate, self.x.device)
-        return self.x * kept, self.adjacency.drop_edges(self.config.drop_edges[index])
+        columns = keep_mask(self.x.size(1), rate, self.x.device)
+        graph = self.adjacency.drop_edges(self.config.drop_edges[index])
+        assert graph.kept is not None
+        # The authors add self-loops to what is left of the edges.
+        return self.x * columns, replace(graph, kept=graph.kept | self.loops)
 
 
 def learning_rate_factor(step: int, steps: int) -> float:
