@@ -15,6 +15,7 @@ OTHER = {
     "embed.hidden": 14,
     "embed.steps": 9,
     "embed.lr": 0.5,
+    "embed.dropout": 0.875,
     "embed.bgrl_lr": 0.25,
     "embed.cross_fit": 5,
     "embed.cross_fit_models": "all",
@@ -70,7 +71,7 @@ ALWAYS = {"engine", "model.layers", "model.hidden", "model.dropout"} | {
 EVOLVE = {
     f"evolve.{name}" for name in ("k", "self_loops", "similarity", "symmetric", "knn")
 }
-MLP = {f"embed.{name}" for name in ("layers", "hidden", "steps", "lr")}
+MLP = {f"embed.{name}" for name in ("layers", "hidden", "steps", "lr", "dropout")}
 MLP |= {"embed.cross_fit", "embed.cross_fit_models"}
 GRAPHS = {"model.drop_edge", "model.gate", "model.evolved_layers"}
 WEIGHTS = {"evolve.weights"}
@@ -129,6 +130,24 @@ def test_what_was_added_later_changes_no_earlier_name():
         assert changed.to_dict()[section][key] == value
         assert changed.run_id("") != plain.run_id("")
         assert given(changed) == {name: value}
+
+
+@pytest.mark.parametrize("purpose", ["train", "statistics"])
+def test_an_mlp_is_named_by_the_dropout_it_had(purpose):
+    """Before it could have its own, that was the classifier's."""
+
+    def name(of_model, of_mlp):
+        settings = {"model.dropout": of_model, "embed.dropout": of_mlp}
+        config = canonical(replaced(RunConfig(), settings), variant_of("mlp"), purpose)
+        assert canonical(config, variant_of("mlp"), purpose) == config
+        return configuration_id(config, purpose, GRAPH, [])
+
+    for rate in (0.2, 0.5):
+        assert name(rate, None) == name(rate, rate)
+    assert len({name(0.2, 0.2), name(0.2, 0.5)}) == 2
+    same_graph = name(0.5, 0.2) == name(0.2, 0.2)
+    assert same_graph == (purpose == "statistics")
+    assert name(0.5, 0.2) != name(0.5, 0.5)
 
 
 def test_numerics_are_part_of_the_name(monkeypatch):

@@ -23,7 +23,9 @@ from ecg_gnn.config import (
 from ecg_gnn.data import make_dataset
 from ecg_gnn.nn import SPECIALISED, model_names
 from ecg_gnn.paper_settings import best_settings
+from ecg_gnn.pipeline import Workspace
 from ecg_gnn.pipeline.resolve import pick_device, resolve
+from ecg_gnn.pipeline.workspace import make_embedder
 from ecg_gnn.system.checks import InputError
 from ecg_gnn_lab.paper_numbers import read
 from small_runs import small_board
@@ -279,7 +281,7 @@ def test_given_settings_win():
         {
             "splits": [3],
             "device": "cpu",
-            "embed": {"layers": 5, "hidden": 6, "steps": 7, "lr": 0.8},
+            "embed": {"layers": 5, "hidden": 6, "steps": 7, "lr": 0.8, "dropout": 0.1},
             "evolve": {"k": 9},
             "model": {"layers": 4, "hidden": 24, "drop_edge": 0.0},
             "train": {"steps": 2, "lr": 0.0, "precision": "bf16"},
@@ -291,6 +293,14 @@ def test_given_settings_win():
 def test_weak_classifiers_train_like_the_classifier_unless_told():
     config = resolve(RunConfig(train=TrainConfig(steps=7, lr=0.5)), small_board())
     assert (config.embed.steps, config.embed.lr) == (7, 0.5)
+
+
+@pytest.mark.parametrize(("given", "used"), [(None, 0.2), (0.4, 0.4)])
+def test_the_mlp_has_a_dropout_of_its_own(given, used):
+    asked = RunConfig.of(dropout=0.7, embed_dropout=given)
+    config = resolve(asked, small_board())
+    assert make_embedder("mlp", config, Workspace()).dropout == used
+    assert make_embedder("mlp-gnn", config, Workspace()).dropout == 0.7
 
 
 @pytest.mark.parametrize("model", SPECIALISED)

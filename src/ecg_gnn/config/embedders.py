@@ -38,8 +38,8 @@ _MODEL_AND_TRAIN = frozenset(  # what is not for the final classifier alone
 )
 _CROSS_FIT = frozenset({"embed.cross_fit", "embed.cross_fit_models"})
 _MLP = _CROSS_FIT | {
-    *("embed.layers", "embed.hidden", "embed.steps", "embed.lr"),
-    *("model.dropout", "train.weight_decay", "train.precision"),
+    *("embed.layers", "embed.hidden", "embed.steps", "embed.lr", "embed.dropout"),
+    *("model.dropout", "train.weight_decay", "train.precision"),  # see canonical
 }
 _BGRL = frozenset({"embed.hidden", "embed.steps", "embed.bgrl_lr", "train.precision"})
 

@@ -51,6 +51,15 @@ class EmbedConfig(Section):
         low=0,
         like="train.lr",
     )
+    dropout: float | None = setting(
+        None,
+        "Dropout rate of the MLP (0.2, the paper's)",
+        option="embed_dropout",
+        low=0,
+        high=0.99,
+        presets={"quick": 0.2},
+        added_later=True,
+    )
     bgrl_lr: float = setting(1e-3, "Peak learning rate of BGRL", option=None, low=0)
     cross_fit: int = setting(
         0,

@@ -150,11 +150,21 @@ def _needing(what: str) -> set[str]:
 def canonical(config: RunConfig, variant: Variant, purpose: Purpose) -> RunConfig:
     """The config with nothing in it but what decides this variant's numbers.
 
-    It is resolved, except that a precision left to the device stays so.
+    It is resolved, except that a precision left to the device stays so. Here, unlike
+    elsewhere, an MLP without a dropout of its own has the classifier's: it is so in
+    records from before it could have its own.
     """
     bare = with_defaults(config, ignored_settings(variant, purpose) | _NOT_CONTENT)
-    names = (variant.embedding or "none",)
-    return dataclasses.replace(bare, embed=dataclasses.replace(bare.embed, names=names))
+    embed, model = bare.embed, bare.model
+    trained = purpose == "train" or any(
+        entry_of(part).evolved_from for part in variant.embeddings
+    )
+    if embed.dropout is not None and not trained:
+        model = dataclasses.replace(model, dropout=embed.dropout)
+    if embed.dropout == model.dropout:
+        embed = dataclasses.replace(embed, dropout=None)
+    embed = dataclasses.replace(embed, names=(variant.embedding or "none",))
+    return dataclasses.replace(bare, embed=embed, model=model)
 
 
 def configuration_id(

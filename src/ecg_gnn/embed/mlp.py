@@ -50,7 +50,6 @@ class StoredMLP:
             hidden=known(config.embed.hidden),
             num_classes=max(2, tensors["output.weight"].size(0)),
             layers=known(config.embed.layers),
-            dropout=config.model.dropout,
         )
         network = build_network(spec)
         load_weights(network, tensors)
@@ -91,7 +90,7 @@ class MLPEmbedder(TrainedOnLabels):
         return cls(
             hidden_channels=known(config.embed.hidden),
             num_layers=known(config.embed.layers),
-            dropout=config.model.dropout,
+            dropout=known(config.embed.dropout),
             train=loop_settings(config, config.embed.steps, config.embed.lr),
             device=config.device,
             progress=progress,
