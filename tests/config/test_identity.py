@@ -2,8 +2,14 @@
 
 import pytest
 
-from ecg_gnn.config import RunConfig, identity
-from ecg_gnn.config.identity import BASELINE, canonical, configuration_id, variant_of
+from ecg_gnn.config import RunConfig, run_config
+from ecg_gnn.config.identity import (
+    BASELINE,
+    canonical,
+    configuration_id,
+    stored_variant,
+    variant_of,
+)
 from ecg_gnn.config.run_config import DEFAULTS, flatten, given, replaced, unflatten
 from ecg_gnn.study.groups import bind
 from small_runs import BOARD, small_board
@@ -150,11 +156,26 @@ def test_an_mlp_is_named_by_the_dropout_it_had(purpose):
     assert name(0.5, 0.2) != name(0.5, 0.5)
 
 
+def name_of(model, embedding):
+    asked = replaced(RunConfig(), {"model.name": model})
+    config = canonical(asked, stored_variant(embedding), "train")
+    return configuration_id(config, "train", GRAPH, [])
+
+
 def test_numerics_are_part_of_the_name(monkeypatch):
-    config = canonical(RunConfig(), BASELINE, "train")
-    before = configuration_id(config, "train", GRAPH, [])
-    monkeypatch.setattr(identity, "NUMERICS", 999)
-    assert configuration_id(config, "train", GRAPH, []) != before
+    before = name_of("gcn", None)
+    monkeypatch.setattr(run_config, "NUMERICS", 999)
+    assert name_of("gcn", None) != before
+
+
+def test_what_moved_alone_has_another_name_and_nothing_else(monkeypatch):
+    moved = ["bgrl", "mlp+bgrl", "mlp,bgrl", "input:bgrl,identity", "input:mlp+bgrl"]
+    cells = [("linkx", None), *(("gcn", name) for name in moved)]
+    others = [("gcn", None), ("gpr-gnn", "mlp"), ("gcn", "mlp-gnn"), ("sage", "random")]
+    now = {cell: name_of(*cell) for cell in (*cells, *others)}
+    monkeypatch.setattr(run_config, "MOVED", {})
+    before = {cell: name_of(*cell) for cell in now}
+    assert {cell for cell in now if now[cell] != before[cell]} == set(cells)
 
 
 def test_what_a_file_holds_is_part_of_the_name():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from ecg_gnn._version import MOVED, NUMERICS
 from ecg_gnn.study import Selection, best_ecg
 from ecg_gnn.study.paired_tests import corrected, holm, paired_test
 from ecg_gnn.study.store import Store
@@ -107,6 +108,23 @@ def test_other_graphs_and_numerics_are_kept_apart(made):
     assert selection.left_out == 1
     assert selection.against(selection.cells[1], "baseline") is None
     assert len(selection.models()) == 2
+
+
+def test_what_a_change_moved_alone_is_replaced_cell_by_cell(made):
+    """Here numerics are those of today: of bgrl they are newer than the others'."""
+    old, new = NUMERICS, MOVED["bgrl"]
+    made.add([0.5, 0.5], numerics=old)
+    made.add([0.75, 0.75], numerics=old, embedding="bgrl")
+    made.add([0.75, 0.75], numerics=old, embedding="bgrl", model="sage")
+    assert select(made).left_out == 0
+    made.add([0.25, 0.25], numerics=new, embedding="bgrl")
+    selection = select(made)
+    assert selection.left_out == 2
+    scores = {(c.key.model, c.key.variant): c.chosen.test_mean for c in selection.cells}
+    expected = {("gcn", "baseline"): 0.5, ("gcn", "ecg"): 0.25, ("sage", "ecg"): 0.75}
+    assert scores == expected
+    made.add([0.25], numerics=old - 1, embedding="mlp")
+    assert select(made).left_out == 3
 
 
 def test_only_one_recipe(made):

@@ -16,7 +16,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ecg_gnn._version import NUMERICS
 from ecg_gnn.config.embedders import AS_INPUT, EMBEDDERS, entry_of, is_control
 from ecg_gnn.config.run_config import (
     RunConfig,
@@ -178,7 +177,7 @@ def configuration_id(
     settings = given(config)
     settings.pop("dataset", None)  # a path, perhaps: the graph's own name stands below
     items = sorted(settings.items())
-    return digest([NUMERICS, purpose, list(graph), items, *contents])[:16]
+    return digest([config.numerics, purpose, list(graph), items, *contents])[:16]
 
 
 def unit_id(configuration: str, split: int, seed: int) -> str:

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self, TypeVar
 
-from ecg_gnn._version import NUMERICS
+from ecg_gnn._version import MOVED, NUMERICS
 from ecg_gnn.config.classify_settings import ModelConfig, TrainConfig
+from ecg_gnn.config.embedders import AS_INPUT, entry_of
 from ecg_gnn.config.evolve_settings import EmbedConfig, EvolveConfig
 from ecg_gnn.config.setting import Section, Setting, setting, settings_of
 from ecg_gnn.system.checks import InputError
@@ -146,9 +147,17 @@ class RunConfig(Section):
         """
         return cls.from_dict(nest_options(options))
 
+    @property
+    def numerics(self) -> int:
+        """By which numerics it counts: those of its network, or embedders, if newer."""
+        names = {self.model.name}
+        for name in ",".join(self.embed.names).split(","):
+            names |= {name.removeprefix(AS_INPUT), *entry_of(name).parts}
+        return max([NUMERICS, *(MOVED[name] for name in names & MOVED.keys())])
+
     def run_id(self, dataset_sha256: str, *extra: str) -> str:
         """Twelve hex digits that name what is computed: settings, data and numerics."""
-        content = json.dumps([NUMERICS, dataset_sha256, self.to_dict(), *extra])
+        content = json.dumps([self.numerics, dataset_sha256, self.to_dict(), *extra])
         return hashlib.sha256(content.encode()).hexdigest()[:12]
 
 

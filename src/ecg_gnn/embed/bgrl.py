@@ -15,7 +15,7 @@ import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -82,6 +82,7 @@ class BGRLEmbedder:
     lr: float = 1e-3  # at its peak; see learning_rate_factor
     weight_decay: float = 1e-5  # AdamW's
     momentum: float = 0.99  # of the target's moving average, at first
+    norm_momentum: float = 0.99  # the last batch's share in BatchNorm's statistics
     drop_edges: tuple[float, float] = (0.4, 0.2)  # in each of the two views
     drop_features: tuple[float, float] = (0.2, 0.1)  # columns masked in each view
     precision: str = "fp32"
@@ -146,16 +147,18 @@ class BGRLEmbedder:
 class Encoder(nn.Module):
     """Two GCN layers, each with BatchNorm and PReLU.
 
-    Means and variances for evaluation are nearly those of the last batch: the authors'
-    momentum of 0.99 is that of the new one, as PyTorch has it.
+    ``norm_momentum`` is PyTorch's: the authors' 0.99 makes the statistics of evaluation
+    nearly those of the last batch.
     """
 
-    def __init__(self, in_channels: int, widths: tuple[int, int]) -> None:
+    def __init__(
+        self, in_channels: int, widths: tuple[int, int], norm_momentum: float = 0.99
+    ) -> None:
         super().__init__()
         hidden, out = widths
         lins = [nn.Linear(in_channels, hidden), nn.Linear(hidden, out)]
         self.lins = nn.ModuleList(lins)
-        norms = [nn.BatchNorm1d(width, momentum=0.99) for width in widths]
+        norms = [nn.BatchNorm1d(width, momentum=norm_momentum) for width in widths]
         self.norms = nn.ModuleList(norms)
         self.acts = nn.ModuleList([nn.PReLU(), nn.PReLU()])
 
@@ -182,9 +185,10 @@ class _Trainer:
         self.config, self.x, self.adjacency = config, x, adjacency
         self.loops = adjacency.source == adjacency.target
         out = config.widths[1]
-        self.online = Encoder(x.size(1), config.widths).to(x.device)
+        sizes: Any = (x.size(1), config.widths, config.norm_momentum)
+        self.online = Encoder(*sizes).to(x.device)
         # The target starts from weights of its own, as in the authors' code.
-        self.target = Encoder(x.size(1), config.widths).to(x.device)
+        self.target = Encoder(*sizes).to(x.device)
         self.target.requires_grad_(False)
         self.predictor = nn.Sequential(
             nn.Linear(out, config.predictor_channels),

@@ -13,7 +13,6 @@ import torch
 from sklearn.metrics import log_loss
 from torch import Tensor
 
-from ecg_gnn._version import NUMERICS
 from ecg_gnn.config import KEPT_EMBEDDINGS, RunConfig, known
 from ecg_gnn.config.identity import digest
 from ecg_gnn.config.run_config import kept_options
@@ -140,7 +139,7 @@ def _fit_or_read(
 ) -> GraphClassifier:
     """Fit a variant, or read it if it was finished before an interruption."""
     key = [
-        NUMERICS,
+        config.numerics,
         name,
         config.to_dict(),
         None if weights is None else weights.tolist(),

@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from ecg_gnn._version import NUMERICS
 from ecg_gnn.config import (
     EMBEDDERS,
     EMBEDDINGS,
@@ -137,9 +136,10 @@ def kept_graph(
     """
     if workspace.cache is None or name not in (*EMBEDDINGS, "random"):
         return make()
-    settings = canonical(config, variant_of(name), "statistics").to_dict()
+    deciding = canonical(config, variant_of(name), "statistics")
+    settings = deciding.to_dict()
     settings.pop("dataset")
-    made_by = [NUMERICS, config.device, config.train.precision, config.seed]
+    made_by = [deciding.numerics, config.device, config.train.precision, config.seed]
     seen = [dataset.x, dataset.edge_index]
     if make_embedder(name, config, workspace).uses_labels:
         shown = hide_labels(dataset.data(), split)

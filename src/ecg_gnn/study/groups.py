@@ -7,7 +7,6 @@ from typing import Any
 
 import torch
 
-from ecg_gnn._version import NUMERICS
 from ecg_gnn.config import RunConfig, identity, known
 from ecg_gnn.config.embedders import entry_of
 from ecg_gnn.config.run_config import replaced
@@ -154,7 +153,7 @@ def _group(plan: Plan, asked: RunConfig, dataset: GraphDataset) -> Group:
             dataset_sha256=dataset.sha256,
             variant=plan.variant.name,
             embedding=plan.variant.embedding,
-            numerics=NUMERICS,
+            numerics=named.numerics,
             config=named.to_dict(),
         ),
         config=resolved,

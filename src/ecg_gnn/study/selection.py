@@ -25,6 +25,7 @@ from ecg_gnn.nn import SPECIALISED
 from ecg_gnn.study.paired_tests import PairedTest, paired_test
 from ecg_gnn.study.records import is_pruned
 from ecg_gnn.study.store import Configuration, DatasetInfo, Store, UnitRecord
+from ecg_gnn.study.store.newest import newest
 from ecg_gnn.study.store.rows import names_of
 from ecg_gnn.study.table import model_name, row_name
 
@@ -152,8 +153,9 @@ class Selection:
     def of(cls, store: Store, *, recipe: str | None = None) -> "Selection":
         """Choose from a store's finished trainings, of one recipe or of all."""
         records = store.records(recipe=recipe, task="train")
-        newest = max((r.configuration.numerics for r in records), default=0)
-        kept = [r for r in records if r.configuration.numerics == newest]
+        known = {r.configuration.id: r.configuration for r in records}
+        counting = newest(known.values(), *names_of(CellKey))
+        kept = [r for r in records if r.configuration.id in counting]
         return cls(
             cells=tuple(_cells(kept)),
             datasets=tuple(store.datasets()),

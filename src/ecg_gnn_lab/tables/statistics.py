@@ -18,6 +18,7 @@ from ecg_gnn.config.identity import (
 from ecg_gnn.config.run_config import flatten, given
 from ecg_gnn.study.records import Statistics, mean
 from ecg_gnn.study.store import Configuration, DatasetInfo, Store, UnitRecord
+from ecg_gnn.study.store.newest import newest
 from ecg_gnn.study.table import STATISTICS, format_statistic, model_name
 from ecg_gnn.system.canvas import minus
 from ecg_gnn_lab import paper_numbers
@@ -79,13 +80,14 @@ def measured_graphs(store: Store, recipe: str | None = None) -> list[MeasuredGra
     is left out: self-loops alone say nothing.
     """
     records = store.records(recipe=recipe)
-    newest = max((r.configuration.numerics for r in records), default=0)
+    known = {r.configuration.id: r.configuration for r in records}
+    counting = newest(known.values(), "id")
     datasets = {(info.name, info.sha256): info for info in store.datasets()}
-    keys: dict[tuple[str, str], str] = {}
-    graphs: dict[str, MeasuredGraph] = {}
+    keys: dict[tuple[str, str], tuple[bool, str]] = {}
+    graphs: dict[tuple[bool, str], MeasuredGraph] = {}
     for record in records:
         at = record.configuration
-        if at.numerics < newest or at.embedding is None:
+        if at.id not in counting or at.embedding is None:
             continue
         measured = record.result.evolved_statistics
         parts = stored_variant(at.embedding).graphs
@@ -95,10 +97,14 @@ def measured_graphs(store: Store, recipe: str | None = None) -> list[MeasuredGra
             if (at.id, part) not in keys:
                 where = at.dataset, at.dataset_sha256
                 graph = MeasuredGraph(datasets[where], at, part)
-                key = json.dumps([where, sorted(given(graph.settings).items())])
+                text = json.dumps([where, sorted(given(graph.settings).items())])
+                key = at.numerics < graph.settings.numerics, text
                 keys[at.id, part] = key
                 graphs.setdefault(key, graph)
             graphs[keys[at.id, part]].records[record.pair] = record, statistics
+    for old, text in list(graphs):  # made before its embedder moved
+        if old and (False, text) in graphs:
+            del graphs[old, text]
     namesakes: dict[tuple[str, ...], list[MeasuredGraph]] = {}
     for graph in graphs.values():
         name = graph.dataset.name, graph.dataset.sha256, graph.label

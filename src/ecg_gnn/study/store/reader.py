@@ -16,6 +16,7 @@ from ecg_gnn.config import RunConfig
 from ecg_gnn.reading import first_line, read_json
 from ecg_gnn.study.store import rows as stored
 from ecg_gnn.study.store.curves import Curves
+from ecg_gnn.study.store.newest import newest
 from ecg_gnn.study.store.schema import JSON_COLUMNS, TEXT_ENDING, open_existing
 from ecg_gnn.study.store.text import read_records
 from ecg_gnn.system.checks import InputError, check_choice
@@ -193,13 +194,13 @@ class Store:
             f"ON records.unit = units.id WHERE {_OF_RECIPE} ORDER BY units.rowid"
         )
         configurations = self.configurations()
-        newest = max((at.numerics for at in configurations.values()), default=0)
         names = ("dataset", "backbone", "model", "task", "variant", "embedding", "tags")
+        counting = newest(configurations.values(), "dataset_sha256", *names)
         counts: dict[tuple[Any, ...], dict[str, Any]] = {}
         with self._naming_damage():
             for row in self._rows(query, recipe=recipe):
                 at = configurations[row["configuration"]]
-                if at.numerics == newest:
+                if at.id in counting:
                     key = tuple(getattr(at, name) for name in names)
                     count = counts.setdefault(key, defaultdict(int))
                     count[state_of(row)] += 1
