@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from ecg_gnn._version import MOVED, NUMERICS
 from ecg_gnn.study.store import Store
 from ecg_gnn_lab.tables import TABLES, make_table, render
 from small_runs import STATISTICS
@@ -138,6 +139,24 @@ def test_hyperparameters(filled):
     assert "| 4 (4) |" in render(document, "md")
     resnet = row_of(document, dataset="minesweeper", model="resnet")
     assert resnet["paper_hidden"] == 512
+
+
+def test_statistics_are_of_an_embedder_as_it_is_now(made):
+    """Once there are newer ones of the same settings; until then the old ones count."""
+    old, new = NUMERICS, MOVED["bgrl"]
+    measured = dict.fromkeys(STATISTICS, 0.5)
+
+    def homophily():
+        rows = table(made, "statistics").rows
+        return [row["edge_homophily"] for row in rows if row["graph"] != "G"]
+
+    for k, share, numerics in [(3, 0.25, old), (10, 0.75, old), (3, 0.5, new)]:
+        one = measured | {"edge_homophily": share}
+        given = {"numerics": numerics, "statistics": one, "evolve.k": k}
+        made.add([1], embedding="bgrl", task="statistics", **given)
+        if numerics == old and k == 10:
+            assert sorted(homophily()) == [0.25, 0.75]
+    assert sorted(homophily()) == [0.5, 0.75]
 
 
 def test_statistics(made):
