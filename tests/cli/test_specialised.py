@@ -18,7 +18,8 @@ def test_every_model_runs(ecg_gnn, model):
     report = json.loads(out)
     rows = [row["variant"] for row in report["results"]]
     several = SPECIALISED[model].several_graphs
-    assert rows == (["baseline", "ecg", "identity"] if several else ["baseline"])
+    compared = ["baseline", "ecg", "identity", "embedding"]
+    assert rows == (compared if several else ["baseline"])
     used = report["config"]["model"]
     assert used["name"] == model
     assert set(used.get("options", {})) == set(SPECIALISED[model].options)
