@@ -1,11 +1,10 @@
 """Evolving Computation Graphs: graph learning where neighbours disagree."""
 
-from importlib import import_module
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ecg_gnn._version import __version__
 from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.lazy import lazy_names
 
 if TYPE_CHECKING:
     from ecg_gnn.config import (
@@ -15,11 +14,16 @@ if TYPE_CHECKING:
         RunConfig,
         TrainConfig,
     )
+    from ecg_gnn.config import (
+        FitConfig as FitConfig,  # the name of TrainConfig until 0.1
+    )
     from ecg_gnn.data import GraphDataset, load_dataset, make_dataset
     from ecg_gnn.evolve import EvolveGraph, graph_statistics, knn_graph
     from ecg_gnn.inference.estimator import ECGClassifier, ECGRegressor
     from ecg_gnn.nn import ECGConv
-    from ecg_gnn.study.run import Report, run
+    from ecg_gnn.study import Report, run
+else:
+    __getattr__, __dir__ = lazy_names(__name__, __file__)
 
 __all__ = [
     "ECGClassifier",
@@ -41,34 +45,3 @@ __all__ = [
     "make_dataset",
     "run",
 ]
-_HOMES = {
-    "config": (
-        "EmbedConfig",
-        "EvolveConfig",
-        "FitConfig",  # the name of TrainConfig until 0.1
-        "ModelConfig",
-        "RunConfig",
-        "TrainConfig",
-    ),
-    "data": ("GraphDataset", "load_dataset", "make_dataset"),
-    "evolve": ("EvolveGraph", "graph_statistics", "knn_graph"),
-    "nn": ("ECGConv",),
-    "inference.estimator": ("ECGClassifier", "ECGRegressor"),
-    "study": ("Report", "run"),
-}
-"""Imported when first asked for: a list of commands should not wait for torch."""
-
-
-def __getattr__(name: str) -> Any:
-    for home, names in _HOMES.items():
-        if name in names:
-            found = getattr(import_module(f"{__name__}.{home}"), name)
-            globals()[name] = found
-            return found
-    if find_spec(f"{__name__}.{name}") is not None:  # after `import ecg_gnn` alone
-        return import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})

@@ -8,12 +8,11 @@ import typer
 
 from ecg_gnn.cli import terminal as opt
 from ecg_gnn.cli.terminal import ProgressDisplay
-from ecg_gnn.pipeline.workspace import Workspace
 from ecg_gnn.study.store import Store
 from ecg_gnn.system.canvas import check_format
 from ecg_gnn.system.checks import InputError, check_choice, check_in_range
 from ecg_gnn.system.files import write_text
-from ecg_gnn_lab.figures import FIGURES, draw_figure, draw_tsne, project
+from ecg_gnn_lab.figures import FIGURES, draw_figure
 from ecg_gnn_lab.report import write_report
 from ecg_gnn_lab.tables import FORMATS, TABLES, make_table, render
 
@@ -96,6 +95,9 @@ def figure(
         if name != "tsne":
             draw_figure(name, opened, out, recipe)
         else:
+            from ecg_gnn.pipeline.workspace import Workspace
+            from ecg_gnn_lab.figures.tsne import draw_tsne, project
+
             opened.check_recipe(recipe)
             asked: dict[str, Any] = {
                 "recipe": recipe,

@@ -11,8 +11,7 @@ import torch
 import torch.distributed as dist
 
 from ecg_gnn.config import RunConfig, TrainConfig
-from ecg_gnn.study import records as run_records
-from ecg_gnn.study import run
+from ecg_gnn.study import run, run_folder
 from ecg_gnn.system import machine
 from ecg_gnn.system.checks import InputError
 from small_runs import small_config
@@ -120,7 +119,7 @@ def test_processes_that_differ_are_one_line(monkeypatch):
 
 @pytest.fixture
 def second_of_two(monkeypatch):
-    monkeypatch.setattr(run_records, "world", lambda: machine.World(1, 2))
+    monkeypatch.setattr(run_folder, "world", lambda: machine.World(1, 2))
 
 
 def config_of(device="cpu", **train):
@@ -141,12 +140,12 @@ def config_of(device="cpu", **train):
 )
 def test_refuses_what_cannot_be_shared(settings, jobs, message):
     with pytest.raises(InputError, match=message):
-        run_records.check_joined(config_of(**settings), jobs)
+        run_folder.check_joined(config_of(**settings), jobs)
 
 
 @pytest.mark.usefixtures("second_of_two")
 def test_only_the_first_process_writes(tmp_path):
-    folder = run_records.RunFolder(tmp_path / "out")
+    folder = run_folder.RunFolder(tmp_path / "out")
     folder.claim("id", {})
     folder.store("name", None)
     assert not (tmp_path / "out").exists()

@@ -4,15 +4,16 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from ecg_gnn.config import CONTROLS, EMBEDDINGS, RunConfig, known
+from ecg_gnn.config.choices import ADVISED_EMBEDDINGS, ADVISED_KS
 from ecg_gnn.config.identity import variant_of
+from ecg_gnn.config.networks import selectable
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.ensemble.networks import Shape
 from ecg_gnn.inference.fitting import model_by_homophily
-from ecg_gnn.nn import selectable, takes_evolved_graphs
+from ecg_gnn.nn import takes_evolved_graphs
 from ecg_gnn.pipeline.resolve import check_embeddings, resolve
 from ecg_gnn.system.checks import InputError
 
-DEFAULT_EMBEDDINGS, DEFAULT_KS = ("features", "mlp", "bgrl"), (10, 3)
 _NUM_SPLITS = 10
 _EMBED_STEPS = 150  # as in the search of ``fit``
 # Networks are kept small: more folds and splits tell more than more channels.
@@ -48,7 +49,7 @@ def make_question(
     dataset: GraphDataset,
     *,
     model: str | None = None,
-    embeddings: tuple[str, ...] = DEFAULT_EMBEDDINGS,
+    embeddings: tuple[str, ...] = ADVISED_EMBEDDINGS,
     ks: tuple[int, ...] | None = None,
     splits: tuple[int, ...] | None = None,
     random_splits: bool = False,
@@ -84,7 +85,7 @@ def make_question(
         embed_steps=_EMBED_STEPS,
     )
     largest_k = known(resolve(config, dataset).evolve.k)  # small on small graphs
-    ks = ks or tuple(min(k, largest_k) for k in DEFAULT_KS)
+    ks = ks or tuple(min(k, largest_k) for k in ADVISED_KS)
     for k in ks:
         config = replace(config, evolve=replace(config.evolve, k=k))
         resolved = resolve(config, dataset)  # refuses what does not fit

@@ -5,12 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
-from ecg_gnn.advise import Stopwatch, make_question
-from ecg_gnn.advise import advise as give_advice
-from ecg_gnn.advise import report as shown
-from ecg_gnn.advise.question import DEFAULT_EMBEDDINGS, DEFAULT_KS
 from ecg_gnn.cli import terminal as opt
 from ecg_gnn.cli.terminal import ProgressDisplay, print_json, print_table
+from ecg_gnn.config.choices import ADVISED_EMBEDDINGS, ADVISED_KS
 from ecg_gnn.data import load_dataset
 from ecg_gnn.system.checks import parse_budget
 
@@ -18,7 +15,7 @@ _HELPS = {
     "model.name": "The network (sage or gcn, by homophily). Here a small GCN stands "
     "for gcn, gat and gt, a small SAGE for all others; the name itself changes the "
     "suggested commands only",
-    "embed.names": f"To choose from ({', '.join(DEFAULT_EMBEDDINGS)}); may be repeated",
+    "embed.names": f"To choose from ({', '.join(ADVISED_EMBEDDINGS)}); may be repeated",
     "splits": "Such as 0-9 or 0,3,5. Default: the first ten. The first gives the "
     "criterion, all are trained on",
     "random_splits": "Ten fresh stratified 50/25/25 splits from the seed",
@@ -49,8 +46,8 @@ def advise(
         list[int] | None,
         typer.Option(
             "--k",
-            help=f"Neighbours per node to choose from ({DEFAULT_KS[0]} and "
-            f"{DEFAULT_KS[1]}, fewer on tiny graphs); may be repeated.",
+            help=f"Neighbours per node to choose from ({ADVISED_KS[0]} and "
+            f"{ADVISED_KS[1]}, fewer on tiny graphs); may be repeated.",
             rich_help_panel=opt.STEP_2,
         ),
     ] = None,
@@ -72,11 +69,16 @@ def advise(
     Held-out nodes decide; test scores are shown beside. Ctrl-C ends it early, with an
     answer from what is finished by then.
     """
-    watch = Stopwatch(parse_budget(budget))
+    seconds = parse_budget(budget)
+    from ecg_gnn.advise import Stopwatch, make_question
+    from ecg_gnn.advise import advise as give_advice
+    from ecg_gnn.advise import report as shown
+
+    watch = Stopwatch(seconds)
     source = ["--dataset", dataset]
     source += [] if data_root is None else ["--data-root", str(data_root)]
     graph = load_dataset(dataset, data_root=data_root)
-    names = tuple(settings.pop("embedding", DEFAULT_EMBEDDINGS))
+    names = tuple(settings.pop("embedding", ADVISED_EMBEDDINGS))
     question = make_question(
         graph, embeddings=names, ks=tuple(k) if k else None, **settings
     )

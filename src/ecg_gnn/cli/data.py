@@ -1,7 +1,7 @@
 """``ecg-gnn data``: list, info, check, get, import."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,14 +14,10 @@ from ecg_gnn.cli.terminal import (
     print_table,
     value_text,
 )
-from ecg_gnn.data import (
-    GraphDataset,
-    describe,
-    list_datasets,
-    load_dataset,
-    resolve_data_root,
-    write_npz,
-)
+from ecg_gnn.data import list_datasets, load_dataset, resolve_data_root
+
+if TYPE_CHECKING:
+    from ecg_gnn.data import GraphDataset
 
 app = typer.Typer(no_args_is_help=True, help="Find, inspect, check and fetch graphs.")
 
@@ -56,7 +52,7 @@ def info(
     name: Name, data_root: opt.DataRoot = None, as_json: opt.AsJson = False
 ) -> None:
     """Show sizes, classes, splits, degrees, components and checksum of one graph."""
-    _show_description(describe(_load(name, data_root)), as_json)
+    _show_description(_described(_load(name, data_root)), as_json)
 
 
 @app.command()
@@ -66,7 +62,7 @@ def check(
     as_json: opt.AsJson = False,
 ) -> None:
     """Check that a graph can be trained on; the first fault is named, exit status 2."""
-    description = describe(_load(name, data_root, download=False))
+    description = _described(_load(name, data_root, download=False))
     if as_json:
         description = {"ok": True, **description}
     else:
@@ -87,6 +83,8 @@ def get(
         opt.check_apart(out, name)
     dataset = _load(name, data_root)
     if out is not None:
+        from ecg_gnn.data import write_npz
+
         write_npz(dataset, out)
         print(f"{dataset.name}: written to {out}")
     else:
@@ -96,7 +94,7 @@ def get(
 app.command("import")(import_)
 
 
-def _load(name: str, data_root: Path | None, download: bool = True) -> GraphDataset:
+def _load(name: str, data_root: Path | None, download: bool = True) -> "GraphDataset":
     with ProgressDisplay() as display:
         bar = display.start("download", name)
         return load_dataset(
@@ -105,6 +103,12 @@ def _load(name: str, data_root: Path | None, download: bool = True) -> GraphData
             download=download,
             progress=lambda done, total: bar(done, total or done, 0.0),
         )
+
+
+def _described(dataset: "GraphDataset") -> dict[str, Any]:
+    from ecg_gnn.data import describe
+
+    return describe(dataset)
 
 
 def _show_description(description: dict[str, Any], as_json: bool) -> None:

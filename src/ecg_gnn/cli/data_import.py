@@ -1,7 +1,7 @@
 """``ecg-gnn data import``: from people's tables to a graph folder."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -10,12 +10,14 @@ from ecg_gnn.cli.terminal import print_facts, print_json
 from ecg_gnn.reading import MAX_CELLS
 from ecg_gnn.system.checks import InputError, check_choice, printable
 from ecg_gnn.system.files import check_free
-from ecg_gnn.tabular import ImportOptions, NamedGraph, import_files, import_graph
 from ecg_gnn.tabular.column_kinds import KINDS
 from ecg_gnn.tabular.feature_blocks import MAX_CATEGORIES
-from ecg_gnn.tabular.graph_files import GRAPH_TYPES, LABEL
+from ecg_gnn.tabular.graph_types import GRAPH_TYPES, LABEL
 from ecg_gnn.tabular.table_files import TABLE_TYPES, list_suffixes
 from ecg_gnn.tabular.token_blocks import MAX_WORDS
+
+if TYPE_CHECKING:
+    from ecg_gnn.tabular import ImportOptions, NamedGraph
 
 _TABLES = list_suffixes(TABLE_TYPES)
 _GRAPHS = list_suffixes(GRAPH_TYPES, names=True)
@@ -136,6 +138,9 @@ def import_(
     report says how; missing values are filled in and marked.
     """
     check_choice("words", words, ["tfidf", "hashed"])
+    check_free(out)
+    from ecg_gnn.tabular import ImportOptions
+
     given = (numeric, categorical, ordinal, set_, date, text)
     by_kind = dict(zip(KINDS, given, strict=True))
     options = ImportOptions(
@@ -157,7 +162,6 @@ def import_(
         seed=seed,
         max_cells=max_cells,
     )
-    check_free(out)
     imported = _import(nodes, edges, graph, label, options, delimiter)
     imported.save(out)
     for note in imported.report.get("notes", ()):
@@ -180,9 +184,11 @@ def _import(
     edges: Path | None,
     graph: Path | None,
     label: str | None,
-    options: ImportOptions,
+    options: "ImportOptions",
     delimiter: str | None,
-) -> NamedGraph:
+) -> "NamedGraph":
+    from ecg_gnn.tabular import import_files, import_graph
+
     if graph is not None:
         if nodes is not None or edges is not None:
             raise InputError("'graph' must stand alone, without 'nodes' and 'edges'")

@@ -6,22 +6,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ecg_gnn.cli import terminal as opt
 from ecg_gnn.cli.terminal import ProgressDisplay, print_json, print_table
 from ecg_gnn.config import KEPT_EMBEDDINGS, Setting
+from ecg_gnn.config.networks import MODULES
 from ecg_gnn.config.run_config import kept_options
-from ecg_gnn.ensemble.candidates import Candidate, Job, train_received
-from ecg_gnn.ensemble.members import Fitted
 from ecg_gnn.ensemble.scoring import SCORES
-from ecg_gnn.inference import Model, fit_best, fit_model
-from ecg_gnn.inference.best_card import leaderboard_rows, summary
-from ecg_gnn.inference.card import class_by_class, score_rows, verdict
-from ecg_gnn.inference.model_folder import CARD
-from ecg_gnn.nn import MODULES
 from ecg_gnn.system.checks import (
     InputError,
     check_choice,
@@ -29,7 +23,12 @@ from ecg_gnn.system.checks import (
     parse_budget,
     printable,
 )
-from ecg_gnn.tabular import NamedGraph, load_named_graph
+
+if TYPE_CHECKING:
+    from ecg_gnn.ensemble.candidates import Candidate, Job
+    from ecg_gnn.ensemble.members import Fitted
+    from ecg_gnn.inference import Model
+    from ecg_gnn.tabular import NamedGraph
 
 _SEARCH = "Search"
 _HELPS = {
@@ -126,27 +125,38 @@ def fit(
     change what others weigh. Labels of training nodes that are input stay in the model
     folder's graph; new nodes have none.
     """
-    graph = load_named_graph(dataset, data_root)
     check_choice("engine", engine or "local", ["local", "ray", "fast", "reference"])
     if engine in ("fast", "reference"):
         settings["engine"] = engine
     search = {"budget": budget, "metric": metric, "single": single, "jobs": jobs}
     search |= {"address": address, "engine": engine == "ray"}
     exact = {name for name in settings if name not in ("seed", "device")}
-    if exact or balance is not None:
-        if named := [name for name, value in search.items() if value]:
-            raise InputError(
-                f"{named[0]!r} must stand without other settings: it is for a search, "
-                f"which none may narrow (got {', '.join(sorted(exact)) or 'balance'})"
-            )
-        _fit_exactly(graph, out, settings, balance, split, as_json)
-        return
-    seconds = None if budget is None else parse_budget(budget)
-    check_choice("device of a search", settings.get("device", "auto"), ["auto", "cpu"])
+    exact |= set() if balance is None else {"balance"}
+    named = [name for name, value in search.items() if value]
+    if exact and named:
+        raise InputError(
+            f"{named[0]!r} must stand without other settings: it is for a search, "
+            f"which none may narrow (got {', '.join(sorted(exact))})"
+        )
+    if not exact:
+        device = settings.get("device", "auto")
+        check_choice("device of a search", device, ["auto", "cpu"])
+    if metric is not None:
+        check_choice("metric", metric.replace("_", "-"), SCORES)
     if address is not None and engine != "ray":
         raise InputError(
             f"'address' must be given with --engine ray (got {address!r} without it)"
         )
+    seconds = None if budget is None else parse_budget(budget)
+    from ecg_gnn.inference import fit_best
+    from ecg_gnn.inference.best_card import leaderboard_rows, summary
+    from ecg_gnn.inference.model_folder import CARD
+    from ecg_gnn.tabular import load_named_graph
+
+    graph = load_named_graph(dataset, data_root)
+    if exact:
+        _fit_exactly(graph, out, settings, balance, split, as_json)
+        return
     with ProgressDisplay() as display, cluster_for(engine, address, jobs) as where:
         model = fit_best(
             graph,
@@ -179,11 +189,12 @@ def cluster_for(
     if engine != "ray":
         yield {"workers": jobs}
         return
+    from ecg_gnn.ensemble.candidates import train_received
     from ecg_gnn.study.ray_executor import RayExecutor
 
     with RayExecutor(jobs=jobs or os.cpu_count() or 1, address=address) as cluster:
 
-        def train(candidate: Candidate, job: Job) -> Fitted:
+        def train(candidate: "Candidate", job: "Job") -> "Fitted":
             sent = candidate, job.to_send()
             member, out = cluster.call(train_received, *sent, unless=job.stopped)
             # Arrays that come from Ray cannot be written to.
@@ -193,7 +204,7 @@ def cluster_for(
 
 
 def _fit_exactly(
-    graph: NamedGraph,
+    graph: "NamedGraph",
     out: Path,
     settings: dict[str, Any],
     balance: bool | None,
@@ -204,6 +215,10 @@ def _fit_exactly(
     if len(names) != 1:
         raise InputError(f"'embedding' must be a single one here (got {names})")
     opt.warn_of_cross_fit(settings.get("cross_fit"), names)
+    from ecg_gnn.inference import fit_model
+    from ecg_gnn.inference.card import class_by_class, score_rows, verdict
+    from ecg_gnn.inference.model_folder import CARD
+
     start = time.monotonic()
     with ProgressDisplay() as display:
         model = fit_model(
@@ -241,7 +256,7 @@ def _fit_exactly(
     print(f"In {out}: {CARD} says more; try `ecg-gnn predict {out} --out FILE.csv`")
 
 
-def _variants(model: Model) -> list[dict[str, Any]]:
+def _variants(model: "Model") -> list[dict[str, Any]]:
     """The model and its controls, as rows of a leaderboard."""
     return [
         {

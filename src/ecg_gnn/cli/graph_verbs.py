@@ -3,27 +3,22 @@
 import math
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import torch
 import typer
 
 from ecg_gnn.cli import terminal as opt
 from ecg_gnn.cli.terminal import ProgressDisplay, print_json, print_table
 from ecg_gnn.config import EvolveConfig, RunConfig, Setting, known
 from ecg_gnn.data import load_dataset
-from ecg_gnn.evolve import KnnGraph, knn_search
-from ecg_gnn.evolve.knn import PATIENCE, in_first_process
-from ecg_gnn.evolve.query import FinishedBlocks
-from ecg_gnn.pipeline import evolve
-from ecg_gnn.pipeline.resolve import pick_device, resolve
-from ecg_gnn.pipeline.workspace import Workspace
 from ecg_gnn.reading import map_array_file
 from ecg_gnn.study.records import Statistics, of_evolved, of_input
 from ecg_gnn.study.table import graph_name, graph_table
 from ecg_gnn.system.checks import InputError, check_in_range
 from ecg_gnn.system.files import write_array
-from ecg_gnn.system.machine import joined
+
+if TYPE_CHECKING:
+    from ecg_gnn.evolve import KnnGraph
 
 _LEGEND = (
     "h_adj: 1 where all neighbours share a class, 0 as by chance, below 0 where they "
@@ -65,6 +60,10 @@ def homophily(
         statistics: dict[str, Statistics | None]
         statistics = {"graph": of_input(loaded), "evolved": None}
         if embedding is not None:
+            # With PyG, which the graph itself is measured without.
+            from ecg_gnn.pipeline import evolve, resolve
+            from ecg_gnn.pipeline.workspace import Workspace
+
             workspace = Workspace(
                 cache=opt.default_cache(),
                 progress=lambda work: display.start(str(embedding), work),
@@ -113,12 +112,13 @@ def knn(
         ),
     ] = None,
     patience: Annotated[
-        float,
+        float | None,
         typer.Option(
             metavar="SECONDS",
-            help="Under torchrun, how long the other processes wait for the first.",
+            help="Under torchrun, how long the other processes wait for the first "
+            "(a day).",
         ),
-    ] = PATIENCE.total_seconds(),
+    ] = None,
     device: opt.Device = None,
     as_json: opt.AsJson = False,
 ) -> None:
@@ -129,18 +129,27 @@ def knn(
     asked = EvolveConfig(**{"k": 10, **settings})
     if memory is not None:
         check_in_range("memory", memory, 2**-20, 2**20)
-    check_in_range("patience", patience, 1, timedelta(days=7).total_seconds())
+    if patience is not None:
+        check_in_range("patience", patience, 1, timedelta(days=7).total_seconds())
     if out.suffix != ".npy":
         raise InputError(f"'out' must be an .npy file (got {out.name!r})")
     opt.check_apart(out, embeddings)
     array = map_array_file(embeddings)
+    import torch
+
+    from ecg_gnn.evolve import knn_search
+    from ecg_gnn.evolve.knn import PATIENCE, in_first_process
+    from ecg_gnn.evolve.query import FinishedBlocks
+    from ecg_gnn.pipeline.resolve import pick_device
+    from ecg_gnn.system.machine import joined
+
     folder = out.with_name(f"{out.name}.partial")
     own_device = pick_device(device or "auto")
     if own_device.type == "cuda" and own_device.index is None:
         # Each process has its own GPU.
         own_device = torch.device("cuda", torch.cuda.current_device())
 
-    def write() -> KnnGraph:
+    def write() -> "KnnGraph":
         with ProgressDisplay() as display:
             show = display.start(out.name, "kNN search")
             graph = knn_search(
@@ -160,8 +169,9 @@ def knn(
             FinishedBlocks(folder).remove()
         return graph
 
+    wait = PATIENCE if patience is None else timedelta(seconds=patience)
     with joined():
-        graph = in_first_process(write, own_device, timedelta(seconds=patience))
+        graph = in_first_process(write, own_device, wait)
     if graph is None:  # in the first process only
         return
     num_nodes, num_edges = len(array), graph.edge_index.size(1)

@@ -13,15 +13,7 @@ from ecg_gnn.cli.terminal import (
     print_json,
     print_table,
 )
-from ecg_gnn.inference import (
-    explain_node,
-    predict_nodes,
-    predict_stored,
-    read_model,
-)
-from ecg_gnn.inference.explanation import MOST
-from ecg_gnn.inference.explanation_figure import draw_explanation
-from ecg_gnn.inference.known_labels import score_table
+from ecg_gnn.config.choices import MOST_EXPLAINED
 from ecg_gnn.reading import MAX_CELLS
 from ecg_gnn.system.canvas import FORMATS
 from ecg_gnn.system.checks import (
@@ -73,6 +65,8 @@ def predict(
         raise InputError("'all' must stand alone, without 'nodes'")
     if edges is not None and nodes is None:
         raise InputError("'edges' must come with 'nodes'")
+    from ecg_gnn.inference import predict_nodes, predict_stored, read_model
+
     loaded = read_model(model)
     if nodes is None:
         predictions = predict_stored(loaded, every=every)
@@ -119,6 +113,8 @@ def score(
     precision; numbers by R² and mean absolute error; sets and intervals by how often
     they hold the truth.
     """
+    from ecg_gnn.inference.known_labels import score_table
+
     read = partial(read_table, delimiter=delimiter)
     scores = score_table(read(predictions), read(truth), label=label, id_name=id_)
     if as_json:
@@ -135,7 +131,7 @@ def explain(
     ] = None,
     most: Annotated[
         int, typer.Option(help="Neighbours per graph, and columns, to examine.")
-    ] = MOST,
+    ] = MOST_EXPLAINED,
     as_json: opt.AsJson = False,
 ) -> None:
     """Show what neighbours and own columns do to a node's prediction.
@@ -148,6 +144,9 @@ def explain(
     check_in_range("most", most, 1, None)
     if out is not None:
         check_choice(f"ending of {out}", out.suffix.lower(), FORMATS)
+    from ecg_gnn.inference import explain_node, read_model
+    from ecg_gnn.inference.explanation_figure import draw_explanation
+
     loaded = read_model(model)
     explanation = explain_node(loaded, node, most)
     if out is not None:

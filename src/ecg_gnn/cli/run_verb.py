@@ -1,7 +1,7 @@
 """``ecg-gnn run``: baseline, ECG and control on one dataset."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -10,16 +10,16 @@ from ecg_gnn.cli.terminal import ProgressDisplay, print_json, print_table
 from ecg_gnn.config import RunConfig
 from ecg_gnn.config.embedders import EMBEDDING_HELP
 from ecg_gnn.config.identity import BASELINE
+from ecg_gnn.config.networks import MODULES, SPECIALISED
 from ecg_gnn.config.run_config import nest_options
-from ecg_gnn.nn import MODULES, SPECIALISED
-from ecg_gnn.pipeline.resolve import choose_variants
 from ecg_gnn.reading import read_yaml
-from ecg_gnn.scale import joined
-from ecg_gnn.study import Record, Report, table
-from ecg_gnn.study import run as run_all
+from ecg_gnn.study import table
 from ecg_gnn.study.verdict import verdict
 from ecg_gnn.system.checks import InputError, MissingExtraError
 from ecg_gnn.system.files import write_text
+
+if TYPE_CHECKING:
+    from ecg_gnn.study import Record, Report
 
 
 def _read_config(path: Path | None) -> dict[str, Any]:
@@ -92,12 +92,16 @@ def run(
     asked = RunConfig.from_dict(_merged(_read_config(config), nest_options(settings)))
     opt.warn_of_cross_fit(asked.embed.cross_fit, asked.embed.names)
     names = [name for name in asked.embed.names if name != "none"]
+    from ecg_gnn.pipeline import choose_variants
+    from ecg_gnn.scale import joined
+    from ecg_gnn.study import run as run_all
+
     if "embedding" in settings and names and choose_variants(asked) == [BASELINE]:
         text = f"it runs without {' or '.join(names)}"
         opt.warn(f"{asked.model.name} has no place for an evolved graph: {text}")
     display = ProgressDisplay()
 
-    def on_record(record: Record, done: int, total: int) -> None:
+    def on_record(record: "Record", done: int, total: int) -> None:
         display.say(
             f"[{done}/{total}] split {record.split} {table.run_name(asked, record)}: "
             f"test {100 * record.test:.2f} at step {record.best_step} "
@@ -135,7 +139,7 @@ def run(
             _print(report, report.folder)
 
 
-def _print(report: Report, folder: Path) -> None:
+def _print(report: "Report", folder: Path) -> None:
     for note in table.run_notes(report):
         print(f"Note: {note}")
     model = report.config.model

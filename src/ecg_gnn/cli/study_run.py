@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from contextlib import redirect_stdout
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,16 +14,15 @@ from ecg_gnn.cli import terminal as opt
 from ecg_gnn.cli.terminal import ProgressDisplay, print_json
 from ecg_gnn.config.classify_settings import read_assignments
 from ecg_gnn.config.run_config import Settings, read_splits
-from ecg_gnn.study.execute import Ended, Listeners, StudyReport, run_study
-from ecg_gnn.study.executors import Executor
-from ecg_gnn.study.grid import Only
-from ecg_gnn.study.groups import Counts
-from ecg_gnn.study.ray_executor import RayExecutor
 from ecg_gnn.study.recipe import load_recipe, shipped_recipes
-from ecg_gnn.study.search_space import Search
 from ecg_gnn.study.store import Failed
 from ecg_gnn.study.table import configuration_name, model_name
 from ecg_gnn.system.checks import InputError, check_choice
+
+if TYPE_CHECKING:
+    from ecg_gnn.study.execute import Ended, StudyReport
+    from ecg_gnn.study.groups import Counts
+    from ecg_gnn.study.search_space import Search
 
 
 class StudyLines:
@@ -33,7 +32,7 @@ class StudyLines:
         self.display, self.trials = display, trials
         self.started = time.monotonic()
 
-    def counted(self, counts: Counts) -> None:
+    def counted(self, counts: "Counts") -> None:
         """How many units there are before anything runs."""
         self.started = time.monotonic()
         text = f"{counts.total} units: {counts.done} done"
@@ -48,7 +47,7 @@ class StudyLines:
             "say how to)"
         )
 
-    def ended(self, ended: Ended) -> None:
+    def ended(self, ended: "Ended") -> None:
         """One line per unit."""
         at = ended.group.configuration
         model = f"{model_name(at.backbone, at.model)} " if at.task == "train" else ""
@@ -71,7 +70,7 @@ class StudyLines:
             )
 
 
-def _result_text(ended: Ended) -> str:
+def _result_text(ended: "Ended") -> str:
     outcome = ended.outcome
     if isinstance(outcome, Failed):
         return f"failed ({outcome.kind}): {outcome.error.splitlines()[-1]}"
@@ -200,6 +199,16 @@ def run(
     the rest.
     """
     asked = load_recipe(recipe).with_settings(read_assignments(settings or []))
+    check_choice("engine", engine, ["local", "ray"])
+    if engine == "local" and address is not None:
+        raise InputError(
+            f"'address' must be given with --engine ray (got {address!r} without it)"
+        )
+    from ecg_gnn.study.execute import Listeners, run_study
+    from ecg_gnn.study.executors import Executor
+    from ecg_gnn.study.grid import Only
+    from ecg_gnn.study.ray_executor import RayExecutor
+
     only = Only(
         datasets=_names(datasets),
         models=_names(models),
@@ -207,11 +216,6 @@ def run(
         splits=None if splits is None else read_splits(splits),
     )
     search = _search(sampler, trials, prune, at_once, search_seed)
-    check_choice("engine", engine, ["local", "ray"])
-    if engine == "local" and address is not None:
-        raise InputError(
-            f"'address' must be given with --engine ray (got {address!r} without it)"
-        )
     # Ray prints warnings on stdout, which is for results.
     with ProgressDisplay() as display, redirect_stdout(sys.stderr):
         lines = StudyLines(display, trials)
@@ -244,10 +248,12 @@ def run(
 
 def _search(
     sampler: str | None, trials: int | None, prune: bool, at_once: int, seed: int
-) -> Search | None:
+) -> "Search | None":
     if sampler is not None:
         if trials is None:
             raise InputError("'trials' must be given with --search (got none)")
+        from ecg_gnn.study.search_space import Search
+
         return Search(
             sampler=sampler, trials=trials, prune=prune, at_once=at_once, seed=seed
         )
@@ -273,7 +279,7 @@ def _names(
     return [name.strip() for name in names] or None
 
 
-def _print_report(report: StudyReport, store: Path) -> None:
+def _print_report(report: "StudyReport", store: Path) -> None:
     counts = report.counts
     parts = [f"{counts.done} of {counts.total} done", f"{report.ran} of them now"]
     if counts.failed:

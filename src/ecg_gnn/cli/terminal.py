@@ -18,6 +18,9 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from ecg_gnn.config import Setting, declared, reads_labels
+from ecg_gnn.config.evolve_settings import check_embedding
+from ecg_gnn.config.networks import check_model
+from ecg_gnn.data.catalogue import find_source
 from ecg_gnn.system.checks import InputError, printable
 from ecg_gnn.system.files import cache_folder
 
@@ -85,6 +88,7 @@ def with_settings(
                 for one, value in typed
                 if value is not None and value != []
             }
+            _check_names(settings | values)
             verb(settings=settings, **values)
 
         rest = [
@@ -98,6 +102,15 @@ def with_settings(
         return run
 
     return decorate
+
+
+def _check_names(given: Mapping[str, Any]) -> None:
+    """Refuse names that nothing has, before torch is loaded to use the others."""
+    if given.get("dataset") is not None:
+        find_source(given["dataset"])
+    check_model(given.get("model", "gcn"), given.get("backbone", "benchmark"))
+    for name in given.get("embedding", ()):
+        check_embedding(name)
 
 
 def _option(

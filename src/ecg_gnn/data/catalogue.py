@@ -4,34 +4,30 @@
 """
 
 import csv
-import difflib
 import inspect
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from ecg_gnn.data.dataset import GraphDataset
 from ecg_gnn.data.download import Progress
 from ecg_gnn.data.download import download as fetch
-from ecg_gnn.data.generators import csbm, look_alikes, minesweeper_gen
-from ecg_gnn.data.graph_storage import MANIFEST, read_graph_folder, read_npz
 from ecg_gnn.data.planetoid import load_planetoid, planetoid_present
-from ecg_gnn.system.checks import InputError, default_metric
+from ecg_gnn.system.checks import InputError, default_metric, did_you_mean
 from ecg_gnn.system.files import cache_folder, expanded
+
+if TYPE_CHECKING:
+    from ecg_gnn.data.dataset import GraphDataset
 
 Kind = Literal["official", "substitute", "planetoid", "generator"]
 _WHOLE_NUMBERS = ("nodes", "edges", "features", "classes", "size")
 
 BASE_URL = "https://github.com/yandex-research/heterophilous-graphs/raw/main/data/"
 
-GENERATORS: dict[str, Callable[..., GraphDataset]] = {
-    "minesweeper-gen": minesweeper_gen,
-    "csbm": csbm,
-    "look-alikes": look_alikes,
-}
+MANIFEST = "graph.json"
+"""The file that says of a folder that it holds a graph."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -81,7 +77,7 @@ def load_dataset(
     data_root: str | Path | None = None,
     download: bool = True,
     progress: Progress | None = None,
-) -> GraphDataset:
+) -> "GraphDataset":
     """Load a graph by name, from a file, or from a generator.
 
     Args:
@@ -96,27 +92,36 @@ def load_dataset(
         >>> load_dataset("csbm:nodes=60,classes=3").num_classes
         3
     """
-    path = expanded(spec)
+    entry = find_source(spec)
+    # Torch comes with these: an unknown name is refused without it.
+    from ecg_gnn.data import generators
+    from ecg_gnn.data.graph_storage import read_graph_folder, read_npz
+
+    path, (name, colon, parameters) = expanded(spec), spec.partition(":")
     if is_graph_folder(path):
         return read_graph_folder(path).dataset
-    if is_path(spec):
+    if entry is None:
         return read_npz(path, path.stem)
-    name, colon, parameters = spec.partition(":")
-    entry = find_entry(name)
     if entry.kind == "generator":
-        generator = GENERATORS[entry.name]
+        generator = getattr(generators, entry.name.replace("-", "_"))
         given = _parse_parameters(entry.name, generator, parameters) if colon else {}
         return generator(**given)
     if colon:
-        raise InputError(
-            f"{name!r} takes no parameters, only {list(GENERATORS)} do (got {spec!r})"
-        )
+        able = [other.name for other in CATALOGUE.values() if other.kind == "generator"]
+        raise InputError(f"{name!r} takes no parameters, only {able} do (got {spec!r})")
     root = resolve_data_root(data_root)
     if entry.kind == "planetoid":
         return load_planetoid(entry.name, root, download=download)
     path = find_file(entry, root) or _obtain(entry, root, download, progress)
     options = {"metric": entry.metric, "note": entry.note}
     return read_npz(path, entry.name, expected_sha256=entry.sha256, **options)
+
+
+def find_source(spec: str) -> Entry | None:
+    """The catalogue's entry of a graph, None if it is in a file; or it is refused."""
+    if is_graph_folder(expanded(spec)) or is_path(spec):
+        return None
+    return find_entry(spec.partition(":")[0])
 
 
 def is_path(spec: str) -> bool:
@@ -144,11 +149,9 @@ def find_entry(name: str) -> Entry:
     wanted = name.strip().lower().replace("_", "-")
     if wanted in CATALOGUE:
         return CATALOGUE[wanted]
-    close = difflib.get_close_matches(wanted, CATALOGUE, n=1)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
     raise InputError(
         f"'dataset' must be a path to an .npz file, a graph folder, or one of "
-        f"{list(CATALOGUE)} (got {name!r}{hint})"
+        f"{list(CATALOGUE)} (got {name!r}{did_you_mean(wanted, CATALOGUE)})"
     )
 
 
@@ -198,7 +201,7 @@ def _obtain(entry: Entry, root: Path, allowed: bool, progress: Progress | None) 
 
 
 def _parse_parameters(
-    name: str, generator: Callable[..., GraphDataset], text: str
+    name: str, generator: Callable[..., "GraphDataset"], text: str
 ) -> dict[str, Any]:
     """``key=value,key=value`` as arguments of the types of the defaults."""
     kinds = {

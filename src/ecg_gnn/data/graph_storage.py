@@ -18,13 +18,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from torch import Tensor
 
+from ecg_gnn.data.catalogue import MANIFEST
 from ecg_gnn.data.dataset import GraphDataset, make_dataset
 from ecg_gnn.data.graph_checks import FEATURES_KEY, GRAPH_KEYS, MASK_KEYS, check_keys
 from ecg_gnn.reading import AnyArray, map_array_file, read_archive, read_json
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.files import atomic_path, sha256_of_file, writing
 
-MANIFEST, ARRAYS = "graph.json", "graph.npz"
+ARRAYS = "graph.npz"
 FORMAT, VERSION = "ecg-gnn graph", 1
 # Ours, beside the benchmark's keys, and written for directed graphs only: the
 # benchmark has none, and its readers ignore keys that they do not know.

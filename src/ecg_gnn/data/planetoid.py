@@ -4,12 +4,15 @@ import re
 import shutil
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ecg_gnn.data.dataset import GraphDataset, make_dataset
 from ecg_gnn.data.download import download as fetch
 from ecg_gnn.reading import check_pickle, first_line
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.files import atomic_folder
+
+if TYPE_CHECKING:
+    from ecg_gnn.data.dataset import GraphDataset
 
 _URL = "https://github.com/kimiyoung/planetoid/raw/master/data"
 _PYG_NAMES = {"cora": "Cora", "citeseer": "CiteSeer", "pubmed": "PubMed"}
@@ -28,7 +31,7 @@ def planetoid_present(name: str, root: Path) -> bool:
     return all(path.is_file() for path in _raw_files(name, root))
 
 
-def load_planetoid(name: str, root: Path, *, download: bool) -> GraphDataset:
+def load_planetoid(name: str, root: Path, *, download: bool) -> "GraphDataset":
     """Read one graph, downloading it first if need be, under ten random splits."""
     files = _raw_files(name, root)
     raw = files[0].parent
@@ -37,6 +40,8 @@ def load_planetoid(name: str, root: Path, *, download: bool) -> GraphDataset:
             raise InputError(_advice(name, raw, "it is not there"))
         _fetch(name, files)
     from torch_geometric.io import read_planetoid_data
+
+    from ecg_gnn.data.dataset import make_dataset
 
     try:
         for path in files[:-1]:  # the last one is text

@@ -6,7 +6,14 @@ labelled nodes (``folds``), cheap ones first and within a time budget (``tournam
 calibrated probabilities and sets. ``searching.search`` is the door.
 """
 
-from ecg_gnn.ensemble.searching import Search, default_budget, search
-from ecg_gnn.ensemble.weighted import Ensemble
+from typing import TYPE_CHECKING
 
-__all__ = ["Ensemble", "Search", "default_budget", "search"]
+from ecg_gnn.system.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from ecg_gnn.ensemble.searching import Search as Search
+    from ecg_gnn.ensemble.searching import default_budget as default_budget
+    from ecg_gnn.ensemble.searching import search as search
+    from ecg_gnn.ensemble.weighted import Ensemble as Ensemble
+else:
+    __getattr__, __dir__ = lazy_names(__name__, __file__)

@@ -2,13 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ecg_gnn.ensemble.inputs import Target
 from ecg_gnn.system.checks import check_choice
+
+if TYPE_CHECKING:
+    from ecg_gnn.ensemble.inputs import Target
 
 Array = NDArray[Any]
 _SMALLEST = 1e-7
@@ -96,7 +98,7 @@ SCORES: dict[str, Score] = {
 }
 
 
-def choose_metric(name: str | None, target: Target) -> str:
+def choose_metric(name: str | None, target: "Target") -> str:
     """The metric that was asked for, if it fits, else the usual one."""
     fitting = [
         key for key, one in SCORES.items() if one.for_numbers == target.is_number
@@ -109,7 +111,7 @@ def choose_metric(name: str | None, target: Target) -> str:
     return "roc-auc" if target.num_classes == 2 else "accuracy"
 
 
-def loss(target: Target, predicted: Array, rows: Array) -> float:
+def loss(target: "Target", predicted: Array, rows: Array) -> float:
     """Log loss of classes, squared error of numbers; what training minimises."""
     y = target.values[rows]
     if target.is_number:

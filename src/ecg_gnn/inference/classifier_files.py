@@ -10,6 +10,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from ecg_gnn.config import KEPT_EMBEDDINGS, RunConfig, entry_of, known
+from ecg_gnn.config.networks import model_names
 from ecg_gnn.config.run_config import flatten
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.data.graph_checks import AnyArray, check_edges
@@ -22,7 +23,6 @@ from ecg_gnn.embed.protocol import as_trained, below, load_weights
 from ecg_gnn.inference.calibration import Calibration
 from ecg_gnn.inference.classifier import GraphClassifier, label_columns
 from ecg_gnn.kernels import using_engine
-from ecg_gnn.nn import model_names
 from ecg_gnn.pipeline.classification import network_of
 from ecg_gnn.pipeline.workspace import restore_embedder
 from ecg_gnn.reading import refusing

@@ -9,12 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, cosine_similarity
 
+from ecg_gnn.config.choices import MOST_EXPLAINED
 from ecg_gnn.ensemble import Ensemble
 from ecg_gnn.inference.model_folder import Model
 from ecg_gnn.system.checks import InputError
-
-MOST = 20
-"""Neighbours in each graph, and columns, that are examined by default."""
 
 Graph = Literal["input", "evolved"]
 _FIELDS: dict[Graph, str] = {"input": "edge_index", "evolved": "evolved"}
@@ -88,7 +86,7 @@ class Explanation:
         return asdict(self)
 
 
-def explain_node(model: Model, name: str, most: int = MOST) -> Explanation:
+def explain_node(model: Model, name: str, most: int = MOST_EXPLAINED) -> Explanation:
     """Measure the effects of a node's neighbours in both graphs, and of its columns.
 
     Every effect costs one more prediction. If a graph has more than ``most``

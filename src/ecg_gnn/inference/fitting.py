@@ -15,6 +15,7 @@ from torch import Tensor
 
 from ecg_gnn.config import KEPT_EMBEDDINGS, RunConfig, known
 from ecg_gnn.config.identity import digest
+from ecg_gnn.config.networks import MODULES, model_names
 from ecg_gnn.config.run_config import kept_options
 from ecg_gnn.data import GraphDataset, Split
 from ecg_gnn.data.graph_storage import read_manifest
@@ -25,7 +26,6 @@ from ecg_gnn.inference.card import model_card
 from ecg_gnn.inference.classifier import GraphClassifier, fit_classifier
 from ecg_gnn.inference.classifier_files import read_classifier, write_classifier
 from ecg_gnn.inference.model_folder import Model, write_model
-from ecg_gnn.nn import MODULES, model_names
 from ecg_gnn.pipeline import Workspace, evolves, resolve
 from ecg_gnn.system.checks import InputError, check_choice
 from ecg_gnn.system.files import (

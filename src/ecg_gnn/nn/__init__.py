@@ -1,15 +1,15 @@
 """STEP 3: standard GNN layers on several graphs in parallel, projected together."""
 
+from ecg_gnn.config.networks import BACKBONES as BACKBONES
+from ecg_gnn.config.networks import model_names as model_names
+from ecg_gnn.config.networks import selectable as selectable
 from ecg_gnn.nn.benchmark_net import MODULES as MODULES
 from ecg_gnn.nn.benchmark_net import BenchmarkNet as BenchmarkNet
 from ecg_gnn.nn.benchmark_net import Dropout as Dropout
 from ecg_gnn.nn.benchmark_net import FeedForward as FeedForward
 from ecg_gnn.nn.ecg_conv import ECGConv as ECGConv
-from ecg_gnn.nn.models import BACKBONES as BACKBONES
 from ecg_gnn.nn.models import build_network as build_network
-from ecg_gnn.nn.models import model_names as model_names
 from ecg_gnn.nn.models import read_options as read_options
-from ecg_gnn.nn.models import selectable as selectable
 from ecg_gnn.nn.models import takes_evolved_graphs as takes_evolved_graphs
 from ecg_gnn.nn.models import takes_gate as takes_gate
 from ecg_gnn.nn.models import takes_labels as takes_labels

@@ -26,6 +26,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ecg_gnn import kernels
+from ecg_gnn.config import networks
 from ecg_gnn.kernels import Adjacency, add_norm
 from ecg_gnn.nn.network import GraphInput, LayeredNetwork, NetworkSpec, ParallelModules
 
@@ -190,13 +191,7 @@ class GTSepModule(GTModule):
 
 
 MODULES: dict[str, type[GraphModule]] = {
-    "resnet": ResNetModule,
-    "gcn": GCNModule,
-    "sage": SAGEModule,
-    "gat": GATModule,
-    "gat-sep": GATSepModule,
-    "gt": GTModule,
-    "gt-sep": GTSepModule,
+    name: globals()[kind] for name, kind in networks.MODULES.items()
 }
 
 

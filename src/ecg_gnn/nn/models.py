@@ -4,25 +4,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from ecg_gnn.config.networks import selectable
 from ecg_gnn.nn.benchmark_net import MODULES, NUM_HEADS, BenchmarkNet
 from ecg_gnn.nn.network import GATES, Network, NetworkSpec, Options, read_all
 from ecg_gnn.nn.specialised import SPECIALISED
-from ecg_gnn.nn.tuned_net import NORMS, TUNED_CONVS, TUNED_OPTIONS, TunedNet
+from ecg_gnn.nn.tuned_net import NORMS, TUNED_OPTIONS, TunedNet
 from ecg_gnn.system.checks import InputError, check_choice, check_in_range
-
-BACKBONES = ("benchmark", "tuned")
-
-
-def model_names(backbone: str) -> list[str]:
-    """The models a backbone offers; those of ``SPECIALISED`` are without one."""
-    check_choice("backbone", backbone, BACKBONES)
-    return list(MODULES if backbone == "benchmark" else TUNED_CONVS)
-
-
-def selectable(backbone: str) -> list[str]:
-    """The models that a run may name: a specialised one leaves the backbone alone."""
-    more = SPECIALISED if backbone == "benchmark" else ()
-    return [*model_names(backbone), *more]
 
 
 def wants_self_loops(backbone: str, model: str) -> bool:

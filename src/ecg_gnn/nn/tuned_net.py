@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ecg_gnn import kernels
+from ecg_gnn.config import networks
 from ecg_gnn.kernels import Adjacency
 from ecg_gnn.nn.benchmark_net import Dropout
 from ecg_gnn.nn.network import (
@@ -53,9 +54,7 @@ class _TunedGAT(_TunedConv):
 
 
 TUNED_CONVS: dict[str, type[_TunedConv]] = {
-    "gcn": _TunedConv,
-    "sage": _TunedSAGE,
-    "gat": _TunedGAT,
+    name: globals()[kind] for name, kind in networks.TUNED_CONVS.items()
 }
 NORMS: dict[str, type[nn.Module]] = {
     "batch": nn.BatchNorm1d,

@@ -21,6 +21,7 @@ from ecg_gnn.config import (
     known,
 )
 from ecg_gnn.config.identity import BASELINE, Variant, controls_of, variant_of
+from ecg_gnn.config.networks import check_model
 from ecg_gnn.config.run_config import flatten, replaced
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.embed import Embedder, PrecomputedEmbedder, describe_embedder, embed_nodes
@@ -38,11 +39,7 @@ NUM_SPLITS = {"quick": 5, "paper": 10, "auto": 5}
 def resolve(config: RunConfig, dataset: GraphDataset) -> RunConfig:
     """Fill in the preset's values, the device and splits; refuse what does not fit."""
     model = config.model
-    if model.name not in (allowed := nn.selectable(model.backbone)):
-        raise InputError(
-            f"'model' must be one of {allowed} for the backbone {model.backbone!r} "
-            f"(got {model.name!r})"
-        )
+    check_model(model.name, model.backbone)
     device = pick_device(config.device)
     options = dict(nn.read_options(model.name, model.options, model.backbone))
     settings = flatten(config) | {

@@ -12,34 +12,41 @@ The nouns, in the order in which a study uses them:
 - An *outcome* is how a unit ended: a *result* (its numbers) or a failure.
 - A *record* is what is kept of a finished unit: which one it was, and its result.
 
-The modules, in the same order: recipe, grid, groups, units, run (some variants, without
-a store), search (what to try next), executors (where to do it), store, execute (all of
-this together), selection and compare (what came of it).
+The modules, in the same order: recipe, grid, groups, units, one_run (some variants,
+without a store) and comparison (what came of it), search (what to try next), executors
+(where to do it), store, execute (all of this together), selection and paired_tests.
 """
 
-from ecg_gnn.study.execute import StudyReport as StudyReport
-from ecg_gnn.study.execute import run_study as run_study
-from ecg_gnn.study.grid import Only as Only
-from ecg_gnn.study.ray_executor import RayExecutor as RayExecutor
-from ecg_gnn.study.recipe import Override as Override
-from ecg_gnn.study.recipe import Part as Part
-from ecg_gnn.study.recipe import Recipe as Recipe
-from ecg_gnn.study.recipe import load_recipe as load_recipe
-from ecg_gnn.study.recipe import shipped_recipes as shipped_recipes
-from ecg_gnn.study.records import Record as Record
-from ecg_gnn.study.records import RunFolder as RunFolder
-from ecg_gnn.study.run import Comparison as Comparison
-from ecg_gnn.study.run import Report as Report
-from ecg_gnn.study.run import Summary as Summary
-from ecg_gnn.study.run import compare as compare
-from ecg_gnn.study.run import run as run
-from ecg_gnn.study.run import summarize as summarize
-from ecg_gnn.study.search_space import Search as Search
-from ecg_gnn.study.selection import Candidate as Candidate
-from ecg_gnn.study.selection import Cell as Cell
-from ecg_gnn.study.selection import CellKey as CellKey
-from ecg_gnn.study.selection import Selection as Selection
-from ecg_gnn.study.selection import best_ecg as best_ecg
-from ecg_gnn.study.store import Store as Store
-from ecg_gnn.study.store import merge_stores as merge_stores
-from ecg_gnn.study.store import write_records as write_records
+from typing import TYPE_CHECKING
+
+from ecg_gnn.system.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from ecg_gnn.study.comparison import Comparison as Comparison
+    from ecg_gnn.study.comparison import Report as Report
+    from ecg_gnn.study.comparison import Summary as Summary
+    from ecg_gnn.study.comparison import compare as compare
+    from ecg_gnn.study.comparison import summarize as summarize
+    from ecg_gnn.study.execute import StudyReport as StudyReport
+    from ecg_gnn.study.execute import run_study as run_study
+    from ecg_gnn.study.grid import Only as Only
+    from ecg_gnn.study.one_run import run as run
+    from ecg_gnn.study.ray_executor import RayExecutor as RayExecutor
+    from ecg_gnn.study.recipe import Override as Override
+    from ecg_gnn.study.recipe import Part as Part
+    from ecg_gnn.study.recipe import Recipe as Recipe
+    from ecg_gnn.study.recipe import load_recipe as load_recipe
+    from ecg_gnn.study.recipe import shipped_recipes as shipped_recipes
+    from ecg_gnn.study.records import Record as Record
+    from ecg_gnn.study.run_folder import RunFolder as RunFolder
+    from ecg_gnn.study.search_space import Search as Search
+    from ecg_gnn.study.selection import Candidate as Candidate
+    from ecg_gnn.study.selection import Cell as Cell
+    from ecg_gnn.study.selection import CellKey as CellKey
+    from ecg_gnn.study.selection import Selection as Selection
+    from ecg_gnn.study.selection import best_ecg as best_ecg
+    from ecg_gnn.study.store import Store as Store
+    from ecg_gnn.study.store import merge_stores as merge_stores
+    from ecg_gnn.study.store import write_records as write_records
+else:
+    __getattr__, __dir__ = lazy_names(__name__, __file__)

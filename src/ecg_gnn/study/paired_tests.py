@@ -7,8 +7,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from scipy import stats
-
 
 @dataclass(frozen=True, kw_only=True)
 class PairedTest:
@@ -36,6 +34,8 @@ def paired_interval(values: Sequence[float]) -> tuple[float | None, float | None
     """Student's 95% interval for the mean difference; None with one split."""
     if (count := len(values)) < 2:
         return None, None
+    from scipy import stats  # half a second, for who compares
+
     mean, error = statistics.fmean(values), statistics.stdev(values) / math.sqrt(count)
     half = float(stats.t.ppf((1 + 0.95) / 2, count - 1)) * error
     return mean - half, mean + half
@@ -61,6 +61,8 @@ def _t_test(differences: Sequence[float]) -> float:
     mean = statistics.fmean(differences)
     if deviation == 0:  # all differences are equal: certain, unless they are zero
         return 1.0 if mean == 0 else 0.0
+    from scipy import stats
+
     t = mean / (deviation / math.sqrt(len(differences)))
     return float(2 * stats.t.sf(abs(t), len(differences) - 1))
 
@@ -69,6 +71,8 @@ def _t_test(differences: Sequence[float]) -> float:
 def _wilcoxon(differences: tuple[float, ...]) -> float:
     if not any(differences):
         return 1.0
+    from scipy import stats
+
     with warnings.catch_warnings():
         # With ties SciPy warns that it approximates; that is good enough here.
         warnings.simplefilter("ignore")

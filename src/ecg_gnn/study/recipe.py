@@ -10,9 +10,9 @@ from typing import Any, Self, get_args
 
 from ecg_gnn import config
 from ecg_gnn.config.identity import Purpose
+from ecg_gnn.config.networks import MODULES, SPECIALISED
 from ecg_gnn.config.run_config import DEFAULTS, OPTION, Settings, number_type
 from ecg_gnn.data.catalogue import find_entry, is_path
-from ecg_gnn.nn import MODULES, SPECIALISED
 from ecg_gnn.reading import expanded, read_yaml
 from ecg_gnn.system.checks import InputError, check_choice
 

@@ -20,8 +20,8 @@ from ecg_gnn.config.identity import (
     tags_read_by,
     variant_of,
 )
+from ecg_gnn.config.networks import MODULES, SPECIALISED
 from ecg_gnn.config.run_config import flatten
-from ecg_gnn.nn import SPECIALISED
 from ecg_gnn.study.paired_tests import PairedTest, paired_test
 from ecg_gnn.study.records import is_pruned
 from ecg_gnn.study.store import Configuration, DatasetInfo, Store, UnitRecord
@@ -29,7 +29,7 @@ from ecg_gnn.study.store.newest import newest
 from ecg_gnn.study.store.rows import names_of
 from ecg_gnn.study.table import model_name, row_name
 
-_MODELS = ("resnet", "gcn", "sage", "gat", "gat-sep", "gt", "gt-sep", *SPECIALISED)
+_MODELS = (*MODULES, *SPECIALISED)
 
 
 @dataclass(frozen=True, kw_only=True)

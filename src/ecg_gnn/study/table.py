@@ -13,9 +13,9 @@ from ecg_gnn.config.identity import (
     run_tags,
     tagged,
 )
+from ecg_gnn.study.comparison import Comparison, Report, Summary
 from ecg_gnn.study.records import RECALL, Record, Statistics
 from ecg_gnn.study.records import STATISTICS as STATISTICS
-from ecg_gnn.study.run import Comparison, Report, Summary
 from ecg_gnn.study.store import Configuration
 from ecg_gnn.system import canvas
 from ecg_gnn.system.canvas import COLOURS, in_lines

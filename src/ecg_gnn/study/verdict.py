@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from ecg_gnn.study.run import Comparison, Report
+from ecg_gnn.study.comparison import Comparison, Report
 from ecg_gnn.study.table import run_name
 
 VERDICTS = {

@@ -1,5 +1,6 @@
 """Errors for a user's mistakes, in one sentence each; and which metrics there are."""
 
+import difflib
 import math
 import re
 from collections.abc import Iterable
@@ -29,10 +30,18 @@ class MissingExtraError(InputError):
 
 
 def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
-    """Refuse ``value`` unless it is one of ``choices``."""
+    """Refuse ``value`` unless it is one of ``choices``; say which one it is like."""
     allowed = list(choices)
     if value not in allowed:
-        raise InputError(f"{name!r} must be one of {allowed} (got {value!r})")
+        hint = did_you_mean(value, allowed)
+        raise InputError(f"{name!r} must be one of {allowed} (got {value!r}{hint})")
+
+
+def did_you_mean(value: Any, choices: Iterable[str]) -> str:
+    """The end of a message that offers the choice most like a mistyped value."""
+    text, allowed = str(value).lower(), map(str, choices)
+    close = difflib.get_close_matches(text, allowed, n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def check_in_range(

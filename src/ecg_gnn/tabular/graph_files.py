@@ -24,12 +24,13 @@ from ecg_gnn.reading import AnyArray, check_cells, read_archive, refusing
 from ecg_gnn.reading.tensor_files import dense_array, read_safetensors, read_torch
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.tabular.columns import Column, Table, as_text
+from ecg_gnn.tabular.graph_types import GRAPH_TYPES, LABEL
 from ecg_gnn.tabular.importing import ImportOptions, Masks, assemble, import_tables
 from ecg_gnn.tabular.matrix_files import read_facebook
 from ecg_gnn.tabular.named_graph import NamedGraph
-from ecg_gnn.tabular.table_files import FileType, type_of
+from ecg_gnn.tabular.table_files import type_of
 
-LABEL, ID = "label", "id"
+ID = "id"
 _SAVED = "a PyG Data, or a dictionary of its tensors, as torch.save writes it"
 _DATA_KEYS = ("x", "y", "edge_index", "train_mask", "val_mask", "test_mask")
 
@@ -85,7 +86,7 @@ def _attribute_text(value: Any) -> str | None:
     return None if value is None else str(value)
 
 
-def _read_npz(path: Path, options: ImportOptions) -> NamedGraph:
+def read_npz(path: Path, options: ImportOptions) -> NamedGraph:
     """Read a graph in the benchmark's format, with names of nodes if it has them."""
     check = partial(check_keys, str(path))
     known = [*GRAPH_KEYS, *MASK_KEYS, NAMES_KEY, DIRECTED_KEY]
@@ -94,7 +95,7 @@ def _read_npz(path: Path, options: ImportOptions) -> NamedGraph:
     return _from_arrays(str(path), arrays, replace(options, directed=directed))
 
 
-def _read_pt(path: Path, options: ImportOptions) -> NamedGraph:
+def read_pt(path: Path, options: ImportOptions) -> NamedGraph:
     """Read a PyG ``Data``, or a dictionary of its tensors, that torch saved."""
     from torch_geometric.data import Data
     from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
@@ -107,13 +108,13 @@ def _read_pt(path: Path, options: ImportOptions) -> NamedGraph:
     return _from_tensors(str(path), values, options)
 
 
-def _read_tensors(path: Path, options: ImportOptions) -> NamedGraph:
+def read_tensors(path: Path, options: ImportOptions) -> NamedGraph:
     """Read the tensors of a PyG ``Data`` from a .safetensors file."""
     tensors = read_safetensors(path, most=options.max_cells)
     return _from_tensors(str(path), tensors, options)
 
 
-def _read_graphml(path: Path, options: ImportOptions) -> NamedGraph:
+def read_graphml(path: Path, options: ImportOptions) -> NamedGraph:
     """Read a GraphML file whose label and features are attributes of its nodes."""
     import networkx as nx
 
@@ -123,7 +124,7 @@ def _read_graphml(path: Path, options: ImportOptions) -> NamedGraph:
     return from_networkx(graph, options)
 
 
-def _read_mat(path: Path, options: ImportOptions) -> NamedGraph:
+def read_mat(path: Path, options: ImportOptions) -> NamedGraph:
     """Read a network of facebook100; nodes are numbered in the order of the file."""
     columns, pairs = read_facebook(path, options.max_cells)
     ids = tuple(str(row) for row in range(len(next(iter(columns.values())))))
@@ -213,12 +214,3 @@ def _labelled_masks(
         for key in MASK_KEYS
     )
     return train, val, test
-
-
-GRAPH_TYPES = (
-    FileType("NPZ", ".npz", _read_npz),
-    FileType("saved PyG Data", ".pt", _read_pt),
-    FileType("PyG tensors", ".safetensors", _read_tensors),
-    FileType("GraphML", ".graphml", _read_graphml),
-    FileType("facebook100", ".mat", _read_mat),
-)

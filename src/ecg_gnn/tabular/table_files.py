@@ -1,6 +1,6 @@
 """Tables from CSV and Parquet files, and back.
 
-A new type of file is one entry in ``TABLE_TYPES`` (or in ``graph_files.GRAPH_TYPES``)
+A new type of file is one entry in ``TABLE_TYPES`` (or in ``graph_types.GRAPH_TYPES``)
 and one function; the help of ``ecg-gnn data import``, the messages and the choice of a
 reader by a file's ending follow from the entry.
 """

@@ -19,7 +19,7 @@ from ecg_gnn.config.identity import run_tags, tagged
 from ecg_gnn.data import GraphDataset, load_dataset
 from ecg_gnn.pipeline import evolve
 from ecg_gnn.pipeline.workspace import Workspace
-from ecg_gnn.study.run import prepare
+from ecg_gnn.study.one_run import prepare
 from ecg_gnn.study.store import Store, UnitRecord
 from ecg_gnn.system.canvas import draw
 from ecg_gnn.system.checks import InputError, MissingExtraError

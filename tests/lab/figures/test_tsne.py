@@ -9,7 +9,8 @@ from ecg_gnn.data import load_dataset
 from ecg_gnn.study import run_study
 from ecg_gnn.study.store import Store
 from ecg_gnn.system.checks import InputError, MissingExtraError
-from ecg_gnn_lab.figures import draw_tsne, project, tsne
+from ecg_gnn_lab.figures import tsne
+from ecg_gnn_lab.figures.tsne import draw_tsne, project
 from small_runs import BOARD
 from small_studies import HandmadeStore, dataset_info, small_recipe
 

@@ -1,30 +1,20 @@
 """One run: baseline, ECG and its controls, trained on the same splits."""
 
 import dataclasses
-import statistics
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from ecg_gnn.config import RunConfig, known
-from ecg_gnn.config.identity import Variant, controlled_embedding, controls_of
+from ecg_gnn.config.identity import Variant, controls_of
 from ecg_gnn.data import GraphDataset, load_dataset
 from ecg_gnn.embed import Embedder, EmbeddingCache
 from ecg_gnn.pipeline.resolve import check_embeddings, choose_variants, resolve
 from ecg_gnn.scale import wait_for_all, world
-from ecg_gnn.study.paired_tests import paired_interval
-from ecg_gnn.study.records import (
-    Record,
-    RunFolder,
-    Statistics,
-    check_joined,
-    mean,
-    of_input,
-    provenance,
-)
+from ecg_gnn.study.comparison import Report, compare, summarize
+from ecg_gnn.study.records import Record, Statistics, mean, of_input
+from ecg_gnn.study.run_folder import RunFolder, check_joined, provenance
 from ecg_gnn.study.units import OnProgress, UnitRunner, run_units
 from ecg_gnn.study.workers import WorkerPool
 from ecg_gnn.system.checks import check_in_range
@@ -32,116 +22,6 @@ from ecg_gnn.system.files import write_json
 
 OnRecord = Callable[[Record, int, int], None]
 OnReused = Callable[[int, int], None]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Summary:
-    """One row of results: a variant over its splits.
-
-    Examples:
-        >>> from ecg_gnn import RunConfig, TrainConfig, run
-        >>> quick = TrainConfig(steps=2)
-        >>> config = RunConfig(dataset="csbm:nodes=60", splits=(0, 1), train=quick)
-        >>> plain = run(config).results[0]
-        >>> plain.variant, plain.splits, len(plain.per_split)
-        ('baseline', [0, 1], 2)
-    """
-
-    variant: str
-    model: str
-    embedding: str | None
-    test_mean: float
-    test_std: float | None
-    val_mean: float
-    splits: list[int]
-    per_split: list[float]
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Mean paired difference of test scores, split by split, with a 95% interval.
-
-    The interval is Student's over the splits' differences; None with one split.
-
-    Examples:
-        >>> from ecg_gnn import RunConfig, TrainConfig, run
-        >>> quick = TrainConfig(steps=2)
-        >>> config = RunConfig(dataset="csbm:nodes=60", splits=(0, 1), train=quick)
-        >>> [(row.variant, row.against) for row in run(config).comparisons][:3]
-        [('ecg', 'baseline'), ('ecg', 'identity'), ('ecg', 'embedding')]
-    """
-
-    variant: str
-    embedding: str | None
-    against: str
-    mean_difference: float
-    ci_low: float | None
-    ci_high: float | None
-
-
-def summarize(records: Sequence[Record]) -> Summary:
-    """Mean and sample standard deviation of one variant's records."""
-    ordered = sorted(records, key=lambda record: record.split)
-    tests = [record.test for record in ordered]
-    return Summary(
-        variant=ordered[0].variant,
-        model=ordered[0].model,
-        embedding=ordered[0].embedding,
-        test_mean=statistics.fmean(tests),
-        test_std=statistics.stdev(tests) if len(tests) > 1 else None,
-        val_mean=statistics.fmean(record.val for record in ordered),
-        splits=[record.split for record in ordered],
-        per_split=tests,
-    )
-
-
-def compare(ours: Summary, other: Summary) -> Comparison:
-    """How much ``ours`` is above ``other`` on the same splits."""
-    assert ours.splits == other.splits, "paired differences need the same splits"
-    differences = [a - b for a, b in zip(ours.per_split, other.per_split, strict=True)]
-    mean, interval = statistics.fmean(differences), paired_interval(differences)
-    return Comparison(ours.variant, ours.embedding, other.variant, mean, *interval)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Report:
-    """Everything a run found; ``to_dict`` is what ``--json`` prints.
-
-    Examples:
-        >>> from ecg_gnn import RunConfig, TrainConfig, run
-        >>> quick = TrainConfig(steps=2)
-        >>> report = run(RunConfig(dataset="csbm:nodes=60", splits=(0,), train=quick))
-        >>> sorted(report.to_dict())[:4]
-        ['comparisons', 'config', 'dataset', 'homophily']
-    """
-
-    dataset: str
-    metric: str
-    note: str
-    config: RunConfig
-    results: list[Summary]
-    comparisons: list[Comparison]
-    graph: Statistics
-    evolved: dict[str, Statistics]
-    records: list[Record]
-    folder: Path | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values; scores are shares between 0 and 1."""
-
-        def plain(row: Summary | Comparison) -> dict[str, Any]:
-            return vars(row) | {"embedding": controlled_embedding(row.embedding)}
-
-        return {
-            "dataset": self.dataset,
-            "metric": self.metric,
-            "results": [plain(row) for row in self.results],
-            "comparisons": [plain(row) for row in self.comparisons],
-            "homophily": {"graph": self.graph, "evolved": self.evolved},
-            "note": self.note,
-            "out": None if self.folder is None else str(self.folder),
-            "config": self.config.to_dict(),
-        }
 
 
 def run(
