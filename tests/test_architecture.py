@@ -30,7 +30,7 @@ ALLOWED = {
     "evolve": {"kernels"},
     "kernels": set(),
     "paper_settings": set(),
-    "nn": {"kernels"},
+    "nn": {"config", "kernels"},
     "train": {"nn", "kernels"},
     "scale": {"evolve", "kernels", "nn", "reading", "train"},
     "embed": {"config", "train", "nn", "kernels", "reading"},

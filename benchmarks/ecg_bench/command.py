@@ -2,17 +2,19 @@
 
 import dataclasses
 import math
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ecg_bench.knn_timing import NOISE, KnnRow, bench_knn
-from ecg_bench.step_timing import StepRow, bench_train, default_cells
+from ecg_bench import NOISE
 from ecg_gnn.cli import terminal as opt
 from ecg_gnn.cli.terminal import ProgressDisplay, print_json, print_table
-from ecg_gnn.pipeline.resolve import pick_device
+from ecg_gnn.config import declared
 from ecg_gnn.system.checks import check_choice, check_in_range
-from ecg_gnn.train import PRECISIONS, default_precision
+
+if TYPE_CHECKING:
+    from ecg_bench.knn_timing import KnnRow
+    from ecg_bench.step_timing import StepRow
 
 app = typer.Typer(no_args_is_help=True, help="Measure speed and memory here and now.")
 
@@ -22,8 +24,8 @@ def train(
     data_root: opt.DataRoot = None,
     device: opt.Device = None,
     precision: Annotated[
-        str | None, typer.Option(help=f"One of {', '.join(PRECISIONS)}.")
-    ] = None,
+        str, typer.Option(help=f"{declared()['train.precision'].help}.")
+    ] = "auto",
     dataset: Annotated[
         list[str] | None, typer.Option(help="Only these datasets; repeatable.")
     ] = None,
@@ -43,6 +45,10 @@ def train(
     over what matrix products, copies and gathers take at the rates measured here.
     """
     check_in_range("rounds", rounds, 1, None)
+    from ecg_bench.step_timing import bench_train, default_cells
+    from ecg_gnn.pipeline.resolve import pick_device
+    from ecg_gnn.train import default_precision
+
     place = pick_device(device or "auto")
     cells = default_cells(place, quick)
     for name in dataset or []:
@@ -60,7 +66,7 @@ def train(
         for row in bench_train(
             chosen,
             device=place,
-            precision=precision or default_precision(place),
+            precision=default_precision(place) if precision == "auto" else precision,
             engine=engine or "fast",
             rounds=rounds,
             data_root=data_root,
@@ -78,7 +84,7 @@ def train(
     print(f"Geometric mean: {mean:.2f} times as fast as plain PyG")
 
 
-def _table(rows: list[StepRow]) -> tuple[list[str], list[list[str]]]:
+def _table(rows: "list[StepRow]") -> tuple[list[str], list[list[str]]]:
     header = ["dataset", "model", "d/L", "ours ms", "PyG ms", "PyG/ours", "x floor"]
     header += ["peak MiB", "PyG peak MiB"]
     cells = [
@@ -123,6 +129,9 @@ def knn(
     check_in_range("rounds", rounds, 1, None)
     for kind in data or []:
         check_choice("data", kind, NOISE)
+    from ecg_bench.knn_timing import bench_knn
+    from ecg_gnn.pipeline.resolve import pick_device
+
     rows: list[KnnRow] = []
     with ProgressDisplay() as display:
         found = bench_knn(
@@ -141,7 +150,7 @@ def knn(
     print_table(_knn_table(rows))
 
 
-def _knn_table(rows: list[KnnRow]) -> tuple[list[str], list[list[str]]]:
+def _knn_table(rows: "list[KnnRow]") -> tuple[list[str], list[list[str]]]:
     header = ["data", "N x D, k", "ours ms", "x floor", "agree", "peak MiB"]
     peers = ["torch", "sklearn", "faiss"]
     header += [text for peer in peers for text in (f"{peer}/ours", "agree")]

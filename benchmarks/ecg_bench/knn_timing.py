@@ -15,14 +15,12 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from ecg_bench import NOISE
 from ecg_bench.hardware_floor import timed
 from ecg_bench.peak_memory import peak_mb
 from ecg_gnn.evolve import knn_graph
 from ecg_gnn.train import computing_in, default_precision
 
-NOISE = {"random": None, "clusters": 0.3, "tight-clusters": 0.03}
-"""Test data: how far its rows scatter about eighteen centres; None for no centres.
-Float32 cannot tell neighbours in the tight ones apart."""
 _NUM_CLUSTERS = 18
 _BLOCK = {"cpu": 1024, "cuda": 8192}
 _CALLS = {"cpu": 1, "cuda": 10}

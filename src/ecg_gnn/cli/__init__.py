@@ -37,22 +37,30 @@ BENCHMARKS = Path(__file__).resolve().parents[3] / "benchmarks"
 _MODULES = {"run": "run_verb", "homophily": "graph_verbs", "knn": "graph_verbs"}
 _MODULES |= dict.fromkeys(("predict", "explain", "score"), "model_verbs")
 _MODULES["fit"] = "fit_verb"
-VERBS = {
-    "run": "Train baseline, ECG and its controls on the same splits, and compare.",
-    "homophily": "Measure homophily of a graph and, with --embedding, of its evolved "
-    "graph.",
-    "knn": "Find every row's nearest neighbours in a file, and write the edges to "
-    "another.",
-    "advise": "Say whether an evolved graph helps on a graph, which one, and why.",
-    "fit": "Find the model that predicts best on a graph, and keep it.",
-    "predict": "Write the class and the probabilities of nodes, known or new.",
-    "explain": "Show what neighbours and own columns do to a node's prediction.",
-    "score": "Compare predictions with known labels, node by node.",
-    "study": "Run a recipe of many configurations into one store, and make its tables.",
-    "data": "Find, inspect, check and fetch graphs.",
-    "bench": "Measure speed and memory here and now.",
+PANELS = {
+    "Your graph": {
+        "data": "Find, inspect, check, fetch and import graphs.",
+        "advise": "Say whether an evolved graph helps on a graph, which one, and why.",
+        "fit": "Find the model that predicts best on a graph, and keep it.",
+        "predict": "Write the class and the probabilities of nodes, known or new.",
+        "score": "Compare predictions with known labels, node by node.",
+        "explain": "Show what neighbours and own columns do to a node's prediction.",
+    },
+    "Experiments": {
+        "run": "Train baseline, ECG and its controls on the same splits, and compare.",
+        "study": "Run a recipe of many configurations into one store, and make its "
+        "tables.",
+        "homophily": "Measure homophily of a graph and, with --embedding, of its "
+        "evolved graph.",
+    },
+    "Tools": {
+        "knn": "Find every row's nearest neighbours in a file, and write the edges to "
+        "another.",
+        "bench": "Measure speed and memory here and now.",
+    },
 }
-"""What the list of verbs says of each."""
+"""What the list of verbs says of each, group by group."""
+VERBS = {name: text for verbs in PANELS.values() for name, text in verbs.items()}
 
 
 def main() -> None:
@@ -160,7 +168,9 @@ class Verbs(TyperGroup):
         super().__init__(**settings)
         # For the list of verbs, and for suggestions where one is misspelt.
         self.commands = {
-            name: TyperCommand(name, help=text) for name, text in VERBS.items()
+            name: TyperCommand(name, help=text, rich_help_panel=panel)
+            for panel, verbs in PANELS.items()
+            for name, text in verbs.items()
         }
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[Any, Any, list[str]]:

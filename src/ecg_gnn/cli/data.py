@@ -19,7 +19,9 @@ from ecg_gnn.data import list_datasets, load_dataset, resolve_data_root
 if TYPE_CHECKING:
     from ecg_gnn.data import GraphDataset
 
-app = typer.Typer(no_args_is_help=True, help="Find, inspect, check and fetch graphs.")
+app = typer.Typer(
+    no_args_is_help=True, help="Find, inspect, check, fetch and import graphs."
+)
 
 Name = Annotated[
     str,

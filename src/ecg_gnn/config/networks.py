@@ -46,7 +46,9 @@ def selectable(backbone: str) -> list[str]:
 def check_model(name: str, backbone: str) -> None:
     """Refuse a model that this backbone does not have."""
     if name not in (allowed := selectable(backbone)):
+        mistyped = name not in selectable("benchmark")
+        hint = did_you_mean(name, allowed) if mistyped else ""
         raise InputError(
             f"'model' must be one of {allowed} for the backbone {backbone!r} "
-            f"(got {name!r}{did_you_mean(name, allowed)})"
+            f"(got {name!r}{hint})"
         )

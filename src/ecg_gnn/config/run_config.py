@@ -17,7 +17,7 @@ from ecg_gnn.config.classify_settings import ModelConfig, TrainConfig
 from ecg_gnn.config.embedders import AS_INPUT, entry_of
 from ecg_gnn.config.evolve_settings import EmbedConfig, EvolveConfig
 from ecg_gnn.config.setting import Section, Setting, setting, settings_of
-from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.checks import InputError, did_you_mean
 
 _T = TypeVar("_T")
 
@@ -178,7 +178,10 @@ def nest_options(options: Mapping[str, Any]) -> dict[str, Any]:
     names = {one.option: name for name, one in declared().items() if one.option}
     for option in options:
         if option not in names:
-            raise InputError(f"a setting must be one of {[*names]} (got {option!r})")
+            hint = did_you_mean(option, names)
+            raise InputError(
+                f"a setting must be one of {[*names]} (got {option!r}{hint})"
+            )
     given = {names[key]: value for key, value in options.items() if value is not None}
     if isinstance(given.get("embed.names"), str):
         given["embed.names"] = (given["embed.names"],)

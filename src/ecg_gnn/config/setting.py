@@ -15,7 +15,12 @@ from functools import cache
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
-from ecg_gnn.system.checks import InputError, check_choice, check_in_range
+from ecg_gnn.system.checks import (
+    InputError,
+    check_choice,
+    check_in_range,
+    did_you_mean,
+)
 
 _KEY = "setting"
 Needs = Literal["nothing", "evolved graph", "similarity"]
@@ -120,8 +125,10 @@ class Section:
         allowed = list(field_types(kind))
         for key in values:
             if key not in allowed:
+                hint = did_you_mean(key, allowed)
                 raise InputError(
-                    f"a setting of {name!r} must be one of {allowed} (got {key!r})"
+                    f"a setting of {name!r} must be one of {allowed} "
+                    f"(got {key!r}{hint})"
                 )
         return cls(**values)
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ecg_gnn.data.dataset import GraphDataset
 
 Kind = Literal["official", "substitute", "planetoid", "generator"]
+Generator = Callable[..., "GraphDataset"]
 _WHOLE_NUMBERS = ("nodes", "edges", "features", "classes", "size")
 
 BASE_URL = "https://github.com/yandex-research/heterophilous-graphs/raw/main/data/"
@@ -103,7 +104,7 @@ def load_dataset(
     if entry is None:
         return read_npz(path, path.stem)
     if entry.kind == "generator":
-        generator = getattr(generators, entry.name.replace("-", "_"))
+        generator: Generator = getattr(generators, entry.name.replace("-", "_"))
         given = _parse_parameters(entry.name, generator, parameters) if colon else {}
         return generator(**given)
     if colon:
@@ -200,9 +201,7 @@ def _obtain(entry: Entry, root: Path, allowed: bool, progress: Progress | None) 
     )
 
 
-def _parse_parameters(
-    name: str, generator: Callable[..., "GraphDataset"], text: str
-) -> dict[str, Any]:
+def _parse_parameters(name: str, generator: Generator, text: str) -> dict[str, Any]:
     """``key=value,key=value`` as arguments of the types of the defaults."""
     kinds = {
         key: type(parameter.default)

@@ -14,7 +14,7 @@ from ecg_gnn.config.networks import MODULES, SPECIALISED
 from ecg_gnn.config.run_config import DEFAULTS, OPTION, Settings, number_type
 from ecg_gnn.data.catalogue import find_entry, is_path
 from ecg_gnn.reading import expanded, read_yaml
-from ecg_gnn.system.checks import InputError, check_choice
+from ecg_gnn.system.checks import InputError, check_choice, did_you_mean
 
 WINNER = "paper-winner"  # the variant with the embedding of the paper's best model
 _OWN_KEYS = {"dataset": "datasets", "model.name": "models", "embed.names": "variants"}
@@ -235,8 +235,10 @@ def load_recipe(source: str | Path | Recipe) -> Recipe:
         shipped = files(_LAB).joinpath("recipes", f"{text}.yaml")
         return recipe_from_dict(read_yaml(text, shipped.read_text("utf-8")), text)
     if path.suffix not in (".yaml", ".yml", ".json") and not path.is_file():
+        known = shipped_recipes()
         raise InputError(
-            f"'recipe' must be a YAML file or one of {shipped_recipes()} (got {text!r})"
+            f"'recipe' must be a YAML file or one of {known} "
+            f"(got {text!r}{did_you_mean(text, known)})"
         )
     try:
         content = path.read_text(encoding="utf-8")

@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecg_gnn.data import GraphDataset, load_dataset
-from ecg_gnn.data.catalogue import is_graph_folder
+from ecg_gnn.data.catalogue import MANIFEST, is_graph_folder
 from ecg_gnn.data.graph_checks import UNLABELLED
 from ecg_gnn.data.graph_storage import (
     ARRAYS,
     FORMAT,
-    MANIFEST,
     VERSION,
     entry,
     graph_arrays,
