@@ -1,6 +1,6 @@
 """The package's version, on its own so that packaging need not import torch."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 NUMERICS = 3
 """Raised by every change that moves results: old records and embeddings then count as

@@ -49,7 +49,7 @@ def test_help_names_the_choices(ecg_gnn):
 
 
 def test_version(ecg_gnn):
-    assert ecg_gnn("--version")[:2] == (0, "ecg-gnn 0.1.0\n")
+    assert ecg_gnn("--version")[:2] == (0, "ecg-gnn 0.2.0\n")
 
 
 @pytest.mark.parametrize("arguments", [[], ["data"]])
