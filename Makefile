@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check \
 	--constraint constraints.txt --editable
 
-.PHONY: setup demo test results docs lint format clean
+.PHONY: setup demo test results docs lint format package clean
 
 setup: $(STAMP)
 
@@ -50,5 +50,13 @@ format: setup
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# A wheel and a source archive in dist/, with a page that a package index can show.
+package:
+	$(PYTHON) -m venv build/packaging
+	build/packaging/bin/pip install --quiet --disable-pip-version-check build twine
+	rm -rf dist
+	build/packaging/bin/python -m build --outdir dist
+	build/packaging/bin/twine check --strict dist/*
+
 clean:
-	rm -rf $(VENV) runs build site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) runs build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -59,6 +59,15 @@ def test_what_is_missing_is_asked_for_by_its_extra():
         assert DISTRIBUTIONS.get(package, package).lower() in names(EXTRAS[extra])
 
 
+def test_the_guide_says_what_each_extra_brings():
+    page = (ROOT / "docs/guide/install.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \| ([^|]+) \|", page, re.MULTILINE)
+    told = {extra: names(brings.split(", ")) for extra, brings in rows}
+    assert told.keys() == EXTRAS.keys()
+    for extra in EXTRAS.keys() - {"dev"}:
+        assert told[extra] == names(EXTRAS[extra])
+
+
 def test_the_version_stands_once():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert str(citation["version"]) == __version__
