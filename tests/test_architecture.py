@@ -47,7 +47,7 @@ ALLOWED = {
     | {"ensemble", "study", "tabular"},
     LAB: STEPS | {"cli", "config", "pipeline", "study"},
     "__main__": {"cli"},
-    "__init__": STEPS | {"config", "inference", "study"},
+    "__init__": STEPS | {"config", "inference", "study", "tabular"},
 }
 # What a plain `pip install ecg-gnn` does not bring (jinja2 comes with torch), and what
 # torch brings for GPUs only.

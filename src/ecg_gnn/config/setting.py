@@ -7,6 +7,7 @@ names of runs, and the words beside a variant in tables and model cards.
 
 import dataclasses
 import inspect
+import textwrap
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -83,6 +84,11 @@ def settings_of(section: Any) -> dict[str, Setting]:
     }
 
 
+_WRAP = textwrap.TextWrapper(
+    88, initial_indent=" " * 4, subsequent_indent=" " * 8, break_on_hyphens=False
+)
+
+
 class Section:
     """Settings that bring every field to its declared type and range, or refuse it."""
 
@@ -90,14 +96,15 @@ class Section:
 
     def __init_subclass__(cls) -> None:
         """Say in the docstring, and so in ``help()``, what the settings are."""
-        lines = [
-            f"    {name}: {value.metadata[_KEY].help}"
-            for name, value in vars(cls).items()
-            if isinstance(value, dataclasses.Field) and _KEY in value.metadata
-        ]
-        if lines:
-            doc = inspect.cleandoc(cls.__doc__ or "")
-            cls.__doc__ = "\n".join([doc, "", "Attributes:", *lines])
+        lines = []
+        for name, value in vars(cls).items():
+            if isinstance(value, dataclasses.Field):
+                kind: Any = value.default_factory
+                one = value.metadata.get(_KEY)
+                text = one.help if one else f"See {kind.__name__}"
+                lines += _WRAP.wrap(f"{name}: {text}.")
+        doc = inspect.cleandoc(cls.__doc__ or "")
+        cls.__doc__ = "\n".join([doc, "", "Attributes:", *lines])
 
     def __post_init__(self) -> None:
         kind: Any = type(self)

@@ -222,7 +222,10 @@ def check_embedder(embedder: Embedder, data: Data, split: SplitMasks) -> None:
         >>> from ecg_gnn import load_dataset
         >>> from ecg_gnn.embed import FeaturesEmbedder
         >>> graph = load_dataset("csbm:nodes=60")
-        >>> check_embedder(FeaturesEmbedder(), graph.data(), graph.split(0))
+        >>> check_embedder(FeaturesEmbedder(), graph.data(), graph.split(0))  # passes
+        >>> check_embedder("mlp", graph.data(), graph.split(0))
+        Traceback (most recent call last):
+        AssertionError: str lacks a member of Embedder
     """
     name = type(embedder).__name__
     assert isinstance(embedder, Embedder), f"{name} lacks a member of Embedder"
