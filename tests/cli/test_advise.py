@@ -113,7 +113,7 @@ def test_a_budget_that_is_over_at_once(ecg_gnn, monkeypatch):
         ("--budget 0s", "'budget' must be in [1, inf)"),
         ("--dataset absent.npz", "absent.npz: cannot be read"),
         ("--dataset minesweper", "did you mean 'minesweeper'?"),
-        ("--model gin", "'model' must be one of ['gcn'"),
+        ("--model gin", "did you mean 'gcn'?"),
         ("--model linkx", "which take evolved graphs (got 'linkx')"),
         ("--embedding oracle", "controls come by themselves (got 'oracle')"),
         ("--embedding mpl", "'embedding' must be one of ['mlp', 'bgrl'"),

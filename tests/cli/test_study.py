@@ -83,7 +83,7 @@ def test_settings_on_the_command_line_win(ecg_gnn, recipe):
     status, _, err = ecg_gnn(*command, "--set", "steps=2")
     assert status == 2
     assert "'train.steps'" in err
-    assert "(got 'steps')" in err
+    assert "(got 'steps'; did you mean 'train.steps'?)" in err
 
 
 def test_from_recipe_to_tables(ecg_gnn, recipe, tmp_path):

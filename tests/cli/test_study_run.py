@@ -7,7 +7,7 @@ import sys
 import pytest
 import yaml
 
-from ecg_gnn.cli import study_run
+from ecg_gnn.study import executors
 from ecg_gnn.study.executors import Executor
 from small_studies import SMALL_RECIPE
 
@@ -49,7 +49,7 @@ def test_what_a_cluster_prints_is_no_result(ecg_gnn, recipe, monkeypatch):
             sys.stdout.write("a raylet said something\n")
             return super().ended()
 
-    monkeypatch.setattr(study_run, "Executor", Talkative)
+    monkeypatch.setattr(executors, "Executor", Talkative)
     status, out, err = ecg_gnn(
         "study", "run", recipe(), *STORE, "--splits", "0", "--json"
     )

@@ -348,10 +348,13 @@ def test_self_loops(backbone, model):
             {"backbone": "big"},
             r"'backbone' must be one of \['benchmark', 'tuned'\] \(got 'big'\)",
         ),
-        ({"model": "gin"}, r"'model' must be one of \['resnet', .*\] \(got 'gin'\)"),
+        (
+            {"model": "gin"},
+            r"'model' must be one of \['resnet', .*\] \(got 'gin'; did you mean 'gcn'\?\)",
+        ),
         (
             {"backbone": "tuned", "model": "gt"},
-            r"'model' must be one of \['gcn', 'sage', 'gat'\] \(got 'gt'\)",
+            r"'model' must be one of \['gcn', 'sage', 'gat'\] \(got 'gt'; did you mean 'gat'\?\)",
         ),
         (
             {"norm": "graph"},

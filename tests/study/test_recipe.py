@@ -348,10 +348,16 @@ def test_only_some_of_it():
 
 WRONG = [
     ({"epochs": 3}, r"'a key of recipe small' must be one of .* \(got 'epochs'\)"),
-    ({"models": ["gnc"]}, r"'models' must be one of .*'gcn'.* \(got 'gnc'\)"),
+    (
+        {"models": ["gnc"]},
+        r"'models' must be one of .*'gcn'.* \(got 'gnc'; did you mean 'gcn'\?\)",
+    ),
     ({"models": "gcn"}, r"'models' must be a list \(got 'gcn'\)"),
     ({"models": []}, r"'models' must name at least one"),
-    ({"variants": ["mpl"]}, r"'embedding' must be one of .* \(got 'mpl'\)"),
+    (
+        {"variants": ["mpl"]},
+        r"'embedding' must be one of .* \(got 'mpl'; did you mean 'mlp'\?\)",
+    ),
     ({"variants": ["none"]}, r"'variants' must be one of .*baseline"),
     ({"datasets": ["tolokres"]}, r"did you mean 'tolokers'"),
     ({"datasets": [3]}, r"'datasets' must be a list of names"),
