@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from documented import ROOT
+from ecg_gnn.cli import VERBS, load
 
 DOCS = ROOT / "docs"
 SITE_ADDRESS = re.compile(r"""(?:src|href)=["'](?:https?:)?//([^/"']+)""")
@@ -47,6 +48,22 @@ def test_site_is_whole(site):
     assert "<math" in reference
     assert not re.search(r":(func|class|math):|\.\. \w+::", reference)
     assert "GridSearchCV" in (site / "guide/examples.html").read_text()
+
+
+def test_the_command_line_is_on_its_page(site):
+    page = (site / "guide/cli.html").read_text()
+    for verb in VERBS:
+        command = load(verb)
+        for name in (verb, *(f"{verb}-{each}" for each in inner_commands(command))):
+            assert f'id="ecg-gnn-{name}"' in page
+        for each in (command, *inner_commands(command).values()):
+            for parameter in each.params:
+                if parameter.param_type_name == "option":
+                    assert f"<code>{parameter.opts[0]}</code>" in page
+
+
+def inner_commands(command):
+    return getattr(command, "commands", {})
 
 
 def test_site_loads_nothing_from_elsewhere(site):
