@@ -54,6 +54,7 @@ def test_workers_are_no_part_of_a_run(ecg_gnn, tmp_path):
         (["--fanout", "5"], "'batch_size' must be at least 1 with 'fanout'"),
         (["--batch-size", "-2"], "'batch_size' must be in [0, inf)"),
         (["--batch-size", "8", "--model", "h2gcn"], "'batch_size' must be 0 for the"),
+        (["--batch-size", "8", "--model", "tag"], "no network of layers of one hop"),
         (["--batch-size", "8", "--workers", "-1"], "'workers' must be in [0, inf)"),
     ],
 )

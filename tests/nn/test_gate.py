@@ -25,6 +25,7 @@ GATED = {
     "benchmark gcn": ("benchmark", "gcn"),
     "benchmark gt-sep": ("benchmark", "gt-sep"),
     "tuned sage": ("tuned", "sage"),
+    "tag": ("benchmark", "tag"),
     "fagcn": ("benchmark", "fagcn"),
     "polynormer": ("benchmark", "polynormer"),
 }

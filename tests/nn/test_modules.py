@@ -5,7 +5,13 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
-from torch_geometric.nn import GATConv, GCNConv, SAGEConv, TransformerConv
+from torch_geometric.nn import (
+    GATConv,
+    GCNConv,
+    SAGEConv,
+    TAGConv,
+    TransformerConv,
+)
 
 from ecg_gnn.kernels import Adjacency
 from ecg_gnn.nn import MODULES, FeedForward
@@ -70,11 +76,14 @@ def formula(name, module, x, edges):
         mask.fill_diagonal_(1)
     if name == "resnet":
         return feed_forward(module.feed_forward, x)
-    if name == "gcn":
+    if name in ("gcn", "tag"):
         scale_in = mask.sum(1).clamp_min(1).rsqrt()
         scale_out = mask.sum(0).clamp_min(1).rsqrt()
-        message = (scale_in[:, None] * mask * scale_out) @ x
-        return feed_forward(module.feed_forward, message)
+        step = scale_in[:, None] * mask * scale_out
+        if name == "tag":
+            hops = [torch.linalg.matrix_power(step, hop) @ x for hop in range(4)]
+            return feed_forward(module.feed_forward, torch.cat(hops, dim=-1))
+        return feed_forward(module.feed_forward, step @ x)
     if name == "sage":
         message = mask @ x / mask.sum(1, keepdim=True).clamp_min(1)
         return feed_forward(module.feed_forward, torch.cat([x, message], dim=-1))
@@ -111,6 +120,22 @@ def test_sage_matches_pyg():
     first, second = module.feed_forward.first, module.feed_forward.second
     conv.lin_r.weight.data, conv.lin_l.weight.data = first.weight.chunk(2, dim=1)
     conv.lin_l.bias.data = first.bias
+    expected = second(F.gelu(conv(x, edges)))
+    got = module(x, prepared(edges, module))
+    torch.testing.assert_close(got, expected, atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("hops", [1, 3])
+def test_tag_matches_pyg(hops):
+    # TAGConv's maps, one per hop, are the parts of our first linear map.
+    torch.manual_seed(3)
+    module = MODULES["tag"](CHANNELS, 0.0, hops=hops).double()
+    x, edges = random(NUM_NODES, CHANNELS), undirected_edges()
+    conv = TAGConv(CHANNELS, CHANNELS, K=hops).double()
+    first, second = module.feed_forward.first, module.feed_forward.second
+    for lin, weight in zip(conv.lins, first.weight.split(CHANNELS, 1), strict=True):
+        lin.weight.data = weight.data
+    conv.bias.data = first.bias.data
     expected = second(F.gelu(conv(x, edges)))
     got = module(x, prepared(edges, module))
     torch.testing.assert_close(got, expected, atol=1e-6, rtol=0)
@@ -225,6 +250,7 @@ def test_flags_are_those_of_the_benchmark():
         "resnet": (False, True),
         "gcn": (True, True),
         "sage": (False, True),
+        "tag": (False, True),
         "gat": (True, True),
         "gat-sep": (False, True),
         "gt": (True, False),

@@ -3,7 +3,7 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from torch_geometric.nn import GATConv, GCNConv, SAGEConv
+from torch_geometric.nn import GATConv, GCNConv, SAGEConv, TAGConv
 
 from ecg_gnn.kernels import add_norm
 from ecg_gnn.nn import (
@@ -155,6 +155,12 @@ def test_stream_keeps_its_precision_under_autocast(model, monkeypatch):
 def pyg_twin(conv, model):
     """PyG's layer with the weights of ours."""
     out_channels, in_channels = conv.lin.weight.shape
+    if model == "tag":
+        width = in_channels // 4  # three hops, and the node itself
+        twin = TAGConv(width, out_channels, bias=False)
+        for lin, weight in zip(twin.lins, conv.lin.weight.split(width, 1), strict=True):
+            lin.weight.data = weight.data
+        return twin.double()
     if model == "gcn":
         twin = GCNConv(in_channels, out_channels, bias=False, add_self_loops=False)
         twin.lin.weight.data = conv.lin.weight.data
@@ -332,7 +338,7 @@ def test_two_classes_get_one_logit(backbone, model, num_classes, num_logits):
 def test_names():
     assert BACKBONES == ("benchmark", "tuned")
     assert model_names("benchmark") == list(MODULES)
-    assert model_names("tuned") == ["gcn", "sage", "gat"]
+    assert model_names("tuned") == ["gcn", "sage", "tag", "gat"]
 
 
 @pytest.mark.parametrize(("backbone", "model"), every_model())
@@ -354,7 +360,7 @@ def test_self_loops(backbone, model):
         ),
         (
             {"backbone": "tuned", "model": "gt"},
-            r"'model' must be one of \['gcn', 'sage', 'gat'\] .*did you mean 'gat'",
+            r"'model' must be one of \['gcn', 'sage', 'tag', 'gat'\] .*did you mean 'gat'",
         ),
         (
             {"norm": "graph"},

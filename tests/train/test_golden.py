@@ -87,7 +87,7 @@ def losses_of(case):
 
 def test_every_model_has_golden_losses():
     assert sorted(json.loads(GOLDEN.read_text())) == sorted(CASES)
-    assert len(CASES) == 2 * (7 + 3)
+    assert len(CASES) == 2 * (8 + 4)
 
 
 @pytest.mark.parametrize("engine", ["fast", "reference"])

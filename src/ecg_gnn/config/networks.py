@@ -6,13 +6,19 @@ MODULES = {
     "resnet": "ResNetModule",
     "gcn": "GCNModule",
     "sage": "SAGEModule",
+    "tag": "TAGModule",
     "gat": "GATModule",
     "gat-sep": "GATSepModule",
     "gt": "GTModule",
     "gt-sep": "GTSepModule",
 }
 """Of the benchmark backbone: classes in ``nn.benchmark_net``."""
-TUNED_CONVS = {"gcn": "_TunedConv", "sage": "_TunedSAGE", "gat": "_TunedGAT"}
+TUNED_CONVS = {
+    "gcn": "_TunedConv",
+    "sage": "_TunedSAGE",
+    "tag": "_TunedTAG",
+    "gat": "_TunedGAT",
+}
 """Of the tuned backbone: classes in ``nn.tuned_net``."""
 SPECIALISED = {
     "h2gcn": "h2gcn:H2GCN",

@@ -21,6 +21,7 @@ from ecg_gnn.kernels.engine import current_engine as current_engine
 from ecg_gnn.kernels.engine import using_engine as using_engine
 from ecg_gnn.kernels.hashing import StepSeeds as StepSeeds
 from ecg_gnn.kernels.hashing import keep_mask as keep_mask
+from ecg_gnn.kernels.neighbour_sums import hop_sums as hop_sums
 from ecg_gnn.kernels.neighbour_sums import neighbour_mean as neighbour_mean
 from ecg_gnn.kernels.neighbour_sums import neighbour_sum as neighbour_sum
 from ecg_gnn.kernels.neighbour_sums import normalized_sum as normalized_sum

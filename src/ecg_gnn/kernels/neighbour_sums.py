@@ -111,6 +111,14 @@ def normalized_sum(adjacency: Adjacency, x: Tensor) -> Tensor:
     return _fixed_sum(adjacency, x, "symmetric_weight", "in_scale", "out_scale")
 
 
+def hop_sums(adjacency: Adjacency, x: Tensor, hops: int) -> list[Tensor]:
+    """``x``, ``Â x``, ..., ``Â^K x``, where ``Â x`` is the normalised sum."""
+    sums = [x]
+    for _ in range(hops):
+        sums.append(normalized_sum(adjacency, sums[-1]))
+    return sums
+
+
 def neighbour_mean(adjacency: Adjacency, x: Tensor) -> Tensor:
     """``mean_v x_v`` over the incoming edges; a node without edges gets zero."""
     return _fixed_sum(adjacency, x, "mean_weight", "mean_scale", None)

@@ -7,6 +7,7 @@ m(u) for the message that node u receives:
 resnet      FF(x)
 gcn         FF(m), m(u) = sum_v x_v / sqrt(d_in(u) d_out(v)), self-loops
 sage        FF([x, m]), m(u) = mean_v x_v
+tag         FF([x, m, m(m), ...]), GCN's m without self-loops, over one to K hops
 gat         z = W x; FF(m), m(u) = sum_v a_uv z_v, self-loops,
             a_uv = softmax_v leaky_relu(s(z_v) + t(z_u)), per head
 gat-sep     FF([z, m]), the same attention, no self-loops
@@ -20,6 +21,7 @@ FF is ``FeedForward``; a head is every eighth channel. ``self_loops`` says what 
 
 from collections.abc import Sequence
 from functools import partial
+from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -28,7 +30,13 @@ from torch import Tensor, nn
 from ecg_gnn import kernels
 from ecg_gnn.config import networks
 from ecg_gnn.kernels import Adjacency, add_norm
-from ecg_gnn.nn.network import GraphInput, LayeredNetwork, NetworkSpec, ParallelModules
+from ecg_gnn.nn.network import (
+    GraphInput,
+    LayeredNetwork,
+    NetworkSpec,
+    Option,
+    ParallelModules,
+)
 
 
 class Dropout(nn.Module):
@@ -80,6 +88,8 @@ class GraphModule(nn.Module):
     separate = False  # whether the node's own state is read beside the message
     own_feed_forward = True
     """False where the block adds a feed-forward residual of its own afterwards."""
+    one_hop = True  # whether it reads direct neighbours only, as batches need it
+    options: ClassVar[dict[str, Option]] = {}  # what model.options may hold
 
     def __init__(self, channels: int, dropout: float) -> None:
         super().__init__()
@@ -124,6 +134,26 @@ class SAGEModule(ResNetModule):
     def parts(self, x: Tensor, adjacency: Adjacency) -> Sequence[Tensor]:
         """The states and the messages."""
         return [x, kernels.neighbour_mean(adjacency, x)]
+
+
+HOPS = {"hops": Option(3, "how many times a layer propagates", 1, 10)}
+
+
+class TAGModule(GraphModule):
+    """``sum_k W_k Â^k x`` of Du et al. (2017), as the block's first linear map."""
+
+    one_hop = False
+    options = HOPS
+
+    def __init__(self, channels: int, dropout: float, hops: int = 3) -> None:
+        super().__init__(channels, dropout)
+        self.hops = hops
+        self.feed_forward = FeedForward(channels, dropout, 1 + hops)
+
+    def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
+        """Propagate, then transform."""
+        out: Tensor = self.feed_forward(*kernels.hop_sums(adjacency, x, self.hops))
+        return out
 
 
 class GATModule(GraphModule):
@@ -210,7 +240,8 @@ class BenchmarkNet(LayeredNetwork):
         self.input = nn.Sequential(first, Dropout(dropout))
         self.norms, self.blocks = nn.ModuleList(), nn.ModuleList()
         self.after = nn.ModuleList()
-        make = partial(module, hidden, dropout)
+        self.one_hop = module.one_hop
+        make = partial(module, hidden, dropout, **spec.options)
         for index in range(spec.layers):
             self.norms.append(nn.LayerNorm(hidden))
             graphs = spec.num_graphs if index >= self.first_evolved else 1

@@ -44,6 +44,12 @@ def chooses_layers(backbone: str, model: str) -> bool:
     return model not in SPECIALISED and takes_evolved_graphs(backbone, model)
 
 
+def takes_batches(backbone: str, model: str) -> bool:
+    """Whether a model can be trained on sampled neighbours, layer by layer."""
+    kinds: Mapping[str, Any] = MODULES if backbone == "benchmark" else TUNED_CONVS
+    return model not in SPECIALISED and bool(kinds[model].one_hop)
+
+
 def takes_labels(model: str) -> bool:
     """Whether labels of training nodes may be input beside a model's features."""
     return model not in SPECIALISED or SPECIALISED[model].label_input
@@ -58,11 +64,12 @@ def read_options(
     before it had options.
     """
     if backbone == "tuned":
-        options = read_all(model, TUNED_OPTIONS, given)
-        usual = {name: option.default for name, option in TUNED_OPTIONS.items()}
+        known = TUNED_OPTIONS | TUNED_CONVS[model].options
+        options = read_all(model, known, given)
+        usual = {name: option.default for name, option in known.items()}
         return {name: value for name, value in options.items() if value != usual[name]}
-    declared = SPECIALISED[model].options if model in SPECIALISED else {}
-    return read_all(model, declared, given)
+    kind: Any = SPECIALISED[model] if model in SPECIALISED else MODULES[model]
+    return read_all(model, kind.options, given)
 
 
 def build_network(spec: NetworkSpec) -> Network:

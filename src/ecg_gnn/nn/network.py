@@ -247,6 +247,8 @@ class LayeredNetwork(Network):
 
     num_layers: int
     first_evolved: int = 0
+    one_hop: bool = True
+    """Whether a layer reads direct neighbours only; otherwise parts are not enough."""
 
     def enter(self, x: Tensor) -> Tensor:
         """The first states, each node for itself. ``[n, F]`` to ``[n, d]``."""

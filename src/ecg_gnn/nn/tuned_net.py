@@ -1,7 +1,9 @@
 """The tuned classic GNNs that people use today."""
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
+from typing import Any, ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -10,7 +12,7 @@ from torch import Tensor, nn
 from ecg_gnn import kernels
 from ecg_gnn.config import networks
 from ecg_gnn.kernels import Adjacency
-from ecg_gnn.nn.benchmark_net import Dropout
+from ecg_gnn.nn.benchmark_net import HOPS, Dropout
 from ecg_gnn.nn.network import (
     GraphInput,
     LayeredNetwork,
@@ -22,6 +24,9 @@ from ecg_gnn.nn.network import (
 
 class _TunedConv(nn.Module):
     """A linear map and a fixed aggregation (GCN's sum or SAGE's mean)."""
+
+    one_hop = True
+    options: ClassVar[dict[str, Option]] = {}
 
     def __init__(self, in_channels: int, out_channels: int) -> None:
         super().__init__()
@@ -37,6 +42,20 @@ class _TunedConv(nn.Module):
 class _TunedSAGE(_TunedConv):
     def aggregate(self, x: Tensor, adjacency: Adjacency) -> Tensor:
         return kernels.neighbour_mean(adjacency, x)
+
+
+class _TunedTAG(_TunedConv):
+    """``sum_k W_k Â^k x``, k from 0 to K."""
+
+    one_hop = False
+    options = HOPS
+
+    def __init__(self, in_channels: int, out_channels: int, hops: int = 3) -> None:
+        super().__init__((1 + hops) * in_channels, out_channels)
+        self.hops = hops
+
+    def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
+        return kernels.joint_linear(kernels.hop_sums(adjacency, x, self.hops), self.lin)
 
 
 class _TunedGAT(_TunedConv):
@@ -84,7 +103,12 @@ class TunedNet(LayeredNetwork):
         self.input = nn.Linear(spec.in_channels, hidden) if mapped else None
         widths = [hidden if mapped else spec.in_channels] + [hidden] * spec.layers
         self.skips = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(widths))
-        conv = TUNED_CONVS[spec.model]
+        kind: Any = TUNED_CONVS[spec.model]
+        self.one_hop = kind.one_hop
+        own = {
+            name: spec.options[name] for name in kind.options if name in spec.options
+        }
+        conv = partial(kind, **own)
         self.branches = nn.ModuleList(
             nn.ModuleList(conv(a, b) for a, b in pairwise(widths[first:]))
             for first in [0] + [self.first_evolved] * (graphs - 1)

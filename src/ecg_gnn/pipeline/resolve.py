@@ -126,10 +126,10 @@ def _check_fit(config: RunConfig, dataset: GraphDataset) -> None:
             f"'edge_weights' must be one of ['uniform'] for the model {model.name!r} "
             f"(got {config.evolve.weights!r})"
         )
-    if config.train.batch_size and model.name in nn.SPECIALISED:
+    if config.train.batch_size and not nn.takes_batches(model.backbone, model.name):
         raise InputError(
             f"'batch_size' must be 0 for the model {model.name!r}, which is no network "
-            f"of layers (got {config.train.batch_size})"
+            f"of layers of one hop each (got {config.train.batch_size})"
         )
     if config.train.label_input and not nn.takes_labels(model.name):
         raise InputError(

@@ -59,7 +59,8 @@ def step_advice(step: Step, network: Network, batch_size: int | None = None) -> 
     what = f"a step of {step.nodes[0]} nodes and {step.edges} edges"
     device = next(network.parameters()).device
     said, share = shortage(what, step.bytes(network), device)
-    if batch_size is None and isinstance(network, LayeredNetwork):
+    layered = isinstance(network, LayeredNetwork) and network.one_hop
+    if batch_size is None and layered:
         return f"{said}train by batches (--batch-size 1024 --fanout 10, or less)"
     size = batch_size or 1
     if (smaller := int(size * share)) >= 1:
