@@ -9,8 +9,10 @@ from ecg_gnn.embed import (
     IdentityControl,
     MLPEmbedder,
     OracleControl,
+    PositionEmbedder,
     PrecomputedEmbedder,
     RandomControl,
+    StructureEmbedder,
     TrainedModelEmbedder,
 )
 from ecg_gnn.train import LoopSettings
@@ -37,6 +39,8 @@ EMBEDDERS = {
         backbone="tuned", hidden_channels=16, train=FEW_STEPS
     ),
     "features": FeaturesEmbedder(),
+    "structure": StructureEmbedder(),
+    "position": PositionEmbedder(),
     "precomputed": PrecomputedEmbedder(random(NUM_NODES, 5)),
     "identity": IdentityControl(),
     "random": RandomControl(),

@@ -75,6 +75,12 @@ EMBEDDERS = {
     "features": EmbedderEntry(
         help="the features themselves", place="plain:FeaturesEmbedder", can_be_kept=True
     ),
+    "structure": EmbedderEntry(
+        help="degrees around a node", place="from_edges:StructureEmbedder"
+    ),
+    "position": EmbedderEntry(
+        help="where in the graph a node is", place="from_edges:PositionEmbedder"
+    ),
     "identity": EmbedderEntry(
         help="self-loops only",
         place="plain:IdentityControl",

@@ -6,6 +6,8 @@ from ecg_gnn.embed.cache import check_embedder as check_embedder
 from ecg_gnn.embed.cache import describe_embedder as describe_embedder
 from ecg_gnn.embed.cache import embed_ahead as embed_ahead
 from ecg_gnn.embed.cache import embed_nodes as embed_nodes
+from ecg_gnn.embed.from_edges import PositionEmbedder as PositionEmbedder
+from ecg_gnn.embed.from_edges import StructureEmbedder as StructureEmbedder
 from ecg_gnn.embed.mlp import MLPEmbedder as MLPEmbedder
 from ecg_gnn.embed.plain import ConcatEmbedder as ConcatEmbedder
 from ecg_gnn.embed.plain import FeaturesEmbedder as FeaturesEmbedder
