@@ -32,6 +32,9 @@ SPECIALISED = {
     "polynormer": "polynormer:Polynormer",
     "linkx": "node_rows:LINKX",
     "acm-gnn": "gated_messages:ACMGNN",
+    "ggcn": "ggcn:GGCN",
+    "wrgat": "wrgat:WRGAT",
+    "geom-gcn": "geom_gcn:GeomGCN",
 }
 """Whole networks: ``module:class`` below ``nn.specialised``."""
 BACKBONES = ("benchmark", "tuned")

@@ -10,6 +10,7 @@ from ecg_gnn.kernels.adjacency import SampledAdjacency as SampledAdjacency
 from ecg_gnn.kernels.attention import additive_attention as additive_attention
 from ecg_gnn.kernels.attention import dot_product_attention as dot_product_attention
 from ecg_gnn.kernels.attention import edge_scores as edge_scores
+from ecg_gnn.kernels.attention import edge_softmax as edge_softmax
 from ecg_gnn.kernels.attention import gated_sum as gated_sum
 from ecg_gnn.kernels.dense import add_norm as add_norm
 from ecg_gnn.kernels.dense import dropout as dropout
@@ -21,6 +22,7 @@ from ecg_gnn.kernels.engine import current_engine as current_engine
 from ecg_gnn.kernels.engine import using_engine as using_engine
 from ecg_gnn.kernels.hashing import StepSeeds as StepSeeds
 from ecg_gnn.kernels.hashing import keep_mask as keep_mask
+from ecg_gnn.kernels.neighbour_sums import edge_dot as edge_dot
 from ecg_gnn.kernels.neighbour_sums import hop_sums as hop_sums
 from ecg_gnn.kernels.neighbour_sums import neighbour_mean as neighbour_mean
 from ecg_gnn.kernels.neighbour_sums import neighbour_sum as neighbour_sum

@@ -68,8 +68,7 @@ def _attend(adjacency: Adjacency, scores: Tensor, values: Tensor) -> Tensor:
         precise = torch.promote_types(scores.dtype, torch.float32)
         weight = adjacency.edge_weight.to(precise).log()
         scores = scores + weight[:, None].to(scores.dtype)
-    weight = apply_function(_EdgeSoftmax, adjacency, scores)
-    return weighted_sum(adjacency, weight, values)
+    return weighted_sum(adjacency, edge_softmax(adjacency, scores), values)
 
 
 def _check(
@@ -141,6 +140,11 @@ def edge_scores(adjacency: Adjacency, scores: Tensor) -> Tensor:
     return of_source + linear_map(
         target, lambda each: each[adjacency.target], to_targets
     )
+
+
+def edge_softmax(adjacency: Adjacency, scores: Tensor) -> Tensor:
+    """Scores ``[E, H]`` in target order to shares of each target's kept edges."""
+    return apply_function(_EdgeSoftmax, adjacency, scores)
 
 
 def gated_sum(adjacency: Adjacency, gate: Tensor, x: Tensor) -> Tensor:

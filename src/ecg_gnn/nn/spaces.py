@@ -102,10 +102,11 @@ def poincare(edges: csr_array) -> Tensor:
         at = torch.rand(linked.numel(), generator=draw) * start.diff()[linked]
         near = sources[start[linked] + at.long()]
         others = torch.randint(num_nodes, shape, generator=draw)
-        place.requires_grad_()
-        asked = place[torch.cat([near[:, None], others], dim=1)]
-        scores = -hyperbolic_distance(place[linked][:, None], asked)
-        loss = -scores.log_softmax(1)[:, 0].sum()
+        with torch.enable_grad():  # the caller may want none
+            place = place.detach().requires_grad_()
+            asked = place[torch.cat([near[:, None], others], dim=1)]
+            scores = -hyperbolic_distance(place[linked][:, None], asked)
+            loss = -scores.log_softmax(1)[:, 0].sum()
         (gradient,) = torch.autograd.grad(loss, place)
         place = place.detach()
         metric = (1 - place.square().sum(1, keepdim=True)).square() / 4

@@ -46,6 +46,9 @@ DROPPED = {
     "gbk-gnn": [(0.5, FEATURES), (0.5, CHANNELS), (0.5, CHANNELS)],
     "jacobiconv": [(0.5, FEATURES), (0.4, 3)],
     "acm-gnn": [(0.5, FEATURES), (0.5, CHANNELS)],
+    "ggcn": [(0.5, FEATURES), (0.5, CHANNELS)],
+    "wrgat": [(0.5, CHANNELS)],
+    "geom-gcn": [(0.5, FEATURES), (0.5, 9 * CHANNELS)],
 }
 """The rate and the width of whatever is dropped in two layers, in order."""
 
