@@ -53,8 +53,8 @@ _BEST = {
         "questions": _Best(4, 256, "bgrl", 10, 0.5),
     },
 }
-# The paper lists the separated variants only.
-_SEPARATED = {"gat": "gat-sep", "gt": "gt-sep"}
+# The paper lists the separated variants only, and of those that TAG resembles, SAGE.
+_LISTED_AS = {"gat": "gat-sep", "gt": "gt-sep", "tag": "sage"}
 # The substitute has the official graph and labels, so it borrows the settings.
 _ORIGINALS = {"roman-empire-glove": "roman-empire"}
 
@@ -65,7 +65,7 @@ def best_settings(dataset: str, model: str) -> dict[str, Any]:
     Raises:
         InputError: For a dataset that the paper has no settings for.
     """
-    table = _BEST[_SEPARATED.get(model, model)]
+    table = _BEST[_LISTED_AS.get(model, model)]
     if (name := _ORIGINALS.get(dataset, dataset)) not in table:
         raise InputError(
             "'preset' paper has settings for the datasets "
