@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from ecg_gnn.embed import PositionEmbedder, StructureEmbedder, embed_nodes
-from ecg_gnn.embed.from_edges import seen_from_afar
+from ecg_gnn.embed.from_edges import on_a_sphere
 from ecg_gnn.evolve import knn_graph
 from toy_graphs import labelled_graph, random
 
@@ -54,9 +54,15 @@ def test_neighbours_by_position_are_near_along_the_path():
     assert (source - target).abs().max() <= 5
 
 
-def test_nearest_by_cosine_are_the_nearest_by_distance():
+def test_cosines_on_the_sphere_are_distances():
     rows = random(60, 3)
-    z = seen_from_afar(rows)
-    far = torch.cdist(rows, rows).fill_diagonal_(torch.inf)
-    cosine = torch.nn.functional.normalize(z) @ torch.nn.functional.normalize(z).t()
-    assert torch.equal(far.argmin(1), cosine.fill_diagonal_(-2).argmax(1))
+    z = on_a_sphere(rows)
+    p = rows - rows.mean(0)
+    p = p / p.norm(dim=1).max()
+    wide = 1 + p.square().sum(1)
+    far = torch.cdist(p, p).square()
+    torch.testing.assert_close(z @ z.t(), 1 - 2 * far / (wide[:, None] * wide))
+
+
+def test_equal_rows_stay_finite_on_the_sphere():
+    assert on_a_sphere(torch.ones(4, 2)).isfinite().all()

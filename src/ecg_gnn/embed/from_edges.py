@@ -1,8 +1,8 @@
 """Embeddings made of edges alone: what surrounds a node, and where in the graph it is.
 
 Other work that adds edges to a graph finds them in such spaces, without features and
-labels. There the distance says who is alike, in step 2 the cosine: one large column
-that is the same for all nodes makes the nearest by cosine the nearest by distance.
+labels. There the distance says who is alike, in step 2 the cosine, which on a sphere
+says the same.
 """
 
 from dataclasses import dataclass
@@ -16,14 +16,18 @@ from ecg_gnn.nn import spaces
 
 _HOPS = 2
 _DIMS = 16
-_AWAY = 64  # of the origin, in lengths of the longest row
 
 
-def seen_from_afar(rows: Tensor) -> Tensor:
-    """Centred rows, moved so far away that angles are as distances were."""
+def on_a_sphere(rows: Tensor) -> Tensor:
+    """Rows of length one, ``[N, D + 1]``: the inverse of a stereographic projection.
+
+    It bends no angle, so who is nearest stays so: with rows p, the longest of them of
+    length one, ``1 - cos = 2 |p - q|² / ((1 + |p|²) (1 + |q|²))``.
+    """
     rows = rows - rows.mean(0)
-    length = rows.norm(dim=1).max().clamp_min(1e-6)
-    return torch.cat([rows, (_AWAY * length).expand(len(rows), 1)], dim=1)
+    rows = rows / rows.norm(dim=1).max().clamp_min(1e-6)
+    squares = rows.square().sum(1, keepdim=True)
+    return torch.cat([2 * rows, squares - 1], dim=1) / (1 + squares)
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,7 @@ class StructureEmbedder(Untrained):
     def embed(self, data: Data) -> Tensor:
         """Cumulative shares of degrees, ring by ring."""
         edges = spaces.neighbourhoods(data.edge_index, data.num_nodes)
-        return seen_from_afar(spaces.degree_rings(edges, _HOPS).flatten(1))
+        return on_a_sphere(spaces.degree_rings(edges, _HOPS).flatten(1))
 
 
 @dataclass(frozen=True)
@@ -56,4 +60,4 @@ class PositionEmbedder(Untrained):
     def embed(self, data: Data) -> Tensor:
         """Landmark Isomap."""
         edges = spaces.neighbourhoods(data.edge_index, data.num_nodes)
-        return seen_from_afar(spaces.isomap(edges, _DIMS))
+        return on_a_sphere(spaces.isomap(edges, _DIMS))
