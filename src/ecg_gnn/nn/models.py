@@ -8,7 +8,7 @@ from ecg_gnn.config.networks import selectable
 from ecg_gnn.nn.benchmark_net import MODULES, NUM_HEADS, BenchmarkNet
 from ecg_gnn.nn.network import GATES, Network, NetworkSpec, Options, read_all
 from ecg_gnn.nn.specialised import SPECIALISED
-from ecg_gnn.nn.tuned_net import NORMS, TUNED_OPTIONS, TunedNet
+from ecg_gnn.nn.tuned_net import NORMS, TUNED_CONVS, TUNED_OPTIONS, TunedNet
 from ecg_gnn.system.checks import InputError, check_choice, check_in_range
 
 
