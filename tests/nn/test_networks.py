@@ -360,7 +360,7 @@ def test_self_loops(backbone, model):
         ),
         (
             {"backbone": "tuned", "model": "gt"},
-            r"'model' must be one of \['gcn', 'sage', 'tag', 'gat'\] .*did you mean 'gat'",
+            r"'model' must be one of \['gcn', 'sage', 'tag', 'gat'\] .*mean 'gat'",
         ),
         (
             {"norm": "graph"},
