@@ -1,13 +1,14 @@
 """YAML and JSON of strangers: plain values, or one line."""
 
 import json
+import os
 
 import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ecg_gnn.reading import expanded, read_json, read_yaml
+from ecg_gnn.reading import expanded, read_json, read_text, read_yaml
 from ecg_gnn.system.checks import InputError
 
 FEW = settings(max_examples=150, deadline=None)
@@ -83,6 +84,22 @@ def test_laughs_are_counted_and_not_unfolded():
 def test_json_that_could_not_be_written_again(text):
     with pytest.raises(InputError, match=r"^f: must be JSON \(got \w+Error"):
         read_json("f", text)
+
+
+def test_texts_are_of_files_within_a_limit(tmp_path):
+    (tmp_path / "large").touch()
+    os.truncate(tmp_path / "large", 1 << 40)
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "bytes").write_bytes(b"\xff")
+    for name, said in {
+        "large": r"must have at most 268435456 bytes \(got 1099511627776\)",
+        "pipe": "a pipe or a device, not a file",
+        "bytes": "cannot be read .*utf-8",
+        ".": "Is a directory",
+        "absent": "No such file",
+    }.items():
+        with pytest.raises(InputError, match=said):
+            read_text(tmp_path / name)
 
 
 def test_homes(monkeypatch, tmp_path):

@@ -12,7 +12,7 @@ from ecg_gnn.config.embedders import EMBEDDING_HELP
 from ecg_gnn.config.identity import BASELINE
 from ecg_gnn.config.networks import MODULES, SPECIALISED
 from ecg_gnn.config.run_config import nest_options
-from ecg_gnn.reading import read_yaml
+from ecg_gnn.reading import read_text, read_yaml
 from ecg_gnn.study import table
 from ecg_gnn.study.verdict import verdict
 from ecg_gnn.system.checks import InputError, MissingExtraError
@@ -26,13 +26,7 @@ def _read_config(path: Path | None) -> dict[str, Any]:
     """Settings from a YAML or JSON file (JSON is YAML); none without a path."""
     if path is None:
         return {}
-    if not path.is_file():
-        raise InputError(f"'config' file {str(path)!r} does not exist")
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} is not YAML or JSON: {error}") from None
-    values = read_yaml(str(path), text)
+    values = read_yaml(str(path), read_text(path))
     if not isinstance(values, dict):
         raise InputError(f"{path} must hold a mapping of settings (got {values!r})")
     return values

@@ -21,7 +21,15 @@ from torch import Tensor
 from ecg_gnn.data.catalogue import MANIFEST
 from ecg_gnn.data.dataset import GraphDataset, make_dataset
 from ecg_gnn.data.graph_checks import FEATURES_KEY, GRAPH_KEYS, MASK_KEYS, check_keys
-from ecg_gnn.reading import AnyArray, map_array_file, read_archive, read_json
+from ecg_gnn.reading import (
+    AnyArray,
+    check_file,
+    map_array_file,
+    read_archive,
+    read_json,
+    read_text,
+    refusing,
+)
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.files import atomic_path, sha256_of_file, writing
 
@@ -49,10 +57,9 @@ def read_npz(
     checksum than ``expected_sha256`` is refused.
     """
     path = Path(path)
-    try:
+    check_file(path)
+    with refusing(str(path), "a whole .npz file"):
         digest = sha256_of_file(path)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
     if expected_sha256 is not None and digest != expected_sha256:
         raise InputError(
             f"{path}: sha256 must be {expected_sha256} (got {digest}): the file is "
@@ -166,7 +173,7 @@ def read_graph_folder(path: Path) -> GraphFolder:
     """Read a folder that ``ecg-gnn data import`` wrote; anything odd is refused."""
     manifest = read_manifest(path / MANIFEST, FORMAT, VERSION)
     source, features_file = path / ARRAYS, path / f"{FEATURES_KEY}.npy"
-    _check_there(source)
+    check_file(source)
     digest = sha256_of_file(source)
     keys = [*GRAPH_KEYS, *MASK_KEYS, NAMES_KEY]
     check = partial(_check_complete, source, keys)
@@ -216,13 +223,7 @@ def read_folder_arrays(
     path: Path, needed: list[str] | None = None
 ) -> dict[str, AnyArray]:
     """Arrays that must all be in an .npz file; whatever it has unless said."""
-    _check_there(path)
     return read_archive(path, needed, partial(_check_complete, path, needed or []))
-
-
-def _check_there(path: Path) -> None:
-    if not path.is_file():
-        raise InputError(f"{path}: must be there (the folder is incomplete)")
 
 
 def _check_complete(path: Path, needed: list[str], names: set[str]) -> None:
@@ -232,12 +233,7 @@ def _check_complete(path: Path, needed: list[str], names: set[str]) -> None:
 
 def read_manifest(path: Path, kind: str, version: int) -> dict[str, Any]:
     """A JSON object that says what it is; another kind or version is refused."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(f"{path}: cannot be read ({reason})") from error
-    manifest = read_json(str(path), text)
+    manifest = read_json(str(path), read_text(path))
     if not isinstance(manifest, dict) or manifest.get("format") != kind:
         raise InputError(f"{path}: must say that it is an {kind!r} (it does not)")
     if manifest.get("version") != version or type(manifest["version"]) is not int:

@@ -46,7 +46,7 @@ class EmbeddingCache:
     def load(self, key: str, needed: str) -> dict[str, Tensor] | None:
         """The stored tensors, or None; a file without the needed one is damaged."""
         path = self.folder / f"{key}.safetensors"
-        if not path.exists():
+        if not path.is_file():
             return None
         try:
             tensors: dict[str, Tensor] = load_file(path)

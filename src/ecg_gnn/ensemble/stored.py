@@ -17,7 +17,7 @@ from ecg_gnn.ensemble.linear import LinearMember
 from ecg_gnn.ensemble.members import Fitted, Member, tensor_to_text, text_to_tensor
 from ecg_gnn.ensemble.network_members import NetworkMember
 from ecg_gnn.ensemble.weighted import Ensemble, Share, as_rows, hidden_target
-from ecg_gnn.reading import refusing
+from ecg_gnn.reading import check_file, refusing
 from ecg_gnn.reading.tensor_files import read_safetensors
 from ecg_gnn.system.checks import InputError, check_choice
 from ecg_gnn.system.files import atomic_path, sha256_of_file
@@ -61,8 +61,7 @@ def read_ensemble(
 ) -> Ensemble:
     """Read what ``write_ensemble`` wrote, for the graph that it was fitted on."""
     path = folder / _FILE
-    if not path.is_file():
-        raise InputError(f"{path}: must be there (the folder is incomplete)")
+    check_file(path)
     if (actual := sha256_of_file(path)) != described.get("sha256"):
         raise InputError(
             f"{path}: must be as it was written, with the sha256 "
@@ -70,6 +69,9 @@ def read_ensemble(
         )
     tensors = read_safetensors(path)
     with refusing(str(path), "the members that the model names"):
+        for name, tensor in tensors.items():
+            if tensor.is_floating_point() and not tensor.isfinite().all():
+                raise ValueError(f"{name} must be finite numbers")
         own = _below(tensors, _OWN)
         reading = GraphInputs.of_columns(
             as_rows(x),
@@ -103,9 +105,6 @@ def _read_share(
     about: Mapping[str, Any], tensors: dict[str, Tensor], width: int
 ) -> Share:
     check_choice("kind of member", about["kind"], KINDS)
-    for name, tensor in tensors.items():
-        if tensor.is_floating_point() and not tensor.isfinite().all():
-            raise ValueError(f"{name} must be finite numbers")
     member = KINDS[about["kind"]].from_state(width, dict(about["state"]), tensors)
     return Share(str(about["name"]), float(about["weight"]), member)
 

@@ -12,6 +12,7 @@ from torch import Tensor
 from ecg_gnn.ensemble.certainty import Conformity, Scaling
 from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Target
 from ecg_gnn.ensemble.members import Member
+from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.machine import threads_for, using_threads
 
 
@@ -73,7 +74,7 @@ class Ensemble:
         with using_threads(threads_for(inputs.size)):
             for share in self.shares:
                 total += share.weight * share.member.predict(inputs, target, known)
-        return self.finished(total)
+        return finite_rows("predictions", self.finished(total))
 
     def finished(self, predicted: NDArray[Any]) -> NDArray[np.float64]:
         """Members' weighted mean, calibrated or on the scale of the labels."""
@@ -96,6 +97,16 @@ class Ensemble:
         target = Target(values.astype(self.target.values.dtype), self.num_classes)
         known = np.concatenate([self.known, np.zeros(added, dtype=bool)])
         return inputs, target, known
+
+
+def finite_rows(name: str, rows: NDArray[Any]) -> NDArray[Any]:
+    """The rows of nodes; refused if weights, finite themselves, overflow in use."""
+    if bad := int((~np.isfinite(rows)).any(axis=1).sum()):
+        raise InputError(
+            f"the model's weights must give finite {name} (got NaN or infinity for "
+            f"{bad} of {len(rows)} nodes)"
+        )
+    return rows
 
 
 def as_rows(x: Tensor) -> Floats:

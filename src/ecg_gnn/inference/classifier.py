@@ -15,6 +15,7 @@ from ecg_gnn.config import EvolveConfig, RunConfig, entry_of, known
 from ecg_gnn.data import GraphDataset, Split
 from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.embed.protocol import StoredEmbedder
+from ecg_gnn.ensemble.weighted import finite_rows
 from ecg_gnn.inference.calibration import Calibration, fit_temperature
 from ecg_gnn.kernels import Adjacency, using_engine
 from ecg_gnn.nn import Network
@@ -100,7 +101,8 @@ class GraphClassifier:
         self, new_x: Tensor | None = None, new_edges: Tensor | None = None
     ) -> NDArray[np.float64]:
         """Calibrated probabilities, ``[N + M, C]``."""
-        return self.calibration.probabilities(self.logits(new_x, new_edges))
+        predicted = self.calibration.probabilities(self.logits(new_x, new_edges))
+        return finite_rows("predictions", predicted)
 
     def _evolve(self, x: Tensor, edges: Tensor) -> Tensor:
         """Evolved edges into the rows of ``x`` after the stored ones."""
@@ -110,6 +112,7 @@ class GraphClassifier:
             return torch.stack([numbers, numbers])
         with using_engine(self.config.engine):
             z = self.embedder.embed(x, edges)
+        finite_rows("embeddings", z.numpy())
         return edges_to_new(z[num_stored:], self.z, self.config.evolve)
 
 

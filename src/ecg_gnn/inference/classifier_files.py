@@ -25,7 +25,7 @@ from ecg_gnn.inference.classifier import GraphClassifier, label_columns
 from ecg_gnn.kernels import using_engine
 from ecg_gnn.pipeline.classification import network_of
 from ecg_gnn.pipeline.workspace import restore_embedder
-from ecg_gnn.reading import refusing
+from ecg_gnn.reading import check_file, refusing
 from ecg_gnn.reading.tensor_files import read_safetensors
 from ecg_gnn.system.checks import InputError, check_choice, check_in_range
 from ecg_gnn.system.files import sha256_of_file
@@ -129,8 +129,7 @@ def _read_config(path: Path, described: Mapping[str, Any], num_nodes: int) -> Ru
 
 def _read_weights(path: Path, expected: Any, config: RunConfig) -> dict[str, Tensor]:
     """The tensors of a file: as written, finite, and enough for the settings."""
-    if not path.is_file():
-        raise InputError(f"{path}: must be there (the folder is incomplete)")
+    check_file(path)
     # Folders of earlier versions have no checksum.
     if expected is not None and (actual := sha256_of_file(path)) != expected:
         raise InputError(

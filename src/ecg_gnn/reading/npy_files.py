@@ -18,7 +18,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ecg_gnn.reading.untrusted import check_cells, refusing
+from ecg_gnn.reading.untrusted import check_cells, check_file, refusing
 from ecg_gnn.system.checks import InputError
 
 AnyArray = NDArray[Any]
@@ -46,6 +46,7 @@ def read_archive(
     ``check`` is told all names in the file (without ``.npy``) before any array is read,
     and may refuse them; for ``most`` see :func:`ecg_gnn.reading.check_cells`.
     """
+    check_file(path)
     with refusing(str(path), "a whole .npz file"), zipfile.ZipFile(path) as archive:
         check_archive(path, archive)
         sizes = {member.filename: member.file_size for member in archive.infolist()}
@@ -62,6 +63,7 @@ def read_archive(
 
 def read_array_file(path: Path, *, most: int | None = None) -> AnyArray:
     """The one array of an .npy file."""
+    check_file(path)
     with refusing(str(path), "a whole .npy file"):
         size = path.stat().st_size
         return _read_array(str(path), lambda: path.open("rb"), size, most)
@@ -185,6 +187,7 @@ class MappedFile:
 
 def map_array_file(path: Path) -> np.memmap[Any, Any]:
     """The one array of an .npy file, left where it is."""
+    check_file(path)
     with refusing(str(path), "a whole .npy file"):
         # NumPy would multiply in 64 bits, and map what a header merely claims.
         with path.open("rb") as file:

@@ -15,6 +15,7 @@ from ecg_gnn.reading.npy_files import AnyArray, check_archive
 from ecg_gnn.reading.untrusted import (
     BYTES_PER_CELL,
     check_cells,
+    check_file,
     check_pickle,
     refusing,
 )
@@ -31,6 +32,7 @@ _NUMPY_FLOATS = (torch.float16, torch.float32, torch.float64)
 
 def read_safetensors(path: Path, *, most: int | None = None) -> dict[str, Tensor]:
     """All tensors of a .safetensors file, which says itself how large they are."""
+    check_file(path)
     with (
         refusing(str(path), "a whole .safetensors file"),
         safe_open(path, framework="pt") as file,
@@ -50,6 +52,7 @@ def read_torch(
     ``wanted`` is what it must be, for the message; for ``most``, here of all together,
     see :func:`ecg_gnn.reading.check_cells`.
     """
+    check_file(path)
     classes = list(allowed)
     with refusing(str(path), wanted):
         with zipfile.ZipFile(path) as archive:

@@ -1,7 +1,7 @@
 """What every reader of untrusted files shares.
 
-A limit on size, checked before memory is taken; failures told in one line; paths; JSON
-and YAML that hold plain values only; and a check of pickles that loads nothing.
+A limit on size, checked before memory is taken; failures told in one line; files only;
+JSON and YAML that hold plain values only; and a check of pickles that loads nothing.
 """
 
 import json
@@ -9,8 +9,10 @@ import math
 import os
 import pickletools
 import re
+import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -22,6 +24,7 @@ MAX_CELLS = 500_000_000
 BYTES_PER_CELL = 8
 _LIMIT_VARIABLE = "ECG_MAX_CELLS"
 _MAX_REASON_LENGTH = 200
+_MAX_TEXT_BYTES = 1 << 28  # of settings and descriptions; tables have max_cells
 # Aliases let a page of YAML stand for more values than there are atoms.
 _MAX_YAML_VALUES = 1_000_000
 
@@ -58,6 +61,33 @@ def check_cells(
             f"{source}: must have at most {most} cells, or --max-cells "
             f"({_LIMIT_VARIABLE}) must be raised (got {sizes}{each})"
         )
+
+
+def check_file(path: Path) -> None:
+    """Refuse what is no file: a pipe may never answer, a device may never end."""
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+    else:
+        if stat.S_ISREG(mode):
+            return
+        folder = stat.S_ISDIR(mode)
+        reason = "Is a directory" if folder else "a pipe or a device, not a file"
+    raise InputError(f"{path}: cannot be read ({reason})")
+
+
+def read_text(path: Path) -> str:
+    """A whole text file in UTF-8, within a limit."""
+    check_file(path)
+    if (size := path.stat().st_size) > _MAX_TEXT_BYTES:
+        most = f"at most {_MAX_TEXT_BYTES} bytes"
+        raise InputError(f"{path}: must have {most} (got {size})")
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{path}: cannot be read ({reason})") from error
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from ecg_gnn.config.identity import Purpose
 from ecg_gnn.config.networks import MODULES, SPECIALISED
 from ecg_gnn.config.run_config import DEFAULTS, OPTION, Settings, number_type
 from ecg_gnn.data.catalogue import find_entry, is_path
-from ecg_gnn.reading import expanded, read_yaml
+from ecg_gnn.reading import expanded, read_text, read_yaml
 from ecg_gnn.system.checks import InputError, check_choice, did_you_mean
 
 WINNER = "paper-winner"  # the variant with the embedding of the paper's best model
@@ -240,11 +240,7 @@ def load_recipe(source: str | Path | Recipe) -> Recipe:
             f"'recipe' must be a YAML file or one of {known} "
             f"(got {text!r}{did_you_mean(text, known)})"
         )
-    try:
-        content = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"'recipe' {text!r} cannot be read ({error})") from None
-    return recipe_from_dict(read_yaml(f"'recipe' {text!r}", content), path.stem)
+    return recipe_from_dict(read_yaml(f"'recipe' {text!r}", read_text(path)), path.stem)
 
 
 def recipe_from_dict(values: Any, name: str) -> Recipe:

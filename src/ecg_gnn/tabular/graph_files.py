@@ -20,7 +20,7 @@ from ecg_gnn.data.graph_checks import (
     check_mask,
 )
 from ecg_gnn.data.graph_storage import DIRECTED_KEY, NAMES_KEY, is_directed, node_names
-from ecg_gnn.reading import AnyArray, check_cells, read_archive, refusing
+from ecg_gnn.reading import AnyArray, check_cells, check_file, read_archive, refusing
 from ecg_gnn.reading.tensor_files import dense_array, read_safetensors, read_torch
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.tabular.columns import Column, Table, as_text
@@ -45,8 +45,7 @@ def import_graph(path: str | Path, options: ImportOptions) -> NamedGraph:
     """
     path = Path(path)
     file_type = type_of(path, GRAPH_TYPES)
-    if not path.is_file():
-        raise InputError(f"{path}: cannot be read (no such file)")
+    check_file(path)
     graph: NamedGraph = file_type.read(path, options)
     return graph
 

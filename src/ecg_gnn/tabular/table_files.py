@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ecg_gnn.reading import BYTES_PER_CELL, check_cells, max_cells, refusing
+from ecg_gnn.reading import BYTES_PER_CELL, check_cells, check_file, max_cells, refusing
 from ecg_gnn.system.checks import InputError, MissingExtraError, check_choice
 from ecg_gnn.tabular.columns import Column, Table
 
@@ -82,8 +82,8 @@ def read_table(
     """
     path = Path(path)
     file_type = type_of(path, TABLE_TYPES)
+    check_file(path)
     try:
-        path.open("rb").close()
         _check_installed(file_type)
         separator = delimiter or file_type.delimiter
         columns = file_type.read(path, separator, max_cells(most))

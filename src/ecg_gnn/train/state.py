@@ -257,7 +257,7 @@ def save_checkpoint(path: Path, state: TrainState, fingerprint: str) -> None:
 
 def load_checkpoint(path: Path, state: TrainState, fingerprint: str) -> bool:
     """Continue from ``path`` if it holds this training; else warn and start anew."""
-    if not path.exists():
+    if not path.is_file():
         return False
     try:
         with safe_open(path, framework="pt") as file:
