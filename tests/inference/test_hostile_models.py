@@ -79,7 +79,7 @@ def with_huge_weights(folder, name):
 
 def test_weights_that_overflow_are_told(model):
     loaded = with_huge_weights(model, "weights.safetensors")
-    with pytest.raises(InputError, match="must give finite .* for 60 of 60 nodes"):
+    with pytest.raises(InputError, match=r"must give finite .* for 60 of 60 nodes"):
         predict_stored(loaded, every=True)
 
 

@@ -16,7 +16,7 @@ from ecg_gnn.kernels import (
     normalized_sum,
     using_engine,
 )
-from ecg_gnn.kernels.compiled import library
+from ecg_gnn.kernels.compiled.building import library
 from ecg_gnn.system.checks import InputError
 
 

@@ -8,7 +8,7 @@ from torch import Tensor
 from ecg_gnn.evolve.exact.blocks import Block, NearestLists
 from ecg_gnn.evolve.exact.canonical import Operand, full_precision
 from ecg_gnn.evolve.exact.ties import Proposal, Task, num_candidates
-from ecg_gnn.kernels.compiled import call, library
+from ecg_gnn.kernels.compiled.building import call, library
 from ecg_gnn.kernels.engine import current_engine
 
 _TILE = 1024  # squared, these scores stay in a CPU's cache until they are selected

@@ -1,20 +1,8 @@
-"""The CPU twin of the reference: C++, built once by the machine's own compiler.
-
-And its kernels as differentiable functions, beside their plain-torch references.
-"""
+"""The CPU twin of the reference: the kernels of ops.cpp as differentiable functions."""
 
 import ctypes
-import hashlib
-import os
-import platform
-import shlex
-import shutil
-import subprocess
-import warnings
 from collections.abc import Callable
-from functools import cache, partial
-from importlib.resources import files
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import torch
@@ -22,111 +10,13 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from ecg_gnn.kernels.adjacency import Adjacency
+from ecg_gnn.kernels.compiled.building import call, library
 from ecg_gnn.kernels.edge_order import Order
 from ecg_gnn.kernels.engine import current_engine, linear_map
 from ecg_gnn.kernels.hashing import Draw
-from ecg_gnn.system.files import atomic_path, cache_folder
 
 _LANES = 16  # kLanes of ops.cpp: the number of heads must divide it
 _NAMES = {torch.float32: "float", torch.float64: "double"}
-# Fast maths lets the compiler vectorise exp and reductions. It is a flag of compiling
-# only: at linking it would switch off denormal numbers for the whole process.
-_COMPILE = ["-O3", "-march=native", "-ffast-math", "-fopenmp", "-fPIC", "-std=c++17"]
-_LINK = ["-shared", "-fopenmp"]
-
-
-def _compile_flags() -> list[str]:
-    """Whole registers on x86, where compilers prefer half of them."""
-    wide = platform.machine().lower() in ("x86_64", "amd64")
-    return [*_COMPILE, *(["-mprefer-vector-width=512"] if wide else [])]
-
-
-@cache
-def library(
-    package: str = "ecg_gnn.kernels.compiled", name: str = "ops"
-) -> ctypes.CDLL | None:
-    """A C++ file of ``package``, or None (with a warning) where it cannot be built."""
-    compiler = _compiler()
-    if compiler is None:
-        _warn("no C++ compiler found (install g++, or name one in CXX)")
-        return None
-    try:
-        source = files(package).joinpath(f"{name}.cpp").read_text()
-        path = cache_folder("kernels") / f"{name}-{_key(source, compiler)}.so"
-        if not path.exists():
-            _build(source, compiler, path)
-        return ctypes.CDLL(str(path))
-    except (OSError, subprocess.SubprocessError) as error:
-        detail = getattr(error, "stderr", "") or str(error)
-        _warn(f"C++ kernels cannot be built ({detail.strip()[:300]})")
-        return None
-
-
-def call(loaded: ctypes.CDLL | None, name: str, *arguments: Any) -> None:
-    """Call a function with as many threads as torch uses; the GIL is released."""
-    assert loaded is not None, "call only what is usable"
-    function = loaded[name]
-    function.restype = None
-    threads = ctypes.c_int(torch.get_num_threads())
-    function(*(_convert(argument) for argument in arguments), threads)
-
-
-def _convert(argument: Any) -> Any:
-    if isinstance(argument, Tensor):
-        assert argument.is_contiguous(), "kernels read rows one after another"
-        return ctypes.c_void_p(argument.data_ptr())
-    if isinstance(argument, ctypes.Structure):
-        return ctypes.byref(argument)
-    kind = {float: ctypes.c_double, int: ctypes.c_int64}.get(type(argument))
-    return argument if kind is None else kind(argument)
-
-
-def _warn(reason: str) -> None:
-    text = f"{reason}: plain torch kernels are used, several times slower on CPUs"
-    warnings.warn(text, stacklevel=3)
-
-
-def _compiler() -> list[str] | None:
-    """The compiler as a command; ``CXX`` may carry a launcher or flags."""
-    named = shlex.split(os.environ.get("CXX", ""))
-    candidates = [named] if named else [["g++"], ["c++"]]
-    return next((words for words in candidates if shutil.which(words[0])), None)
-
-
-def _build(source: str, compiler: list[str], path: Path) -> None:
-    with atomic_path(path) as temporary:
-        code, compiled = temporary.with_suffix(".cpp"), temporary.with_suffix(".o")
-        code.write_text(source, encoding="utf-8")
-        try:
-            _call([*compiler, *_compile_flags(), "-c", str(code), "-o", str(compiled)])
-            _call([*compiler, str(compiled), *_LINK, "-o", str(temporary)])
-        finally:
-            code.unlink(missing_ok=True)
-            compiled.unlink(missing_ok=True)
-
-
-def _call(command: list[str]) -> None:
-    subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
-
-
-def _key(source: str, compiler: list[str]) -> str:
-    """Of everything that shapes the binary; a home may be shared by unlike machines."""
-    command = [*compiler, "--version"]
-    version = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    parts = [source, str(command), version.stdout, str(_compile_flags()), _cpu()]
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
-
-
-def _cpu() -> str:
-    information = Path("/proc/cpuinfo")
-    if information.is_file():
-        for line in information.read_text().splitlines():
-            if line.startswith(("flags", "Features")):
-                return line
-    return f"{platform.machine()} {platform.processor()}"
-
-
-# --- The kernels of ops.cpp -----------------------------------------------------------
 
 
 def usable(x: Tensor, num_heads: int = 1) -> bool:
