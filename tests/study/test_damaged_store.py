@@ -54,6 +54,7 @@ def test_refused_when_it_is_opened(path, statement, message):
         ("UPDATE records SET test = 'high'", "'test' must not be 'high'"),
         ("UPDATE records SET test = NULL", "a training must have its scores"),
         ("UPDATE records SET seconds = 9e999", "'seconds' must not be inf"),
+        ("UPDATE records SET val = 1e308", r"'val' must not be 1e\+308"),
         ("UPDATE records SET evolved_statistics = '[]'", "every evolved graph"),
         ("UPDATE datasets SET statistics = '{}'", "statistics must have"),
         ("UPDATE datasets SET name = 'other'", "the graph 'minesweeper' is not descr"),

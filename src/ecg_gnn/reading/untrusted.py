@@ -27,6 +27,7 @@ _MAX_REASON_LENGTH = 200
 _MAX_TEXT_BYTES = 1 << 28  # of settings and descriptions; tables have max_cells
 # Aliases let a page of YAML stand for more values than there are atoms.
 _MAX_YAML_VALUES = 1_000_000
+_MAX_YAML_LENGTH = 1_000_000  # they take seconds
 
 
 def max_cells(given: int | None = None) -> int:
@@ -124,6 +125,9 @@ def read_json(source: str, text: str) -> Any:
 
 def read_yaml(source: str, text: str) -> Any:
     """The value of a YAML text (JSON is YAML): plain values, no Python objects."""
+    if len(text) > _MAX_YAML_LENGTH:
+        most = f"at most {_MAX_YAML_LENGTH} characters"
+        raise InputError(f"{source} must have {most} (got {len(text)})")
     try:
         loader = yaml.SafeLoader(text)
         node = loader.get_single_node()

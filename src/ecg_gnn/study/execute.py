@@ -9,7 +9,7 @@ from typing import Any
 
 from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.study.executors import Executor, Outcome
-from ecg_gnn.study.grid import Only, recipe_cells
+from ecg_gnn.study.grid import Only, check_size, recipe_cells
 from ecg_gnn.study.groups import Counts, Group, bind_all, describe, load_graphs
 from ecg_gnn.study.recipe import Recipe, load_recipe
 from ecg_gnn.study.search import CellSearch, CellSummary, SearchWork
@@ -94,6 +94,7 @@ def run_study(
     listeners, only = listeners or Listeners(), only or Only()
     recipe = load_recipe(recipe)
     cells = recipe_cells(recipe, only)
+    check_size(cells, search=search is not None)
     plans = [] if search else [plan for cell in cells for plan in cell.plans()]
     with executor or Executor(jobs) as where, TemporaryDirectory() as temporary:
         device = where.pick_device(device)

@@ -14,7 +14,7 @@ from ecg_gnn.pipeline.resolve import evolves
 from ecg_gnn.study.recipe import WINNER, Grid, Part, Range, Recipe
 from ecg_gnn.system.checks import InputError
 
-_MAX_POINTS = 100_000  # years of training: more must be a typing mistake
+_MAX_TRAININGS = 150_000  # years of training: more must be a typing mistake
 
 
 class Plan(NamedTuple):
@@ -47,6 +47,17 @@ class RecipeCell:
         """The graph as the recipe names it."""
         return str(self.fixed["dataset"])
 
+    @property
+    def num_trainings(self) -> int:
+        """At every point of the grid; splits that only the preset knows count once."""
+        return len(self.seeds) * len(self.fixed["splits"] or (0,))
+
+    @property
+    def num_points(self) -> int:
+        """Of the grid, whose ranges count once: only a search takes them."""
+        lists = [v for v in self.grid.values() if not isinstance(v, Range)]
+        return math.prod(map(len, lists))
+
     def plan(self, point: Settings) -> Plan:
         """The configuration at one point of the grid."""
         config = RunConfig.from_dict(unflatten({**self.fixed, **point}))
@@ -62,13 +73,19 @@ class RecipeCell:
                     f"(got a range from {values.low:g} to {values.high:g})"
                 )
         lists = [v for v in self.grid.values() if not isinstance(v, Range)]
-        if (count := math.prod(map(len, lists))) > _MAX_POINTS:
-            raise InputError(
-                f"'grid' must have at most {_MAX_POINTS} points for one model and "
-                f"variant (got {count})"
-            )
         for point in itertools.product(*lists):
             yield self.plan(dict(zip(self.grid, point, strict=True)))
+
+
+def check_size(cells: Sequence[RecipeCell], *, search: bool) -> None:
+    """Refuse what would take years; a search is told how many points to try."""
+    points = [1 if search else cell.num_points for cell in cells]
+    pairs = zip(cells, points, strict=True)
+    count = sum(cell.num_trainings * points for cell, points in pairs)
+    if count > _MAX_TRAININGS:
+        raise InputError(
+            f"'recipe' must ask for at most {_MAX_TRAININGS} trainings (got {count})"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

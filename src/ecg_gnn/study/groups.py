@@ -11,7 +11,7 @@ from ecg_gnn.config import RunConfig, identity, known
 from ecg_gnn.config.embedders import entry_of
 from ecg_gnn.config.run_config import replaced
 from ecg_gnn.data import GraphDataset, load_dataset, resolve_data_root
-from ecg_gnn.data.catalogue import find_entry, is_path, is_present
+from ecg_gnn.data.catalogue import find_entry, is_graph_folder, is_path, is_present
 from ecg_gnn.pipeline.resolve import check_embeddings
 from ecg_gnn.reading import expanded
 from ecg_gnn.study.grid import Plan
@@ -43,6 +43,12 @@ class Group:
         """The group with some of its units."""
         kept = {split: unit for split, unit in self.units.items() if unit in ids}
         return replace(self, units=kept)
+
+    def with_seed(self, seed: int) -> "Group":
+        """The same trainings from another seed, on the same splits."""
+        at = self.configuration.id
+        units = {split: identity.unit_id(at, split, seed) for split in self.units}
+        return replace(self, config=replace(self.config, seed=seed), units=units)
 
     def stored_units(self) -> list[StoredUnit]:
         """The units as a store registers them."""
@@ -92,8 +98,11 @@ def load_graphs(
 
 def _why_absent(name: str, data_root: str | Path | None) -> str | None:
     """Why a graph cannot be loaded without a network; None if it can."""
+    path = expanded(name)
+    if is_graph_folder(path):
+        return None
     if is_path(name):
-        return None if expanded(name).is_file() else f"there is no file {name}"
+        return None if path.is_file() else f"there is no file {name}"
     entry, root = find_entry(name.partition(":")[0]), resolve_data_root(data_root)
     if is_present(entry, root):
         return None
@@ -128,7 +137,10 @@ def bind(
     if (dataset := loaded.get(plan.dataset)) is None:
         return []
     asked = replaced(plan.config, {"device": device})
-    return [_group(plan, replace(asked, seed=seed), dataset) for seed in plan.seeds]
+    if asked.random_splits:  # these come from the seed
+        return [_group(plan, replace(asked, seed=seed), dataset) for seed in plan.seeds]
+    first = _group(plan, replace(asked, seed=plan.seeds[0]), dataset)
+    return [first, *map(first.with_seed, plan.seeds[1:])]
 
 
 def _group(plan: Plan, asked: RunConfig, dataset: GraphDataset) -> Group:

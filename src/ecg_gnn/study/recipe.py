@@ -12,7 +12,7 @@ from ecg_gnn import config
 from ecg_gnn.config.identity import Purpose
 from ecg_gnn.config.networks import MODULES, SPECIALISED
 from ecg_gnn.config.run_config import DEFAULTS, OPTION, Settings, number_type
-from ecg_gnn.data.catalogue import find_entry, is_path
+from ecg_gnn.data.catalogue import find_entry, is_graph_folder, is_path
 from ecg_gnn.reading import expanded, read_text, read_yaml
 from ecg_gnn.system.checks import InputError, check_choice, did_you_mean
 
@@ -100,7 +100,7 @@ class Part:
             if not isinstance(dataset, str):
                 text = f"'datasets' must be a list of names (got {dataset!r})"
                 raise InputError(text)
-            if not is_path(dataset):
+            if not is_path(dataset) and not is_graph_folder(expanded(dataset)):
                 find_entry(dataset.partition(":")[0])
         for model in self.models:
             check_choice("models", model, [*MODULES, *SPECIALISED])

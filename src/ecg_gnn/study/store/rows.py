@@ -1,7 +1,6 @@
 """What a store holds: rows, checked field by field when read."""
 
 import dataclasses
-import math
 import types
 import typing
 from collections.abc import Mapping
@@ -15,6 +14,7 @@ from ecg_gnn.study.records import STATISTICS, Statistics
 from ecg_gnn.study.store.curves import Curves
 from ecg_gnn.system.checks import METRIC_NAMES, InputError, check_choice
 
+_LARGEST = 1e15
 _CHOICES = {
     "metric": tuple(METRIC_NAMES),
     "task": ("train", "statistics"),
@@ -209,6 +209,6 @@ def _fits(value: Any, hint: Any) -> bool:
     if origin in (dict, Mapping):
         is_dict = isinstance(value, dict)
         return is_dict and all(_fits(v, inner[1]) for v in value.values())
-    if hint is float:
-        return type(value) in (int, float) and math.isfinite(value)
+    if hint is float:  # squares and sums of larger ones would overflow
+        return type(value) in (int, float) and abs(value) <= _LARGEST
     return hint is Any or type(value) is hint
