@@ -50,6 +50,13 @@ def predict(
             "truth with this probability: 0.9, say."
         ),
     ] = None,
+    safe_csv: Annotated[
+        bool,
+        typer.Option(
+            help="In a text file, put ' before ids and classes that a spreadsheet "
+            "would run as formulas, such as =1+1; `ecg-gnn score` reads them so."
+        ),
+    ] = True,
     delimiter: Delimiter = None,
     max_cells: MaxCells = MAX_CELLS,
     as_json: opt.AsJson = False,
@@ -75,7 +82,7 @@ def predict(
         tables = read(nodes), None if edges is None else read(edges)
         predictions = predict_nodes(loaded, *tables, most=max_cells)
     predictions = predictions.with_coverage(loaded, coverage)
-    predictions.write(out)
+    predictions.write(out, safe_csv=safe_csv)
     for note in predictions.notes:
         opt.warn(note)
     if as_json:

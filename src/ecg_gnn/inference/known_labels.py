@@ -6,6 +6,7 @@ import numpy as np
 
 from ecg_gnn.ensemble.scoring import SCORES
 from ecg_gnn.inference.predictions import SET_SEPARATOR
+from ecg_gnn.system.cells import text_of_cell
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.tabular.columns import Table, numeric_column
 
@@ -39,7 +40,7 @@ def score_table(
     label = label or ("label" if "label" in names else names[-1])
     texts = truth.texts(label, "label")
     known = dict(zip(truth.names(id_name, "nodes"), texts, strict=True))
-    ids = predictions.names("id", "nodes")
+    ids = [text_of_cell(name) for name in predictions.names("id", "nodes")]
     predictions.column("predicted", "predictions")
     rows = [row for row, name in enumerate(ids) if known.get(name) is not None]
     if not rows:
@@ -71,7 +72,7 @@ def _class_scores(
     scores = _by_name(names, y, probabilities)
     if "set" in predictions.columns:
         sets = predictions.texts("set", "sets")
-        texts = [sets[row] for row in rows]
+        texts = [text_of_cell(sets[row] or "") for row in rows]
         members = [text.split(SET_SEPARATOR) if text else [] for text in texts]
         pairs = zip(labels, members, strict=True)
         scores["coverage"] = float(np.mean([label in each for label, each in pairs]))

@@ -97,7 +97,7 @@ def write_model(folder: Path, model: Model, card: str) -> None:
         described = write_classifier(folder, model.classifier)
     write_arrays(folder / ARRAYS, graph_arrays(model.dataset, model.ids))
     write_arrays(folder / FEATURES, arrays)
-    write_text(folder / CARD, card)
+    write_text(folder / CARD, card.replace("<", "&lt;"))  # names may be HTML
     manifest = {
         "format": FORMAT,
         "version": VERSION,

@@ -15,6 +15,7 @@ from ecg_gnn.data.graph_checks import UNLABELLED, canonical_edge_index
 from ecg_gnn.ensemble import Ensemble
 from ecg_gnn.ensemble.certainty import Conformity
 from ecg_gnn.inference.model_folder import Model
+from ecg_gnn.system.cells import safe_cell
 from ecg_gnn.system.checks import InputError, check_choice, check_in_range
 from ecg_gnn.system.files import atomic_path, writing
 from ecg_gnn.tabular.columns import Table
@@ -22,6 +23,7 @@ from ecg_gnn.tabular.importing import number_nodes, pair_nodes
 from ecg_gnn.tabular.table_files import WRITABLE_SUFFIXES, write_table
 
 SET_SEPARATOR = " | "
+_SHARE_DIGITS, _NUMBER_DIGITS = 6, 10
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -88,11 +90,28 @@ class Predictions:
             return replace(self, half_width=errors.half_width(coverage))
         return replace(self, sets=errors.class_sets(self.probabilities, coverage))
 
-    def write(self, path: Path) -> None:
-        """Write a .csv, .tsv or .parquet file, whole or not at all."""
+    def write(self, path: Path, *, safe_csv: bool = True) -> None:
+        """Write a .csv, .tsv or .parquet file, whole or not at all.
+
+        In a text, names that a spreadsheet would compute are marked unless ``safe_csv``
+        is off, and numbers have the digits that mean something.
+        """
         check_choice(f"ending of {path}", path.suffix.lower(), WRITABLE_SUFFIXES)
+        columns = self.columns()
+        if path.suffix.lower() != ".parquet":
+            digits = _SHARE_DIGITS if self.classes else _NUMBER_DIGITS
+            columns = {
+                name: [_cell(value, digits, safe_csv) for value in values]
+                for name, values in columns.items()
+            }
         with writing(path), atomic_path(path) as temporary:
-            write_table(temporary, self.columns())
+            write_table(temporary, columns)
+
+
+def _cell(value: str | float, digits: int, safe_csv: bool) -> str:
+    if not isinstance(value, str):
+        return f"{value:.{digits}g}"
+    return str(safe_cell(value)) if safe_csv else value
 
 
 def held_out_errors(model: Model) -> Conformity:

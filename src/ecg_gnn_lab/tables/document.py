@@ -14,6 +14,7 @@ from ecg_gnn.study.selection import Candidate, Cell, Selection
 from ecg_gnn.study.store import DatasetInfo, Store
 from ecg_gnn.study.table import markdown
 from ecg_gnn.system.canvas import minus
+from ecg_gnn.system.cells import safe_cell
 
 Row = Mapping[str, Any]
 _LATEX = str.maketrans(
@@ -139,7 +140,8 @@ def _csv(document: TableDocument) -> str:
     names = list(dict.fromkeys(name for row in document.rows for name in row))
     writer = csv.DictWriter(out, names, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(document.rows)
+    for row in document.rows:
+        writer.writerow({name: safe_cell(value) for name, value in row.items()})
     return out.getvalue()
 
 
