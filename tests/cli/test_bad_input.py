@@ -223,3 +223,26 @@ def test_a_bug_of_ours_keeps_its_traceback(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["ecg-gnn", "homophily"])
     with pytest.raises(RuntimeError, match="ours"):
         main()
+
+
+@pytest.fixture
+def huge_features(graph_file):
+    features = 1e30 * ring_arrays(60)["node_features"]
+    graph_file(**ring_arrays(60, node_features=features))
+    return ["--dataset", "graph.npz", "--out", "out", "--json"]
+
+
+@pytest.mark.parametrize("verb", ["run --splits 0", "fit --embedding mlp"])
+def test_features_without_measure_are_named(ecg_gnn, huge_features, verb):
+    """Not the learning rate, which could not help."""
+    small = "--steps 2 --hidden 4 --layers 1 --k 3 --embed-hidden 4"
+    status, _, err = ecg_gnn(*verb.split(), *huge_features, *small.split())
+    said = "the features must be at most 1e+09 for training to stay finite (got 2."
+    assert (status, err.count("\n")) == (2, 1)
+    assert said in err
+
+
+def test_a_search_goes_on_without_what_overflows(ecg_gnn, huge_features):
+    status, out, err = ecg_gnn("fit", *huge_features, "--budget", "2s")
+    assert status == 0, err
+    assert "NaN" not in out

@@ -9,6 +9,7 @@ from torch import nn
 from torch_geometric.nn import GATConv, GCNConv, SAGEConv
 
 from ecg_gnn.nn import ECGConv
+from ecg_gnn.system.checks import InputError
 from toy_graphs import directed_edges, random
 
 NUM_NODES, FEATURES, CHANNELS = 17, 5, 8
@@ -68,10 +69,22 @@ def test_every_parameter_has_gradient(name):
     assert all(p.grad.abs().max() > 0 for p in layer.parameters())
 
 
-def test_refuses_another_number_of_graphs():
+@pytest.mark.parametrize("more", [0, 2])
+def test_refuses_another_number_of_graphs(more):
     layer, x = make("gcn"), random(NUM_NODES, FEATURES)
-    with pytest.raises(ValueError, match=r"zip\(\) argument 2 is shorter"):
-        layer(x, directed_edges())
+    said = rf"'ecg_edge_indices' must be 1 evolved graphs, .* \(got {more}\)"
+    with pytest.raises(InputError, match=said):
+        layer(x, *[directed_edges()] * (1 + more))
+
+
+def test_refuses_what_cannot_be_built():
+    with pytest.raises(
+        InputError, match=r"'num_evolved' must be in \[0, inf\) \(got -1"
+    ):
+        make("gcn", num_evolved=-1)
+    for nothing in (None, "GCNConv"):
+        with pytest.raises(InputError, match=f"'conv' must make a module .*{nothing}"):
+            ECGConv(FEATURES, CHANNELS, lambda *_, given=nothing: given)
 
 
 def test_reset_draws_all_weights_anew(name):

@@ -14,6 +14,7 @@ from ecg_gnn.ensemble.folds import Fold, OutOfFold
 from ecg_gnn.ensemble.inputs import GraphInputs, Target
 from ecg_gnn.ensemble.members import Fitted, Member
 from ecg_gnn.ensemble.scoring import SCORES
+from ecg_gnn.system.checks import not_finite
 
 _FAIR_SHARES = 3
 """A candidate may take this many times what an even division of a round gives it."""
@@ -141,6 +142,7 @@ class Contest:
             fitted, seconds = self.keep(
                 name, lambda: self.train(candidate, job), self.stopped.is_set
             )
+            self._check_finite(fitted[1], folds.values())
         except Exception as error:  # one candidate fails, the others go on
             self.failed[candidate.name] = f"{type(error).__name__}: {error}"
             self.error = error
@@ -148,6 +150,12 @@ class Contest:
         with self.lock:
             self._rank(candidate, *fitted, seconds)
         self._show(candidate.name)
+
+    def _check_finite(self, out: OutOfFold, folds: Iterable[Fold]) -> None:
+        rows = np.concatenate([fold.held_out for fold in folds])
+        if not np.isfinite(out.predicted[rows]).all():
+            said = "it predicts NaN or infinity"
+            raise not_finite(said, float(np.abs(self.inputs.x).max()))
 
     def _rank(
         self, candidate: Candidate, member: Member, out: OutOfFold, seconds: float

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from ecg_gnn.nn.network import GATES, make_gate
-from ecg_gnn.system.checks import check_choice
+from ecg_gnn.system.checks import InputError, check_choice, check_in_range
 
 ConvFactory = Callable[[int, int], nn.Module]
 
@@ -51,12 +51,18 @@ class ECGConv(nn.Module):
         gate: str = "none",
     ) -> None:
         check_choice("gate", gate, GATES)
+        check_in_range("num_evolved", num_evolved, 0, None)
         super().__init__()
         self.in_channels = in_channels
         self.out_channels = out_channels
-        self.convs = nn.ModuleList(
-            conv(in_channels, out_channels) for _ in range(1 + num_evolved)
-        )
+        made = [conv(in_channels, out_channels) for _ in range(1 + num_evolved)]
+        for each in made:
+            if not isinstance(each, nn.Module):
+                raise InputError(
+                    "'conv' must make a module of (in_channels, out_channels) (got "
+                    f"{each!r:.100})"
+                )
+        self.convs = nn.ModuleList(made)
         self.lin = nn.Linear((1 + num_evolved) * out_channels, out_channels)
         self.gate = make_gate(gate, in_channels, 1 + num_evolved)
 
@@ -71,6 +77,11 @@ class ECGConv(nn.Module):
     ) -> Tensor:
         """Convolve every graph with its own weights and project."""
         edges = (edge_index, *ecg_edge_indices)
+        if len(edges) != len(self.convs):
+            raise InputError(
+                f"'ecg_edge_indices' must be {len(self.convs) - 1} evolved graphs, as "
+                f"'num_evolved' says (got {len(ecg_edge_indices)})"
+            )
         states = [conv(x, e) for conv, e in zip(self.convs, edges, strict=True)]
         if self.gate is not None:
             states = self.gate(x, states)

@@ -27,7 +27,7 @@ from ecg_gnn.pipeline.workspace import Workspace
 from ecg_gnn.scale import SAMPLER_NAME, world
 from ecg_gnn.study.records import Record, of_evolved
 from ecg_gnn.study.workers import LostWorkerError, WorkerPool
-from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.checks import not_finite
 from ecg_gnn.train import Progress, TrainResult
 
 OnProgress = Callable[[str, str], Progress | None]
@@ -114,10 +114,8 @@ class UnitRunner:
     ) -> Record:
         variant, index = unit
         if result.test is None or not math.isfinite(result.test):
-            raise InputError(
-                "'lr' must be small enough for training to stay finite "
-                f"(the test score at the best step is {result.test})"
-            )
+            said = f"the test score at the best step is {result.test}"
+            raise not_finite(said, float(self.dataset.x.abs().max()))
         return Record(
             id=self.run_id,
             variant=variant.name,

@@ -59,6 +59,19 @@ def check_in_range(
         raise InputError(f"{name!r} must be in {left}, {right} (got {value})")
 
 
+_LARGE = 1e9  # squares and sums of larger features leave what float32 can hold
+
+
+def not_finite(said: str, largest: float) -> InputError:
+    """What to change where a training gave no numbers; ``largest`` of the features."""
+    if largest > _LARGE:
+        return InputError(
+            f"the features must be at most {_LARGE:g} for training to stay finite (got "
+            f"{largest:g}: scale them)"
+        )
+    return InputError(f"'lr' must be small enough for training to stay finite ({said})")
+
+
 def printable(text: str) -> str:
     """Text from a file, safe for a terminal: control characters are escaped."""
     if text.isprintable():

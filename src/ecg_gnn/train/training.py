@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ecg_gnn.kernels import Adjacency
 from ecg_gnn.nn.network import GraphInput, Known, Network
-from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.checks import not_finite
 from ecg_gnn.system.seeds import seeded
 from ecg_gnn.train.state import (
     Scores,
@@ -203,10 +203,8 @@ def _result(state: TrainState, task: Task) -> TrainResult:
     losses = state.losses.tolist()
     best = int(state.best_step)
     if best == 0:
-        raise InputError(
-            "'lr' must be small enough for training to stay finite "
-            f"(the validation score was never a number; last loss {losses[-1]})"
-        )
+        said = f"the validation score was never a number; last loss {losses[-1]}"
+        raise not_finite(said, float(task.x.abs().max()))
     val, test = state.val_scores.tolist(), state.test_scores.tolist()
     hidden = task.test_index is None
     return TrainResult(
