@@ -1,5 +1,6 @@
 import hashlib
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -22,6 +23,11 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if self.path == "/broken":  # the connection closes half-way
             self.wfile.write(CONTENT[: len(CONTENT) // 2])
+            return
+        if self.path == "/drips":
+            for _ in range(40):
+                self.wfile.write(b"x")
+                time.sleep(0.1)
             return
         self.wfile.write(CONTENT)
         if self.path == "/endless":
@@ -73,12 +79,20 @@ def test_file_url_and_unknown_size(tmp_path):
         ("file", SHA256, len(CONTENT) + 1, r"must have 1048577 bytes \(got 1048576\)"),
         ("endless", SHA256, len(CONTENT), r"must have at most 1048576 bytes"),
         ("broken", SHA256, len(CONTENT), r"must have 1048576 bytes \(got 524288\)"),
+        ("broken", None, None, r"must be whole \(524288 bytes did not come\)"),
         ("absent", SHA256, len(CONTENT), r"cannot be downloaded \(Not Found\)"),
     ],
 )
 def test_wrong_answer_leaves_nothing(server, tmp_path, page, sha256, size, message):
     with pytest.raises(InputError, match=message):
         download(f"{server}/{page}", tmp_path / "file", sha256, size)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_server_that_drips_is_given_up(server, tmp_path, monkeypatch):
+    monkeypatch.setattr("ecg_gnn.data.download._TIMEOUT", 1.0)
+    with pytest.raises(InputError, match="less than 1000 bytes a second"):
+        download(f"{server}/drips", tmp_path / "file", None, None)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import http.client
+import time
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ Progress = Callable[[int, int | None], None]
 
 _PIECE = 1 << 18
 _TIMEOUT = 30.0  # seconds in which the server sends nothing
+_SLOWEST = 1000  # bytes a second, on the average
 
 # For a file of unknown size: several times the largest one we know.
 _MAX_BYTES = 1 << 30
@@ -33,15 +35,17 @@ def download(
     1 GiB). Folders are made.
     """
     limit = _MAX_BYTES if size is None else size
-    received, digest = 0, hashlib.sha256()
+    received, digest, start = 0, hashlib.sha256(), time.monotonic()
     try:
         with (
             atomic_path(Path(path)) as temporary,
             urllib.request.urlopen(url, timeout=_TIMEOUT) as response,
             temporary.open("wb") as file,
         ):
-            while piece := response.read(_PIECE):
+            while piece := response.read1(_PIECE):
                 received += len(piece)
+                if time.monotonic() - start > _TIMEOUT + received / _SLOWEST:
+                    raise TimeoutError(f"less than {_SLOWEST} bytes a second")
                 if received > limit:
                     most = f"at most {limit} bytes"
                     raise InputError(f"{url}: must have {most} (got more)")
@@ -51,6 +55,8 @@ def download(
                     progress(received, size)
             if size is not None and received != size:
                 raise InputError(f"{url}: must have {size} bytes (got {received})")
+            if missing := getattr(response, "length", None):
+                raise InputError(f"{url}: must be whole ({missing} bytes did not come)")
             if sha256 is not None and (got := digest.hexdigest()) != sha256:
                 raise InputError(f"{url}: sha256 must be {sha256} (got {got})")
     except (OSError, http.client.HTTPException) as error:
