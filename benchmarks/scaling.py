@@ -19,6 +19,7 @@ import torch
 
 from ecg_gnn.kernels import Adjacency
 from ecg_gnn.nn import GraphInput, NetworkSpec, build_network
+from ecg_gnn.system import canvas
 from ecg_gnn.system.files import write_json
 from ecg_gnn.train import LoopSettings, Task, Training, computing_in
 
@@ -110,21 +111,31 @@ def sweep(precision: str, path: Path | None) -> None:
 
 def plot(path: Path) -> None:
     """Time over nodes and edges, beside a straight line."""
-    import matplotlib.pyplot as plt
-
     record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
-    for model in MODELS:
+    canvas.draw(path.with_suffix(".png"), lambda kind: _paint(kind, record))
+
+
+def _paint(kind: Any, record: dict[str, Any]) -> Any:
+    from matplotlib.ticker import EngFormatter
+
+    figure = kind(figsize=(6, 4.6), layout="constrained")
+    axes = figure.subplots()
+    for model, colour, marker in zip(MODELS, canvas.PALETTE, "osD^vP", strict=False):
         rows = [row for row in record["rows"] if row["model"] == model]
         sizes = [row["nodes"] + row["edges"] for row in rows]
-        axes.loglog(sizes, [1e3 * row["step_s"] for row in rows], "o-", label=model)
+        times = [1e3 * row["step_s"] for row in rows]
+        axes.loglog(sizes, times, color=colour, marker=marker, label=model)
     first, last = sizes[0], sizes[-1]
     base = 1e3 * record["rows"][0]["step_s"]
-    axes.loglog([first, last], [base, base * last / first], "k:", label="nodes + edges")
+    line = [base, base * last / first]
+    axes.loglog([first, last], line, label="in proportion", **canvas.DASHES)
     axes.set(xlabel="nodes + edges", ylabel="ms per step with evaluation")
-    axes.set_title(f"Full-batch step, width {HIDDEN}, {record['machine']}", fontsize=10)
-    axes.legend(frameon=False)
-    figure.savefig(path.with_suffix(".png"), dpi=150)
+    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.set_title(f"full batch, width {HIDDEN}, {record['machine']}")
+    figure.legend(loc="outside lower center", ncols=len(MODELS) + 1)
+    figure.suptitle("Time grows with nodes and edges")
+    return figure
 
 
 def main() -> None:

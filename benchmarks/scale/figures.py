@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ecg_gnn.system import canvas
+
 Row = dict[str, Any]
 
 LEAST = 100_000
@@ -121,27 +123,39 @@ def notes(record: dict[str, Any]) -> str:
 
 def draw(record: dict[str, Any], path: Path) -> None:
     """Seconds and peak memory of every stage against nodes, both axes logarithmic."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
-    rows = record["rows"]
-    figure, both = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
-    nodes = [row["nodes"] for row in rows]
     key = effort_key(record)
     label = "seconds" if key == "seconds" else "seconds of cores"
+    canvas.draw(path, lambda kind: _stages(kind, record, key, label))
+
+
+def _stages(kind: Any, record: dict[str, Any], key: str, label: str) -> Any:
+    from matplotlib.ticker import EngFormatter
+
+    rows = record["rows"]
+    figure = kind(figsize=(8.4, 5), layout="constrained")
+    both = figure.subplots(1, 2)
+    nodes = [row["nodes"] for row in rows]
     scales = ((key, label, 1.0), ("peak_mb", "peak GiB", 2**-10))
+    marks = zip(rows[0]["stages"], canvas.PALETTE, "osD^vP", strict=False)
+    looks = {stage: {"color": c, "marker": m} for stage, c, m in marks}
     for axes, (key, label, unit) in zip(both, scales, strict=True):
-        for stage in rows[0]["stages"]:
+        for stage, look in looks.items():
             values = [unit * row["stages"][stage][key] for row in rows]
-            exponent = _exponent(slope(rows, stage, key))
-            axes.loglog(nodes, values, "o-", label=f"{stage}  {exponent}")
+            axes.loglog(nodes, values, label=stage, **look)
+        steepest = max(_growth(rows, stage, key) for stage in looks)
+        axes.set_title(f"{label}: at most nodes^{steepest:.2f}")
         axes.set(xlabel="nodes", ylabel=label)
-        axes.legend(frameon=False, title="stage and slope", fontsize=8)
-    figure.suptitle(f"csbm, ten edges per node, 64 features · {record['machine']}")
-    figure.savefig(path, dpi=150)
-    plt.close(figure)
+        axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+        axes.yaxis.set_major_formatter("{x:g}")
+    handles, names = both[0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside lower center", ncols=len(names))
+    largest = f"{nodes[-1]:,} nodes on {record['machine'].partition(',')[0]}"
+    figure.suptitle(f"{largest}:\nwhat every stage costs", size=14)
+    return figure
+
+
+def _growth(rows: list[Row], stage: str, key: str) -> float:
+    return slope(rows, stage, key) or 0.0
 
 
 def _exponent(value: float | None) -> str:

@@ -12,7 +12,6 @@ import networkx as nx
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
-from matplotlib.figure import Figure
 from sklearn.decomposition import PCA
 from sweep import draw_sweep
 from torch import Tensor
@@ -21,14 +20,14 @@ from ecg_gnn import knn_graph
 from ecg_gnn.data import GraphDataset, csbm
 from ecg_gnn.embed import MLPEmbedder
 from ecg_gnn.evolve import edge_homophily
+from ecg_gnn.system.canvas import PALETTE, draw
 from ecg_gnn.train import LoopSettings
 
 IMAGES = Path(__file__).parents[1] / "images"
-# Okabe and Ito's colours, told apart by everybody.
-CLASS_COLOURS = np.array(["#0072B2", "#D55E00", "#009E73"])
+CLASS_COLOURS = np.array(PALETTE[:3])
 
 
-def three_steps() -> Figure:
+def three_steps(kind: Any) -> Any:
     """A small heterophilous graph, its embedding, and the graph evolved from it."""
     graph = csbm(nodes=90, classes=3, degree=4, homophily=0.08, signal=2.6, seed=3)
     embedder = MLPEmbedder(32, 1, train=LoopSettings(steps=60, lr=1e-2))
@@ -39,19 +38,19 @@ def three_steps() -> Figure:
     place = nx.spring_layout(drawn, seed=1, k=0.3)
     given = np.array([place[node] for node in range(graph.num_nodes)])
 
-    figure = Figure(figsize=(12, 4.4), layout="constrained")
+    figure = kind(figsize=(8, 4), layout="constrained")
     left, middle, right = figure.subplots(1, 3)
     _draw_graph(left, graph, given, graph.edge_index)
-    left.set_title(f"The graph given\n{_agreeing(graph.edge_index, graph)}")
+    before, after = (
+        f"{edge_homophily(edges, graph.y):.0%}" for edges in (graph.edge_index, evolved)
+    )
+    left.set_title(f"Graph given:\n{before} of edges stay\nin one class", size=14)
     _draw_graph(middle, graph, flat, None)
-    middle.set_title("Step 1: a weak classifier\nembeds the nodes")
+    middle.set_title("Step 1: a weak\nclassifier embeds\nthe nodes", size=14)
     _draw_graph(right, graph, flat, evolved)
-    right.set_title(f"Step 2: the nearest three\n{_agreeing(evolved, graph)}")
+    right.set_title(f"Step 2: join the\nnearest three:\n{after} stay in one", size=14)
+    figure.suptitle("Evolving makes neighbours alike", size=16)
     return figure
-
-
-def _agreeing(edges: Tensor, graph: GraphDataset) -> str:
-    return f"{edge_homophily(edges, graph.y):.0%} of edges join one class"
 
 
 def _draw_graph(
@@ -73,9 +72,10 @@ def _draw_graph(
     axes.set_axis_off()
 
 
-def parallel() -> Figure:
+def parallel(kind: Any) -> Any:
     """Step 3: the same kind of layer on both graphs, projected together."""
-    figure = Figure(figsize=(9, 2.4), layout="constrained")
+    figure = kind(figsize=(9, 3), layout="constrained")
+    figure.suptitle("Step 3: each layer reads both graphs", size=16)
     axes = figure.subplots()
     axes.set_axis_off()
     axes.set(xlim=(0, 10), ylim=(0, 3.2))
@@ -92,7 +92,7 @@ def parallel() -> Figure:
             "facecolor": colour,
             "edgecolor": "#555555",
         }
-        axes.text(x, y, text, ha="center", va="center", bbox=style, fontsize=11)
+        axes.text(x, y, text, ha="center", va="center", bbox=style, fontsize=13)
     arrows = [((1.6, 1.9), (2.55, 2.45)), ((1.6, 1.3), (2.5, 0.75))]
     arrows += [((4.95, 2.45), (6.0, 1.9)), ((5.05, 0.75), (6.0, 1.3))]
     arrows += [((7.85, 1.6), (8.4, 1.6))]
@@ -112,8 +112,8 @@ PICTURES = {
 
 def main(folder: Path) -> None:
     """Draw all of them."""
-    for name, draw in PICTURES.items():
-        draw().savefig(folder / f"{name}.png", dpi=110)
+    for name, paint in PICTURES.items():
+        draw(folder / f"{name}.png", paint)
 
 
 if __name__ == "__main__":

@@ -1,52 +1,56 @@
 """When the evolved graph helps: two networks on graphs of rising homophily."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from torch import Tensor, nn
 from torch_geometric.nn import GCNConv
 
 from ecg_gnn import ECGConv, ModelConfig, RunConfig, TrainConfig, knn_graph, run
 from ecg_gnn.data import GraphDataset, csbm
 from ecg_gnn.embed import MLPEmbedder
+from ecg_gnn.system.canvas import COLOURS, look
 from ecg_gnn.train import LoopSettings
 
 VARIANTS = {
-    "baseline": ("graph given", "#0072B2", "o"),
-    "ecg": ("and evolved graph (ECG)", "#D55E00", "s"),
-    "identity": ("and self-loops (control)", "#7F7F7F", "^"),
+    "baseline": "graph given",
+    "ecg": "and evolved graph (ECG)",
+    "identity": "and self-loops (control)",
 }
 NUM_CLASSES = 3
 Scores = dict[str, list[float]]
 
 
 def draw_sweep(
+    kind: Any,
     homophilies: Sequence[float] = (0.02, 0.1, 0.2, 0.33, 0.45, 0.6, 0.75, 0.9),
     num_nodes: int = 900,
     num_splits: int = 5,
     steps: int = 100,
-) -> Figure:
+) -> Any:
     """Two networks on generated graphs whose features and sizes are all alike."""
     graphs = [
         csbm(nodes=num_nodes, classes=NUM_CLASSES, homophily=share, signal=1.5)
         for share in homophilies
     ]
-    figure = Figure(figsize=(11, 4.2), layout="constrained")
+    figure = kind(figsize=(8, 4.6), layout="constrained")
     panels = figure.subplots(1, 2, sharey=True)
     networks = {
-        "Two GCN layers, nothing else": two_layers,
-        "The benchmark's network around GCN": benchmark_network,
+        "Two GCN layers:\nself-loops help as much": two_layers,
+        "The benchmark's network:\nthe three curves coincide": benchmark_network,
     }
     for axes, (title, network) in zip(panels, networks.items(), strict=True):
         found = [network(graph, num_splits, steps) for graph in graphs]
         _draw(axes, homophilies, found)
-        axes.set_title(title)
+        axes.set_title(title, size=13)
     panels[0].set_ylabel("test accuracy (%)")
-    panels[0].legend(frameon=False, loc="lower right")
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3)
+    figure.suptitle("What helps is a second path to a node's own features", size=15)
     return figure
 
 
@@ -128,12 +132,10 @@ def _draw(axes: Axes, homophilies: Sequence[float], found: list[Scores]) -> None
         va="top",
         transform=axes.get_xaxis_transform(),
     )
-    for name, (label, colour, marker) in VARIANTS.items():
+    for name, label in VARIANTS.items():
         scores = 100 * np.array([row[name] for row in found])
         mean, spread = scores.mean(1), scores.std(1, ddof=1)
-        axes.plot(homophilies, mean, color=colour, marker=marker, label=label)
-        axes.fill_between(
-            homophilies, mean - spread, mean + spread, color=colour, alpha=0.12, lw=0
-        )
+        axes.plot(homophilies, mean, label=label, **look(name))
+        band = homophilies, mean - spread, mean + spread
+        axes.fill_between(*band, color=COLOURS[name], alpha=0.12, lw=0)
     axes.set_xlabel("share of edges that join one class")
-    axes.spines[["top", "right"]].set_visible(False)

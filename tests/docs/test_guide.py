@@ -80,13 +80,16 @@ def load_tool(name, monkeypatch):
 
 
 def test_pictures_can_be_drawn(monkeypatch):
-    pytest.importorskip("matplotlib")
+    figure_class = pytest.importorskip("matplotlib.figure").Figure
     tool = load_tool("pictures", monkeypatch)
     for name in tool.PICTURES:
         assert (DOCS / "images" / f"{name}.png").exists()
-    titles = [axes.get_title() for axes in tool.three_steps().axes]
+    steps = tool.three_steps(figure_class)
+    titles = [axes.get_title() for axes in steps.axes]
     before, after = (int(re.search(r"(\d+)%", titles[i])[1]) for i in (0, 2))
     assert before < 15 < 80 < after  # what the page says of the picture
-    tool.parallel()
-    sweep = tool.draw_sweep((0.1, 0.5), num_nodes=60, num_splits=2, steps=2)
+    tool.parallel(figure_class)
+    sweep = tool.draw_sweep(
+        figure_class, (0.1, 0.5), num_nodes=60, num_splits=2, steps=2
+    )
     assert [len(axes.get_lines()) for axes in sweep.axes] == [4, 4]

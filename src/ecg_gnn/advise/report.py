@@ -13,7 +13,7 @@ from ecg_gnn.advise.criterion import WORTH_NATS, Gain
 from ecg_gnn.config import KEPT_EMBEDDINGS
 from ecg_gnn.config.networks import MODULES
 from ecg_gnn.study.table import Table, markdown, row_name
-from ecg_gnn.system.canvas import COLOURS, draw, minus
+from ecg_gnn.system.canvas import COLOURS, DASHES, draw, look, minus
 from ecg_gnn.system.checks import InputError, MissingExtraError, metric_label
 from ecg_gnn.system.files import write_json, write_text
 from ecg_gnn.tabular.named_graph import homophily
@@ -253,20 +253,20 @@ def write_advice(advice: Advice, source: Sequence[str], folder: Path) -> dict[st
 
 
 def _paint(advice: Advice, figure_class: Any) -> Any:
-    figure = figure_class(figsize=(9, 4), layout="constrained")
-    gains = [(g.candidate.label, g.mean, g.low, g.high) for g in advice.gains]
-    found = [(_title(n), *d) for n, d in advice.differences("held_out").items()]
+    figure = figure_class(figsize=(8, 4), layout="constrained")
+    gains = [("ecg", g.candidate.label, g.mean, g.low, g.high) for g in advice.gains]
+    differences = advice.differences("held_out").items()
+    found = [(name.split("_minus_")[1], _title(name), *d) for name, d in differences]
     metric = metric_label(advice.question.dataset.metric)
     labels = "neighbours' labels add, nats per node", f"{metric}, trained networks"
     for axes, rows, label in zip(
         figure.subplots(1, 2), (gains, found), labels, strict=True
     ):
-        for place, (_, mean, low, high) in enumerate(rows):
-            colour = COLOURS["ecg" if low > 0 else "identity"]
-            axes.plot([low, high], [place, place], color=colour)
-            axes.plot(mean, place, "o", color=colour)
-        axes.set_yticks(range(len(rows)), [row[0] for row in rows])
-        axes.axvline(0, color="0.5", lw=0.8, ls="--")
+        for place, (variant, _, mean, low, high) in enumerate(rows):
+            axes.plot([low, high], [place, place], color=COLOURS[variant])
+            axes.plot(mean, place, **look(variant))
+        axes.set_yticks(range(len(rows)), [row[1] for row in rows])
+        axes.axvline(0, **DASHES)
         axes.set_xlabel(f"{label} (held-out nodes)")
     figure.suptitle(f"{advice.question.dataset.name}: {HEADLINES[verdict(advice)[0]]}")
     return figure

@@ -8,7 +8,7 @@ from typing import Any
 from ecg_gnn._version import __version__
 from ecg_gnn.ensemble.scoring import SCORES
 from ecg_gnn.inference.model_folder import Model
-from ecg_gnn.system.canvas import COLOURS, draw, in_lines
+from ecg_gnn.system.canvas import BLUE, ORANGE, draw, in_lines, key
 from ecg_gnn.system.checks import MissingExtraError
 
 _MOST_ROWS = 12
@@ -87,15 +87,19 @@ def draw_leaderboard(metrics: Mapping[str, Any], path: Path) -> None:
         figure = figure_class(figsize=size, layout="constrained")
         axes = figure.subplots()
         for place, row in enumerate(rows):
-            colour = COLOURS["baseline" if row["weight"] else "identity"]
+            colour = BLUE if row["weight"] else "0.6"
             axes.plot(row["validation"], place, "o", color=colour)
             if row["test"] is not None:
                 axes.plot(row["test"], place, "x", color=colour)
-        axes.axvspan(*metrics["validation_interval"], color=COLOURS["ecg"], alpha=0.15)
-        axes.axvline(metrics["validation"], color=COLOURS["ecg"])
+        axes.axvspan(*metrics["validation_interval"], color=ORANGE, alpha=0.15)
+        axes.axvline(metrics["validation"], color=ORANGE)
         axes.set_yticks(range(len(rows)), [in_lines(row["name"], 40) for row in rows])
-        axes.set_xlabel(f"{label} (dots: held-out nodes, crosses: test nodes)")
-        axes.set_title("What was tried; blue counts in the ensemble (line)", loc="left")
+        axes.set_xlabel(label)
+        marks = {"held-out nodes": {"marker": "o"}, "test nodes": {"marker": "x"}}
+        marks = {name: {"color": BLUE, **style} for name, style in marks.items()}
+        marks |= {"not in it": {"marker": "o", "color": "0.6"}}
+        key(axes, marks | {"ensemble": {"ls": "-", "color": ORANGE}})
+        figure.suptitle("The ensemble beside its candidates")
         return figure
 
     with suppress(MissingExtraError):  # without matplotlib there is still the table

@@ -5,14 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from ecg_gnn.inference.explanation import Explanation, Neighbour
-from ecg_gnn.system.canvas import draw, in_lines
+from ecg_gnn.system.canvas import PALETTE, draw, in_lines
 from ecg_gnn.system.files import writing
 
-# Okabe and Ito's colours, which colour-blind readers can tell apart.
-_COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F"]
 _STRONG = 0.5
 """The share of the scale (of probability: of 1) that lines and bars end at."""
-_NUMBER_COLOUR = "#0072B2"
 
 
 def draw_explanation(
@@ -31,9 +28,9 @@ def draw_explanation(
 def _figure(kind: Any, explanation: Explanation, classes: tuple[str, ...]) -> Any:
     graphs = list(explanation.degrees) or ["input"]
     panels = len(graphs) + bool(explanation.columns)
-    figure = kind(figsize=(5.5 * panels, 5.5), layout="constrained")
+    figure = kind(figsize=(4.5 * panels, 5.2), layout="constrained")
     axes = figure.subplots(1, panels, squeeze=False)[0]
-    colours = {name: _COLOURS[place % 7] for place, name in enumerate(classes)}
+    colours = {name: PALETTE[place % 7] for place, name in enumerate(classes)}
     for each, graph in zip(axes, graphs, strict=False):
         rows = [row for row in explanation.neighbours if row.graph == graph]
         _draw_neighbours(each, explanation, rows, colours)
@@ -44,7 +41,8 @@ def _figure(kind: Any, explanation: Explanation, classes: tuple[str, ...]) -> An
     sure = (
         "" if explanation.probability is None else f" ({explanation.probability:.2f})"
     )
-    figure.suptitle(f"{explanation.id}: {explanation.predicted}{sure}")
+    answer = f"Why {explanation.predicted}{sure} for {explanation.id}"
+    figure.suptitle(in_lines(answer, 26 * panels), size=7 * panels)
     _legend(figure, colours, explanation)
     return figure
 
@@ -55,7 +53,7 @@ def _draw_neighbours(
     for place, row in enumerate(rows):
         angle = math.pi / 2 - 2 * math.pi * place / len(rows)
         x, y = math.cos(angle), math.sin(angle)
-        colour = colours.get(row.label or row.predicted, _NUMBER_COLOUR)
+        colour = colours.get(row.label or row.predicted, PALETTE[0])
         strength = min(abs(row.effect) / explanation.scale / _STRONG, 1.0)
         line = "-" if row.effect >= 0 else "--"
         axes.plot(
@@ -63,8 +61,9 @@ def _draw_neighbours(
         )
         face = colour if row.label else "white"
         axes.scatter([x], [y], s=160, c=face, edgecolors=colour, linewidths=2, zorder=2)
-        axes.annotate(row.id, (1.18 * x, 1.18 * y), ha="center", va="center", size=8)
-    face = colours.get(explanation.predicted, _NUMBER_COLOUR)
+        side = "center" if abs(x) < 0.4 else "left" if x > 0 else "right"
+        axes.annotate(row.id, (1.12 * x, 1.14 * y), ha=side, va="center", size=8)
+    face = colours.get(explanation.predicted, PALETTE[0])
     axes.scatter([0], [0], s=320, c=face, edgecolors="black", zorder=3)
     axes.set(xlim=(-1.4, 1.4), ylim=(-1.4, 1.4), aspect="equal")
     axes.axis("off")

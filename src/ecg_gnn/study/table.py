@@ -18,7 +18,7 @@ from ecg_gnn.study.records import RECALL, Record, Statistics
 from ecg_gnn.study.records import STATISTICS as STATISTICS
 from ecg_gnn.study.store import Configuration
 from ecg_gnn.system import canvas
-from ecg_gnn.system.canvas import COLOURS, in_lines
+from ecg_gnn.system.canvas import COLOURS, DASHES, MARKERS, PALETTE, in_lines
 from ecg_gnn.system.checks import metric_label
 
 Table = tuple[list[str], list[list[str]]]
@@ -150,9 +150,6 @@ def format_difference(comparison: Comparison) -> str:
     return f"{text} [{100 * comparison.ci_low:+.2f}, {100 * comparison.ci_high:+.2f}]"
 
 
-_GRAPH_COLOURS = ["#0072B2", "#D55E00", "#E69F00", "#CC79A7", "#009E73", "#56B4E9"]
-
-
 def draw(report: Report, path: Path) -> None:
     """Write the figure; the ending of ``path`` chooses the format."""
 
@@ -177,7 +174,8 @@ def _draw_scores(axes: Any, report: Report) -> None:
     for place, row in enumerate(rows):
         colour = COLOURS[row.variant]
         points = [100 * score for score in row.per_split]
-        axes.scatter([place] * len(points), points, s=16, color=colour, alpha=0.55)
+        dots = {"s": 16, "color": colour, "marker": MARKERS[row.variant]}
+        axes.scatter([place] * len(points), points, alpha=0.55, **dots)
         mean = 100 * row.test_mean
         axes.plot([place - 0.25, place + 0.25], [mean, mean], color=colour, lw=2.5)
         axes.annotate(
@@ -202,14 +200,15 @@ def _draw_differences(axes: Any, report: Report) -> None:
     shown = list(reversed(report.comparisons))
     labels = []
     for place, row in enumerate(shown):
-        mean, colour = 100 * row.mean_difference, COLOURS[row.variant]
+        mean, colour = 100 * row.mean_difference, COLOURS[row.against]
         if row.ci_low is not None and row.ci_high is not None:
             ends = [100 * row.ci_low, 100 * row.ci_high]
             axes.plot(ends, [place, place], color=colour, lw=2)
-        axes.scatter([mean], [place], color=colour, s=28, zorder=3)
+        marker = MARKERS[row.against]
+        axes.scatter([mean], [place], color=colour, marker=marker, s=28, zorder=3)
         name = f"{run_name(report.config, row)} − {row.against}"
         labels.append(in_lines(name))
-    axes.axvline(0, color="0.5", lw=0.8, ls="--")
+    axes.axvline(0, **DASHES)
     axes.set_yticks(range(len(shown)), labels)
     axes.set_ylim(-0.6, max(len(shown), 1) - 0.4)
     axes.set_xlabel("paired difference in points, 95% interval")
@@ -221,7 +220,7 @@ def _draw_homophily(axes: Any, report: Report) -> None:
     keys = ["edge_homophily", "adjusted_homophily", "label_informativeness"]
     width = 0.8 / len(graphs)
     for place, (name, statistics) in enumerate(graphs.items()):
-        colour = _GRAPH_COLOURS[place % len(_GRAPH_COLOURS)]
+        colour = PALETTE[place % len(PALETTE)]
         values = [statistics[key] or 0 for key in keys]
         left = [i + (place - (len(graphs) - 1) / 2) * width for i in range(len(keys))]
         label = "G" if name == "G" else in_lines(graph_name(report.config, name))
@@ -230,4 +229,4 @@ def _draw_homophily(axes: Any, report: Report) -> None:
     axes.axhline(0, color="0.5", lw=0.8)
     axes.set_xticks(range(len(keys)), [STATISTICS[key] for key in keys])
     axes.set_title("Homophily before and after")
-    axes.legend(fontsize=8)
+    axes.legend(loc="upper left", bbox_to_anchor=(0, -0.08), fontsize=8)  # off the bars

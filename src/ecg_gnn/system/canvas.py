@@ -3,7 +3,7 @@
 import io
 import textwrap
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,15 +13,29 @@ from ecg_gnn.system.files import atomic_path
 
 Paint = Callable[[Any], Any]
 FORMATS = (".png", ".svg", ".pdf")
-# Okabe and Ito's colours, told apart by everybody; controls stay grey.
+# Okabe and Ito's colours, which colour-blind readers can tell apart; then a grey.
+BLUE, ORANGE, GREEN, PINK = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
+PALETTE = (BLUE, ORANGE, GREEN, PINK, "#E69F00", "#56B4E9", "#7F7F7F")
 COLOURS = {
-    "baseline": "#0072B2",
-    "ecg": "#D55E00",
-    "identity": "#7F7F7F",
-    "embedding": "#009E73",
-    "random": "#B8A03A",
-    "oracle": "#8A4B9C",
+    "baseline": BLUE,
+    "ecg": ORANGE,
+    "identity": PALETTE[6],
+    "embedding": GREEN,
+    "random": PALETTE[4],
+    "oracle": PINK,
 }
+MARKERS = {
+    "baseline": "o",
+    "ecg": "s",
+    "identity": "D",
+    "embedding": "^",
+    "random": "v",
+    "oracle": "P",
+}
+RING: dict[str, Any] = {"marker": "o", "color": "0.3", "ms": 8, "fillstyle": "none"}
+"""How a published number is drawn"""
+DASHES: dict[str, Any] = {"color": "0.5", "lw": 0.8, "ls": "--"}
+"""How the line is drawn that others are compared with"""
 # The same figure is the same file: no dates, no random names inside.
 _UNDATED: dict[str, dict[str, Any]] = {
     ".svg": {"Date": None},
@@ -34,8 +48,12 @@ _SETTINGS: dict[Any, Any] = {
     "font.size": 9,
     "axes.spines.top": False,
     "axes.spines.right": False,
-    "axes.titlesize": 10,
+    "axes.titlesize": 11,
+    "axes.titlelocation": "left",
+    "figure.titlesize": 13,
+    "figure.titleweight": "bold",
     "legend.frameon": False,
+    "lines.markersize": 5,
 }
 
 
@@ -77,6 +95,21 @@ def _matplotlib() -> Iterator[Any]:
         # A name in letters that the font lacks shows boxes; that is no news here.
         warnings.filterwarnings("ignore", message="Glyph")
         yield Figure
+
+
+def look(variant: str) -> dict[str, Any]:
+    """A variant has one colour and one marker in all figures."""
+    return {"color": COLOURS[variant], "marker": MARKERS[variant]}
+
+
+def key(axes: Any, marks: Mapping[str, Mapping[str, Any]]) -> None:
+    """What marks mean: beside the title of the axes, off the data."""
+    for name, style in marks.items():
+        axes.plot([], [], label=name, **{"ls": "", **style})
+    place = {"loc": "lower right", "bbox_to_anchor": (1, 1), "borderaxespad": 0}
+    # The line of the title, if only an empty one, is room enough.
+    axes.set_title(axes.get_title(loc="left") or " ")
+    axes.legend(ncols=len(marks), **place).set_in_layout(False)
 
 
 def minus(text: str) -> str:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ecg_gnn.study.selection import Cell, best_ecg
 from ecg_gnn.study.store import Store
 from ecg_gnn.study.store.curves import known_steps, thinned
-from ecg_gnn.system.canvas import COLOURS, Paint, in_lines
+from ecg_gnn.system.canvas import Paint, in_lines, look
 from ecg_gnn_lab.tables import StudyTables
 
 _MOST_POINTS = 250  # of a line: a panel is hardly wider
@@ -50,39 +50,38 @@ def curves(source: StudyTables) -> Paint | None:
         bands = [(cell, score_band(source.store, cell)) for cell in shown if cell]
         panels.append([(cell, band) for cell, band in bands if band is not None])
     panels = [panel for panel in panels if panel]
+    # A lone line compares nothing, unless there is nothing else.
+    panels = [panel for panel in panels if len(panel) > 1] or panels
     return (lambda kind: _figure(kind, panels)) if panels else None
 
 
 def _figure(kind: Any, panels: Sequence[Panel]) -> Any:
-    """A row per dataset, a column per model."""
-    keys = [panel[0][0].key for panel in panels]
-    datasets = list(dict.fromkeys((k.graph_label, k.dataset_sha256) for k in keys))
-    models = list(dict.fromkeys((k.model_label, k.random_splits) for k in keys))
-    size = (0.6 + 3.1 * len(models), 0.5 + 2.4 * len(datasets))
-    figure = kind(figsize=size, layout="constrained")
-    axes = figure.subplots(len(datasets), len(models), squeeze=False)
-    for unused in axes.ravel():
+    columns = min(len(panels), 2)
+    rows = -(-len(panels) // columns)
+    figure = kind(figsize=(0.6 + 3.2 * columns, 0.8 + 3 * rows), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False).ravel()
+    for each, panel in zip(axes, panels, strict=False):
+        _draw_panel(each, panel)
+    for unused in axes[len(panels) :]:
         unused.set_visible(False)
-    for key, panel in zip(keys, panels, strict=True):
-        row = datasets.index((key.graph_label, key.dataset_sha256))
-        column = models.index((key.model_label, key.random_splits))
-        axes[row, column].set_visible(True)
-        _draw_panel(axes[row, column], panel)
+    figure.suptitle("Test score while training,\nmean and spread over splits")
     return figure
 
 
 def _draw_panel(axes: Any, panel: Panel) -> None:
     for cell, band in panel:
-        look, mean = {"color": COLOURS[cell.key.variant]}, 100 * band.mean
+        style, mean = look(cell.key.variant), 100 * band.mean
         low, high = mean - 100 * band.spread, mean + 100 * band.spread
-        axes.plot(band.steps, mean, lw=1.2, label=in_lines(cell.label), **look)
-        axes.fill_between(band.steps, low, high, alpha=0.15, lw=0, **look)
+        name, every = in_lines(cell.label, 40), max(1, len(mean) // 5)
+        axes.plot(band.steps, mean, lw=1.2, label=name, markevery=every, **style)
+        axes.fill_between(band.steps, low, high, alpha=0.15, lw=0, color=style["color"])
     axes.set_ylim(_window([band for _, band in panel]))
     key = panel[0][0].key
-    axes.set_title(f"{key.graph_label} · {key.model_label}", loc="left")
+    axes.set_title(in_lines(f"{key.graph_label} · {key.model_label}", 32))
     axes.set_xlabel("step")
     axes.set_ylabel("test score (%)")
-    axes.legend(loc="lower right", fontsize=7)
+    # Below the panel, off the lines.
+    axes.legend(loc="upper left", bbox_to_anchor=(0, -0.2), fontsize=9)
 
 
 def _window(bands: Sequence[Band]) -> tuple[float, float]:

@@ -4,37 +4,52 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from ecg_gnn.config.identity import LABELS
 from ecg_gnn.study.store import Store
-from ecg_gnn.system.canvas import COLOURS, Paint, draw, in_lines
+from ecg_gnn.system.canvas import (
+    COLOURS,
+    DASHES,
+    RING,
+    Paint,
+    draw,
+    in_lines,
+    key,
+    look,
+)
 from ecg_gnn.system.checks import InputError
 from ecg_gnn_lab.figures.curves import curves
 from ecg_gnn_lab.tables import StudyTables
 from ecg_gnn_lab.tables.document import Row, starred
 from ecg_gnn_lab.tables.leaderboard import boards
+from ecg_gnn_lab.tables.scores import compared_with, surely
 
 Groups = Sequence[Sequence[Row]]
-_MARKERS = {"baseline": "o", "identity": "D"}
 _MEASURES = {
     "edge_homophily": "edge homophily",
     "adjusted_homophily": "adjusted homophily",
     "label_informativeness": "label informativeness",
 }
-_RING = {"marker": "o", "color": "0.3", "ms": 8, "fillstyle": "none"}
+_EVOLVED = look("ecg")
+_GIVEN = look("baseline")
 
 
 def effects(tables: StudyTables) -> Paint | None:
     """The chosen ECG of every dataset and model minus its rivals, with intervals."""
     ecg = [row for row in tables["results"].rows if row["variant"] == "ecg"]
-    rows = [row for row in ecg if _compared(row)]
+    rows = [row for row in ecg if compared_with([row])]
     return (lambda kind: _effects(kind, _by_dataset(rows))) if rows else None
 
 
 def homophily(tables: StudyTables) -> Paint | None:
-    """Edge and adjusted homophily and label informativeness of G and G_ECG."""
-    rows = tables["statistics"].rows
-    evolved = {row["dataset"] for row in rows if row["embedding"] is not None}
-    rows = [row for row in rows if row["dataset"] in evolved]
-    return (lambda kind: _homophily(kind, _by_dataset(rows))) if rows else None
+    """Edge and adjusted homophily and label informativeness of G and G_ECG.
+
+    One graph for each embedding, k and use of self-loops: the table has all.
+    """
+    rows: dict[tuple[str, str], Row] = {}
+    for row in tables["statistics"].rows:
+        rows.setdefault((row["dataset"], _short_name(row)), row)
+    groups = [group for group in _by_dataset([*rows.values()]) if len(group) > 1]
+    return (lambda kind: _homophily(kind, groups)) if groups else None
 
 
 def leaderboard(tables: StudyTables) -> Paint | None:
@@ -49,10 +64,6 @@ def _by_dataset(rows: Sequence[Row]) -> Groups:
     return [[row for row in rows if row["dataset"] == name] for name in datasets]
 
 
-def _compared(row: Row) -> list[str]:
-    return [other for other in _MARKERS if row.get(f"minus_{other}") is not None]
-
-
 def _stacked(
     kind: Any, groups: Groups, size: tuple[float, float], room: float, **options: Any
 ) -> tuple[Any, Any]:
@@ -64,72 +75,94 @@ def _stacked(
 
 
 def _effects(kind: Any, groups: Groups) -> Any:
-    size = (6.4, 1.0 + 0.45 * sum(map(len, groups)) + 0.4 * len(groups))
+    rows = [row for group in groups for row in group]
+    size = (6.4, 1.4 + 0.45 * len(rows) + 0.4 * len(groups))
     figure, lines = _stacked(kind, groups, size, 0.6, sharex=True)
     axes = lines[:, 0]
     for each, group in zip(axes, groups, strict=True):
         _draw_effects(each, group)
-    compared = {other for group in groups for row in group for other in _compared(row)}
-    for other, marker in _MARKERS.items():
-        if other in compared:
-            look = {"color": COLOURS[other], "marker": marker}
-            axes[0].plot([], [], lw=2, ms=5, label=f"ECG − {other}", **look)
+    shown = compared_with(rows)
+    key(axes[0], {f"− {other}": {"lw": 2, "ls": "-", **look(other)} for other in shown})
     axes[-1].set_xlabel("paired difference in points, 95% interval")
-    figure.legend(loc="outside upper center", ncols=2)
+    counts = [f"{other} in {_above(rows, other)}" for other in shown]
+    title = f"ECG is above {', above '.join(counts)}"
+    figure.suptitle(in_lines(title, 34))
     return figure
+
+
+def _above(rows: Sequence[Row], other: str) -> str:
+    signs = [surely(row, other) for row in rows if other in compared_with([row])]
+    return f"{signs.count(1)} of {len(signs)}"
 
 
 def _draw_effects(axes: Any, rows: Sequence[Row]) -> None:
     for place, row in enumerate(rows):
-        for other in _compared(row):
-            at = place + (-0.16 if other == "baseline" else 0.16)
+        others = compared_with([row])
+        for line, other in enumerate(others):
+            at = place + 0.3 * (line - (len(others) - 1) / 2)
             low, high = (row[f"minus_{other}_ci_{end}"] for end in ("low", "high"))
-            look = {"color": COLOURS[other]}
             if low is not None:
-                axes.plot([low, high], [at, at], lw=2, **look)
-            axes.plot([row[f"minus_{other}"]], [at], _MARKERS[other], ms=5, **look)
-    axes.axvline(0, color="0.5", lw=0.8, ls="--", zorder=0)
-    names = [in_lines(f"{row['model']}, {row['label']}") for row in rows]
-    axes.set_yticks(range(len(rows)), names)
+                axes.plot([low, high], [at, at], lw=2, color=COLOURS[other])
+            axes.plot([row[f"minus_{other}"]], [at], **look(other))
+    axes.axvline(0, zorder=0, **DASHES)
+    # That labels are input is in the model's name: once is enough.
+    labels = [row["label"].removesuffix(f" + {LABELS}") for row in rows]
+    names = [f"{r['model']}, {name}" for r, name in zip(rows, labels, strict=True)]
+    axes.set_yticks(range(len(rows)), map(in_lines, names))
     axes.set_ylim(len(rows) - 0.5, -0.5)
-    axes.set_title(rows[0]["dataset"], loc="left")
+    axes.set_title(rows[0]["dataset"])
 
 
 def _homophily(kind: Any, groups: Groups) -> Any:
-    names = [[_short_name(row) for row in group] for group in groups]
-    wrapped = any("\n" in name for of_group in names for name in of_group)
-    height = (0.31 if wrapped else 0.24) * sum(map(len, groups))
-    size = (10.5, 0.8 + height + 0.55 * len(groups))
+    size = (7.5, 1.6 + 0.24 * sum(map(len, groups)) + 0.55 * len(groups))
     shared = {"sharey": "row", "sharex": "col"}
     figure, axes = _stacked(kind, groups, size, 1, ncols=len(_MEASURES), **shared)
-    for line, group, of_group in zip(axes, groups, names, strict=True):
-        for each, key in zip(line, _MEASURES, strict=True):
-            _draw_measure(each, group, key)
-        line[0].set_yticks(range(len(group)), of_group, fontsize=8)
+    for line, group in zip(axes, groups, strict=True):
+        for each, name in zip(line, _MEASURES, strict=True):
+            _draw_measure(each, group, name)
+        line[0].set_yticks(range(len(group)), map(_short_name, group), fontsize=9)
         line[0].set_ylim(len(group) - 0.4, -0.6)
-        line[0].set_title(group[0]["dataset"], loc="left")
+        line[0].set_title(group[0]["dataset"])
     for each, title in zip(axes[-1], _MEASURES.values(), strict=True):
         each.set_xlabel(title)
+    rows = [row for group in groups for row in group]
+    marks = {"graph given": _GIVEN, "evolved": _EVOLVED}
+    if any(row[f"paper_{name}"] is not None for row in rows for name in _MEASURES):
+        marks["in the paper"] = RING
+    key(axes[0, -1], marks)
+    gained = [_gain(row, group[0]) for group in groups for row in group[1:]]
+    figure.suptitle(
+        f"{sum(gain > 0 for gain in gained)} of {len(gained)} evolved graphs join one "
+        "class\nmore often than the graph given"
+    )
     return figure
 
 
+def _gain(row: Row, given: Row) -> float:
+    return (row["edge_homophily"] or 0.0) - (given["edge_homophily"] or 0.0)
+
+
 def _short_name(row: Row) -> str:
-    return in_lines(row["graph"].removeprefix("G_ECG (").removesuffix(")"), 48)
+    if row["embedding"] is None:
+        return "graph given"
+    source = row["graph"].removeprefix("G_ECG (").partition(", k = ")[0]
+    loops = "" if row["self_loops"] == "exclude" else ", self-loops"
+    return f"{source}, k = {row['k']}{loops}"
 
 
-def _draw_measure(axes: Any, rows: Sequence[Row], key: str) -> None:
-    """Dots for our graphs, rings for the paper's, a line where the input graph is."""
-    start = next((row[key] for row in rows if row["embedding"] is None), None)
+def _draw_measure(axes: Any, rows: Sequence[Row], name: str) -> None:
+    """Marks for our graphs, rings for the paper's, a line where the input graph is."""
+    start = next((row[name] for row in rows if row["embedding"] is None), None)
     if start is not None:
-        axes.axvline(start, color="0.5", lw=0.8, ls="--", zorder=0)
+        axes.axvline(start, zorder=0, **DASHES)
     for place, row in enumerate(rows):
-        colour = COLOURS["baseline" if row["embedding"] is None else "ecg"]
-        if row[key] is not None:
-            ends = [row[key] if start is None else start, row[key]]
-            axes.plot(ends, [place, place], color=colour, lw=1.2, alpha=0.45)
-            axes.plot([row[key]], [place], "o", color=colour, ms=5)
-        if row[f"paper_{key}"] is not None:
-            axes.plot([row[f"paper_{key}"]], [place], **_RING)
+        style = _GIVEN if row["embedding"] is None else _EVOLVED
+        if row[name] is not None:
+            ends = [row[name] if start is None else start, row[name]]
+            axes.plot(ends, [place, place], color=style["color"], lw=1.2, alpha=0.45)
+            axes.plot([row[name]], [place], **style)
+        if row[f"paper_{name}"] is not None:
+            axes.plot([row[f"paper_{name}"]], [place], **RING)
 
 
 def _mean(row: Row) -> float | None:
@@ -143,21 +176,24 @@ def _leaderboard(kind: Any, groups: Groups) -> Any:
     for each, group in zip(axes[:, 0], groups, strict=True):
         _draw_board(each, group)
     axes[-1, 0].set_xlabel("score in percent")
+    best = {"marker": "", **DASHES, "ls": "--"}
+    marks = {"plain": _GIVEN, "ECG": _EVOLVED, "published": RING, "the best": best}
+    key(axes[0, 0], marks)
     return figure
 
 
 def _draw_board(axes: Any, rows: Sequence[Row]) -> None:
-    """Dots with a deviation for ours, rings for published, a line at the best one."""
+    """Marks with a deviation for ours, rings for published, a line at the best one."""
     for place, row in enumerate(rows):
         if row["kind"] == "published":
-            axes.axvline(row["published_mean"], color="0.5", lw=0.8, ls="--", zorder=0)
+            axes.axvline(row["published_mean"], zorder=0, **DASHES)
         if row["published_mean"] is not None:
-            axes.plot([row["published_mean"]], [place], **_RING)
+            axes.plot([row["published_mean"]], [place], **RING)
         if (mean := row["test_mean"]) is not None:
-            colour = COLOURS["ecg" if row["variant"] == "ecg" else "baseline"]
+            style = _EVOLVED if row["variant"] == "ecg" else _GIVEN
             ends = [mean - (row["test_std"] or 0), mean + (row["test_std"] or 0)]
-            axes.plot(ends, [place, place], color=colour, lw=1.5)
-            axes.plot([mean], [place], "o", color=colour, ms=5)
+            axes.plot(ends, [place, place], color=style["color"], lw=1.5)
+            axes.plot([mean], [place], **style)
     # A few models far below must not squeeze all others: they are marked at the edge.
     means = [mean for mean in map(_mean, rows) if mean is not None]
     low, high = axes.get_xlim()
@@ -169,7 +205,7 @@ def _draw_board(axes: Any, rows: Sequence[Row]) -> None:
     names = [in_lines(starred(row, "model"), 60) for row in rows]
     axes.set_yticks(range(len(rows)), names)
     axes.set_ylim(len(rows) - 0.5, -0.5)
-    axes.set_title(rows[0]["dataset"], loc="left")
+    axes.set_title(rows[0]["dataset"])
 
 
 FIGURES: dict[str, tuple[Callable[[StudyTables], Paint | None], str]] = {

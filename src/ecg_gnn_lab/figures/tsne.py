@@ -21,12 +21,14 @@ from ecg_gnn.pipeline import evolve
 from ecg_gnn.pipeline.workspace import Workspace
 from ecg_gnn.study.one_run import prepare
 from ecg_gnn.study.store import Store, UnitRecord
-from ecg_gnn.system.canvas import draw
+from ecg_gnn.system.canvas import PALETTE, draw
 from ecg_gnn.system.checks import InputError, MissingExtraError
 from ecg_gnn.system.seeds import derive_seed, seeded
 
 Points = NDArray[np.float64]
 _WIDTH = 64
+_COLOURED = 4
+"""Classes that are told apart by colour"""
 
 
 class Projection(NamedTuple):
@@ -126,24 +128,33 @@ def _tsne(points: NDArray[np.float32], seed: int) -> Points:
 
 
 def draw_tsne(projection: Projection, path: Path) -> None:
-    """Both planes side by side, coloured by label."""
+    """Both planes side by side; the most frequent classes have colours, others grey."""
     labels = projection.labels
     evolved = f"over G_ECG ({projection.embedding}, k = {projection.k})"
     sides = {"over G": projection.before, evolved: projection.after}
+    classes, counts = np.unique(labels, return_counts=True)
+    frequent = classes[np.argsort(-counts, kind="stable")][:_COLOURED]
 
     def paint(kind: Any) -> Any:
-        from matplotlib import colormaps
-
-        figure = kind(figsize=(8.4, 4.3), layout="constrained")
+        figure = kind(figsize=(8, 5), layout="constrained")
         axes = figure.subplots(1, 2)
-        palette = colormaps["tab20" if labels.max() > 9 else "tab10"]
-        colours = [palette(int(label) % palette.N) for label in labels]
-        look = {"s": min(16.0, max(3.0, 12_000 / len(labels))), "lw": 0, "alpha": 0.75}
+        size = min(16.0, max(3.0, 12_000 / len(labels)))
         for each, (title, points) in zip(axes, sides.items(), strict=True):
-            each.scatter(*points.T, c=colours, **look)
+            others = points[~np.isin(labels, frequent)]
+            each.scatter(*others.T, color="0.88", s=size, lw=0)
+            for label, colour in zip(frequent, PALETTE, strict=False):
+                shown = points[labels == label].T
+                each.scatter(*shown, color=colour, s=size, lw=0, label=f"class {label}")
             each.set(title=title, xticks=[], yticks=[])
             each.spines[:].set_visible(False)
-        figure.suptitle(f"{projection.dataset}: a random GCN layer, coloured by label")
+        handles, names = axes[0].get_legend_handles_labels()
+        key = {"loc": "outside lower center", "markerscale": 4, "ncols": 4}
+        more = len(classes) - len(frequent)
+        rest = f"grey: {more} smaller classes" if more else None
+        figure.legend(handles, names, title=rest, **key)
+        figure.suptitle(
+            f"{projection.dataset}: how far edges alone\ntell the classes apart"
+        )
         return figure
 
     draw(path, paint, f"unit {projection.unit}")

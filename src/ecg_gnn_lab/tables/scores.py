@@ -17,6 +17,8 @@ from ecg_gnn_lab.tables import document as doc
 
 RIVALS = ("baseline", "identity", "embedding")
 """What every ECG row is compared with: its gain is the edges' if it beats them all."""
+SURE = 0.05
+"""Holm-corrected p below which a difference counts as more than chance."""
 _SETTINGS = (
     *("model.layers", "model.hidden", "evolve.k"),
     *("model.drop_edge", "evolve.self_loops"),
@@ -32,8 +34,8 @@ _EXPLAINED = (
     "Differences are paired by split and seed, with Student's 95% interval; p is of "
     "the paired t-test, Holm-corrected over all ECG rows of the table (in brackets "
     "that of Wilcoxon's signed ranks, uncorrected).",
-    "Identity: evolved graphs of self-loops only, with the same parameters. A gain "
-    "over the baseline that is none over identity does not come from evolved edges.",
+    "Identity: the same network with self-loops for evolved edges. A gain that "
+    "identity matches does not come from the evolved edges.",
 )
 _OF_EMBEDDING = (
     "Embedding: the same vectors as further features, with identity's extra path and "
@@ -88,28 +90,10 @@ def _document(
 ) -> doc.TableDocument:
     """Scores, published ones, and paired differences with what chance allows."""
     detailed = name == "embeddings"
-    columns = [
-        doc.Column("dataset", "dataset"),
-        doc.Column("model", "model"),
-        doc.Column("variant", "label", doc.starred if detailed else doc.plain_text),
-        doc.Column("n", "units"),
-        *doc.PUBLISHED_COLUMNS,
-    ]
-    rivals = rivals_in(cell.key.variant for cell in selection.cells)
-    for other in rivals:
-        key = f"minus_{other}"
-        columns += [
-            doc.Column(f"− {other} [95% CI]", key, doc.difference_text, "tests"),
-            doc.Column("p Holm (Wilcoxon)", f"{key}_p_holm", _p_values, "tests"),
-        ]
     best = [best_ecg(group) for group in groups]
     cells = [cell for group in groups for cell in group]
-    tests = {
-        (c.key, other): selection.against(c, other) for c in cells for other in rivals
-    }
-    # Tests of ECG rows are corrected over the whole table.
-    ecg = [pair for pair in tests if pair[0].variant == "ecg"]
-    tests |= zip(ecg, corrected(tests[pair] for pair in ecg), strict=True)
+    rivals = rivals_in(cell.key.variant for cell in selection.cells)
+    tests = _tests(selection, cells, rivals)
     rows = []
     for cell in cells:
         paper = published.paper_score(cell, detailed=detailed)
@@ -117,12 +101,41 @@ def _document(
         for other in rivals:
             row |= columns_of_test(f"minus_{other}", tests[cell.key, other])
         rows.append(row | {"configuration": cell.chosen.configuration.id})
+    shown = [(other, f"minus_{other}") for other in rivals]
+    ours, *published_columns = doc.PUBLISHED_COLUMNS
+    columns = [
+        doc.Column("dataset", "dataset"),
+        doc.Column("model", "model"),
+        doc.Column("variant", "label", doc.starred if detailed else doc.plain_text),
+        doc.Column("n", "units"),
+        ours,
+        *(
+            doc.Column(f"− {other} [95% CI]", key, doc.difference_text, "tests")
+            for other, key in shown
+        ),
+        *published_columns,
+        *(
+            doc.Column(f"− {other}, p", f"{key}_p_holm", _p_values, "tests")
+            for other, key in shown
+        ),
+    ]
     notes = [*_head_to_head(selection, groups), *_EXPLAINED]
     notes += [_OF_EMBEDDING] if "embedding" in rivals else []
     notes += doc.common_notes(selection, cells)
     return doc.TableDocument(
         name=name, title=title, columns=columns, rows=rows, notes=notes
     )
+
+
+def _tests(
+    selection: Selection, cells: Sequence[Cell], rivals: Sequence[str]
+) -> dict[tuple[CellKey, str], PairedTest | None]:
+    """Every cell against every rival; those of ECG rows are corrected together."""
+    tests = {
+        (c.key, other): selection.against(c, other) for c in cells for other in rivals
+    }
+    ecg = [pair for pair in tests if pair[0].variant == "ecg"]
+    return tests | dict(zip(ecg, corrected(tests[pair] for pair in ecg), strict=True))
 
 
 def _row(
@@ -159,6 +172,17 @@ def columns_of_test(prefix: str, test: PairedTest | None) -> dict[str, Any]:
     for name in ("p", "p_wilcoxon", "p_holm"):
         row[f"{prefix}_{name}"] = getattr(test, name, None)
     return row
+
+
+def compared_with(rows: Sequence[doc.Row]) -> list[str]:
+    """The rivals that some of the rows were compared with."""
+    return [o for o in RIVALS if any(row.get(f"minus_{o}") is not None for row in rows)]
+
+
+def surely(row: doc.Row, other: str) -> int:
+    """+1 or −1 where the difference from a rival is more than chance, else 0."""
+    p, mean = row[f"minus_{other}_p_holm"], row[f"minus_{other}"]
+    return 0 if p is None or p >= SURE else (mean > 0) - (mean < 0)
 
 
 def _head_to_head(selection: Selection, groups: Sequence[Sequence[Cell]]) -> list[str]:

@@ -38,7 +38,7 @@ def test_figures_say_what_they_show(store, tmp_path):
         draw_figure(name, store, tmp_path / "f.svg")
         texts[name] = (tmp_path / "f.svg").read_text()
     assert "gcn, ECG (mlp)" in texts["effects"]
-    assert "ECG − identity" in texts["effects"]
+    assert "− identity" in texts["effects"]
     assert "own-graph · sage" in texts["curves"]
     assert "adjusted homophily" in texts["homophily"]
 
