@@ -34,6 +34,19 @@ _OPTIONS = (
     "--hide-scrollbars",
     "--host-resolver-rules=MAP * ~NOTFOUND",
 )
+WIDER = """
+[...document.querySelectorAll("body *")].filter((each) => {
+  const { width, right } = each.getBoundingClientRect();
+  if (!width || right <= document.documentElement.clientWidth + 1) return false;
+  for (let place = each; place; place = place.parentElement) {
+    const { overflowX, position } = getComputedStyle(place);
+    if (position === "fixed") return false;
+    if (place !== each && overflowX !== "visible") return false;
+  }
+  return true;
+}).map((each) => `${each.tagName} ${each.className}`)
+"""
+"""What stands out of the page on the right, and in nothing that scrolls."""
 
 
 def find_browser():

@@ -20,7 +20,7 @@ from ecg_gnn.system.checks import InputError, MissingExtraError, metric_label
 from ecg_gnn.system.files import write_text
 from ecg_gnn_lab.figures import FIGURES, leaderboard
 from ecg_gnn_lab.report import details
-from ecg_gnn_lab.report.summary import SURE, VERDICTS, answers, lede, verdict
+from ecg_gnn_lab.report.summary import VERDICTS, answers, lede, verdict
 from ecg_gnn_lab.tables import StudyTables
 from ecg_gnn_lab.tables.document import (
     Column,
@@ -30,6 +30,7 @@ from ecg_gnn_lab.tables.document import (
     signed_text,
 )
 from ecg_gnn_lab.tables.leaderboard import best_published, boards
+from ecg_gnn_lab.tables.scores import SURE, compared_with
 from ecg_gnn_lab.tables.statistics import graph_rows
 
 _HEADINGS = {
@@ -60,14 +61,17 @@ class Sheet(NamedTuple):
 
 
 class Leader(NamedTuple):
-    """A dataset's card: the row validation chose of ours, and the best of others."""
+    """A dataset's card: the row validation chose of ours, and the best of others.
+
+    Published models have no labels as input: like is compared with like.
+    """
 
     ours: Row
     published: Row | None
     names: Sequence[str]
     """Of the best published results, which are equal"""
-    without_labels: Row | None
-    """Our best without labels as input, where our best takes them"""
+    with_labels: Row | None
+    """Our best with labels as input, which is another task"""
 
 
 def write_report(store: Store, path: Path, recipe: str | None = None) -> None:
@@ -87,6 +91,7 @@ def render_report(content: SimpleNamespace) -> str:
         "verdict": verdict,
         "verdicts": VERDICTS,
         "sure": SURE,
+        "rivals": compared_with,
         "empty": EMPTY,
         "is_number": _is_number,
         "score": score_text,
@@ -167,25 +172,30 @@ def gather(tables: StudyTables) -> SimpleNamespace:
 
 
 def _leader(board: Sequence[Row]) -> Leader:
-    ours = next(row for row in board if row["best_on_validation"])
+    rows = [row for row in board if row["kind"] == "ours"]
+    most = max(row["units"] for row in rows)
+    rows = sorted(
+        (row for row in rows if row["units"] == most), key=lambda row: -row["val_mean"]
+    )
+    plain = [row for row in rows if LABELS not in (row["options"] or "")]
+    labelled = [row for row in rows if row not in plain]
     names, published = best_published(board)
-    without = None
-    if LABELS in (ours["options"] or ""):
-        rivals = [row for row in board if row["units"] == ours["units"]]
-        rivals = [row for row in rivals if LABELS not in (row["options"] or "")]
-        without = max(rivals, key=lambda row: row["val_mean"], default=None)
-    return Leader(ours, published, names, without)
+    return Leader((plain or rows)[0], published, names, next(iter(labelled), None))
 
 
 def _sheets(tables: StudyTables, failures: Sequence[Failure]) -> list[Sheet]:
-    """All tables that have rows, without columns that say nothing."""
+    """All tables that have rows, without columns that say nothing.
+
+    Of p it is bold print that tells, and the details.
+    """
     documents = {heading: tables[name] for name, heading in _HEADINGS.items()}
     sheets = []
     for heading, document in (documents | {"Failures": _failures(failures)}).items():
         said = [
             column
             for column in document.columns
-            if any(column.text(row) not in EMPTY for row in document.rows)
+            if not column.key.endswith("_p_holm")
+            and any(column.text(row) not in EMPTY for row in document.rows)
         ]
         ids = [  # of its configuration, else of its place in the table
             row.get("configuration") or f"{document.name}-{place}"

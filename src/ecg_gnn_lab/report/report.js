@@ -3,6 +3,7 @@
 
 const DETAILS = JSON.parse(document.getElementById("details").textContent);
 const FEW = 12;
+const LONG = 30;
 const byId = (id) => document.getElementById(id);
 const drawer = byId("drawer");
 
@@ -22,6 +23,7 @@ function setUpTable(table) {
   const rows = [...table.tBodies[0].rows];
   rows.forEach((row, place) => { row.place = place; });
   const headings = [...table.tHead.rows[0].cells];
+  table.facets = headings.filter((each) => each.dataset.facet).map((each) => each.cellIndex);
   headings.forEach((heading, column) => {
     for (const row of rows) row.cells[column].dataset.label = heading.textContent.trim();
     heading.querySelector("button").addEventListener("click", () => {
@@ -47,11 +49,10 @@ function sortTable(table, rows, headings, column) {
   const next = [...orders, undefined][orders.indexOf(heading.getAttribute("aria-sort")) + 1];
   headings.forEach((each) => each.removeAttribute("aria-sort"));
   if (next) heading.setAttribute("aria-sort", next);
-  table.classList.toggle("sorted", Boolean(next));
   const order = (a, b) => (next
     ? compareCells(a.cells[column], b.cells[column], number, next === "ascending") : 0);
   table.tBodies[0].append(...[...rows].sort((a, b) => order(a, b) || a.place - b.place));
-  markMore(table);
+  markRows(table);
 }
 
 function compareCells(a, b, number, ascending) {
@@ -63,12 +64,22 @@ function compareCells(a, b, number, ascending) {
   return ascending ? order : -order;
 }
 
-// On a phone every row is a card, and a dozen of them are enough until asked for.
-function markMore(table) {
+// Of labels that repeat those above them the first is enough. On a phone every row is a
+// card, and a dozen of them are enough until asked for.
+function markRows(table) {
+  let above;
   let shown = 0;
   for (const row of table.tBodies[0].rows) {
     shown += !row.hidden;
     row.classList.toggle("more", shown > FEW);
+    if (row.hidden) continue;
+    let same = Boolean(above);
+    for (const place of table.facets) {
+      same &&= row.cells[place].textContent === above.cells[place].textContent;
+      row.cells[place].classList.toggle("same", same);
+    }
+    row.classList.toggle("rule", table.facets.length > 0 && !same);
+    above = row;
   }
   table.nextElementSibling.hidden = shown <= FEW;
 }
@@ -86,10 +97,9 @@ function setUpFilters(table, rows, headings) {
           !value || row.cells[column].textContent === value));
     }
     const shown = rows.filter((row) => !row.hidden).length;
-    table.classList.toggle("filtered", shown < rows.length);
     count.textContent = shown === rows.length
       ? `${rows.length} rows` : `${shown} of ${rows.length} rows`;
-    markMore(table);
+    markRows(table);
   };
   const search = el("input", { type: "search", placeholder: "Filter rows…",
     "aria-label": "Filter rows by words", oninput: apply });
@@ -100,6 +110,10 @@ function setUpFilters(table, rows, headings) {
     const options = values.map((value) => el("option", { value }, value));
     const choose = () => { chosen[column] = select.value; apply(); };
     const select = el("select", { onchange: choose }, el("option", { value: "" }, "all"), options);
+    // A long table opens on one dataset.
+    if (heading.dataset.facet === "dataset" && rows.length > LONG) {
+      chosen[column] = select.value = values[0];
+    }
     controls.append(el("label", {}, heading.dataset.facet, select));
   });
   controls.append(count);

@@ -8,10 +8,8 @@ from ecg_gnn.study.verdict import VERDICTS as VERDICTS
 from ecg_gnn.study.verdict import judge
 from ecg_gnn_lab import paper_numbers
 from ecg_gnn_lab.tables.document import Row, signed_text
-from ecg_gnn_lab.tables.scores import RIVALS
+from ecg_gnn_lab.tables.scores import compared_with, surely
 
-SURE = 0.05
-"""Holm-corrected p below which a difference counts as more than chance."""
 _MOST_DATASETS = 3  # named in one sentence
 
 
@@ -25,8 +23,7 @@ class Answer(NamedTuple):
 
 def verdict(row: Row) -> str:
     """Judge the chosen ECG cell of one dataset and model: a key of VERDICTS."""
-    known = [other for other in RIVALS if row.get(f"minus_{other}") is not None]
-    return judge({other: _sign(row, other) for other in known})
+    return judge({other: surely(row, other) for other in compared_with([row])})
 
 
 def lede(rows: Sequence[Row]) -> str:
@@ -93,7 +90,7 @@ def _more_than_identity(rows: Sequence[Row]) -> Answer:
         f"{len(close)}.{_named(above, below)}"
     )
     if gains := _by_sign(compared, "baseline")[0]:
-        due_to_edges = sum(_sign(row, "identity") > 0 for row in gains)
+        due_to_edges = sum(surely(row, "identity") > 0 for row in gains)
         text += (
             f" Of {len(gains)} gains over the plain model, {due_to_edges or 'none'} "
             "can be put down to evolved edges."
@@ -121,15 +118,9 @@ def _measured(rows: Sequence[Row], other: str) -> list[Row]:
     return [row for row in rows if row.get(f"minus_{other}") is not None]
 
 
-def _sign(row: Row, other: str) -> int:
-    """+1 or −1 where a difference is more than chance, else 0."""
-    p, mean = row[f"minus_{other}_p_holm"], row[f"minus_{other}"]
-    return 0 if p is None or p >= SURE else (mean > 0) - (mean < 0)
-
-
 def _by_sign(rows: Sequence[Row], other: str) -> list[list[Row]]:
     """Rows above another variant, too close to call, and below it."""
-    return [[row for row in rows if _sign(row, other) == s] for s in (1, 0, -1)]
+    return [[row for row in rows if surely(row, other) == s] for s in (1, 0, -1)]
 
 
 def _name(row: Row) -> str:

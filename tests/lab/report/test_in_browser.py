@@ -1,8 +1,11 @@
 """The page in a real browser, headless: sort, filter, open, switch, print, no error."""
 
+import itertools
+
 import pytest
 
-from browser import Browser, find_browser
+from browser import WIDER, Browser, find_browser
+from documented import ROOT
 from ecg_gnn.study.store import Store
 from ecg_gnn_lab.report import write_report
 from reported_studies import HOSTILE, fill
@@ -53,8 +56,8 @@ def test_sort(page):
     page.run(SORT)
     assert page.run(TESTS) == before
     # What has no number stays last, whichever way.
-    page.run("document.querySelectorAll('#results-table .sort')[5].click()")
-    last = page.run(f"{SHOWN}.at(-1).cells[5].textContent")
+    page.run("document.querySelectorAll('#results-table .sort')[7].click()")
+    last = page.run(f"{SHOWN}.at(-1).cells[7].textContent")
     assert last == "—"
 
 
@@ -158,10 +161,42 @@ def test_the_system_decides_until_asked(page, pages):
     assert page.run(colour) != light
 
 
-@pytest.mark.parametrize("width", [360, 768, 1280])
-def test_no_width_scrolls_sideways(page, pages, width):
+@pytest.mark.parametrize("width", [360, 390, 768, 1280, 1400])
+def test_nothing_is_wider_than_the_page(page, pages, width):
     page.open(pages / "plain.html", width=width, phone=width < 500)
+    assert page.run(WIDER) == []
     assert page.run("document.documentElement.scrollWidth") <= width
+
+
+def test_the_decisive_columns_are_seen_without_scrolling(page):
+    page.open(ROOT / "results" / "report.html", width=1400)
+    titles = "[...document.querySelectorAll('#results-table th')]"
+    seen = page.run(
+        f"{titles}.filter(each => each.getBoundingClientRect().right <= 1400)"
+        ".map(each => each.textContent)"
+    )
+    assert {"− baseline [95% CI]", "− identity [95% CI]"} <= set(seen)
+    assert page.run(
+        "[...document.querySelectorAll('.sheet .scroll')]"
+        ".every(each => each.scrollWidth <= each.clientWidth)"
+    )
+
+
+def test_a_long_table_opens_on_one_dataset(page):
+    page.open(ROOT / "results" / "report.html", width=1400)
+    assert page.run(f"new Set({SHOWN}.map(row => row.cells[0].textContent)).size") == 1
+    page.run(
+        "{const choice = document.querySelector('#results select');"
+        "choice.value = ''; choice.dispatchEvent(new Event('change'))}"
+    )
+    assert page.run(f"new Set({SHOWN}.map(row => row.cells[0].textContent)).size") > 1
+
+
+def test_a_label_is_not_repeated_below_itself(page):
+    shown = f"{SHOWN}.map(row => [row.cells[1].textContent, row.cells[1].className])"
+    rows = page.run(shown)
+    for (above, _), (name, marked) in itertools.pairwise(rows):
+        assert ("same" in marked) == (name == above)
 
 
 def test_prints(page):
