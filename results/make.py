@@ -46,8 +46,12 @@ from ecg_gnn_lab.tables import TABLES, render
 
 HERE = Path(__file__).resolve().parent
 RECORDS = HERE / "records.jsonl"
-REPRODUCTION = HERE.parent / "docs" / "reproduction.md"
-PAGES = (REPRODUCTION, REPRODUCTION.with_name("findings.md"), HERE / "README.md")
+DOCS = HERE.parent / "docs"
+BESIDE_PAPER = DOCS / "reproduction" / "paper.md"
+PAGES = (
+    *(DOCS / "reproduction.md", DOCS / "findings.md", HERE / "README.md"),
+    *sorted(BESIDE_PAPER.parent.glob("*.md")),
+)
 ENDINGS = {"md": "md", "csv": "csv", "latex": "tex"}
 
 
@@ -90,7 +94,7 @@ def filled(page: str, store: Store) -> str:
 
 def unexplained(store: Store) -> list[str]:
     """Cells that miss their bar without a paragraph that says why."""
-    page = REPRODUCTION.read_text("utf-8")
+    page = BESIDE_PAPER.read_text("utf-8")
     names = [cell_name(row) for row in missed(store)]
     return [name for name in names if f"\n**{name}.**" not in page]
 
@@ -222,8 +226,8 @@ def main() -> None:
         sys.exit(f"not what the records say: {names} (run: make results)")
     if missed:
         sys.exit(
-            "docs/reproduction.md must say why, in a paragraph that begins with the "
-            f"name of the cell: {', '.join(missed)}"
+            f"docs/reproduction/{BESIDE_PAPER.name} must say why, in a paragraph that "
+            f"begins with the name of the cell: {', '.join(missed)}"
         )
 
 

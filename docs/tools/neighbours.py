@@ -22,7 +22,7 @@ LINK = re.compile(r"\[([^\[\]]*)\]\(([^()#\s:]+)(#[^()\s]*)?\)")
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add what lies beside docs/."""
     paths = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*")]
-    for path in sorted(paths):
+    for path in sorted([*paths, ROOT / "CHANGELOG.md"]):
         if path.suffix in ENDINGS:
             name = path.relative_to(ROOT).as_posix()
             files.append(File.generated(config, name, abs_src_path=str(path)))

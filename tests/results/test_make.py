@@ -23,7 +23,7 @@ GLOVE = dataset_info("roman-empire-glove", note="other features")
 def project(tmp_path, monkeypatch):
     """A copy of the results and of the pages that quote them, with its own scripts."""
     shutil.copytree(ROOT / "results", tmp_path / "results")
-    (tmp_path / "docs").mkdir()
+    shutil.copytree(ROOT / "docs" / "reproduction", tmp_path / "docs" / "reproduction")
     for page in ("docs/reproduction.md", "docs/findings.md"):
         shutil.copy(ROOT / page, tmp_path / page)
     monkeypatch.syspath_prepend(tmp_path / "results")
@@ -73,12 +73,12 @@ def test_committed_results_are_what_the_records_say(project):
 def test_every_kind_of_staleness_is_found(project):
     figures, tables = project.root / "results/figures", project.root / "results/tables"
     edit(tables / "results.md", "± 0.", "± 1.")
-    edit(project.root / "docs/reproduction.md", "| reached |", "| missed |")
+    edit(project.root / "docs/reproduction/paper.md", "| reached |", "| missed |")
     edit(figures / "effects.svg", "<dc:source>records", "<dc:source>other records")
     (figures / "curves.svg").unlink()
     (tables / "extra.md").write_text("nobody makes this")
     wanted = [
-        "docs/reproduction.md",
+        "docs/reproduction/paper.md",
         "results/figures/curves.svg",
         "results/figures/effects.svg",
         "results/tables/extra.md",
