@@ -13,6 +13,9 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
+from ecg_gnn.ensemble.scoring import SCORES
+from ecg_gnn.system.canvas import minus
+
 HERE = Path(__file__).parent
 PAGES = (
     HERE / "README.md",
@@ -208,8 +211,9 @@ def own_graphs() -> str:
         rival = max(mean(scores[method]) for method in PEERS if method in scores)
         gain = mean(scores[OURS[1]]) - rival
         took = [split["results"][OURS[1]]["seconds"] for split in splits]
-        label = f"{name} ({len(splits)}, {splits[0]['metric'].replace('-', ' ')})"
-        lines.append([label, *cells, f"{gain:+.1f}", f"{mean(took):.0f} s"])
+        metric = SCORES[splits[0]["metric"]].label
+        label = f"{name} ({len(splits)}, {metric})"
+        lines.append([label, *cells, minus(f"{gain:+.1f}"), f"{mean(took):.0f} s"])
     header = ["graph (splits, metric)", *PEERS, *OURS, "gain", "time"]
     return table(header, lines)
 

@@ -8,6 +8,7 @@ import sys
 import pytest
 import yaml
 
+from browser import WIDER, Browser, find_browser
 from documented import ROOT
 from ecg_gnn.cli import VERBS, load
 
@@ -69,6 +70,43 @@ def inner_commands(command):
 def test_site_loads_nothing_from_elsewhere(site):
     for path in site.rglob("*.html"):
         assert set(SITE_ADDRESS.findall(path.read_text())) <= CREDITED, path
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    binary = find_browser()
+    if binary is None:
+        pytest.skip("no chromium here: apt-get install chromium")
+    with Browser(binary, tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("width", [390, 1400])
+def test_no_page_is_wider_than_the_screen(site, browser, width):
+    shown = pages_of(yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"])
+    for page in shown:
+        path = site / page.replace("README.md", "index.md").replace(".md", ".html")
+        browser.open(path, width=width, phone=width < 500)
+        assert browser.run(WIDER) == [], page
+        assert browser.run("document.documentElement.scrollWidth") <= width, page
+        broken = "[...document.images].filter(each => !each.naturalWidth).length"
+        assert browser.run(broken) == 0, page
+    assert browser.problems == []
+
+
+def test_search_works_in_a_folder_opened_from_a_disk(site, browser):
+    browser.open(site / "guide" / "faq.html")
+    browser.run(
+        "{const box = document.querySelector('input[name=query]'); box.focus();"
+        "box.value = 'PageRank';"
+        "box.dispatchEvent(new KeyboardEvent('keyup', {bubbles: true}))}"
+    )
+    found = "[...document.querySelectorAll('.md-search-result__item a')]"
+    browser.wait(f"{found}.length > 0")
+    links = browser.run(f"{found}.map(each => each.pathname)")
+    assert any(link.endswith("guide/own-data.html") for link in links)
+    assert all(url.startswith(("file:", "data:")) for url in browser.requests)
+    assert browser.problems == []
 
 
 def load_tool(name, monkeypatch):
