@@ -160,7 +160,7 @@ def test_a_missed_bar_must_be_explained(project):
     keep_only(project, low_ecg)
     with Store.open(project.make.RECORDS) as store:
         assert project.make.unexplained(store) == ["tolokers, gcn, ECG (mlp)"]
-        page = project.make.REPRODUCTION
+        page = project.make.BESIDE_PAPER
         text = page.read_text("utf-8")
         page.write_text(f"{text}\n**tolokers, gcn, ECG (mlp).** Because.\n", "utf-8")
         assert project.make.unexplained(store) == []
