@@ -144,7 +144,7 @@ def result(test, val=None, variant=BASELINE, statistics=None, task="train"):
         best_step=7 if trained else None,
         seconds=1.5,
         peak_memory_mb=None,
-        evolved_statistics=[statistics] * len(variant.embeddings),
+        evolved_statistics=[statistics] * len(variant.graphs),
         provenance={"torch": "2.0"},
         curves=Curves.of([0.5, None], [0.25, 0.5], [0.75, 1.0]) if trained else None,
     )

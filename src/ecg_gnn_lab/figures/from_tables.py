@@ -76,7 +76,7 @@ def _stacked(
 
 def _effects(kind: Any, groups: Groups) -> Any:
     rows = [row for group in groups for row in group]
-    size = (6.4, 1.4 + 0.45 * len(rows) + 0.4 * len(groups))
+    size = (6.4, 1.5 + 0.45 * len(rows) + 0.4 * len(groups))
     figure, lines = _stacked(kind, groups, size, 0.6, sharex=True)
     axes = lines[:, 0]
     for each, group in zip(axes, groups, strict=True):
@@ -85,8 +85,7 @@ def _effects(kind: Any, groups: Groups) -> Any:
     key(axes[0], {f"− {other}": {"lw": 2, "ls": "-", **look(other)} for other in shown})
     axes[-1].set_xlabel("paired difference in points, 95% interval")
     counts = [f"{other} in {_above(rows, other)}" for other in shown]
-    title = f"ECG is above {', above '.join(counts)}"
-    figure.suptitle(in_lines(title, 34))
+    figure.suptitle("ECG is above " + ",\nabove ".join(counts))
     return figure
 
 

@@ -113,10 +113,32 @@ def test_details_of_a_cell(content):
 
 def test_verdicts_of_the_overview(content):
     kinds = {key: verdict(row) for key, row in content.tiles.items()}
-    assert kinds["minesweeper", "gcn"] == "edges"
+    assert kinds["minesweeper", "gcn"] == "unasked"
     assert kinds["minesweeper", "sage"] == "beaten"
     assert content.lede.startswith("ECG is above its plain model by more than chance")
     assert "in 2 of these it is also above identity" in content.lede
+
+
+def test_a_control_has_a_column_where_it_was_run(tmp_path):
+    made = HandmadeStore(tmp_path / "s.sqlite")
+    tests = {None: 0.5, "mlp": 0.7, "identity": 0.6, "input:mlp,identity": 0.65}
+    for embedding, test in tests.items():
+        made.add([test, test + 0.01, test - 0.01], embedding=embedding)
+    made.writer.close()
+    found = gathered(tmp_path / "s.sqlite")
+    titles = [column.title for column in found.sheets[0].document.columns]
+    assert titles[5:8] == [
+        f"− {control} [95% CI]" for control in ("baseline", "identity", "embedding")
+    ]
+    assert "</span>embedding</span>" in render_report(found)
+    assert ">− embedding<" in found.pictures["effects"]
+
+
+def test_no_control_has_no_column(content):
+    titles = [column.title for column in content.sheets[0].document.columns]
+    assert "− identity [95% CI]" in titles
+    assert "− embedding [95% CI]" not in titles
+    assert "</span>embedding</span>" not in render_report(content)
 
 
 def test_what_must_be_said_of_a_graph_is_said_at_once(content):

@@ -21,7 +21,9 @@ def row(baseline=None, identity=None, *, p=0.001, p_identity=0.001, **other):
 @pytest.mark.parametrize(
     ("found", "kind"),
     [
-        (row(2.0, 1.0), "edges"),
+        (row(2.0, 1.0), "unasked"),
+        (row(2.0, 1.0, minus_embedding=1.0, minus_embedding_p_holm=0.01), "edges"),
+        (row(2.0, 1.0, minus_embedding=1.0, minus_embedding_p_holm=0.3), "vectors"),
         (row(2.0, 1.0, p_identity=0.3), "path"),
         (row(2.0, -1.0), "beaten"),
         (row(2.0), "alone"),
