@@ -176,10 +176,17 @@ def test_the_decisive_columns_are_seen_without_scrolling(page):
         ".map(each => each.textContent)"
     )
     assert {"− baseline [95% CI]", "− identity [95% CI]"} <= set(seen)
-    assert page.run(
-        "[...document.querySelectorAll('.sheet .scroll')]"
-        ".every(each => each.scrollWidth <= each.clientWidth)"
+
+
+@pytest.mark.parametrize("width", [390, 1400])
+def test_no_table_is_cut(page, width):
+    page.open(ROOT / "results" / "report.html", width=width, phone=width < 500)
+    cut = page.run(
+        "[...document.querySelectorAll('.scroll')]"
+        ".filter(each => each.scrollWidth > each.clientWidth)"
+        ".map(each => each.innerText.slice(0, 80))"
     )
+    assert cut == []
 
 
 def test_a_long_table_opens_on_one_dataset(page):
