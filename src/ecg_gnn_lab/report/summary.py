@@ -23,7 +23,8 @@ class Answer(NamedTuple):
 
 def verdict(row: Row) -> str:
     """Judge the chosen ECG cell of one dataset and model: a key of VERDICTS."""
-    return judge({other: surely(row, other) for other in compared_with([row])})
+    rivals = {"baseline", *compared_with([row])}
+    return judge({other: surely(row, other) for other in rivals})
 
 
 def lede(rows: Sequence[Row]) -> str:
