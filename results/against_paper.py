@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from quoting import NOTHING, cell_name, signed, tables
 
+from ecg_gnn.config.identity import LABELS
 from ecg_gnn.study import Cell, Store
 from ecg_gnn.study.records import STATISTICS
 from ecg_gnn.study.table import markdown
@@ -159,7 +160,10 @@ def _apart(row: Row, key: str) -> str:
 
 
 def leaders_block(store: Store) -> str:
-    """A line per dataset: what validation chose of ours, and the best of others."""
+    """A line per dataset: what validation chose of ours, and the best of others.
+
+    Ours with labels as input have a line of their own, beside nothing published.
+    """
     lines = []
     for board in boards(tables(store)["leaderboard"].rows):
         ours = next(row for row in board if row["best_on_validation"])
@@ -167,12 +171,28 @@ def leaders_block(store: Store) -> str:
         line = [ours["dataset"], ours["model"], score_text(ours), splits_text(ours)]
         line += [", ".join(names) or "none"]
         line += ["—" if best is None else score_text(best, "published")]
-        lines.append([*line, signed(ours["best_published_difference"])])
+        lines.append([*line, _ahead(ours, best)])
+        given = [row for row in board if LABELS in (row.get("options") or "")]
+        if given:
+            most = max(row["val_mean"] for row in given)
+            row = next(row for row in given if row["val_mean"] == most)
+            line = [ours["dataset"], row["model"], score_text(row), splits_text(row)]
+            lines.append([*line, "labels are no input there", "—", "—"])
     if not lines:
         return NOTHING
     header = ["", "our best, chosen on validation", "ours", "splits"]
     header += ["best published", "published", "ours − published"]
     return markdown((header, lines))
+
+
+def _ahead(ours: Row, best: Row | None) -> str:
+    """How far ours is ahead, and whether that is less than the splits differ."""
+    text, gap = signed(ours["best_published_difference"]), ours["test_std"]
+    if best is None or gap is None:
+        return text
+    spread = max(gap, best["published_std"] or 0)
+    near = abs(ours["best_published_difference"]) <= spread
+    return f"{text} (within one standard deviation)" if near else text
 
 
 def leaderboard_block(store: Store) -> str:

@@ -50,14 +50,14 @@ def controls_block(store: Store) -> str:
     """ECG against the plain model and against identity, beside the paper's gain."""
     results = tables(store)["results"].rows
     rows = [row for row in _ecg(results) if row["paper_mean"] is not None]
-    return _control_table(rows, results, with_paper=True)
+    return control_table(rows, results, with_paper=True)
 
 
 def substitute_block(store: Store) -> str:
     """The same on graphs whose features are not those of the paper."""
     results = tables(store)["results"].rows
     rows = [row for row in _ecg(results) if is_substitute(row["dataset"])]
-    return _control_table(rows, results, with_paper=False)
+    return control_table(rows, results, with_paper=False)
 
 
 def embeddings_block(store: Store) -> str:
@@ -101,9 +101,10 @@ def _ecg(rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if row["variant"] == "ecg"]
 
 
-def _control_table(
+def control_table(
     rows: Sequence[Row], results: Sequence[Row], *, with_paper: bool
 ) -> str:
+    """ECG rows beside what they are compared with, and what follows."""
     if not rows:
         return NOTHING
     rivals = _rivals(rows)

@@ -32,6 +32,7 @@ from controls import (
     small_network_block,
     substitute_block,
 )
+from edges import FEW_LABELS, MAP, draw_map, few_labels_block, map_block
 from PIL import Image
 from quoting import cell_name, tables
 from wanted import missing_block
@@ -134,9 +135,11 @@ def rounded(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def drawn_from() -> str:
+def drawn_from(*records: Path) -> str:
     """What a figure carries: the records that it was drawn from."""
-    return f"records.jsonl {hashlib.sha256(RECORDS.read_bytes()).hexdigest()[:16]}"
+    sums = (hashlib.sha256(each.read_bytes()).hexdigest()[:16] for each in records)
+    pairs = zip(records, sums, strict=True)
+    return ", ".join(f"{path.name} {digest}" for path, digest in pairs)
 
 
 def make(store: Store) -> None:
@@ -145,7 +148,8 @@ def make(store: Store) -> None:
         write_text(path, text)
     for name in FIGURES:
         path = HERE / "figures" / f"{name}.svg"
-        draw_figure(name, store, path, source=drawn_from())
+        draw_figure(name, store, path, source=drawn_from(RECORDS))
+    draw_map(HERE / "figures" / "map.svg", drawn_from(MAP, FEW_LABELS))
 
 
 def stale(store: Store) -> list[Path]:
@@ -156,8 +160,9 @@ def stale(store: Store) -> list[Path]:
     """
     made = texts(store)
     wrong = [path for path, text in made.items() if _read(path) != undrawn(text)]
-    figures = {HERE / "figures" / f"{name}.svg" for name in FIGURES}
-    wrong += [path for path in figures if source_of(path) != drawn_from()]
+    figures = {HERE / "figures" / f"{n}.svg": drawn_from(RECORDS) for n in FIGURES}
+    figures[HERE / "figures" / "map.svg"] = drawn_from(MAP, FEW_LABELS)
+    wrong += [path for path, source in figures.items() if source_of(path) != source]
     projections = set((HERE / "figures").glob("tsne-*.png"))
     units = {f"unit {record.id}" for record in store.records()}
     wrong += [path for path in projections if source_of(path) not in units]
@@ -201,6 +206,8 @@ BLOCKS: dict[str, Callable[[Store], str]] = {
     "missing": missing_block,
     "made with": made_with_block,
     "results": front_page_block,
+    "few labels": few_labels_block,
+    "map": map_block,
 }
 
 

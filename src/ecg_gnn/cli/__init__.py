@@ -187,9 +187,9 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     help=(
-        "Evolving Computation Graphs: graph learning where neighbours disagree. "
-        "Start with `ecg-gnn run`: it trains a GNN on a generated graph with and "
-        "without an evolved graph, beside a control, in a few minutes."
+        "Predict the labels of a graph's nodes, even where neighbours disagree. Start "
+        "with a graph of your own: `ecg-gnn data import`, `fit`, `predict`. Or see what "
+        "an evolved graph adds on a generated one: `ecg-gnn run`."
     ),
 )
 

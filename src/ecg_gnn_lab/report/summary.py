@@ -91,10 +91,14 @@ def _more_than_identity(rows: Sequence[Row]) -> Answer:
         f"{len(close)}.{_named(above, below)}"
     )
     if gains := _by_sign(compared, "baseline")[0]:
-        due_to_edges = sum(surely(row, "identity") > 0 for row in gains)
+        both = [row for row in gains if surely(row, "identity") > 0]
+        asked = [row for row in both if row.get("minus_embedding") is not None]
+        edges = [row for row in asked if surely(row, "embedding") > 0]
         text += (
-            f" Of {len(gains)} gains over the plain model, {due_to_edges or 'none'} "
-            "can be put down to evolved edges."
+            f" Of {len(gains)} gains over the plain model, {len(both) or 'none'} are "
+            f"gains over identity, too; of {len(asked) or 'none'} of these it was "
+            "asked whether the embedding as features does the same, and "
+            f"{len(edges) or 'none'} can be put down to evolved edges."
         )
     return Answer(question, f"{len(above)} of {len(compared)}", text)
 
@@ -108,8 +112,10 @@ def _paper(results: Sequence[Row]) -> list[Answer]:
     near = [row for row in rows if abs(row["paper_difference"]) <= 1]
     far = max(rows, key=lambda row: abs(row["paper_difference"]))
     text = (
-        f"Means within one point of the paper's own. Furthest: {_name(far)}, "
-        f"{far['label']}, {signed_text(far['paper_difference'])}."
+        "Means within one point of the paper's own, of the plain models and of the ECG "
+        f"models that validation chose. Furthest: {_name(far)}, {far['label']}, "
+        f"{signed_text(far['paper_difference'])}. Not counted are embeddings that "
+        "validation did not choose."
     )
     share = f"{len(near)} of {len(rows)}"
     return [Answer("Does it agree with the paper?", share, text)]
