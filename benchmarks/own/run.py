@@ -56,7 +56,7 @@ BOOSTED = {
 
 def read_graph(name, own, data_root):
     """A graph with names, as `ecg-gnn fit` reads it."""
-    if name in BENCHMARKS:
+    if name not in LABELS:
         return load_named_graph(name, data_root)
     folder = own / name
     options = ImportOptions(label=LABELS[name])
@@ -73,7 +73,7 @@ def truth_of(graph):
 def with_split(graph, name, seed):
     """The graph with one split: the benchmark's own, or drawn 50/25/25, stratified."""
     dataset, (values, classes) = graph.dataset, truth_of(graph)
-    if name in BENCHMARKS:
+    if name not in LABELS:
         return replace(graph, dataset=one_split(dataset, seed))
     from sklearn.model_selection import train_test_split
 

@@ -84,7 +84,8 @@ def test_numbers_are_predicted_with_intervals(ecg_gnn, truth, tmp_path):
         (["--engine", "spark"], "'engine' must be one of"),
         (["--address", "here:1"], "'address' must be given with --engine ray"),
         (["--jobs", "0"], "'jobs' must be"),
-        (["--device", "cuda"], "must be one of ['auto', 'cpu']"),
+        (["--device", "gpu"], "'device' must be one of ['auto', 'cpu', 'cuda'"),
+        (["--device", "cuda", "--engine", "ray"], "must be one of ['auto', 'cpu']"),
     ],
 )
 def test_what_does_not_fit_is_one_line(ecg_gnn, truth, tmp_path, options, words):

@@ -5,6 +5,7 @@ import pytest
 import torch
 from torch_geometric.nn import GCNConv, SAGEConv
 
+from ecg_gnn.ensemble import network_members
 from ecg_gnn.ensemble.boosting import fit_boosting
 from ecg_gnn.ensemble.inputs import Target
 from ecg_gnn.ensemble.linear import fit_linear
@@ -13,6 +14,7 @@ from ecg_gnn.ensemble.network_members import fit_networks
 from ecg_gnn.ensemble.networks import BatchedNetwork, NetworkInputs, Shape
 from ecg_gnn.ensemble.scoring import SCORES
 from ecg_gnn.ensemble.stored import KINDS, read_finished, write_finished
+from no_waiting import NoWaiting, no_waiting_on_a_gpu
 
 SMALL = dict(hidden=8, steps=60)
 SHAPES = {
@@ -122,6 +124,35 @@ def test_folds_may_come_one_after_another(name, inputs, target, folds):
     for number, (_, more) in zip(folds, parts, strict=True):
         rows = folds[number].held_out
         np.testing.assert_array_equal(out.predicted[rows], more.predicted[rows])
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_every_device_trains_networks_for_the_cpu(
+    name, device, inputs, target, folds, labelled
+):
+    options = dict(metric="accuracy", out_of_time=bool, device=str(device))
+    member, out = fit_networks(inputs, target, folds, SHAPES[name], **options)
+    score = SCORES["roc-auc"].function
+    assert score(target.values[labelled], out.predicted[labelled]) > 0.6
+    assert {weights.device.type for weights in member.state()[1].values()} == {"cpu"}
+    # Said once more on the CPU: each node by all folds' networks, so close, not equal.
+    said = member.predict(inputs, target, known_of(inputs, folds))
+    assert score(target.values[labelled], said[labelled]) > 0.6
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_step_waits_for_no_device(name, device, inputs, target, folds):
+    shape = SHAPES[name]
+    batch = network_members._prepare(inputs, target, folds, shape, str(device))
+    network = network_members._new_network(batch, shape, 0).to(device)
+    optimizer = torch.optim.Adam(network.parameters(), fused=True)
+    step = network, optimizer, batch, torch.Generator(device)
+    network_members._learn(*step)  # what is made once may wait
+    with NoWaiting():
+        network_members._learn(*step)
+    if device.type == "cuda":
+        with no_waiting_on_a_gpu():
+            network_members._learn(*step)
 
 
 @pytest.mark.parametrize("convolution", ["gcn", "sage"])

@@ -1,6 +1,7 @@
 """Searches with everything that takes part in them: kept, read, and nothing leaks."""
 
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from ecg_gnn.ensemble.folds import make_folds
 from ecg_gnn.ensemble.inputs import GraphInputs, Target
 from ecg_gnn.ensemble.stored import KINDS
 from ecg_gnn.inference import best_fit
+from ecg_gnn.inference.best_card import summary
 from ecg_gnn.inference.best_fit import fit_best
 from ecg_gnn.inference.embedded_members import embedded_candidates
 from ecg_gnn.inference.model_folder import read_model
@@ -41,8 +43,9 @@ def job(graph):
     return Job(inputs, target, numbered, "roc-auc", np.inf, lambda: False)
 
 
-def named(dataset):
-    found = [*embedded_candidates(dataset, 0, None), *whole_candidates(dataset, 0)]
+def named(dataset, device="cpu"):
+    found = embedded_candidates(dataset, 0, device, None)
+    found += whole_candidates(dataset, 0, device)
     return {each.name: each for each in found}
 
 
@@ -78,6 +81,15 @@ def test_what_the_pipeline_trains_is_kept_and_leaks_nothing(name, graph, job):
     )
 
 
+@pytest.mark.parametrize("name", ["SAGE, labels, BGRL evolved graph", "gpr-gnn"])
+def test_every_device_trains_for_the_cpu(name, device, graph, job):
+    given = replace(job, device=str(device))
+    member, _ = named(graph.dataset, str(device))[name].train(given)
+    assert {weights.device.type for weights in member.state()[1].values()} == {"cpu"}
+    known = np.ones(120, dtype=bool)
+    assert np.isfinite(member.predict(job.inputs, job.target, known)).all()
+
+
 def test_new_nodes_have_neighbours_in_the_evolved_graph(graph, job):
     member, _ = named(graph.dataset)["SAGE, labels, BGRL evolved graph"].train(job)
     x = np.vstack([job.inputs.x, job.inputs.x[:3] + 0.1])
@@ -101,6 +113,16 @@ def few(monkeypatch):
     monkeypatch.setattr(tournament, "candidates", some)
     monkeypatch.setattr(tournament, "_MOST_DRAWS", 0)
     monkeypatch.setattr(best_fit, "_more_candidates", lambda *_: [])
+
+
+def test_without_lightgbm_the_others_go_on(few, graph, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "lightgbm", None)
+    metrics = fit_best(graph, tmp_path / "model", budget=60).metrics
+    tried = {row["name"] for row in metrics["leaderboard"]}
+    assert tried
+    assert not any("boosting" in name for name in tried)
+    assert summary(metrics).count("lightgbm") == 1
+    assert all(name in summary(metrics) for name in metrics["failed"])
 
 
 def test_the_folder_says_everything(few, graph, tmp_path):

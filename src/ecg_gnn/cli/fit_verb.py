@@ -138,15 +138,16 @@ def fit(
             f"{named[0]!r} must stand without other settings: it is for a search, "
             f"which none may narrow (got {', '.join(sorted(exact))})"
         )
-    if not exact:
-        device = settings.get("device", "auto")
-        check_choice("device of a search", device, ["auto", "cpu"])
     if metric is not None:
         check_choice("metric", metric.replace("_", "-"), SCORES)
     if address is not None and engine != "ray":
         raise InputError(
             f"'address' must be given with --engine ray (got {address!r} without it)"
         )
+    if engine == "ray":  # a cluster's processors
+        device = settings.get("device", "auto")
+        check_choice("device with --engine ray", device, ["auto", "cpu"])
+        settings["device"] = "cpu"
     seconds = None if budget is None else parse_budget(budget)
     from ecg_gnn.inference import fit_best
     from ecg_gnn.inference.best_card import leaderboard_rows, summary
@@ -165,7 +166,7 @@ def fit(
             budget=seconds,
             metric=metric,
             single=single,
-            seed=settings.get("seed", 0),
+            **settings,
             cache=opt.default_cache(),
             say=display.start,
             **where,

@@ -31,6 +31,8 @@ class Job:
     """Whether the deadline has passed, or the user has had enough."""
     stopped: Callable[[], bool] = bool
     """Whether the user has had enough."""
+    device: str = "cpu"
+    """Where networks are trained."""
 
     def to_send(self) -> "Job":
         """For another machine: the time that is left, and nothing to ask."""
@@ -117,6 +119,7 @@ def _fit_networks(shape: Shape, seed: int, job: Job) -> Fitted:
         shape,
         metric=job.metric,
         out_of_time=job.out_of_time,
+        device=job.device,
         seed=seed,
     )
 

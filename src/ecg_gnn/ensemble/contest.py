@@ -72,6 +72,7 @@ class Contest:
     train: Train
     say: Say | None
     workers: int
+    device: str
     entries: list[Entry] = field(default_factory=list)
     error: Exception | None = None
     failed: dict[str, str] = field(default_factory=dict)
@@ -135,7 +136,7 @@ class Contest:
             return self.stopped.is_set() or time.monotonic() > until
 
         given = (self.inputs, self.target, folds, self.metric, until)
-        job = Job(*given, out_of_time, self.stopped.is_set)
+        job = Job(*given, out_of_time, self.stopped.is_set, self.device)
         name = f"{candidate.name} {'-'.join(map(str, folds))}"
         self._show(candidate.name)
         try:

@@ -111,16 +111,20 @@ class _Batch:
     """What the networks of several folds learn from.
 
     Attributes:
-        values: True classes, or numbers. ``[N]``
         train: Which nodes each network learns from. ``[folds, N]``
+        rows: Places of these in ``train``, counted row by row. ``[n]``
+        y: Their classes, or numbers. ``[n]``
+        held_out: Places of the nodes that judge, fold by fold.
         labels: Labels as input, known ones only; None where they are not. ``[N, C]``
     """
 
     inputs: NetworkInputs
     target: Target
     folds: dict[int, Fold]
-    values: Tensor
     train: Tensor
+    rows: Tensor
+    y: Tensor
+    held_out: Tensor
     labels: Tensor | None
     scaling: Tensor
 
@@ -133,30 +137,27 @@ def fit_networks(
     *,
     metric: str,
     out_of_time: Callable[[], bool],
+    device: str = "cpu",
     seed: int = 0,
 ) -> Fitted:
     """Train one network per fold until their mean score on held-out nodes falls.
 
-    A step that each fold chose for itself would flatter it.
+    A step that each fold chose for itself would flatter it. What is kept is on the
+    CPU; a GPU is waited for only where the networks are judged.
     """
-    batch = _prepare(inputs, target, folds, shape)
-    network = _new_network(batch, shape, seed)
+    batch = _prepare(inputs, target, folds, shape, device)
+    network = _new_network(batch, shape, seed).to(device)
     optimizer = torch.optim.Adam(
         network.parameters(), lr=shape.lr, weight_decay=shape.weight_decay
     )
-    seeds = StepSeeds(seed, torch.device("cpu"))
-    generator = torch.Generator().manual_seed(seed)
+    seeds = StepSeeds(seed, torch.device(device))
+    generator = torch.Generator(device).manual_seed(seed)
     best: tuple[float, int] = (-np.inf, 0)
     weights: dict[str, Tensor] = {}
     held_out: list[Floats] = []
     for step in range(shape.steps):
-        network.train()
-        shown, learned = _half_of(batch, generator)
         with seeds.step():
-            logits = network(batch.inputs, shown)
-        optimizer.zero_grad(set_to_none=True)
-        _mean_loss(logits, batch, learned).backward()
-        optimizer.step()
+            _learn(network, optimizer, batch, generator)
         is_last = step == shape.steps - 1 or out_of_time()
         if step % _EVERY == _EVERY - 1 or is_last:
             said = _ask(network, batch)
@@ -168,12 +169,16 @@ def fit_networks(
             break
     network.load_state_dict(weights)
     scaling = batch.scaling[None]
-    member = NetworkMember(target.width, shape, (network.eval(),), scaling)
+    member = NetworkMember(target.width, shape, (network.cpu().eval(),), scaling)
     return member, out_of_fold(inputs.num_nodes, target.width, folds, held_out)
 
 
 def _prepare(
-    inputs: GraphInputs, target: Target, folds: dict[int, Fold], shape: Shape
+    inputs: GraphInputs,
+    target: Target,
+    folds: dict[int, Fold],
+    shape: Shape,
+    device: str,
 ) -> _Batch:
     masks = [fold.known(inputs.num_nodes) for fold in folds.values()]
     dense, scaling = None, torch.zeros(2, 0)
@@ -183,17 +188,23 @@ def _prepare(
         rows = stacked.flatten(0, 1)
         scaling = torch.stack([rows.mean(dim=0), rows.std(dim=0).clamp_min(1e-6)])
         dense = _scaled(stacked, scaling)
-    train = torch.from_numpy(np.stack(masks))
-    known = np.asarray(train.any(dim=0))
-    values = np.where(known | ~np.isnan(target.values.astype(float)), target.values, 0)
+    train, labels = np.stack(masks), None
+    if shape.label_input:
+        labels = _label_columns(target, np.any(train, axis=0)).to(device)
     kind = torch.float32 if target.is_number else torch.int64
+    judged = [
+        place * inputs.num_nodes + fold.held_out
+        for place, fold in enumerate(folds.values())
+    ]
     return _Batch(
-        inputs=NetworkInputs.of(inputs, shape, dense),
+        inputs=NetworkInputs.of(inputs, shape, dense, device),
         target=target,
         folds=folds,
-        values=torch.from_numpy(values).to(kind),
-        train=train,
-        labels=_label_columns(target, known) if shape.label_input else None,
+        train=torch.from_numpy(train).to(device),
+        rows=torch.from_numpy(np.flatnonzero(train)).to(device),
+        y=torch.from_numpy(target.values[np.nonzero(train)[1]]).to(device, kind),
+        held_out=torch.from_numpy(np.concatenate(judged)).to(device),
+        labels=labels,
         scaling=scaling,
     )
 
@@ -217,25 +228,41 @@ def _scaled(table: Tensor, scaling: Tensor) -> Tensor:
     return ((table - scaling[0]) / scaling[1]).clamp(-10, 10)
 
 
+def _learn(
+    network: BatchedNetwork,
+    optimizer: torch.optim.Optimizer,
+    batch: _Batch,
+    generator: torch.Generator,
+) -> None:
+    """One step of all networks, which waits for no device."""
+    network.train()
+    shown, learned = _half_of(batch, generator)
+    logits = network(batch.inputs, shown)
+    optimizer.zero_grad(set_to_none=True)
+    _mean_loss(logits, batch, learned).backward()
+    optimizer.step()
+
+
 def _half_of(batch: _Batch, generator: torch.Generator) -> tuple[Tensor | None, Tensor]:
     """Labels that are shown in a step, and the nodes that it learns from."""
     if batch.labels is None:
         return None, batch.train
-    drawn = torch.rand(batch.train.shape, generator=generator) < _SHOWN
+    size, device = batch.train.shape, batch.train.device
+    drawn = torch.rand(size, generator=generator, device=device) < _SHOWN
     shown = batch.train & drawn
     return batch.labels * shown[..., None], batch.train & ~drawn
 
 
 def _mean_loss(logits: Tensor, batch: _Batch, learned: Tensor) -> Tensor:
     """The sum over networks of their mean losses, so that none slows another."""
-    network, node = learned.nonzero(as_tuple=True)
-    rows, y = logits[network, node], batch.values[node]
+    # Of all training nodes, learned in this step or not: their number never changes.
+    rows = logits.flatten(0, 1).index_select(0, batch.rows)
     if batch.target.is_number:
-        losses = (rows[:, 0] - y) ** 2
+        losses = (rows[:, 0] - batch.y) ** 2
     else:
-        losses = F.cross_entropy(rows, y, reduction="none")
-    counts = learned.sum(dim=1).clamp_min(1)
-    return (losses / counts[network]).sum()
+        losses = F.cross_entropy(rows, batch.y, reduction="none")
+    weights = learned / learned.sum(dim=1, keepdim=True).clamp_min(1)
+    return losses @ weights.flatten()[batch.rows]
 
 
 @torch.no_grad()
@@ -244,12 +271,10 @@ def _ask(network: BatchedNetwork, batch: _Batch) -> list[Floats]:
     labels = None
     if batch.labels is not None:
         labels = batch.labels * batch.train[..., None]
-    logits = network.eval()(batch.inputs, labels)
-    parts = zip(logits, batch.folds.values(), strict=True)
-    return [
-        _shares(each[torch.from_numpy(fold.held_out)], batch.target).numpy()
-        for each, fold in parts
-    ]
+    logits = network.eval()(batch.inputs, labels).flatten(0, 1)
+    said = _shares(logits.index_select(0, batch.held_out), batch.target)
+    sizes = [len(fold.held_out) for fold in batch.folds.values()]
+    return [part.numpy() for part in said.cpu().split(sizes)]
 
 
 def _judge(said: list[Floats], batch: _Batch, metric: str) -> float:

@@ -76,18 +76,23 @@ class NetworkInputs:
 
     @classmethod
     def of(
-        cls, inputs: GraphInputs, shape: Shape, dense: Tensor | None = None
+        cls,
+        inputs: GraphInputs,
+        shape: Shape,
+        dense: Tensor | None = None,
+        device: str = "cpu",
     ) -> "NetworkInputs":
         """Inputs of networks of one shape; ``dense`` replaces the features."""
         sparse = None
         if dense is None:
             dense = torch.from_numpy(inputs.dense)
             if inputs.sparse.shape[1]:
-                sparse = _tensor(inputs.sparse), _tensor(inputs.sparse.T.tocsr())
-        return cls(dense, sparse, _graphs(inputs, shape))
+                both_ways = inputs.sparse, inputs.sparse.T.tocsr()
+                sparse = _tensor(both_ways[0], device), _tensor(both_ways[1], device)
+        return cls(dense.to(device), sparse, _graphs(inputs, shape, device))
 
 
-def _graphs(inputs: GraphInputs, shape: Shape) -> tuple[Adjacency, ...]:
+def _graphs(inputs: GraphInputs, shape: Shape, device: str) -> tuple[Adjacency, ...]:
     if shape.convolution == "none":
         return ()
     edges = [inputs.edge_index]
@@ -95,17 +100,17 @@ def _graphs(inputs: GraphInputs, shape: Shape) -> tuple[Adjacency, ...]:
     loops = shape.convolution == "gcn"
     num_nodes = inputs.num_nodes
     return tuple(
-        Adjacency.from_edge_index(each, num_nodes, add_self_loops=loops)
+        Adjacency.from_edge_index(each.to(device), num_nodes, add_self_loops=loops)
         for each in edges
     )
 
 
-def _tensor(matrix: Sparse) -> Tensor:
-    indices = [
-        torch.from_numpy(each).long() for each in (matrix.indptr, matrix.indices)
-    ]
-    values = torch.from_numpy(matrix.data).float()
-    rows, columns = indices
+def _tensor(matrix: Sparse, device: str) -> Tensor:
+    rows, columns = (
+        torch.from_numpy(each).long().to(device)
+        for each in (matrix.indptr, matrix.indices)
+    )
+    values = torch.from_numpy(matrix.data).float().to(device)
     return torch.sparse_csr_tensor(rows, columns, values, size=matrix.shape)
 
 

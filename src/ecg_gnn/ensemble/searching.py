@@ -29,7 +29,7 @@ from ecg_gnn.ensemble.tournament import (
 )
 from ecg_gnn.ensemble.weighted import Ensemble, Share, as_rows, hidden_target
 from ecg_gnn.system.checks import InputError, check_in_range
-from ecg_gnn.system.machine import using_threads
+from ecg_gnn.system.machine import threads_for, using_threads
 
 _MOST_WORKERS = 8
 # Seconds that a search takes unless told otherwise, by the number of nodes.
@@ -70,6 +70,7 @@ def search(
     single: bool = False,
     seed: int = 0,
     workers: int | None = None,
+    device: str = "cpu",
     train: Train = Candidate.train,
     work: Path | None = None,
     say: Say | None = None,
@@ -90,7 +91,8 @@ def search(
         single: Whether the best single candidate is kept instead of an ensemble.
         seed: Of folds and first weights.
         workers: Candidates that are trained side by side; by default one per core,
-            and one alone on a graph of few nodes and edges.
+            and one alone on a GPU and on a graph of few nodes and edges.
+        device: Where networks are trained; the other candidates are on the CPU.
         train: Trains a candidate, on another machine, say.
         work: A folder for what is finished, so that a killed search goes on.
         say: Shows how it goes.
@@ -105,10 +107,11 @@ def search(
     metric = choose_metric(metric, target)
     inputs = GraphInputs.of(as_rows(x), edge_index)
     # Python itself is the bound on small graphs: there, side by side is no faster.
-    most = 1 if inputs.size < SMALL else _MOST_WORKERS
+    most = 1 if inputs.size < SMALL or device != "cpu" else _MOST_WORKERS
     workers = workers or min(torch.get_num_threads(), most)
     # Candidates side by side, a thread each, are faster than one with all threads.
-    with using_threads(1), _ignoring_early_ends():
+    threads = 1 if device == "cpu" else threads_for(inputs.size)
+    with using_threads(threads), _ignoring_early_ends():
         tournament = hold_tournament(
             inputs,
             target,
@@ -117,6 +120,7 @@ def search(
             seconds=budget - (time.monotonic() - start),
             keep=_keeper(work),
             workers=workers,
+            device=device,
             train=train,
             seed=seed,
             say=say,

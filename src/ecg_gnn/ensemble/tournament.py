@@ -70,6 +70,7 @@ def hold_tournament(
     keep: Keep,
     train: Train = Candidate.train,
     workers: int = 1,
+    device: str = "cpu",
     seed: int = 0,
     say: Say | None = None,
     extra: Sequence[Candidate] = (),
@@ -85,6 +86,7 @@ def hold_tournament(
         keep: Keeps what is finished, so that a killed search goes on.
         train: Trains a candidate; elsewhere, say.
         workers: How many candidates are trained side by side.
+        device: Where networks are trained.
         seed: Of folds and first weights.
         say: Shows how it goes.
         extra: Further candidates, tried last.
@@ -93,8 +95,9 @@ def hold_tournament(
     count = min(NUM_FOLDS, len(labelled) // 4)
     folds = make_folds(target, labelled, max(2, count), seed)
     end = start + seconds - min(_RESERVED_SHARE * seconds, _RESERVED_MOST)
+    times = start, end
     contest = Contest(
-        inputs, target, folds, metric, start, end, keep, train, say, workers
+        inputs, target, folds, metric, *times, keep, train, say, workers, device
     )
     interrupted = False
     try:
@@ -150,7 +153,7 @@ def _further_folds(contest: Contest, everything: tuple[int, ...]) -> list[Work]:
 def _fits(contest: Contest, candidate: Candidate) -> bool:
     """Whether there is memory to train a candidate, or need of it."""
     nodes = contest.inputs.num_nodes
-    room = available_bytes(torch.device("cpu")) / 2 / contest.workers
+    room = available_bytes(torch.device(contest.device)) / 2 / contest.workers
     if candidate.only_if_large:
         return _BYTES_PER_STATE * nodes * _USUAL_LAYERS > room
     return _BYTES_PER_STATE * nodes * candidate.layers <= room

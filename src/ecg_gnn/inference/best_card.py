@@ -51,9 +51,17 @@ def summary(metrics: Mapping[str, Any]) -> str:
     if metrics["test"] is not None:
         text += f", {_with_interval(metrics, 'test')} on test nodes"
     ended = " It was ended early." if metrics["interrupted"] else ""
-    failures = [f" {name} failed ({why})." for name, why in metrics["failed"].items()]
     took = f"(90% intervals), in {metrics['seconds']:.0f} s."
-    return f"{text} {took}{ended}{''.join(failures)}"
+    return f"{text} {took}{ended}{_failures(metrics['failed'])}"
+
+
+def _failures(failed: Mapping[str, str]) -> str:
+    """Candidates that could not be trained, a sentence for each reason."""
+    by_reason: dict[str, list[str]] = {}
+    for name, why in failed.items():
+        by_reason.setdefault(why, []).append(name)
+    said = [f" Failed: {'; '.join(names)} ({why})." for why, names in by_reason.items()]
+    return "".join(said)
 
 
 def _with_interval(metrics: Mapping[str, Any], part: str) -> str:

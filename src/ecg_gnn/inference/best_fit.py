@@ -24,6 +24,7 @@ from ecg_gnn.inference.embedded_members import embedded_candidates
 from ecg_gnn.inference.fitting import one_split
 from ecg_gnn.inference.model_folder import Model, write_model
 from ecg_gnn.inference.whole_members import whole_candidates
+from ecg_gnn.pipeline.resolve import pick_device
 from ecg_gnn.system.files import atomic_folder, check_free, made_folder, writing
 from ecg_gnn.tabular import NamedGraph
 from ecg_gnn.train.state import content_hash
@@ -59,6 +60,7 @@ def fit_best(
     metric: str | None = None,
     single: bool = False,
     seed: int = 0,
+    device: str = "auto",
     cache: EmbeddingCache | None = None,
     say: Say | None = None,
     workers: int | None = None,
@@ -80,6 +82,8 @@ def fit_best(
             R² for numbers.
         single: Keep the best single candidate instead of an ensemble.
         seed: Of everything random.
+        device: Where networks are trained: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``;
+            linear models and trees are trained on the CPU.
         cache: Where embeddings are kept.
         say: Shows how it goes.
         workers: Candidates that are trained side by side; by default one per core.
@@ -93,6 +97,7 @@ def fit_best(
         'roc-auc'
     """
     check_free(out)
+    device = str(pick_device(device))
     dataset = one_split(graph.dataset, split)
     truth = _Truth.of(graph, split)
     seconds = default_budget(dataset.num_nodes) if budget is None else budget
@@ -114,8 +119,9 @@ def fit_best(
             work=work,
             say=say,
             workers=workers,
+            device=device,
             train=train,
-            extra=_more_candidates(dataset, truth, seed, cache),
+            extra=_more_candidates(dataset, truth, seed, device, cache),
         )
         model = Model(
             classifier=result.ensemble,
@@ -135,11 +141,17 @@ def fit_best(
 
 
 def _more_candidates(
-    dataset: GraphDataset, truth: _Truth, seed: int, cache: EmbeddingCache | None
+    dataset: GraphDataset,
+    truth: _Truth,
+    seed: int,
+    device: str,
+    cache: EmbeddingCache | None,
 ) -> list[Candidate]:
     """Those for which the pipeline trains something."""
-    found = embedded_candidates(dataset, seed, cache)
-    return found + (whole_candidates(dataset, seed) if truth.num_classes else [])
+    found = embedded_candidates(dataset, seed, device, cache)
+    if truth.num_classes:
+        found += whole_candidates(dataset, seed, device)
+    return found
 
 
 def report(

@@ -133,13 +133,19 @@ class Embeddings:
     Args:
         dataset: The graph.
         seed: Of everything random.
+        device: Where they are trained.
         store: Where embeddings are kept.
     """
 
     def __init__(
-        self, dataset: GraphDataset, seed: int, store: EmbeddingCache | None
+        self,
+        dataset: GraphDataset,
+        seed: int,
+        device: str,
+        store: EmbeddingCache | None,
     ) -> None:
-        self._dataset, self._seed, self._store = dataset, seed, store
+        self._dataset, self._store = dataset, store
+        self._settings: dict[str, Any] = {"seed": seed, "device": device}
         self._made: dict[str, Embedding] = {}
 
     def of(self, name: str) -> Embedding:
@@ -151,9 +157,8 @@ class Embeddings:
 
     def _train(self, name: str) -> Embedding:
         dataset, workspace = self._dataset, Workspace(cache=self._store)
-        config = fit_settings(
-            dataset, model="sage", embedding=name, embed_steps=_STEPS, seed=self._seed
-        )
+        given = self._settings | {"model": "sage", "embed_steps": _STEPS}
+        config = fit_settings(dataset, embedding=name, **given)
         split = dataset.split(0)
         kept = embed_for_new_nodes(name, dataset, split, config, workspace)
         graph = evolve_embedding(kept.z, name, dataset, split, config, workspace)
@@ -170,10 +175,10 @@ class Embeddings:
 
 
 def embedded_candidates(
-    dataset: GraphDataset, seed: int, store: EmbeddingCache | None
+    dataset: GraphDataset, seed: int, device: str, store: EmbeddingCache | None
 ) -> list[Candidate]:
     """Candidates that embed the nodes first; arguments as of ``Embeddings``."""
-    embeddings = Embeddings(dataset, seed, store)
+    embeddings = Embeddings(dataset, seed, device, store)
     plain = {each.name: each for each in candidates(seed)}
     found = []
     for name, use, inner in _USES:

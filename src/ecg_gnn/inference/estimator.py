@@ -18,6 +18,7 @@ from ecg_gnn.ensemble.searching import best_score
 from ecg_gnn.inference import estimator_inputs as inputs
 from ecg_gnn.inference.classifier import GraphClassifier, fit_classifier
 from ecg_gnn.inference.fitting import class_weights, fit_settings
+from ecg_gnn.pipeline.resolve import pick_device
 from ecg_gnn.system.checks import (
     InputError,
     check_choice,
@@ -114,12 +115,12 @@ class ECGClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no
         check_in_range("validation_fraction", self.validation_fraction, 0.01, 0.9)
         labelled = _read(self, X, y, edge_index)
         self.classes_ = labelled.classes
-        seed = int(self.random_state or 0)
         if budget is not None:
-            found = _search(labelled, labelled.codes, len(self.classes_), budget, seed)
+            found = _search(self, labelled, labelled.codes, len(self.classes_), budget)
             self.classifier_: GraphClassifier | Ensemble = found.ensemble
             self.best_step_, self.validation_score_ = None, best_score(found)
             return self
+        seed = int(self.random_state or 0)
         dataset = labelled.dataset(self.validation_fraction, seed)
         given = {name: getattr(self, name) for name in _SETTINGS}
         if self.k is not None:
@@ -164,6 +165,7 @@ class ECGRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # no t
     Args:
         budget: Seconds for the search, or a text such as ``"10m"``; None is by size.
         metric: What decides: ``r2`` or ``mae``.
+        device: Where networks are trained; None is a GPU where there is one.
         directed: Whether edges given as ``edge_index`` have one direction only.
         graph: The graph, where ``X`` is node numbers.
         random_state: The random seed.
@@ -186,12 +188,14 @@ class ECGRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # no t
         *,
         budget: Any = None,
         metric: str | None = None,
+        device: str | None = None,
         directed: bool = False,
         graph: Any = None,
         random_state: int = 0,
     ) -> None:
-        self.budget, self.metric, self.directed = budget, metric, directed
-        self.graph, self.random_state = graph, random_state
+        self.budget, self.metric, self.device = budget, metric, device
+        self.directed, self.graph = directed, graph
+        self.random_state = random_state
 
     def fit(
         self, X: Any, y: Any = None, edge_index: Any = None, budget: Any = None
@@ -201,10 +205,7 @@ class ECGRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # no t
         known = labelled.codes >= 0
         values = np.where(known, labelled.classes[labelled.codes], np.nan)
         budget = self.budget if budget is None else budget
-        seed = int(self.random_state or 0)
-        found = _search(
-            labelled, values.astype(np.float64), 0, budget, seed, self.metric
-        )
+        found = _search(self, labelled, values.astype(np.float64), 0, budget)
         self.classifier_, self.validation_score_ = found.ensemble, best_score(found)
         return self
 
@@ -214,18 +215,22 @@ class ECGRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # no t
 
 
 def _search(
+    estimator: Any,
     labelled: inputs.Labelled,
     values: Array,
     num_classes: int,
     budget: Any,
-    seed: int,
-    metric: str | None = None,
 ) -> Search:
-    seconds = parse_budget(budget) if isinstance(budget, str) else budget
-    known = labelled.codes >= 0
-    x, edges = labelled.x, labelled.edge_index
     return search(
-        x, edges, values, num_classes, known, metric=metric, budget=seconds, seed=seed
+        labelled.x,
+        labelled.edge_index,
+        values,
+        num_classes,
+        labelled.codes >= 0,
+        metric=getattr(estimator, "metric", None),
+        budget=parse_budget(budget) if isinstance(budget, str) else budget,
+        seed=int(estimator.random_state or 0),
+        device=str(pick_device(estimator.device or "auto")),
     )
 
 

@@ -103,7 +103,7 @@ class _Sizes(NamedTuple):
 KINDS[WholeMember.kind] = WholeMember
 
 
-def whole_candidates(dataset: GraphDataset, seed: int) -> list[Candidate]:
+def whole_candidates(dataset: GraphDataset, seed: int, device: str) -> list[Candidate]:
     """Networks that the pipeline trains, of classes only.
 
     Where full batches do not fit into memory, SAGE by mini-batches takes their place.
@@ -111,19 +111,21 @@ def whole_candidates(dataset: GraphDataset, seed: int) -> list[Candidate]:
     Args:
         dataset: The graph.
         seed: Of everything random.
+        device: Where they are trained.
     """
     nodes, edges = dataset.num_nodes, dataset.edge_index.size(1)
     step = _SECONDS_PER_NODE * nodes + _SECONDS_PER_EDGE * edges
     step += _SECONDS_PER_CELL * nodes * dataset.num_features
+    given: dict[str, Any] = {"seed": seed, "device": device}
     folds = 1 if nodes + edges > SMALL else NUM_FOLDS
     found = []
     for name in _WHOLE:
-        settings: dict[str, Any] = {"model": name, "seed": seed}
+        settings = given | {"model": name}
         fit = partial(_fit_whole, dataset, settings)
         ahead = folds * _STEPS * step
         about: dict[str, Any] = {"ahead": ahead, "layers": _LAYERS}
         found.append(Candidate(name, fit, frozenset({"graph"}), **about))
-    settings = {"model": "sage", "seed": seed, "batch_size": _BATCH_SIZE}
+    settings = given | {"model": "sage", "batch_size": _BATCH_SIZE}
     fit = partial(_fit_whole, dataset, settings)
     by_batches = Candidate("SAGE by mini-batches", fit, frozenset({"graph"}))
     return [*found, replace(by_batches, only_if_large=True)]
