@@ -36,7 +36,7 @@ from small_runs import BOARD, RUN, ring_arrays
         ("--model gpr-gnn --set alpha=x", "'model.options.alpha' must be of type"),
         ("--model gpr-gnn --set alpha=[1", "'model.options.alpha' must be of type"),
         ("--model gpr-gnn --set eps=1", "'option of gpr-gnn' must be one of"),
-        ("--set eps=1", "'option of gcn' must be one of"),
+        ("--model gcn --set eps=1", "'option of gcn' must be one of"),
         ("--model linkx --embedding bgrl", "'embedding' must be one of ['none']"),
         ("--preset best", "'preset' must be one of ['quick', 'paper', 'auto']"),
         ("--preset paper", "use preset 'quick'"),

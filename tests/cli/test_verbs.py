@@ -190,11 +190,26 @@ def test_run_prints_tables(ecg_gnn, tmp_path):
     for text in ("baseline", "ECG (mlp)", "identity", "± ", "[95% CI]", "G_ECG (mlp)"):
         assert text in out
     (folder,) = (tmp_path / "runs").iterdir()
-    assert folder.name.startswith("minesweeper-gen-gcn-")
+    assert folder.name.startswith("minesweeper-gen-sage-")
     assert f"In runs/{folder.name}: config.json, figure.png" in out
-    assert " · gcn" in out
-    tuned = ["--backbone", "tuned", "--embedding", "none", "--splits", "0"]
+    assert " · sage" in out  # as its neighbours do not agree
+    tuned = ["--backbone", "tuned", "--model", "gcn", "--embedding", "none"]
+    tuned += ["--splits", "0"]
     assert " · tuned gcn" in ecg_gnn(*RUN, *tuned)[1]
+
+
+def test_run_and_fit_share_their_defaults(ecg_gnn):
+    """Only steps and splits are given here: those of a fit are one split."""
+    graph = ["--dataset", BOARD, "--json"]
+    _, ran, _ = ecg_gnn("run", *graph, "--splits", "0", "--steps", "1", "--out", "ran")
+    _, fitted, _ = ecg_gnn("fit", *graph, "--steps", "1", "--out", "fitted")
+    ran, fitted = json.loads(ran)["config"], json.loads(fitted)["config"]
+    assert ran["preset"] == "auto"
+    assert ran == fitted
+    quick = ["--preset", "quick", "--model", "gcn", "--splits", "0", "--steps", "1"]
+    _, told, _ = ecg_gnn("run", *graph, *quick, "--out", "quick")
+    model = json.loads(told)["config"]["model"]
+    assert (model["name"], model["layers"]) == ("gcn", 3)
 
 
 def test_options_win_over_the_config_file(ecg_gnn, tmp_path):

@@ -9,9 +9,8 @@ from ecg_gnn.config.identity import variant_of
 from ecg_gnn.config.networks import selectable
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.ensemble.networks import Shape
-from ecg_gnn.inference.fitting import model_by_homophily
 from ecg_gnn.nn import takes_evolved_graphs
-from ecg_gnn.pipeline.resolve import check_embeddings, resolve
+from ecg_gnn.pipeline.resolve import check_embeddings, choose_model, resolve
 from ecg_gnn.system.checks import InputError
 
 _NUM_SPLITS = 10
@@ -67,7 +66,7 @@ def make_question(
     if random_splits:
         dataset = dataset.with_random_splits(_NUM_SPLITS, seed)
     splits = splits or tuple(range(min(_NUM_SPLITS, dataset.num_splits)))
-    model = model or model_by_homophily(dataset, dataset.split(0))
+    model = choose_model(model, dataset, dataset.split(0))
     takes = [m for m in selectable("benchmark") if takes_evolved_graphs("benchmark", m)]
     if model not in takes:
         raise InputError(

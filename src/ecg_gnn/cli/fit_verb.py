@@ -43,7 +43,7 @@ def _can_be_kept(_: str, setting: Setting) -> bool:
     return setting.option in kept_options() and setting.option != "engine"
 
 
-@opt.with_settings(_can_be_kept, preset="auto", helps=_HELPS)
+@opt.with_settings(_can_be_kept, helps=_HELPS)
 def fit(
     settings: dict[str, Any],
     dataset: Annotated[

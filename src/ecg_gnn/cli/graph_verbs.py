@@ -48,7 +48,7 @@ def homophily(
     they are.
     """
     names = settings.get("embedding", [])
-    asked = RunConfig.of(splits=(split,), **settings)
+    asked = RunConfig.of(**{"preset": "auto", "splits": (split,)} | settings)
     opt.warn_of_cross_fit(asked.embed.cross_fit, asked.embed.names)
     if len(names) > 1 or any("," in name for name in names):
         raise InputError(
@@ -85,7 +85,8 @@ def homophily(
 
 
 @opt.with_settings(
-    lambda name, _: name.startswith("evolve.") and name != "evolve.weights"
+    lambda name, _: name.startswith("evolve.") and name != "evolve.weights",
+    preset="quick",
 )
 def knn(
     settings: dict[str, Any],

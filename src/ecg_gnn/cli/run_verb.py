@@ -10,7 +10,7 @@ from ecg_gnn.cli.terminal import ProgressDisplay, print_json, print_table
 from ecg_gnn.config import RunConfig
 from ecg_gnn.config.embedders import EMBEDDING_HELP
 from ecg_gnn.config.identity import BASELINE
-from ecg_gnn.config.networks import MODULES, SPECIALISED
+from ecg_gnn.config.networks import BY_HOMOPHILY, MODULES, SPECIALISED
 from ecg_gnn.config.run_config import nest_options
 from ecg_gnn.reading import read_text, read_yaml
 from ecg_gnn.study import table
@@ -32,6 +32,10 @@ def _read_config(path: Path | None) -> dict[str, Any]:
     return values
 
 
+# What `fit`, `advise` and the estimators choose, too.
+_DEFAULTS = {"preset": "auto", "model": {"name": BY_HOMOPHILY}}
+
+
 def _merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
     """Settings with others over them, section by section."""
     result = dict(base)
@@ -47,8 +51,8 @@ def _merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
 _HELPS = {
     "embed.names": f"{EMBEDDING_HELP}. Repeat it to compare several; mlp,bgrl puts two "
     "evolved graphs into one model.",
-    "model.name": f"Message passing: one of {', '.join(MODULES)}; or a whole network: "
-    f"one of {', '.join(SPECIALISED)}.",
+    "model.name": f"Message passing: one of {', '.join(MODULES)} (gcn or sage, by "
+    f"homophily); or a whole network: one of {', '.join(SPECIALISED)}.",
 }
 
 
@@ -81,9 +85,11 @@ def run(
 
     Everything lands in the output folder: settings, raw results of every split,
     versions, the data's checksum, tables and a figure. Without options it runs on a
-    generated Minesweeper board in a few minutes.
+    generated Minesweeper board in a few minutes. What is not given is chosen by the
+    graph, as `fit` and `advise` do.
     """
-    asked = RunConfig.from_dict(_merged(_read_config(config), nest_options(settings)))
+    read = _merged(_DEFAULTS, _read_config(config))
+    asked = RunConfig.from_dict(_merged(read, nest_options(settings)))
     opt.warn_of_cross_fit(asked.embed.cross_fit, asked.embed.names)
     names = [name for name in asked.embed.names if name != "none"]
     from ecg_gnn.pipeline import choose_variants

@@ -60,7 +60,7 @@ AsJson = Annotated[
 def with_settings(
     wanted: Callable[[str, Setting], bool],
     *,
-    preset: str = "quick",
+    preset: str = "auto",
     helps: Mapping[str, str] = MappingProxyType({}),
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a verb an option for every wanted setting.

@@ -38,6 +38,8 @@ SPECIALISED = {
 }
 """Whole networks: ``module:class`` below ``nn.specialised``."""
 BACKBONES = ("benchmark", "tuned")
+BY_HOMOPHILY = "auto"
+"""Stands for the model that a graph's homophily suggests."""
 
 
 def model_names(backbone: str) -> list[str]:
@@ -54,7 +56,8 @@ def selectable(backbone: str) -> list[str]:
 
 def check_model(name: str, backbone: str) -> None:
     """Refuse a model that this backbone does not have."""
-    if name not in (allowed := selectable(backbone)):
+    allowed = selectable(backbone)
+    if name not in (*allowed, BY_HOMOPHILY):
         mistyped = name not in selectable("benchmark")
         hint = did_you_mean(name, allowed) if mistyped else ""
         raise InputError(

@@ -72,14 +72,14 @@ class RunConfig(Section):
     )
     preset: Preset = setting(
         "quick",
-        "What fills the options not given: quick (minutes on a laptop), paper (its "
-        "best settings for this dataset and model), or auto (by the size of the graph, "
-        "as in `ecg-gnn fit`)",
+        "What fills the options not given: auto (by the size of the graph: what "
+        "verbs use), quick (small networks, whatever the size), or paper (its best "
+        "settings for this dataset and model)",
         identity=False,
     )
     splits: tuple[int, ...] | None = setting(
         None,
-        "Such as 0-9 or 0,3,5; quick runs the first five",
+        "Such as 0-9 or 0,3,5 (the first five; with the preset paper ten)",
         identity=False,
         read=read_splits,
     )

@@ -17,16 +17,16 @@ from ecg_gnn.config import KEPT_EMBEDDINGS, RunConfig, known
 from ecg_gnn.config.identity import digest
 from ecg_gnn.config.networks import MODULES, model_names
 from ecg_gnn.config.run_config import kept_options
-from ecg_gnn.data import GraphDataset, Split
+from ecg_gnn.data import GraphDataset
 from ecg_gnn.data.graph_storage import read_manifest
 from ecg_gnn.embed import EmbeddingCache
-from ecg_gnn.evolve import graph_statistics
 from ecg_gnn.inference.calibration import calibration_error
 from ecg_gnn.inference.card import model_card
 from ecg_gnn.inference.classifier import GraphClassifier, fit_classifier
 from ecg_gnn.inference.classifier_files import read_classifier, write_classifier
 from ecg_gnn.inference.model_folder import Model, write_model
 from ecg_gnn.pipeline import Workspace, evolves, resolve
+from ecg_gnn.pipeline.resolve import choose_model
 from ecg_gnn.system.checks import InputError, check_choice
 from ecg_gnn.system.files import (
     atomic_folder,
@@ -42,9 +42,6 @@ from ecg_gnn.train.state import content_hash
 Progress = Callable[[str, str], Callable[[int, int, float], None]]
 """Starts a display of one piece of work, by a title and a name."""
 
-# Below this, neighbours say little about a node's class, or point to another one: SAGE
-# keeps a node's own state apart from theirs, GCN mixes both.
-_HETEROPHILOUS = 0.3
 IMBALANCED = 2.0
 """Classes are weighed from this ratio of the largest to the smallest on."""
 _STAGE, _STAGE_FORMAT, _STAGE_VERSION = "stage.json", "ecg-gnn stage", 1
@@ -185,8 +182,8 @@ def fit_settings(dataset: GraphDataset, split: int = 0, **options: Any) -> RunCo
     """
     for option in options:
         check_choice("a setting of a model that is kept", option, kept_options())
-    if options.get("model") is None:
-        options["model"] = model_by_homophily(dataset, dataset.split(split))
+    model = choose_model(options.get("model"), dataset, dataset.split(split))
+    options["model"] = model
     asked = RunConfig.of(
         dataset=dataset.name, preset="auto", splits=(split,), **options
     )
@@ -200,15 +197,6 @@ def fit_settings(dataset: GraphDataset, split: int = 0, **options: Any) -> RunCo
     # Others (linkx, say) have a weight per node, and none for a new one.
     check_choice("model", asked.model.name, model_names(asked.model.backbone))
     return resolve(asked, dataset)
-
-
-def model_by_homophily(dataset: GraphDataset, split: Split) -> str:
-    """``gcn`` where neighbours agree, else ``sage``; test classes are not looked at."""
-    shown = split.train_mask | split.val_mask
-    edges, y = dataset.labelled_part(dataset.edge_index, shown)
-    measured = graph_statistics(edges, y, directed=dataset.directed)
-    agree = measured["adjusted_homophily"] >= _HETEROPHILOUS  # NaN does not
-    return "gcn" if agree else "sage"
 
 
 def class_weights(

@@ -21,10 +21,11 @@ from ecg_gnn.config import (
     known,
 )
 from ecg_gnn.config.identity import BASELINE, Variant, controls_of, variant_of
-from ecg_gnn.config.networks import check_model
+from ecg_gnn.config.networks import BY_HOMOPHILY, check_model
 from ecg_gnn.config.run_config import flatten, replaced
-from ecg_gnn.data import GraphDataset
+from ecg_gnn.data import GraphDataset, Split
 from ecg_gnn.embed import Embedder, PrecomputedEmbedder, describe_embedder, embed_nodes
+from ecg_gnn.evolve import graph_statistics
 from ecg_gnn.paper_settings import best_settings
 from ecg_gnn.pipeline.classification import network_of
 from ecg_gnn.pipeline.cross_fit import check_folds
@@ -32,19 +33,25 @@ from ecg_gnn.pipeline.workspace import Workspace, make_embedder
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.train import computing_in, default_precision
 
+# Below this, neighbours say little about a node's class, or point to another one: SAGE
+# keeps a node's own state apart from theirs, GCN mixes both.
+_HETEROPHILOUS = 0.3
 NUM_SPLITS = {"quick": 5, "paper": 10, "auto": 5}
 """How many splits a preset runs, where there are as many."""
 
 
 def resolve(config: RunConfig, dataset: GraphDataset) -> RunConfig:
     """Fill in the preset's values, the device and splits; refuse what does not fit."""
+    splits = _pick_splits(config, dataset)
+    chosen = choose_model(config.model.name, dataset, dataset.split(splits[0]))
+    config = replaced(config, {"model.name": chosen})
     model = config.model
     check_model(model.name, model.backbone)
     device = pick_device(config.device)
     options = dict(nn.read_options(model.name, model.options, model.backbone))
     settings = flatten(config) | {
         "device": str(device),
-        "splits": _pick_splits(config, dataset),
+        "splits": splits,
         "model.options": options,
     }
     if config.train.precision == "auto":
@@ -64,6 +71,21 @@ def resolve(config: RunConfig, dataset: GraphDataset) -> RunConfig:
     with torch.device("meta"), computing_in(resolved.train.precision, device):
         network_of(replaced(resolved, {"model.layers": 1}), dataset, num_graphs)
     return resolved
+
+
+def choose_model(name: str | None, dataset: GraphDataset, split: Split) -> str:
+    """The model of this name; if none is named, the one that homophily suggests.
+
+    That is ``gcn`` where neighbours agree, else ``sage``; test classes are not looked
+    at.
+    """
+    if name not in (None, BY_HOMOPHILY):
+        return name
+    shown = split.train_mask | split.val_mask
+    edges, y = dataset.labelled_part(dataset.edge_index, shown)
+    measured = graph_statistics(edges, y, directed=dataset.directed)
+    agree = measured["adjusted_homophily"] >= _HETEROPHILOUS  # NaN does not
+    return "gcn" if agree else "sage"
 
 
 def _columns(config: RunConfig, dataset: GraphDataset) -> Iterator[Mapping[str, Any]]:
