@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 import torch
 
-from ecg_gnn.scale import BatchTraining
-from small_runs import RUN, ring_arrays
+from ecg_gnn.scale import BatchTraining, memory_advice
+from small_runs import BOARD, RUN, ring_arrays
 
+FIT = ["fit", "--dataset", BOARD, "--model", "sage", "--steps", "2", "--json"]
 BATCHES = [*RUN, "--batch-size", "12", "--fanout", "3,2", "--out", "run"]
 
 
@@ -81,3 +82,17 @@ def test_features_that_are_cut_short(refused, tmp_path):
     os.truncate(tmp_path / "big.node_features.npy", 140)
     line = refused("run", "--dataset", tmp_path / "big.npz", "--batch-size", "4")
     assert "big.node_features.npy must have the 144 bytes of its shape" in line
+
+
+@pytest.mark.filterwarnings("default:full batches")
+def test_a_fit_too_large_for_full_batches_goes_by_mini_batches(ecg_gnn, monkeypatch):
+    monkeypatch.setattr(memory_advice, "available_bytes", lambda _: 2**10)
+    status, out, err = ecg_gnn(*FIT, "--out", "large")
+    assert status == 0, err
+    assert json.loads(out)["config"]["train"]["batch_size"] == 1024
+    (line,) = [each for each in err.splitlines() if "mini-batches" in each]
+    assert line.startswith("warning: full batches of 64 nodes are unlikely to fit")
+    monkeypatch.setattr(memory_advice, "available_bytes", lambda _: 2**30)
+    status, out, err = ecg_gnn(*FIT, "--out", "small")
+    assert "batch_size" not in json.loads(out)["config"]["train"]
+    assert "mini-batches" not in err

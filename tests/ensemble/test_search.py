@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from ecg_gnn.ensemble import search, tournament
+from ecg_gnn.ensemble import scoring, search, tournament
 from ecg_gnn.ensemble.blend import blend_weights
 from ecg_gnn.ensemble.candidates import Candidate, candidates
 from ecg_gnn.ensemble.certainty import Conformity, fit_scaling
@@ -292,6 +292,17 @@ def test_scores_are_those_of_scikit_learn(name):
     assert value == pytest.approx(expected)
     low, high = interval(score, *given)
     assert low < value < high
+
+
+def test_intervals_of_many_nodes_are_as_wide_as_by_drawing_them_all(monkeypatch):
+    y = np.random.default_rng(0).integers(0, 2, 4000)
+    p = np.clip(0.3 + 0.4 * y + np.random.default_rng(1).normal(0, 0.4, 4000), 0, 1)
+    given = SCORES["accuracy"], y, np.column_stack([1 - p, p])
+    low, high = interval(*given)
+    monkeypatch.setattr(scoring, "_MOST_DRAWN", 500)
+    near_low, near_high = interval(*given)
+    assert near_low < SCORES["accuracy"].function(*given[1:]) < near_high
+    assert near_high - near_low == pytest.approx(high - low, rel=0.2)
 
 
 def test_metrics_that_do_not_fit_are_refused():

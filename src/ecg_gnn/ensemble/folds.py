@@ -41,6 +41,11 @@ class OutOfFold:
         return OutOfFold(predicted, (*self.folds, *other.folds))
 
 
+def thinned(rows: Numbers, most: int) -> Numbers:
+    """Every second row, or third, and so on, so that about ``most`` are left."""
+    return rows[:: 1 + len(rows) // most]
+
+
 def make_folds(
     target: Target, labelled: Numbers, count: int, seed: int
 ) -> tuple[Fold, ...]:

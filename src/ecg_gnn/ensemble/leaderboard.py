@@ -6,10 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecg_gnn.ensemble.contest import Entry
-from ecg_gnn.ensemble.scoring import SCORES, Score
+from ecg_gnn.ensemble.scoring import SCORES, Score, resampled
 from ecg_gnn.ensemble.searching import Search
 
-_RESAMPLES = 200
 _SOURCES = {
     "graph": "the graph",
     "labels": "neighbours' labels",
@@ -85,9 +84,7 @@ def _compared(
         judged = score.function
         return judged(y[chosen], first[chosen]) - judged(y[chosen], second[chosen])
 
-    generator = np.random.default_rng(0)
-    draws = [gain(generator.choice(rows, len(rows))) for _ in range(_RESAMPLES)]
-    low, high = np.nanquantile(draws, [0.05, 0.95])
+    low, high = resampled(gain, rows)
     difference = gain(rows)
     amount = f"{100 * difference:+.1f} points"
     if score.is_loss:

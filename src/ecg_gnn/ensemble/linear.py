@@ -9,7 +9,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from ecg_gnn.ensemble.folds import Fold
+from ecg_gnn.ensemble.folds import Fold, thinned
 from ecg_gnn.ensemble.inputs import (
     Bools,
     Floats,
@@ -142,7 +142,7 @@ def _fit_folds(
 ) -> Fitted:
     weights, biases, held_out = [], [], []
     for number, fold in folds.items():
-        train = fold.train[:: 1 + len(fold.train) // _MOST_ROWS]
+        train = thinned(fold.train, _MOST_ROWS)
         weight, bias = _solve(rows[number][train], target, train, strength, steps())
         weights.append(weight)
         biases.append(bias)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 _SMALLEST = 1e-7
 _RESAMPLES = 200
+_MOST_DRAWN = 10_000
+"""Rows in a draw. Of more, scores spread less by the root of their number."""
 
 
 @dataclass(frozen=True)
@@ -128,13 +130,42 @@ def interval(
     level: float = 0.9,
     seed: int = 0,
 ) -> tuple[float, float]:
-    """Where the score may lie, by drawing nodes again (percentile bootstrap)."""
-    generator = np.random.default_rng(seed)
-    draws = []
-    for _ in range(_RESAMPLES):
-        rows = generator.integers(0, len(y), len(y))
-        if score.for_numbers or len(np.unique(y[rows])) > 1:
-            draws.append(score.function(y[rows], p[rows]))
-    ends = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2]) if draws else (0, 0)
-    low, high = sorted(score.shown(float(end), scale) for end in ends)
+    """Where the score may lie, see ``resampled``."""
+
+    def judge(rows: Array) -> float:
+        if not score.for_numbers and len(np.unique(y[rows])) < 2:
+            return np.nan
+        return score.function(y[rows], p[rows])
+
+    ends = resampled(judge, np.arange(len(y)), level=level, seed=seed)
+    low, high = sorted(score.shown(end, scale) for end in ends)
     return low, high
+
+
+def resampled(
+    judge: Callable[[Array], float],
+    rows: Array,
+    *,
+    level: float = 0.9,
+    seed: int = 0,
+) -> tuple[float, float]:
+    """Where a score of rows may lie, by drawing them again (percentile bootstrap).
+
+    Args:
+        judge: The score of some rows, NaN where they have none.
+        rows: All rows.
+        level: How often the truth is inside.
+        seed: Of the draws.
+    """
+    generator = np.random.default_rng(seed)
+    size = min(len(rows), _MOST_DRAWN)
+    draws = np.array([judge(generator.choice(rows, size)) for _ in range(_RESAMPLES)])
+    draws = draws[~np.isnan(draws)]
+    if not len(draws):
+        return 0.0, 0.0
+    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
+    if size < len(rows):
+        shrink, middle = (size / len(rows)) ** 0.5, float(np.median(draws))
+        centre = judge(rows)
+        low, high = (centre + shrink * (end - middle) for end in (low, high))
+    return float(low), float(high)

@@ -16,11 +16,13 @@ from torch import Tensor
 from ecg_gnn.ensemble.candidates import Candidate
 from ecg_gnn.ensemble.certainty import Conformity, Scaling, fit_scaling
 from ecg_gnn.ensemble.contest import Keep, Say, Train
+from ecg_gnn.ensemble.folds import thinned
 from ecg_gnn.ensemble.inputs import Bools, GraphInputs
 from ecg_gnn.ensemble.members import Fitted
 from ecg_gnn.ensemble.scoring import choose_metric
 from ecg_gnn.ensemble.stored import read_finished, write_finished
 from ecg_gnn.ensemble.tournament import (
+    MOST_WEIGHED,
     SMALL,
     Tournament,
     blended,
@@ -132,7 +134,8 @@ def search(
     rows, predicted = tournament.rows, blended(tournament).predicted
     y, scaling = target.values[rows], Scaling()
     if num_classes:
-        scaling = fit_scaling(predicted[rows], y)
+        some = thinned(rows, MOST_WEIGHED)
+        scaling = fit_scaling(predicted[some], target.values[some])
         said = scaling.probabilities(predicted[rows])
     else:
         said, y = predicted[rows] * centre[1], y * centre[1]

@@ -10,7 +10,7 @@ import torch
 from ecg_gnn.ensemble.blend import blend_weights
 from ecg_gnn.ensemble.candidates import Candidate, candidates
 from ecg_gnn.ensemble.contest import Contest, Entry, Keep, Say, Train, Work
-from ecg_gnn.ensemble.folds import Fold, OutOfFold, make_folds
+from ecg_gnn.ensemble.folds import Fold, OutOfFold, make_folds, thinned
 from ecg_gnn.ensemble.inputs import GraphInputs, Numbers, Target
 from ecg_gnn.ensemble.scoring import SCORES, interval
 from ecg_gnn.system.machine import available_bytes
@@ -27,6 +27,8 @@ _KEPT = 4
 """Candidates, at least, that are shown all folds where the graph is large."""
 _ENOUGH = 1000
 """Held-out nodes that weights may be chosen on, even if there are more."""
+MOST_WEIGHED = 20_000
+"""Nodes on which weights are chosen, about, and probabilities calibrated."""
 _MOST_DRAWS, _DRAWN_AGAIN = 3, 4
 _DRAWN = ("network", "boosting")
 # Of the budget, for blending, writing and the card.
@@ -186,18 +188,19 @@ def _weigh(contest: Contest) -> tuple[Numbers, Entry]:
     entries = [e for e in contest.entries if len(e.out.folds) >= count]
     shared = set.intersection(*(set(entry.out.folds) for entry in entries))
     rows = np.concatenate([folds[number].held_out for number in sorted(shared)])
-    score, y = SCORES[contest.metric], contest.target.values[rows]
-    said = [entry.out.predicted[rows] for entry in entries]
+    score, values = SCORES[contest.metric], contest.target.values
+    some = thinned(rows, MOST_WEIGHED)
     weights = blend_weights(
         score,
         SCORES["r2" if contest.target.is_number else "log-loss"],
-        y,
-        said,
+        values[some],
+        [entry.out.predicted[some] for entry in entries],
         [entry.candidate.family or entry.name for entry in entries],
     )
     for entry, weight in zip(entries, weights, strict=True):
         entry.weight = float(weight)
-    return rows, entries[int(np.argmax([score.function(y, each) for each in said]))]
+    judged = [score.function(values[rows], e.out.predicted[rows]) for e in entries]
+    return rows, entries[int(np.argmax(judged))]
 
 
 def blended(tournament: Tournament) -> OutOfFold:

@@ -18,6 +18,7 @@ from ecg_gnn.ensemble.searching import best_score
 from ecg_gnn.inference import estimator_inputs as inputs
 from ecg_gnn.inference.classifier import GraphClassifier, fit_classifier
 from ecg_gnn.inference.fitting import class_weights, fit_settings
+from ecg_gnn.pipeline.classification import with_batches_if_large
 from ecg_gnn.pipeline.resolve import pick_device
 from ecg_gnn.system.checks import (
     InputError,
@@ -127,6 +128,7 @@ class ECGClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no
             given["k"] = min(self.k, dataset.num_nodes - 1)
         embedding = given["embedding"] = self.embedding or "mlp"
         config = fit_settings(dataset, seed=seed, **given)
+        config = with_batches_if_large(config, dataset)
         weights = class_weights(dataset, config, bool(self.balance_classes))
         self.classifier_, result = fit_classifier(
             dataset, config, embedding, class_weights=weights

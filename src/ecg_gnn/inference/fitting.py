@@ -26,6 +26,7 @@ from ecg_gnn.inference.classifier import GraphClassifier, fit_classifier
 from ecg_gnn.inference.classifier_files import read_classifier, write_classifier
 from ecg_gnn.inference.model_folder import Model, write_model
 from ecg_gnn.pipeline import Workspace, evolves, resolve
+from ecg_gnn.pipeline.classification import with_batches_if_large
 from ecg_gnn.pipeline.resolve import choose_model
 from ecg_gnn.system.checks import InputError, check_choice
 from ecg_gnn.system.files import (
@@ -99,7 +100,7 @@ def fit_model(
     embedding = options.setdefault("embedding", "mlp")
     check_choice("embedding", embedding, KEPT_EMBEDDINGS)
     dataset = one_split(graph.dataset, split)
-    config = fit_settings(dataset, **options)
+    config = with_batches_if_large(fit_settings(dataset, **options), dataset)
     weights = class_weights(dataset, config, balance)
     work = out.parent / f".{out.name}.fit"
     fitted: dict[str, GraphClassifier] = {}

@@ -21,11 +21,10 @@ from ecg_gnn.inference.calibration import Calibration
 from ecg_gnn.inference.classifier import GraphClassifier, fit_classifier
 from ecg_gnn.inference.fitting import pipeline_lock
 from ecg_gnn.pipeline import resolve
-from ecg_gnn.pipeline.classification import network_of
+from ecg_gnn.pipeline.classification import BATCH_SIZE, network_of
 
 _WHOLE = ("gpr-gnn", "fagcn")
 _STEPS, _LAYERS = 300, 2
-_BATCH_SIZE = 1024
 # A step on one CPU core, at a guess.
 _SECONDS_PER_NODE, _SECONDS_PER_EDGE, _SECONDS_PER_CELL = 8e-6, 2e-7, 1e-8
 
@@ -125,7 +124,7 @@ def whole_candidates(dataset: GraphDataset, seed: int, device: str) -> list[Cand
         ahead = folds * _STEPS * step
         about: dict[str, Any] = {"ahead": ahead, "layers": _LAYERS}
         found.append(Candidate(name, fit, frozenset({"graph"}), **about))
-    settings = given | {"model": "sage", "batch_size": _BATCH_SIZE}
+    settings = given | {"model": "sage", "batch_size": BATCH_SIZE}
     fit = partial(_fit_whole, dataset, settings)
     by_batches = Candidate("SAGE by mini-batches", fit, frozenset({"graph"}))
     return [*found, replace(by_batches, only_if_large=True)]

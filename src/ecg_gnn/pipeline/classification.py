@@ -1,5 +1,6 @@
 """Step 3 before its first step: graphs, network and task of one training."""
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,6 +11,7 @@ from torch_geometric.data import Data
 
 from ecg_gnn import nn
 from ecg_gnn.config import RunConfig, known
+from ecg_gnn.config.run_config import replaced
 from ecg_gnn.data import GraphDataset, Split
 from ecg_gnn.embed.trained import loop_settings
 from ecg_gnn.evolve import EvolvedGraph
@@ -19,6 +21,9 @@ from ecg_gnn.scale import Batching, BatchTraining, Step, step_advice
 from ecg_gnn.system.machine import explaining
 from ecg_gnn.system.seeds import derive_seed, seeded
 from ecg_gnn.train import LabelInput, Task, Training
+
+BATCH_SIZE = 1024
+"""Training nodes of a mini-batch where nobody says how many."""
 
 
 class Classification(NamedTuple):
@@ -87,6 +92,31 @@ def full_step_advice(
     if config.train.batch_size:
         return None
     return step_advice(Step.of_graphs(graphs, known(config.model.layers)), network)
+
+
+def with_batches_if_large(config: RunConfig, dataset: GraphDataset) -> RunConfig:
+    """The same settings, by mini-batches where full batches are unlikely to fit.
+
+    Whole networks have no mini-batches, and what was asked for is left as it is.
+    """
+    model, nodes = config.model, dataset.num_nodes
+    if config.train.batch_size or model.name in nn.SPECIALISED:
+        return config
+    step = Step(
+        nodes=[nodes] * (known(model.layers) + 1),
+        edges=dataset.edge_index.size(1) + nodes * known(config.evolve.k),
+        num_graphs=2,
+    )
+    device = torch.device(config.device)
+    if step.fits(known(model.hidden), dataset.num_features, device):
+        return config
+    warnings.warn(
+        f"full batches of {nodes:,} nodes are unlikely to fit into the memory of "
+        f"{device}: training goes by mini-batches of {BATCH_SIZE} training nodes "
+        "(--batch-size chooses their size)",
+        stacklevel=2,
+    )
+    return replaced(config, {"train.batch_size": BATCH_SIZE})
 
 
 def prepare_graphs(

@@ -53,6 +53,11 @@ class Step:
         numbers = rows + _COPIES_OF_WEIGHTS * weights
         return FLOAT * numbers + PER_EDGE * self.edges
 
+    def fits(self, width: int, features: int, device: torch.device) -> bool:
+        """Whether there is likely to be memory for it."""
+        needed = self.bytes_at(width, features)
+        return needed <= _USABLE * available_bytes(device)
+
 
 def step_advice(step: Step, network: Network, batch_size: int | None = None) -> str:
     """What to say when a step does not fit; it was a full batch if no size is given."""
