@@ -33,6 +33,8 @@ _MOST_DRAWS, _DRAWN_AGAIN = 3, 4
 _DRAWN = ("network", "boosting")
 # Of the budget, for blending, writing and the card.
 _RESERVED_SHARE, _RESERVED_MOST = 0.08, 15.0
+# And for the test scores of what was tried, by nodes plus edges.
+_RESERVED_SECONDS, _RESERVED_SCORES_SHARE = 1e-5, 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +98,9 @@ def hold_tournament(
     start = time.monotonic()
     count = min(NUM_FOLDS, len(labelled) // 4)
     folds = make_folds(target, labelled, max(2, count), seed)
-    end = start + seconds - min(_RESERVED_SHARE * seconds, _RESERVED_MOST)
+    reserved = min(_RESERVED_SHARE * seconds, _RESERVED_MOST)
+    scores = _RESERVED_SECONDS * inputs.size
+    end = start + seconds - reserved - min(scores, _RESERVED_SCORES_SHARE * seconds)
     times = start, end
     contest = Contest(
         inputs, target, folds, metric, *times, keep, train, say, workers, device
@@ -152,9 +156,9 @@ def _further_folds(contest: Contest, everything: tuple[int, ...]) -> list[Work]:
     ]
 
 
-def _fits(contest: Contest, candidate: Candidate) -> bool:
-    """Whether there is memory to train a candidate, or need of it."""
-    nodes = contest.inputs.num_nodes
+def _fits(contest: Contest, candidate: Candidate, folds: int = 1) -> bool:
+    """Whether there is memory to train a candidate on folds at once, or need of it."""
+    nodes = contest.inputs.num_nodes * folds
     room = available_bytes(torch.device(contest.device)) / 2 / contest.workers
     if candidate.only_if_large:
         return _BYTES_PER_STATE * nodes * _USUAL_LAYERS > room
@@ -170,6 +174,8 @@ def _draw_again(
     drawn = [e for e in whole if e.member.kind in _DRAWN and e.name in again]
     work = []
     for entry in drawn[:_DRAWN_AGAIN]:
+        if not _fits(contest, entry.candidate, len(everything)):
+            continue
         name = f"{entry.name}, seed {draw + 1}"
         named = replace(again[entry.name], name=name, family=entry.name)
         work.append(Work(named, everything, 1.2 * entry.seconds))
