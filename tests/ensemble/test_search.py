@@ -285,6 +285,7 @@ def test_scores_are_those_of_scikit_learn(name):
         "log-loss": lambda: metrics.log_loss(y, p),
         "r2": lambda: metrics.r2_score(numbers, said),
         "mae": lambda: metrics.mean_absolute_error(numbers, said),
+        "rmse": lambda: metrics.mean_squared_error(numbers, said) ** 0.5,
     }[name]()
     score = SCORES[name]
     given = (numbers, said) if score.for_numbers else (y, p)

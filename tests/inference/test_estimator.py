@@ -10,7 +10,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_sco
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from torch_geometric.data import Data
 
-from ecg_gnn import ECGClassifier, InputError
+from ecg_gnn import ECGClassifier, ECGRegressor, InputError
 from ecg_gnn.data import csbm
 from ecg_gnn.inference import estimator
 
@@ -188,3 +188,51 @@ def test_two_classes_may_be_called_minus_one_and_one(own):
     }[own]
     fitted = ECGClassifier(graph=data, steps=3, hidden=8).fit(np.arange(80), y)
     assert fitted.classes_.tolist() == [-1, 1]
+
+
+@pytest.mark.parametrize("mark", [None, np.nan, -1])
+def test_rows_without_a_class_are_learned_around(data, mark):
+    x, y = data.x.numpy(), data.y.numpy()
+    hidden = np.arange(160) % 4 == 0
+    kind = {None: object, -1: int}.get(mark, float)
+    marked = y.astype(kind)
+    marked[hidden] = mark
+    model = ECGClassifier(**SMALL).fit(x, marked, edge_index=data.edge_index)
+    assert model.classes_.tolist() == [0, 1, 2]
+    # Whatever the hidden rows' classes are, they were not read.
+    other = np.where(hidden, (y + 1) % 3, y).astype(kind)
+    other[hidden] = mark
+    again = ECGClassifier(**SMALL).fit(x, other, edge_index=data.edge_index)
+    first = model.predict_proba(x, data.edge_index)
+    assert np.array_equal(first, again.predict_proba(x, data.edge_index))
+    assert np.mean(first.argmax(axis=1) == y) > 0.5
+
+
+def test_of_two_classes_minus_one_is_one(data):
+    y = np.where(data.x[:, 0].numpy() > 0, 1, -1)
+    model = ECGClassifier(**SMALL).fit(data.x.numpy(), y)
+    assert model.classes_.tolist() == [-1, 1]
+
+
+def test_numbers_may_be_missing(data):
+    y = data.x[:, 0].numpy().astype(float)
+    y[::3] = np.nan
+    model = ECGRegressor(budget=3).fit(data.x.numpy(), y)
+    assert np.isfinite(model.predict(data.x.numpy())).all()
+
+
+def test_missing_features_are_filled_in_and_marked(data):
+    x, y = data.x.numpy().copy(), data.y.numpy()
+    x[::5, 0] = np.nan
+    model = ECGClassifier(**SMALL).fit(x, y)
+    assert model.n_features_in_ == x.shape[1]
+    stored = model.classifier_.x.numpy()
+    assert stored.shape[1] == x.shape[1] + 1
+    assert stored[::5, 0] == pytest.approx(np.nanmedian(x[:, 0]))
+    assert stored[:, -1].tolist() == np.isnan(x[:, 0]).tolist()
+    other = np.where(np.arange(160)[:, None] % 7 == 0, np.nan, data.x.numpy())
+    assert np.isfinite(model.predict_proba(other)).all()
+    graph = data.clone()
+    graph.x = torch.from_numpy(x)
+    whole = ECGClassifier(**SMALL).fit(graph)
+    assert np.isfinite(whole.predict_proba(graph)).all()

@@ -57,6 +57,8 @@ KINDS = {
     "commas": (sets(", ", TAGS, most=6), "set"),
     "numbered": (sets(",", texts(range(30, 60)), most=9), "set"),
     "decimal commas": (draw(["1,5", "2,5", "-3,5", "4"]), "categorical"),
+    "postcodes": (draw(["01067", "04109", "10115", "80331"]), "categorical"),
+    "months": (draw([f"{month:02}" for month in range(1, 13)]), "categorical"),
     "lists": (['["a", "b"]', "[]", "[1, null]", ""], "set"),
     "joined": (["2024-05-01", "2023-12-24", ""], "date"),
     "times": (["2024-05-01T12:00:00Z", "2024-05-01 13:30"], "date"),
@@ -80,6 +82,7 @@ def test_kinds(name):
         (["7", "7"], "constant"),
         (["2024-05-01"] * 3, "constant"),
         ([f"person{i}" for i in range(60)], "a different value in nearly every row"),
+        ([f"{i:05}" for i in range(60)], "a different value in nearly every row"),
     ],
 )
 def test_what_tells_nothing(column, why):

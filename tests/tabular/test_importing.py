@@ -275,3 +275,21 @@ def test_a_graph_without_edges(tmp_path):
     graph = import_files(tmp_path / "nodes.csv", tmp_path / "edges.csv", OPTIONS)
     assert graph.report["homophily"]["edge_homophily"] is None
     assert graph.report["isolated_nodes"] == 138
+
+
+def test_dropped_columns_are_not_learned_from(tmp_path):
+    write_stranger(tmp_path)
+    tables = tmp_path / "nodes.csv", tmp_path / "edges.csv"
+    dropped = ImportOptions(label="kind", drop=("city", "words"))
+    columns = import_files(*tables, dropped).report["columns"]
+    assert columns
+    assert not {"city", "words"} & set(columns)
+    with pytest.raises(InputError, match="must have the column 'town' of the columns"):
+        import_files(*tables, ImportOptions(label="kind", drop=("town",)))
+
+
+def test_a_regression_is_judged_by_numbers(tmp_path):
+    write_stranger(tmp_path)
+    tables = tmp_path / "nodes.csv", tmp_path / "edges.csv"
+    report = import_files(*tables, ImportOptions(label="f0")).report
+    assert (report["task"], report["metric"]) == ("regression", "r2")

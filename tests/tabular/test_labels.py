@@ -28,6 +28,7 @@ def test_class_names_are_in_the_order_of_numbers():
         ([str(i % 20) for i in range(400)], False),
         ([str(i % 70) for i in range(7000)], False),  # 1% of the rows: classes
         (["a", "b"] * 10, False),
+        ([f"{i:05}" for i in range(40)], False),  # names, not numbers
         (["inf", *(f"{i}.5" for i in range(40))], False),
     ],
 )

@@ -74,6 +74,9 @@ def import_(
     features: Annotated[
         str | None, _column("Columns to learn from, such as age,city (all others).")
     ] = None,
+    drop: Annotated[
+        str | None, _column("Columns not to learn from, such as name,note.")
+    ] = None,
     numeric: Annotated[str | None, _column("Columns that are numbers.")] = None,
     categorical: Annotated[str | None, _column("Columns that are categories.")] = None,
     ordinal: Annotated[
@@ -149,6 +152,7 @@ def import_(
         source=source,
         target=target,
         features=_names(features),
+        drop=_names(drop) or (),
         kinds={n: kind for kind, each in by_kind.items() for n in _names(each) or ()},
         splits=_names(splits) or (),
         directed=directed,

@@ -120,7 +120,11 @@ def load_dataset(
 
 def find_source(spec: str) -> Entry | None:
     """The catalogue's entry of a graph, None if it is in a file; or it is refused."""
-    if is_graph_folder(expanded(spec)) or is_path(spec):
+    path = expanded(spec)
+    if is_path(spec) and not path.exists():
+        hint = did_you_mean(path.name, _graphs_in(path.parent))
+        raise InputError(f"{spec}: cannot be read (No such file or directory{hint})")
+    if is_graph_folder(path) or is_path(spec):
         return None
     return find_entry(spec.partition(":")[0])
 
@@ -150,10 +154,20 @@ def find_entry(name: str) -> Entry:
     wanted = name.strip().lower().replace("_", "-")
     if wanted in CATALOGUE:
         return CATALOGUE[wanted]
+    hint = did_you_mean(wanted, [*CATALOGUE, *_graphs_in(Path())])
     raise InputError(
         f"'dataset' must be a path to an .npz file, a graph folder, or one of "
-        f"{list(CATALOGUE)} (got {name!r}{did_you_mean(wanted, CATALOGUE)})"
+        f"{list(CATALOGUE)} (got {name!r}{hint})"
     )
+
+
+def _graphs_in(folder: Path) -> list[str]:
+    """Names of graph folders and .npz files in a folder, if there is one."""
+    return [
+        path.name
+        for path in folder.glob("*")
+        if path.suffix == ".npz" or is_graph_folder(path)
+    ]
 
 
 def find_file(entry: Entry, root: Path) -> Path | None:

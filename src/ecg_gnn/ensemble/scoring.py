@@ -91,6 +91,12 @@ SCORES: dict[str, Score] = {
     "f1-macro": Score("macro F1", _f1),
     "log-loss": Score("log loss", _log_likelihood, is_loss=True),
     "r2": Score("R²", _r2, for_numbers=True),
+    "rmse": Score(
+        "root mean squared error",
+        lambda y, p: -float(((y - p[:, 0]) ** 2).mean() ** 0.5),
+        for_numbers=True,
+        is_loss=True,
+    ),
     "mae": Score(
         "mean absolute error",
         lambda y, p: -float(np.abs(y - p[:, 0]).mean()),

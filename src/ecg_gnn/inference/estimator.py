@@ -7,9 +7,8 @@ from typing import Any, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from torch_geometric.data import Data
 
 from ecg_gnn.config.run_config import kept_options
@@ -40,7 +39,7 @@ _PARAMETERS: dict[str, Any] = _SETTINGS | {
 _BY_NAME = Parameter.KEYWORD_ONLY
 
 
-class ECGClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no types
+class ECGClassifier(ClassifierMixin, inputs.NodeEstimator):  # type: ignore[misc]  # no types
     """Node classification by Evolving Computation Graphs, as scikit-learn has it.
 
     There are three ways to say what the nodes are:
@@ -56,6 +55,8 @@ class ECGClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no
       ``predict`` takes rows as *new* nodes: their neighbours in the evolved graph are
       found among the training rows, and edges among them may be given. Without edges
       the evolved graph is all there is.
+
+    Missing features (NaN) become medians, beside columns that say where they were.
 
     A part of the training nodes is set aside to choose the best step and to calibrate
     probabilities, unless the data has a ``val_mask``.
@@ -108,7 +109,8 @@ class ECGClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no
 
         Args:
             X: A ``Data``, node numbers of ``graph``, or features.
-            y: Classes of the rows of ``X``; a ``Data`` brings its own.
+            y: Classes of the rows of ``X``; a ``Data`` brings its own. None and NaN are
+                no class, nor is -1 beside two others in a matrix's ``y``.
             edge_index: Edges ``[2, E]`` among the rows of a feature matrix.
             budget: Seconds, or a text such as ``"10m"``, for the search that
                 ``ecg-gnn fit`` makes; other settings are then not read.
@@ -159,14 +161,14 @@ class ECGClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no
         return float((self.predict(X)[chosen] == truth[chosen]).mean())
 
 
-class ECGRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # no types
+class ECGRegressor(RegressorMixin, inputs.NodeEstimator):  # type: ignore[misc]  # no types
     """Numbers of nodes, predicted by the best models that a search finds.
 
     Nodes are given as to ``ECGClassifier``, with a number for each in ``y``.
 
     Args:
         budget: Seconds for the search, or a text such as ``"10m"``; None is by size.
-        metric: What decides: ``r2`` or ``mae``.
+        metric: What decides: ``r2``, ``rmse`` or ``mae``.
         device: Where networks are trained; None is a GPU where there is one.
         directed: Whether edges given as ``edge_index`` have one direction only.
         graph: The graph, where ``X`` is node numbers.
@@ -242,7 +244,8 @@ def _predict(estimator: Any, X: Any, edge_index: Any) -> NDArray[np.float64]:
     fitted: GraphClassifier | Ensemble = estimator.classifier_
     num_stored, num_features = fitted.x.shape
     if isinstance(X, Data):
-        x, edges = inputs.read_data(X, num_features)
+        given = inputs.filled_data(estimator, X, reset=False)
+        x, edges = inputs.read_data(given, num_features)
         if torch.equal(x, fitted.x) and torch.equal(edges, fitted.edge_index):
             return fitted.probabilities()  # the very graph that was trained on
     elif estimator.graph is not None:
@@ -255,6 +258,7 @@ def _predict(estimator: Any, X: Any, edge_index: Any) -> NDArray[np.float64]:
                 "edges among them go into edge_index",
                 stacklevel=4,
             )
+        rows = inputs.filled(estimator, rows, reset=False)
         x = torch.from_numpy(rows).float()
         edges = inputs.check_edge_index(edge_index, len(rows), estimator.directed)
     return fitted.probabilities(x, edges + num_stored)[num_stored:]
@@ -263,22 +267,28 @@ def _predict(estimator: Any, X: Any, edge_index: Any) -> NDArray[np.float64]:
 def _read(estimator: Any, X: Any, y: Any, edge_index: Any) -> inputs.Labelled:
     """Nodes in any of the three forms, with what is known of them."""
     if isinstance(X, Data):
-        return inputs.read_graph(X, None, None)
+        given = inputs.filled_data(estimator, X, reset=True)
+        return inputs.read_graph(given, None, None)
     if y is None:
         name = type(estimator).__name__
         raise InputError(f"{name} requires y to be passed, but the target y is None")
     if estimator.graph is not None:
         graph = inputs.as_data(estimator.graph)
+        graph = inputs.filled_data(estimator, graph, reset=True)
         numbers = inputs.check_numbers(X, int(graph.num_nodes or 0))
         estimator.n_features_in_ = 1
-        _check_targets(estimator, y)
-        return inputs.read_graph(graph, numbers, np.asarray(y))
-    rows, y = inputs.validated(estimator, X, y, reset=True)
-    _check_targets(estimator, y)
+        known, labels = inputs.known_labels(y, marked=False)
+        check_consistent_length(numbers, known)
+        inputs.check_targets(estimator, labels)
+        return inputs.read_graph(graph, numbers[known], labels)
+    marked = isinstance(estimator, ClassifierMixin)
+    known, labels = inputs.known_labels(y, marked=marked)
+    if known.all():
+        rows, labels = inputs.validated(estimator, X, y, reset=True)
+    else:
+        rows = inputs.validated(estimator, X, reset=True)
+        check_consistent_length(rows, known)
+    inputs.check_targets(estimator, labels)
+    rows = inputs.filled(estimator, rows, reset=True)
     edges = inputs.check_edge_index(edge_index, len(rows), estimator.directed)
-    return inputs.read_arrays(rows, np.asarray(y), edges)
-
-
-def _check_targets(estimator: Any, y: Any) -> None:
-    if isinstance(estimator, ClassifierMixin):
-        check_classification_targets(y)
+    return inputs.read_arrays(rows, labels, known, edges)

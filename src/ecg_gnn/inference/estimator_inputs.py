@@ -1,10 +1,14 @@
 """The estimator's inputs, arrays or graphs, checked and brought into one form."""
 
+import copy
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import assert_all_finite
+from sklearn.utils.multiclass import check_classification_targets
 from torch import Tensor
 from torch_geometric.data import Data
 
@@ -24,6 +28,16 @@ from ecg_gnn.system.checks import (
 from ecg_gnn.system.seeds import derive_seed
 
 Array = NDArray[Any]
+
+
+class NodeEstimator(BaseEstimator):  # type: ignore[misc]  # no types
+    """An estimator whose features may have missing values."""
+
+    def __sklearn_tags__(self) -> Any:
+        """What scikit-learn may give it."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
 
 
 class Labelled(NamedTuple):
@@ -80,15 +94,68 @@ def validated(estimator: Any, X: Any, y: Any = None, *, reset: bool) -> Any:
     try:
         from sklearn.utils.validation import validate_data
     except ImportError:  # scikit-learn before 1.6
-        return estimator._validate_data(X, **options)
-    return validate_data(estimator, X, **options)
+        return estimator._validate_data(X, force_all_finite="allow-nan", **options)
+    return validate_data(estimator, X, ensure_all_finite="allow-nan", **options)
 
 
-def read_arrays(rows: Array, y: Array, edge_index: Tensor) -> Labelled:
-    """A feature matrix whose rows all have a class."""
-    classes, codes = np.unique(y, return_inverse=True)
+def filled(estimator: Any, rows: Array, *, reset: bool) -> Array:
+    """Rows without NaN: medians instead, and columns that say where they were."""
+    missing = np.isnan(rows)
+    if reset:
+        present = [column[~np.isnan(column)] for column in rows.T]
+        medians = [np.median(each) if len(each) else 0.0 for each in present]
+        estimator.medians_, estimator.marked_ = np.array(medians), missing.any(axis=0)
+    if rows.shape[1:] != estimator.medians_.shape:
+        return rows  # refused by whoever knows how many there must be
+    whole = np.where(missing, estimator.medians_, rows)
+    return np.hstack([whole, missing[:, estimator.marked_]])
+
+
+def filled_data(estimator: Any, data: Data, *, reset: bool) -> Data:
+    """The same graph, its features filled in."""
+    if data.get("x") is None or data.x.dim() != 2:
+        return data
+    changed = copy.copy(data)
+    rows = data.x.detach().cpu().numpy()
+    changed.x = torch.from_numpy(filled(estimator, rows, reset=reset))
+    return changed
+
+
+def known_labels(y: Any, *, marked: bool) -> tuple[NDArray[np.bool_], Array]:
+    """Which rows have a label, and these: not those of None or NaN.
+
+    Nor, if they may be ``marked``, those of -1 beside two classes or more: of two
+    values it is a class, as -1 and 1 are usual names.
+    """
+    labels = np.asarray(y)
+    known = np.ones(labels.shape[:1], dtype=bool)
+    if labels.ndim == 1 and labels.dtype.kind in "fO":
+        known = np.array([each is not None and each == each for each in labels])
+    elif labels.ndim == 1 and labels.dtype.kind == "i" and marked:
+        known = (labels != UNLABELLED) | (len(np.unique(labels)) <= 2)
+    if known.all():
+        return known, labels
+    labels = np.array(labels[known].tolist())  # None had made objects of them
+    if labels.dtype.kind == "f":
+        assert_all_finite(labels, input_name="y")
+    return known, labels
+
+
+def check_targets(estimator: Any, y: Array) -> None:
+    """Refuse numbers as classes."""
+    if isinstance(estimator, ClassifierMixin):
+        check_classification_targets(y)
+
+
+def read_arrays(
+    rows: Array, y: Array, known: NDArray[np.bool_], edge_index: Tensor
+) -> Labelled:
+    """A feature matrix, and the classes of its known rows."""
+    classes, found = np.unique(y, return_inverse=True)
+    codes = np.full(len(rows), UNLABELLED, dtype=np.int64)
+    codes[known] = found
     x = torch.from_numpy(check_features("X", rows))
-    return Labelled(x, edge_index, classes, codes.astype(np.int64))
+    return Labelled(x, edge_index, classes, codes)
 
 
 def as_data(graph: Any) -> Data:

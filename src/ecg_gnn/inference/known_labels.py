@@ -85,7 +85,8 @@ def _number_scores(
 ) -> dict[str, Any]:
     y = numeric_column(Table(source, {"label": list(labels)}), "label")
     predicted = numeric_column(predictions, "predicted")[rows]
-    scores = _by_name(("r2", "mae"), y, predicted[:, None])
+    names = tuple(name for name, one in SCORES.items() if one.for_numbers)
+    scores = _by_name(names, y, predicted[:, None])
     if "low" in predictions.columns:
         low, high = (numeric_column(predictions, end)[rows] for end in ("low", "high"))
         scores["coverage"] = float(((low <= y) & (y <= high)).mean())

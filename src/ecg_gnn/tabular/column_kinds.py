@@ -11,7 +11,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ecg_gnn.tabular.columns import Column, parse_numbers, present_texts
+from ecg_gnn.tabular.columns import (
+    Column,
+    has_leading_zeros,
+    parse_numbers,
+    present_texts,
+)
 from ecg_gnn.tabular.dates import parse_date
 
 Kind = Literal["numeric", "categorical", "ordinal", "set", "date", "text"]
@@ -85,8 +90,12 @@ def guess_kind(column: Column) -> Guess:
     if distinct == 1 and len(values) == len(column):
         return Guess(None, "constant")
     numbers = parse_numbers(column)
-    if numbers is not None:
+    are_codes = numbers is not None and has_leading_zeros(column)
+    if numbers is not None and not are_codes:
         return _guess_numbers(numbers[~np.isnan(numbers)])
+    are_names = distinct > max(_FEW_VALUES, _NAME_SHARE * len(values))
+    if are_codes and not are_names:
+        return Guess("categorical", f"{distinct} codes with leading zeros")
     if all(parse_date(value) is not None for value in values):
         return Guess("date", f"{distinct} different dates", "categorical")
     if guess_separator(values):
@@ -94,7 +103,7 @@ def guess_kind(column: Column) -> Guess:
     words = float(np.mean([len(WORD.findall(value)) for value in values]))
     if words >= _MIN_WORDS_OF_TEXT:
         return Guess("text")
-    if distinct > max(_FEW_VALUES, _NAME_SHARE * len(values)):
+    if are_names:
         return Guess(None, "a different value in nearly every row")
     return Guess("categorical")
 

@@ -1,5 +1,6 @@
 """Tables as named columns of cells: texts, numbers, and cells without a value."""
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ Column = list[str | None] | NDArray[np.float64]
 _MISSING = frozenset(["", "na", "n/a", "nan", "null", "none"])
 _LONGEST_MISSING = max(map(len, _MISSING))
 
+_LEADING_ZERO = re.compile(r"0\d+")
 _FLAGS = {"true": "1", "yes": "1", "false": "0", "no": "0"}
 
 # Squares of larger numbers no longer fit, and no measurement is as large.
@@ -150,6 +152,13 @@ def numeric_column(table: Table, name: str) -> NDArray[np.float64]:
             f"{values[row]} in row {row + 1})"
         )
     return values
+
+
+def has_leading_zeros(column: Column) -> bool:
+    """Whether some texts are whole numbers that begin with a zero, as codes do."""
+    if isinstance(column, np.ndarray):
+        return False
+    return any(_LEADING_ZERO.fullmatch(text.strip()) for text in column if text)
 
 
 def is_number(text: str) -> bool:

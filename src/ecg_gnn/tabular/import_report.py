@@ -57,7 +57,7 @@ def describe_import(
         "classes": dict(zip(labels.classes, counts, strict=True)),
         "unlabelled_nodes": graph["unlabelled_nodes"],
         "imbalance": max(counts) / min(counts),
-        "metric": graph["metric"],
+        "metric": graph["metric"] if labels.targets is None else "r2",
         "splits": len(graph["splits"]),
         "first_split": graph["splits"][0],
         "homophily": homophily(dataset),

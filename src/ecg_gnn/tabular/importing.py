@@ -44,6 +44,7 @@ class ImportOptions:
         source: Where edges start; by default ``source`` or the first column.
         target: Where edges end; by default ``target`` or the second column.
         features: Columns to learn from; by default all others.
+        drop: Columns not to learn from.
         kinds: One of ``KINDS``, for columns not to be guessed.
         splits: Columns that say train, val or test, one split each.
         directed: Whether (u, v) differs from (v, u).
@@ -67,6 +68,7 @@ class ImportOptions:
     source: str | None = None
     target: str | None = None
     features: tuple[str, ...] | None = None
+    drop: tuple[str, ...] = ()
     kinds: Mapping[str, str] = field(default_factory=dict)
     splits: tuple[str, ...] = ()
     directed: bool = False
@@ -210,8 +212,11 @@ def _features(
 
 
 def _feature_columns(nodes: Table, options: ImportOptions, id_name: str) -> list[str]:
-    others = {options.label, *options.splits, id_name}
-    names = options.features or [name for name in nodes.columns if name not in others]
+    for name in options.drop:
+        nodes.column(name, "columns to drop")
+    others = {options.label, *options.splits, id_name, *options.drop}
+    given = options.features or [name for name in nodes.columns if name not in others]
+    names = [name for name in given if name not in options.drop]
     if options.label in names:
         raise InputError(f"'features' must not have the label {options.label!r}")
     if unused := [name for name in options.kinds if name not in names]:
@@ -219,7 +224,7 @@ def _feature_columns(nodes: Table, options: ImportOptions, id_name: str) -> list
             f"{', '.join(map(repr, KINDS[:-1]))} and {KINDS[-1]!r} must name features, "
             f"{list(names)[:20]} (got {unused})"
         )
-    return list(names)
+    return names
 
 
 def _read_masks(nodes: Table, columns: Sequence[str], y: NDArray[np.int64]) -> Masks:

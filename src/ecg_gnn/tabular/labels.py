@@ -10,7 +10,12 @@ from numpy.typing import NDArray
 
 from ecg_gnn.data.graph_checks import UNLABELLED
 from ecg_gnn.system.checks import InputError
-from ecg_gnn.tabular.columns import Table, numeric_column, parse_numbers
+from ecg_gnn.tabular.columns import (
+    Table,
+    has_leading_zeros,
+    numeric_column,
+    parse_numbers,
+)
 
 TASKS = ("auto", "classification", "regression")
 # Longer numbers are names: Python refuses to read them, too.
@@ -63,7 +68,7 @@ def class_names(labels: Sequence[str | None]) -> tuple[str, ...]:
 def _are_targets(texts: list[str | None]) -> bool:
     """Whether labels are numbers of too many different values to be classes."""
     numbers = parse_numbers(texts)
-    if numbers is None or np.isinf(numbers).any():
+    if numbers is None or np.isinf(numbers).any() or has_leading_zeros(texts):
         return False
     present = numbers[~np.isnan(numbers)]
     values = np.unique(present)
