@@ -141,16 +141,6 @@ def load_weights(module: nn.Module, tensors: Mapping[str, Tensor]) -> None:
         ) from None
 
 
-def below(tensors: Mapping[str, Tensor], name: str) -> dict[str, Tensor]:
-    """The tensors whose names begin with ``name.``, without that prefix."""
-    start = f"{name}."
-    return {
-        key.removeprefix(start): tensor
-        for key, tensor in tensors.items()
-        if key.startswith(start)
-    }
-
-
 def as_trained(tensor: Tensor) -> Tensor:
     """A copy in the precision of training: float64 only serves predictions."""
     plain = tensor.detach().cpu().contiguous().clone()

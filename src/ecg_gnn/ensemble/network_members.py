@@ -16,6 +16,7 @@ from ecg_gnn.ensemble.neighbour_table import neighbour_table
 from ecg_gnn.ensemble.networks import BatchedNetwork, NetworkInputs, Shape
 from ecg_gnn.ensemble.scoring import SCORES
 from ecg_gnn.kernels import StepSeeds
+from ecg_gnn.reading.tensor_files import below
 
 # Steps between evaluations.
 _EVERY = 4
@@ -76,17 +77,9 @@ class NetworkMember(Member):
         """See ``state``."""
         shape, batches = Shape.from_dict(plain["shape"]), []
         for place, (folds, *widths) in enumerate(plain["widths"]):
-            start = f"{place}."
-            weights = {k.removeprefix(start): v for k, v in tensors.items()}
-            own = {
-                k: weights[k.removeprefix(start)]
-                for k in tensors
-                if k.startswith(start)
-            }
             with torch.device("meta"):  # absurd sizes must not take memory
                 batch = BatchedNetwork(shape, folds, widths, width)
-            weights = {name.removeprefix(start): tensors[name] for name in own}
-            batch.load_state_dict(weights, assign=True)
+            batch.load_state_dict(below(tensors, str(place)), assign=True)
             batches.append(batch)
         return cls(width, shape, tuple(batches), tensors["scaling"])
 

@@ -18,7 +18,7 @@ from ecg_gnn.ensemble.members import Fitted, Member, tensor_to_text, text_to_ten
 from ecg_gnn.ensemble.network_members import NetworkMember
 from ecg_gnn.ensemble.weighted import Ensemble, Share, as_rows, hidden_target
 from ecg_gnn.reading import check_file, refusing
-from ecg_gnn.reading.tensor_files import read_safetensors
+from ecg_gnn.reading.tensor_files import below, read_safetensors
 from ecg_gnn.system.checks import InputError, check_choice
 from ecg_gnn.system.files import atomic_path, sha256_of_file
 
@@ -72,7 +72,7 @@ def read_ensemble(
         for name, tensor in tensors.items():
             if tensor.is_floating_point() and not tensor.isfinite().all():
                 raise ValueError(f"{name} must be finite numbers")
-        own = _below(tensors, _OWN)
+        own = below(tensors, _OWN)
         reading = GraphInputs.of_columns(
             as_rows(x),
             edge_index,
@@ -85,7 +85,7 @@ def read_ensemble(
         if not num_classes:  # they were written as members see them
             target = type(target)(own["values"].numpy(), 0)
         shares = [
-            _read_share(each, _below(tensors, str(place)), target.width)
+            _read_share(each, below(tensors, str(place)), target.width)
             for place, each in enumerate(described["members"])
         ]
         return Ensemble(
@@ -107,11 +107,6 @@ def _read_share(
     check_choice("kind of member", about["kind"], KINDS)
     member = KINDS[about["kind"]].from_state(width, dict(about["state"]), tensors)
     return Share(str(about["name"]), float(about["weight"]), member)
-
-
-def _below(tensors: Mapping[str, Tensor], start: str) -> dict[str, Tensor]:
-    start = f"{start}."
-    return {k.removeprefix(start): v for k, v in tensors.items() if k.startswith(start)}
 
 
 # --- What is finished while others are still trained ----------------------------------
@@ -145,7 +140,7 @@ def read_finished(path: Path) -> tuple[Fitted, float] | None:
         tensors = read_safetensors(path)
         about = json.loads(tensor_to_text(tensors["about"]))
         member = KINDS[about["kind"]].from_state(
-            about["width"], about["state"], _below(tensors, "member")
+            about["width"], about["state"], below(tensors, "member")
         )
         out = OutOfFold(tensors["predicted"].numpy(), tuple(about["folds"]))
         return (member, out), float(about["seconds"])

@@ -19,14 +19,14 @@ from ecg_gnn.data.graph_storage import (
     read_folder_arrays,
     write_arrays,
 )
-from ecg_gnn.embed.protocol import as_trained, below, load_weights
+from ecg_gnn.embed.protocol import as_trained, load_weights
 from ecg_gnn.inference.calibration import Calibration
 from ecg_gnn.inference.classifier import GraphClassifier, label_columns
 from ecg_gnn.kernels import using_engine
 from ecg_gnn.pipeline.classification import network_of
 from ecg_gnn.pipeline.workspace import restore_embedder
 from ecg_gnn.reading import check_file, refusing
-from ecg_gnn.reading.tensor_files import read_safetensors
+from ecg_gnn.reading.tensor_files import below, read_safetensors
 from ecg_gnn.system.checks import InputError, check_choice, check_in_range
 from ecg_gnn.system.files import sha256_of_file
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from ecg_gnn.config import RunConfig
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.embed import EmbeddingCache
-from ecg_gnn.embed.protocol import StoredEmbedder, as_trained, below
+from ecg_gnn.embed.protocol import StoredEmbedder, as_trained
 from ecg_gnn.ensemble.candidates import Candidate, Job, candidates
 from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Target
 from ecg_gnn.ensemble.members import Fitted, Member
@@ -23,6 +23,7 @@ from ecg_gnn.kernels import using_engine
 from ecg_gnn.pipeline import Workspace, embed_for_new_nodes
 from ecg_gnn.pipeline.method import evolve_embedding
 from ecg_gnn.pipeline.workspace import restore_embedder
+from ecg_gnn.reading.tensor_files import below
 
 _STEPS = 150
 # Which embedding is read, how, by which candidate of the search.

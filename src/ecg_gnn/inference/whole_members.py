@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ecg_gnn.config import RunConfig
 from ecg_gnn.data import GraphDataset
-from ecg_gnn.embed.protocol import as_trained, below, load_weights
+from ecg_gnn.embed.protocol import as_trained, load_weights
 from ecg_gnn.ensemble.candidates import Candidate, Job
 from ecg_gnn.ensemble.folds import Fold
 from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Target
@@ -22,6 +22,7 @@ from ecg_gnn.inference.classifier import GraphClassifier, fit_classifier
 from ecg_gnn.inference.fitting import pipeline_lock
 from ecg_gnn.pipeline import resolve
 from ecg_gnn.pipeline.classification import BATCH_SIZE, network_of
+from ecg_gnn.reading.tensor_files import below
 
 _WHOLE = ("gpr-gnn", "fagcn")
 _STEPS, _LAYERS = 300, 2

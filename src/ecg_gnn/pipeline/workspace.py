@@ -30,8 +30,9 @@ from ecg_gnn.embed import (
     TrainedModelEmbedder,
 )
 from ecg_gnn.embed.plain import StoredParts
-from ecg_gnn.embed.protocol import StoredEmbedder, below, hide_labels
+from ecg_gnn.embed.protocol import StoredEmbedder, hide_labels
 from ecg_gnn.evolve import EvolvedGraph
+from ecg_gnn.reading.tensor_files import below
 from ecg_gnn.scale import all_have
 from ecg_gnn.scale.memory_advice import FLOAT, PER_EDGE, Step, narrower, shortage
 from ecg_gnn.system.checks import InputError, check_choice
