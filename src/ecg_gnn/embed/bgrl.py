@@ -25,8 +25,8 @@ from torch_geometric.data import Data
 from ecg_gnn.config import RunConfig, known
 from ecg_gnn.embed.protocol import SplitMasks, load_weights
 from ecg_gnn.kernels import Adjacency, keep_mask, normalized_sum
-from ecg_gnn.reading.tensor_files import below
 from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.files import below
 from ecg_gnn.system.seeds import derive_seed, seeded
 from ecg_gnn.train import Progress, StepProgram, computing_in
 

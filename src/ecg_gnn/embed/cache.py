@@ -28,9 +28,8 @@ from ecg_gnn.embed.protocol import (
     show_to,
 )
 from ecg_gnn.kernels import current_engine
-from ecg_gnn.reading.tensor_files import below
 from ecg_gnn.system.checks import InputError
-from ecg_gnn.system.files import atomic_path
+from ecg_gnn.system.files import atomic_path, below
 from ecg_gnn.train.state import content_hash
 
 _CHECKED_ELEMENTS = 1 << 24

@@ -16,7 +16,7 @@ from ecg_gnn.ensemble.neighbour_table import neighbour_table
 from ecg_gnn.ensemble.networks import BatchedNetwork, NetworkInputs, Shape
 from ecg_gnn.ensemble.scoring import SCORES
 from ecg_gnn.kernels import StepSeeds
-from ecg_gnn.reading.tensor_files import below
+from ecg_gnn.system.files import below
 
 # Steps between evaluations.
 _EVERY = 4

@@ -18,9 +18,9 @@ from ecg_gnn.ensemble.members import Fitted, Member, tensor_to_text, text_to_ten
 from ecg_gnn.ensemble.network_members import NetworkMember
 from ecg_gnn.ensemble.weighted import Ensemble, Share, as_rows, hidden_target
 from ecg_gnn.reading import check_file, refusing
-from ecg_gnn.reading.tensor_files import below, read_safetensors
+from ecg_gnn.reading.tensor_files import read_safetensors
 from ecg_gnn.system.checks import InputError, check_choice
-from ecg_gnn.system.files import atomic_path, sha256_of_file
+from ecg_gnn.system.files import atomic_path, below, sha256_of_file
 
 KINDS: dict[str, type[Member]] = {
     kind.kind: kind for kind in (LinearMember, BoostingMember, NetworkMember)

@@ -26,9 +26,9 @@ from ecg_gnn.kernels import using_engine
 from ecg_gnn.pipeline.classification import network_of
 from ecg_gnn.pipeline.workspace import restore_embedder
 from ecg_gnn.reading import check_file, refusing
-from ecg_gnn.reading.tensor_files import below, read_safetensors
+from ecg_gnn.reading.tensor_files import read_safetensors
 from ecg_gnn.system.checks import InputError, check_choice, check_in_range
-from ecg_gnn.system.files import sha256_of_file
+from ecg_gnn.system.files import below, sha256_of_file
 
 WEIGHTS, INDEX = "weights.safetensors", "index.npz"
 _RESOLVED = ["model.hidden", "model.layers", "model.drop_edge", "embed.hidden"]

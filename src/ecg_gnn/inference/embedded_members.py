@@ -23,7 +23,7 @@ from ecg_gnn.kernels import using_engine
 from ecg_gnn.pipeline import Workspace, embed_for_new_nodes
 from ecg_gnn.pipeline.method import evolve_embedding
 from ecg_gnn.pipeline.workspace import restore_embedder
-from ecg_gnn.reading.tensor_files import below
+from ecg_gnn.system.files import below
 
 _STEPS = 150
 # Which embedding is read, how, by which candidate of the search.

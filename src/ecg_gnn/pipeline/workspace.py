@@ -32,10 +32,10 @@ from ecg_gnn.embed import (
 from ecg_gnn.embed.plain import StoredParts
 from ecg_gnn.embed.protocol import StoredEmbedder, hide_labels
 from ecg_gnn.evolve import EvolvedGraph
-from ecg_gnn.reading.tensor_files import below
 from ecg_gnn.scale import all_have
 from ecg_gnn.scale.memory_advice import FLOAT, PER_EDGE, Step, narrower, shortage
 from ecg_gnn.system.checks import InputError, check_choice
+from ecg_gnn.system.files import below
 from ecg_gnn.system.seeds import derive_seed
 from ecg_gnn.train import ROWS_AT_ONCE, Progress
 from ecg_gnn.train.state import content_hash

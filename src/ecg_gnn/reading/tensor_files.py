@@ -2,7 +2,7 @@
 
 import re
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -94,13 +94,3 @@ def dense_array(source: str, tensor: Tensor, *, most: int | None = None) -> AnyA
         if dense.is_floating_point() and dense.dtype not in _NUMPY_FLOATS:
             dense = dense.float()
         return np.asarray(dense.numpy())
-
-
-def below(tensors: Mapping[str, Tensor], name: str) -> dict[str, Tensor]:
-    """The tensors whose names begin with ``name.``, without that prefix."""
-    start = f"{name}."
-    return {
-        key.removeprefix(start): tensor
-        for key, tensor in tensors.items()
-        if key.startswith(start)
-    }

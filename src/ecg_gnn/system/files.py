@@ -5,16 +5,18 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 
 from ecg_gnn.system.checks import InputError
+
+_T = TypeVar("_T")
 
 
 def cache_folder(name: str) -> Path:
@@ -149,3 +151,13 @@ def expanded(path: str | Path) -> Path:
         raise InputError(
             f"{path}: must begin with the home of a user that there is"
         ) from None
+
+
+def below(entries: Mapping[str, _T], name: str) -> dict[str, _T]:
+    """The entries of a file whose names begin with ``name.``, without that prefix."""
+    start = f"{name}."
+    return {
+        key.removeprefix(start): entry
+        for key, entry in entries.items()
+        if key.startswith(start)
+    }
