@@ -9,7 +9,7 @@ from quoting import NOTHING, difference, signed, tables
 from ecg_gnn.config.identity import LABELS
 from ecg_gnn.data import CATALOGUE
 from ecg_gnn.study import Store
-from ecg_gnn.study.paired_tests import PairedTest, corrected
+from ecg_gnn.study.comparison import PairedTest, corrected
 from ecg_gnn.study.selection import Candidate, Cell
 from ecg_gnn.study.table import markdown
 from ecg_gnn_lab import paper_numbers

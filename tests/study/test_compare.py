@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from ecg_gnn.study import Record, compare, summarize
-from ecg_gnn.study.paired_tests import paired_interval
+from ecg_gnn.study.comparison import paired_interval
 from ecg_gnn.study.records import mean, plain
 
 

@@ -6,7 +6,7 @@ from scipy import stats
 
 from ecg_gnn._version import MOVED, NUMERICS
 from ecg_gnn.study import Selection, best_ecg
-from ecg_gnn.study.paired_tests import corrected, holm, paired_test
+from ecg_gnn.study.comparison import corrected, holm, paired_test
 from ecg_gnn.study.store import Store
 from small_studies import HandmadeStore, dataset_info
 

@@ -16,7 +16,6 @@ from ecg_gnn.config import RunConfig, known
 from ecg_gnn.data import Split
 from ecg_gnn.evolve import EvolvedGraph, join_rows, share_rows
 from ecg_gnn.evolve.knn import num_others
-from ecg_gnn.pipeline.workspace import Workspace, make_embedder
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.seeds import derive_seed, generator_for
 
@@ -49,14 +48,6 @@ def check_folds(train_mask: Tensor, num_folds: int) -> None:
             f"'cross_fit' must be in [2, {num_train}], the number of training nodes "
             f"(got {num_folds})"
         )
-
-
-def is_cross_fitted(name: str, config: RunConfig, workspace: Workspace) -> bool:
-    """Whether one model per fold embeds: what reads no labels needs none."""
-    if not config.embed.cross_fit:
-        return False
-    embedder = make_embedder(name, config, workspace)
-    return embedder.uses_labels and not embedder.leaks
 
 
 def leave_out(split: Split, config: RunConfig) -> tuple[Tensor, list[Split]]:

@@ -12,11 +12,12 @@ from ecg_gnn.embed.cache import embed_and_keep
 from ecg_gnn.embed.plain import ConcatEmbedder, StoredParts, concatenate
 from ecg_gnn.embed.protocol import KeepableEmbedder, StoredEmbedder
 from ecg_gnn.kernels import using_engine
-from ecg_gnn.pipeline.cross_fit import is_cross_fitted, leave_out, one_model
+from ecg_gnn.pipeline.cross_fit import leave_out, one_model
 from ecg_gnn.pipeline.method import evolve
 from ecg_gnn.pipeline.workspace import (
     Workspace,
     embedding_advice,
+    is_cross_fitted,
     make_embedder,
     restore_embedder,
     step_seed,

@@ -55,6 +55,7 @@ from ecg_gnn.pipeline.classification import (
 from ecg_gnn.pipeline.workspace import (
     Workspace,
     embedding_advice,
+    is_cross_fitted,
     kept_graph,
     make_embedder,
     step_seed,
@@ -114,7 +115,7 @@ def evolve(
 
     def make() -> EvolvedGraph:
         folds = config.embed.cross_fit  # none, as in the paper
-        if folds and cross_fit.is_cross_fitted(name, config, workspace):
+        if folds and is_cross_fitted(name, config, workspace):
             return _evolve_by_folds(name, dataset, split, config, workspace)
         z = embed(name, dataset, split, config, workspace)
         return evolve_embedding(z, name, dataset, split, config, workspace)
@@ -171,7 +172,7 @@ def embed_as_input(
     workspace = workspace or Workspace()
     columns = []
     for name in names:
-        if cross_fit.is_cross_fitted(name, config, workspace):
+        if is_cross_fitted(name, config, workspace):
             folds, left_out = cross_fit.leave_out(split, config)
             alone = cross_fit.one_model(config)
             of_models = [embed(name, dataset, p, alone, workspace) for p in left_out]

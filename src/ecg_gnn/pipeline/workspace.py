@@ -91,6 +91,14 @@ def make_embedder(name: str, config: RunConfig, workspace: Workspace) -> Embedde
     return embedder
 
 
+def is_cross_fitted(name: str, config: RunConfig, workspace: Workspace) -> bool:
+    """Whether one model per fold embeds: what reads no labels needs none."""
+    if not config.embed.cross_fit:
+        return False
+    embedder = make_embedder(name, config, workspace)
+    return embedder.uses_labels and not embedder.leaks
+
+
 def restore_embedder(
     name: str, tensors: Mapping[str, Tensor], config: RunConfig, in_channels: int
 ) -> StoredEmbedder:

@@ -14,7 +14,7 @@ The nouns, in the order in which a study uses them:
 
 The modules, in the same order: recipe, grid, groups, units, one_run (some variants,
 without a store) and comparison (what came of it), search (what to try next), executors
-(where to do it), store, execute (all of this together), selection and paired_tests.
+(where to do it), store, execute (all of this together), and selection.
 """
 
 from typing import TYPE_CHECKING

@@ -22,7 +22,7 @@ from ecg_gnn.config.identity import (
 )
 from ecg_gnn.config.networks import MODULES, SPECIALISED
 from ecg_gnn.config.run_config import flatten
-from ecg_gnn.study.paired_tests import PairedTest, paired_test
+from ecg_gnn.study.comparison import PairedTest, paired_test
 from ecg_gnn.study.records import is_pruned
 from ecg_gnn.study.store import Configuration, DatasetInfo, Store, UnitRecord
 from ecg_gnn.study.store.newest import newest

@@ -10,7 +10,7 @@ from ecg_gnn.config.identity import (
     tagged,
     variant_of,
 )
-from ecg_gnn.study.paired_tests import PairedTest, corrected
+from ecg_gnn.study.comparison import PairedTest, corrected
 from ecg_gnn.study.selection import Cell, CellKey, Selection, best_ecg
 from ecg_gnn_lab import paper_numbers, published
 from ecg_gnn_lab.tables import document as doc
