@@ -188,8 +188,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help=(
         "Predict the labels of a graph's nodes, even where neighbours disagree. Start "
-        "with a graph of your own: `ecg-gnn data import`, `fit`, `predict`. Or see what "
-        "an evolved graph adds on a generated one: `ecg-gnn run`."
+        "with a graph of your own: `ecg-gnn data import`, `fit`, `predict`. Or see "
+        "what an evolved graph adds on a generated one: `ecg-gnn run`."
     ),
 )
 

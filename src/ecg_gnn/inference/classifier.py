@@ -27,12 +27,15 @@ from ecg_gnn.pipeline import (
     evolve,
 )
 from ecg_gnn.pipeline.classification import prepare_graphs
+from ecg_gnn.system.threads import threads_for, using_threads
 from ecg_gnn.train import TrainResult
 
 # Scores are compared after rounding to this grid: what differs by less is a tie, which
 # the lower number wins. Float64 sums are far finer than it.
 _GRID = 2.0**30
 _ROWS = 256
+# Nodes plus edges; numbers of a smaller graph are the same on every number of threads.
+_WORTH_THREADS = 30_000
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -184,7 +187,13 @@ def fit_classifier(
         checkpoint: Where to keep the state, to resume after a kill.
     """
     split = dataset.split(known(config.splits)[0])
-    with TemporaryDirectory(prefix="ecg-gnn-") as temporary:
+    threads = threads_for(
+        dataset.num_nodes + dataset.edge_index.size(1), _WORTH_THREADS
+    )
+    with (
+        TemporaryDirectory(prefix="ecg-gnn-") as temporary,
+        using_threads(threads),
+    ):
         workspace = workspace or Workspace()
         # Step 1 is needed twice, for the graph and for nodes that come later.
         cache = workspace.cache or EmbeddingCache(Path(temporary))

@@ -18,12 +18,13 @@ from ecg_gnn.ensemble.members import Fitted, Member
 from ecg_gnn.ensemble.stored import KINDS
 from ecg_gnn.ensemble.weighted import as_rows
 from ecg_gnn.inference.classifier import edges_to_new
-from ecg_gnn.inference.fitting import fit_settings, pipeline_lock
+from ecg_gnn.inference.fitting import fit_settings
 from ecg_gnn.kernels import using_engine
 from ecg_gnn.pipeline import Workspace, embed_for_new_nodes
 from ecg_gnn.pipeline.method import evolve_embedding
 from ecg_gnn.pipeline.workspace import restore_embedder
 from ecg_gnn.system.files import below
+from ecg_gnn.system.threads import holding
 
 _STEPS = 150
 # Which embedding is read, how, by which candidate of the search.
@@ -151,7 +152,7 @@ class Embeddings:
 
     def of(self, name: str) -> Embedding:
         """The embedding of this name."""
-        with pipeline_lock():
+        with holding("generator"):
             if name not in self._made:
                 self._made[name] = self._train(name)
             return self._made[name]

@@ -25,6 +25,7 @@ from ecg_gnn.system.checks import (
     check_in_range,
     parse_budget,
 )
+from ecg_gnn.system.threads import holding
 
 Array = NDArray[Any]
 _SETTINGS = {option: None for option in kept_options() if option != "seed"}
@@ -102,6 +103,7 @@ class ECGClassifier(ClassifierMixin, inputs.NodeEstimator):  # type: ignore[misc
         + [Parameter(n, _BY_NAME, default=value) for n, value in _PARAMETERS.items()]
     )
 
+    @holding("fit")
     def fit(
         self, X: Any, y: Any = None, edge_index: Any = None, budget: Any = None
     ) -> Self:

@@ -1,12 +1,10 @@
 """Fit a model on one's own graph, with its controls, and keep it in a folder."""
 
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import torch
@@ -36,6 +34,7 @@ from ecg_gnn.system.files import (
     write_json,
     writing,
 )
+from ecg_gnn.system.threads import holding
 from ecg_gnn.tabular import NamedGraph
 from ecg_gnn.train import score_probabilities
 from ecg_gnn.train.state import content_hash
@@ -48,16 +47,7 @@ IMBALANCED = 2.0
 _STAGE, _STAGE_FORMAT, _STAGE_VERSION = "stage.json", "ecg-gnn stage", 1
 
 
-_lock = Lock()
-
-
-@contextmanager
-def pipeline_lock() -> Iterator[None]:
-    """Held where the pipeline trains beside others: it seeds torch's own generator."""
-    with _lock:
-        yield
-
-
+@holding("fit")
 def fit_model(
     graph: NamedGraph,
     out: Path,

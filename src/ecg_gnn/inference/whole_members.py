@@ -19,10 +19,10 @@ from ecg_gnn.ensemble.stored import KINDS
 from ecg_gnn.ensemble.tournament import NUM_FOLDS, SMALL
 from ecg_gnn.inference.calibration import Calibration
 from ecg_gnn.inference.classifier import GraphClassifier, fit_classifier
-from ecg_gnn.inference.fitting import pipeline_lock
 from ecg_gnn.pipeline import resolve
 from ecg_gnn.pipeline.classification import BATCH_SIZE, network_of
 from ecg_gnn.system.files import below
+from ecg_gnn.system.threads import holding
 
 _WHOLE = ("gpr-gnn", "fagcn")
 _STEPS, _LAYERS = 300, 2
@@ -139,7 +139,7 @@ def _fit_whole(dataset: GraphDataset, settings: dict[str, Any], job: Job) -> Fit
             raise InterruptedError("stopped before the last fold")
         part = _with_fold(dataset, fold)
         asked = RunConfig.of(dataset=part.name, **fixed, **settings)
-        with pipeline_lock():
+        with holding("generator"):
             network, _ = fit_classifier(part, resolve(asked, part), "none")
         # Its temperature was chosen on the very nodes that judge it.
         network = replace(network, calibration=Calibration())

@@ -110,7 +110,8 @@ def restore_embedder(
         }
         return StoredParts(kept)
     stored = embedder_class(name).stored
-    restored: StoredEmbedder = stored.restore(tensors, config, in_channels)
+    with torch.device("meta"):  # neither memory nor first weights, which are drawn
+        restored: StoredEmbedder = stored.restore(tensors, config, in_channels)
     return restored
 
 

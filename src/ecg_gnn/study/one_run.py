@@ -19,11 +19,13 @@ from ecg_gnn.study.units import OnProgress, UnitRunner, run_units
 from ecg_gnn.study.workers import WorkerPool
 from ecg_gnn.system.checks import check_in_range
 from ecg_gnn.system.files import write_json
+from ecg_gnn.system.threads import holding
 
 OnRecord = Callable[[Record, int, int], None]
 OnReused = Callable[[int, int], None]
 
 
+@holding("fit")
 def run(
     config: RunConfig | None = None,
     *,

@@ -17,7 +17,6 @@ from torch import Tensor
 
 from ecg_gnn.system.checks import InputError, check_in_range
 
-_WORTH_THREADS = 300_000  # nodes plus edges
 _FALLBACK = 4 << 30  # where the system does not tell
 _SHARE, _CUDA_SHARE = 0.5, 0.8  # of what is free; GPUs are rarely shared
 # Per number of the embeddings: the grid and how it is made, two float32 operands, and
@@ -28,25 +27,6 @@ _CGROUPS = (
     ("memory.max", "memory.current"),
     ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
 )
-
-
-@contextmanager
-def using_threads(count: int) -> Iterator[None]:
-    """Compute with this many threads inside, NumPy's linear algebra too."""
-    from threadpoolctl import threadpool_limits  # scikit-learn brings it
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
-        with threadpool_limits(count):
-            yield
-    finally:
-        torch.set_num_threads(before)
-
-
-def threads_for(size: int) -> int:
-    """One for a graph of so few nodes and edges that several would mostly wait."""
-    return 1 if size < _WORTH_THREADS else torch.get_num_threads()
 
 
 def memory_budget(memory: int | None, device: torch.device) -> int:

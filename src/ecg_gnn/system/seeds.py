@@ -6,6 +6,8 @@ from contextlib import contextmanager
 
 import torch
 
+from ecg_gnn.system.threads import holding
+
 
 def derive_seed(seed: int, *purpose: str | int) -> int:
     """A 63-bit seed for one purpose, independent of every other purpose's."""
@@ -35,10 +37,11 @@ def seed_device(device: torch.device, seed: int) -> None:
 def seeded(seed: int, *purpose: str | int) -> Iterator[None]:
     """Run a block (weight initialisation, say) from its own seed.
 
-    PyTorch's initialisers read the global generator; its state is restored afterwards.
+    PyTorch's initialisers read the global generator; its state is restored afterwards,
+    and other threads wait for their turn.
     """
     # Asking an idle GPU for its generator would wake it up for nothing.
     awake = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
-    with torch.random.fork_rng(devices=awake):
+    with holding("generator"), torch.random.fork_rng(devices=awake):
         torch.manual_seed(derive_seed(seed, *purpose))
         yield
