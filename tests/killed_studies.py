@@ -78,7 +78,7 @@ def kill_a_parent(folder):
     """A worker's pid, and whether it lived before and after its parent was killed."""
 
     def worker():
-        start_worker(1)
+        start_worker(1, os.getppid())
         (folder / "worker").write_text(str(os.getpid()))
         time.sleep(60)
 

@@ -1,5 +1,8 @@
 """Evolving Computation Graphs: graph learning where neighbours disagree."""
 
+# First of all: the other imports take a while, in which the command may be interrupted.
+from ecg_gnn.system import interrupts as _interrupts  # noqa: F401  # isort: skip
+
 from typing import TYPE_CHECKING
 
 from ecg_gnn._version import __version__

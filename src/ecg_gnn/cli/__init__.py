@@ -20,6 +20,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from ecg_gnn._version import __version__
+from ecg_gnn.system import interrupts
 from ecg_gnn.system.checks import InputError, printable
 
 # Newer typer carries its own click, older typer depends on it: the base class of
@@ -27,7 +28,6 @@ from ecg_gnn.system.checks import InputError, printable
 _UsageError: Any = next(
     base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException"
 )
-_INTERRUPTED = 130
 _LONGEST = 2_000
 BENCHMARKS = Path(__file__).resolve().parents[3] / "benchmarks"
 """Beside ``src`` in a checkout; an installed package has none."""
@@ -80,6 +80,9 @@ def main() -> None:
             _fail(f"the output cannot be written ({error.strerror})", 1)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = status or 1
+    except KeyboardInterrupt:  # after the verb
+        status = _interrupted()
+    interrupts.end()
     raise SystemExit(status)
 
 
@@ -91,7 +94,7 @@ def _run() -> int:
     except _UsageError as error:  # without a message it was help that was shown
         return _fail(_with_value(error.format_message()), 2)
     except (KeyboardInterrupt, typer.Abort):
-        status = _INTERRUPTED
+        return _interrupted()
     except BrokenPipeError:
         raise
     except (OSError, sqlite3.Error) as error:  # a full disk, a file that vanished
@@ -102,10 +105,15 @@ def _run() -> int:
         if not out_of_memory(error):
             raise
         return _fail(f"not enough memory: {error}", 1)
-    if status == _INTERRUPTED:  # newer typer returns it, older ones raise Abort
-        kept = "finished trainings are kept, the same command goes on after them"
-        return _fail(f"interrupted: {kept}", status)
+    if status == interrupts.STATUS:  # newer typer returns it, older ones raise Abort
+        return _interrupted()
     return status if isinstance(status, int) else 0
+
+
+def _interrupted() -> int:
+    interrupts.end()
+    kept = "finished trainings are kept, the same command goes on after them"
+    return _fail(f"interrupted: {kept}", interrupts.STATUS)
 
 
 def _with_value(message: str) -> str:
@@ -177,7 +185,9 @@ class Verbs(TyperGroup):
         """The verb itself, where it is to run."""
         name, *rest = args
         if name in VERBS:
-            return name, load(name), rest
+            command = load(name)
+            interrupts.begin()
+            return name, command, rest
         return super().resolve_command(ctx, args)  # which suggests others
 
 

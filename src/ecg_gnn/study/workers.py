@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from multiprocessing import active_children
 from multiprocessing.process import BaseProcess
 from typing import Self, TypeVar
@@ -47,11 +48,12 @@ class WorkerPool:
                 max_workers=self.jobs,
                 mp_context=torch.multiprocessing.get_context("spawn"),
                 initializer=start_worker,
-                initargs=(max(1, torch.get_num_threads() // self.jobs),),
+                initargs=(max(1, torch.get_num_threads() // self.jobs), os.getpid()),
             )
         executor = self._executor
-        tasks_of = {executor.submit(work, task): task for task in tasks}
         try:
+            with _interrupts_held_back():  # submitting starts processes
+                tasks_of = {executor.submit(work, task): task for task in tasks}
             for future in as_completed(tasks_of):
                 error = future.exception()
                 if isinstance(error, BrokenProcessPool):
@@ -71,14 +73,24 @@ class WorkerPool:
             raise
 
 
-def start_worker(threads: int) -> None:
+@contextmanager
+def _interrupts_held_back() -> Iterator[None]:
+    """Hear Ctrl-C after the block; processes that are started in it, not at all."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def start_worker(threads: int, parent: int) -> None:
     """Limit a worker's threads, and end it when its parent, perhaps killed, is gone.
 
     Ctrl-C reaches the whole group of processes; the parent handles it.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     torch.set_num_threads(threads)
-    watcher = threading.Thread(target=_exit_after, args=(os.getppid(),), daemon=True)
+    watcher = threading.Thread(target=_exit_after, args=(parent,), daemon=True)
     watcher.start()
 
 
