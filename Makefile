@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check \
 	--constraint constraints.txt --editable
 
-.PHONY: setup demo test results docs lint format package clean
+.PHONY: setup demo test chaos results docs lint format package clean
 
 setup: $(STAMP)
 
@@ -32,6 +32,10 @@ demo: $(RUNS)
 # A process per core, each with one thread.
 test: setup
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
+
+# Attacks at random moments, in twenty minutes at most; see docs/reliability.md.
+chaos: setup
+	$(BIN)/python tests/chaos $(ATTACKS)
 
 # Tables, figures, the report and the pages that quote them, from results/records.jsonl.
 results: setup

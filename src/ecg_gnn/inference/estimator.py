@@ -72,7 +72,8 @@ class ECGClassifier(ClassifierMixin, inputs.NodeEstimator):  # type: ignore[misc
     - ``directed``: whether edges given as ``edge_index`` have one direction only.
     - ``graph``: the graph, where ``X`` is node numbers: a PyG ``Data``, or what
       ``load_dataset`` returns.
-    - ``random_state``: the random seed.
+    - ``random_state``: the random seed, which decides every number, in threads and
+      joblib's processes too. Fits in several threads take turns.
 
     Attributes:
         classes_: The classes, sorted.
