@@ -90,12 +90,6 @@ def test_own_data_page_on_tolokers(typed, data_root, tmp_path):
     assert check_page(typed, tmp_path) > 0.6
 
 
-def test_front_page(typed):
-    lines = commands((ROOT / "docs" / "index.md").read_text())
-    assert lines[:2] == SETUP
-    typed(lines[2:])
-
-
 def test_readme_on_your_own_graph(typed, tmp_path):
     write_stranger(tmp_path)
     for path in tmp_path.glob("*.csv"):  # the README calls n017 n17, as people do

@@ -114,7 +114,7 @@ def fail_and_go_on(folder, verb, context):
 
 
 @pytest.mark.parametrize("verb", VERBS)
-@pytest.mark.parametrize("size", [0, 1500])
+@pytest.mark.parametrize("size", [0, 500])
 def test_files_that_cannot_grow(scene, verb, size):
     said = fail_and_go_on(scene, verb, files_of_at_most(size))
     reasons = ("File too large", "disk", "Error", "written")

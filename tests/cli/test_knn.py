@@ -93,7 +93,7 @@ def test_another_searchs_rows_are_not_taken(ecg_gnn, tmp_path, z, monkeypatch):
 REFUSED = {
     "--out edges.txt": "'out' must be an .npy file (got 'edges.txt')",
     "--out z.npy": "'out' must be another file than 'z.npy'",
-    "--embeddings nowhere.npy": "nowhere.npy: must be a whole .npy file",
+    "--embeddings nowhere.npy": "nowhere.npy: cannot be read (No such file",
     "--k 200": "'k' must be in [1, 199] (got 200)",
     "--knn=fast": "'knn' must be one of ['auto', 'exact', 'ivf', 'hnsw'] (got",
     "--memory 0": "'memory' must be in [",

@@ -53,6 +53,6 @@ def test_interrupted_run_goes_on(tmp_path):
     again = start(*options, "--json", cwd=tmp_path, text=True)
     out, err = again.communicate(timeout=120)
     assert again.returncode == 0, err
-    assert len(json.loads(out)["results"]) == 3
+    assert len(json.loads(out)["results"]) == 4
     for name, content in left.items():
         assert (records / name).read_bytes() == content

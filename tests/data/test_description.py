@@ -13,7 +13,7 @@ def test_list_is_the_catalogue(tmp_path):
     rows = list_datasets(tmp_path)
     assert [row["name"] for row in rows] == list(CATALOGUE)
     present = {row["name"] for row in rows if row["present"]}
-    assert present == {"squirrel-filtered", "minesweeper-gen", "csbm"}
+    assert present == {"squirrel-filtered", "minesweeper-gen", "csbm", "look-alikes"}
     assert json.loads(json.dumps(rows, allow_nan=False)) == rows
 
 

@@ -250,7 +250,11 @@ def test_options_have_sound_defaults(model):
     ("model", "given", "message"),
     [
         ("gcn", {"alpha": 1}, r"'option of gcn' must be one of \[\] \(got 'alpha'\)"),
-        ("gpr-gnn", {"alhpa": 1}, r"must be one of \['alpha', .*\] \(got 'alhpa'\)"),
+        (
+            "gpr-gnn",
+            {"alhpa": 1},
+            r"one of \['alpha', .*\] \(got 'alhpa'; did you mean",
+        ),
         ("gpr-gnn", {"alpha": 2}, r"'model.options.alpha' must be in \[0, 1\]"),
         ("gpr-gnn", {"alpha": "much"}, r"must be of type float \(got 'much'\)"),
         ("gpr-gnn", {"alpha": True}, r"must be of type float \(got True\)"),
