@@ -16,10 +16,9 @@ import torch
 from run import parser_of_graphs, read_graph, truth_of, with_split
 
 from ecg_gnn.ensemble.candidates import candidates
-from ecg_gnn.ensemble.folds import make_folds
+from ecg_gnn.ensemble.folds import fold_count, make_folds
 from ecg_gnn.ensemble.inputs import GraphInputs
 from ecg_gnn.ensemble.network_members import fit_networks
-from ecg_gnn.ensemble.tournament import NUM_FOLDS
 from ecg_gnn.ensemble.weighted import hidden_target
 from ecg_gnn.inference.best_fit import fit_best
 from ecg_gnn.system.files import write_json
@@ -36,7 +35,7 @@ def time_networks(graph, device):
     known = (part.train_mask | part.val_mask).numpy()
     target, _ = hidden_target(values, classes, known)
     inputs = GraphInputs.of(graph.dataset.x.numpy(), graph.dataset.edge_index)
-    folds = make_folds(target, np.flatnonzero(known), NUM_FOLDS, 0)
+    folds = make_folds(target, np.flatnonzero(known), fold_count(int(known.sum())), 0)
     options = {"metric": METRICS.get(classes, "accuracy"), "device": device}
     options["out_of_time"] = bool
     milliseconds = {}

@@ -9,6 +9,7 @@ from ecg_gnn.ensemble import scoring, search, tournament
 from ecg_gnn.ensemble.blend import blend_weights
 from ecg_gnn.ensemble.candidates import Candidate, candidates
 from ecg_gnn.ensemble.certainty import Conformity, fit_scaling
+from ecg_gnn.ensemble.folds import fold_count
 from ecg_gnn.ensemble.inputs import Target
 from ecg_gnn.ensemble.leaderboard import leaderboard, verdict
 from ecg_gnn.ensemble.scoring import SCORES, choose_metric, interval
@@ -193,8 +194,10 @@ def test_mean_absolute_errors_are_on_the_scale_of_the_labels(cheap, graph, known
 def test_large_graphs_show_further_folds_to_the_best(cheap, graph, known, monkeypatch):
     monkeypatch.setattr(tournament, "SMALL", 0)
     monkeypatch.setattr(tournament, "_KEPT", 3)
-    entries = run(graph, known).tournament.entries
-    assert {len(entry.out.folds) for entry in entries} == {tournament.NUM_FOLDS}
+    found = run(graph, known).tournament
+    every = fold_count(int(known.sum()))
+    assert {len(entry.out.folds) for entry in found.entries} == {every}
+    assert len(found.folds) == every
 
 
 def test_what_no_deadline_stops_is_not_begun_late(cheap, graph, known, monkeypatch):

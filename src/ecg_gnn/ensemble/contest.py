@@ -137,7 +137,8 @@ class Contest:
 
         given = (self.inputs, self.target, folds, self.metric, until)
         job = Job(*given, out_of_time, self.stopped.is_set, self.device)
-        name = f"{candidate.name} {'-'.join(map(str, folds))}"
+        numbers = "-".join(map(str, folds))
+        name = f"{candidate.name} {numbers} of {len(self.folds)}"
         self._show(candidate.name)
         try:
             fitted, seconds = self.keep(

@@ -7,6 +7,9 @@ import numpy as np
 from ecg_gnn.ensemble.inputs import Bools, Floats, Numbers, Target
 from ecg_gnn.system.checks import InputError
 
+_MANY = 5_000
+"""Labelled nodes from which on four fifths of them are enough to learn from."""
+
 
 @dataclass(frozen=True, eq=False)
 class Fold:
@@ -39,6 +42,15 @@ class OutOfFold:
         predicted = self.predicted.copy()
         predicted[held_out] = other.predicted[held_out]
         return OutOfFold(predicted, (*self.folds, *other.folds))
+
+
+def fold_count(labelled: int) -> int:
+    """How many folds labelled nodes are dealt into.
+
+    Where they are few, models of eight folds are better than those of five: each learns
+    from 7/8 of the nodes instead of 4/5.
+    """
+    return max(2, min(8 if labelled < _MANY else 5, labelled // 4))
 
 
 def thinned(rows: Numbers, most: int) -> Numbers:

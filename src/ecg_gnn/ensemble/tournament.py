@@ -10,12 +10,11 @@ import torch
 from ecg_gnn.ensemble.blend import blend_weights
 from ecg_gnn.ensemble.candidates import Candidate, candidates
 from ecg_gnn.ensemble.contest import Contest, Entry, Keep, Say, Train, Work
-from ecg_gnn.ensemble.folds import Fold, OutOfFold, make_folds, thinned
+from ecg_gnn.ensemble.folds import Fold, OutOfFold, fold_count, make_folds, thinned
 from ecg_gnn.ensemble.inputs import GraphInputs, Numbers, Target
 from ecg_gnn.ensemble.scoring import SCORES, interval
 from ecg_gnn.system.machine import available_bytes
 
-NUM_FOLDS = 5
 # Graphs up to this size (nodes plus edges) show all folds to every candidate; larger
 # ones show the first fold, and the others to those that did well on it.
 SMALL = 60_000
@@ -96,8 +95,7 @@ def hold_tournament(
         extra: Further candidates, tried last.
     """
     start = time.monotonic()
-    count = min(NUM_FOLDS, len(labelled) // 4)
-    folds = make_folds(target, labelled, max(2, count), seed)
+    folds = make_folds(target, labelled, fold_count(len(labelled)), seed)
     reserved = min(_RESERVED_SHARE * seconds, _RESERVED_MOST)
     scores = _RESERVED_SECONDS * inputs.size
     end = start + seconds - reserved - min(scores, _RESERVED_SCORES_SHARE * seconds)

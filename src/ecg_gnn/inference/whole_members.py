@@ -12,11 +12,11 @@ from ecg_gnn.config import RunConfig
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.embed.protocol import as_trained, load_weights
 from ecg_gnn.ensemble.candidates import Candidate, Job
-from ecg_gnn.ensemble.folds import Fold
+from ecg_gnn.ensemble.folds import Fold, fold_count
 from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Target
 from ecg_gnn.ensemble.members import Fitted, Member, out_of_fold
 from ecg_gnn.ensemble.stored import KINDS
-from ecg_gnn.ensemble.tournament import NUM_FOLDS, SMALL
+from ecg_gnn.ensemble.tournament import SMALL
 from ecg_gnn.inference.calibration import Calibration
 from ecg_gnn.inference.classifier import GraphClassifier, fit_classifier
 from ecg_gnn.pipeline import resolve
@@ -117,7 +117,9 @@ def whole_candidates(dataset: GraphDataset, seed: int, device: str) -> list[Cand
     step = _SECONDS_PER_NODE * nodes + _SECONDS_PER_EDGE * edges
     step += _SECONDS_PER_CELL * nodes * dataset.num_features
     given: dict[str, Any] = {"seed": seed, "device": device}
-    folds = 1 if nodes + edges > SMALL else NUM_FOLDS
+    split = dataset.split(0)
+    labelled = int((split.train_mask | split.val_mask).sum())
+    folds = 1 if nodes + edges > SMALL else fold_count(labelled)
     found = []
     for name in _WHOLE:
         settings = given | {"model": name}
