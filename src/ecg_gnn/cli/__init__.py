@@ -37,6 +37,7 @@ BENCHMARKS = Path(__file__).resolve().parents[3] / "benchmarks"
 _MODULES = {"run": "run_verb", "homophily": "graph_verbs", "knn": "graph_verbs"}
 _MODULES |= dict.fromkeys(("predict", "explain", "score"), "model_verbs")
 _MODULES["fit"] = "fit_verb"
+_RESUMING = {"run", "fit", "advise", "study"}
 PANELS = {
     "Your graph": {
         "data": "Find, inspect, check, fetch and import graphs.",
@@ -112,8 +113,9 @@ def _run() -> int:
 
 def _interrupted() -> int:
     interrupts.end()
-    kept = "finished trainings are kept, the same command goes on after them"
-    return _fail(f"interrupted: {kept}", interrupts.STATUS)
+    kept = ": finished trainings are kept, rerun the command to resume"
+    resumes = _RESUMING & set(sys.argv[1:2])
+    return _fail(f"interrupted{kept if resumes else ''}", interrupts.STATUS)
 
 
 def _with_value(message: str) -> str:

@@ -14,7 +14,6 @@ from types import FrameType
 
 STATUS = 130
 _IMPORT = "<frozen importlib._bootstrap>"
-_AGAIN_SECONDS = 0.05
 
 
 def listen() -> None:
@@ -43,16 +42,20 @@ def _end_at_once(*_: object) -> None:
     os._exit(STATUS)
 
 
-def _raise(number: int, frame: FrameType | None) -> None:
-    """Raise, but not inside an import: after it, then."""
+def _raise(_: int, frame: FrameType | None) -> None:
+    """Raise, but not inside an import: at the first line after it, then."""
+    importer = None
     while frame is not None:
         if frame.f_code.co_filename == _IMPORT:
-            from threading import Timer, main_thread
-
-            main = main_thread().ident or 0
-            Timer(_AGAIN_SECONDS, signal.pthread_kill, (main, number)).start()
-            return
+            importer = frame.f_back
         frame = frame.f_back
+    if importer is None:
+        raise KeyboardInterrupt
+    importer.f_trace = _interrupt
+    sys.settrace(lambda *_: None)  # frames are traced only while something is
+
+
+def _interrupt(*_: object) -> None:
     raise KeyboardInterrupt
 
 
