@@ -228,9 +228,12 @@ def on_both(made):
 
 def test_our_best_stands_beside_the_best_published(project):
     keep_only(project, on_both)
-    official, substitute = block(project, "leaders").splitlines()[2:]
-    assert official.startswith("| minesweeper | tuned gcn, ECG (mlp) + labels | 98.50")
-    assert official.endswith("| 2 of 10 | CSNN | 99.07 ± 0.25 | −0.57 |")
+    official, with_labels, substitute = block(project, "leaders").splitlines()[2:]
+    assert official.startswith("| minesweeper | gpr-gnn | 85.00 ± 7.07 |")
+    assert official.endswith("| 2 of 10 | CSNN | 99.07 ± 0.25 | −14.07 |")
+    labels_as_input = "| minesweeper | tuned gcn, ECG (mlp) + labels | 98.50"
+    assert with_labels.startswith(labels_as_input)
+    assert with_labels.endswith("| labels are no input there | — | — |")
     assert substitute.startswith(f"| {GLOVE.name} | gcn, ECG (mlp) | 65.50 ± 7.78 |")
     assert substitute.endswith("| none with these features | — | — |")
     lines = block(project, "leaderboard").splitlines()[2:7]
