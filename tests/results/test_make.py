@@ -239,7 +239,7 @@ def test_our_best_stands_beside_the_best_published(project):
     lines = block(project, "leaderboard").splitlines()[2:7]
     assert [line.split(" | ")[1] for line in lines] == [
         "best published: CSNN",
-        "tuned gcn, ECG (mlp) + labels *",
+        "tuned gcn, ECG (mlp) + labels",
         "gpr-gnn",
         "gcn, ECG (mlp)",
         "gcn",
