@@ -240,7 +240,7 @@ def test_our_best_stands_beside_the_best_published(project):
     assert [line.split(" | ")[1] for line in lines] == [
         "best published: CSNN",
         "tuned gcn, ECG (mlp) + labels",
-        "gpr-gnn",
+        "gpr-gnn *",
         "gcn, ECG (mlp)",
         "gcn",
     ]
