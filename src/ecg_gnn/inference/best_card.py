@@ -36,9 +36,9 @@ def best_card(model: Model, split: int) -> str:
         "`ecg-gnn predict FOLDER --out FILE.csv` predicts nodes without a label; "
         "`--nodes nodes.csv --edges edges.csv` new ones with the same columns; "
         "`--coverage 0.9` adds sets (or intervals) that hold the truth nine times out "
-        "of ten. Each label was used to train four of the five models; labels of known "
-        "nodes are read as input where that helped, so keep the folder as you would "
-        "keep the data.",
+        "of ten. All models of a candidate but one learned from each label; labels of "
+        "known nodes are read as input where that helped, so keep the folder as you "
+        "would keep the data.",
         f"sha256 of the graph: `{dataset.sha256}`",
     ]
     return "\n\n".join(parts) + "\n"
