@@ -183,7 +183,7 @@ def cache_key(
         tensors.append(data.ecg_edge_index)
     if embedder.uses_labels:
         tensors += [data.y, split.train_mask, split.val_mask]
-    made_by = f"{NUMERICS}/{current_engine()}"
+    made_by = f"{getattr(embedder, 'numerics', NUMERICS)}/{current_engine()}"
     whole = f"{made_by}/{described}/{seed}/{content_hash(tensors)}"
     return hashlib.sha256(whole.encode()).hexdigest()
 
