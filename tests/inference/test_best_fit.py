@@ -141,6 +141,7 @@ def test_the_folder_says_everything(few, graph, tmp_path):
     assert low <= said["validation"] <= high
     card = (tmp_path / "model" / "MODEL_CARD.md").read_text()
     assert said["verdict"] in card
+    assert "train 7 of 8 models" in card  # 90 labels: eight folds
     assert len(card.splitlines()) < 60  # a page
     again = read_model(tmp_path / "model")
     probabilities = model.classifier.probabilities()
