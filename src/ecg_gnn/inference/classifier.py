@@ -27,7 +27,7 @@ from ecg_gnn.pipeline import (
     evolve,
 )
 from ecg_gnn.pipeline.classification import prepare_graphs
-from ecg_gnn.system.threads import threads_for, using_threads
+from ecg_gnn.system.machine import threads_for, using_threads
 from ecg_gnn.train import TrainResult
 
 # Scores are compared after rounding to this grid: what differs by less is a tie, which

@@ -24,7 +24,7 @@ from ecg_gnn.pipeline import Workspace, embed_for_new_nodes
 from ecg_gnn.pipeline.method import evolve_embedding
 from ecg_gnn.pipeline.workspace import restore_embedder
 from ecg_gnn.system.files import below
-from ecg_gnn.system.threads import holding
+from ecg_gnn.system.machine import holding
 
 _STEPS = 150
 # Which embedding is read, how, by which candidate of the search.

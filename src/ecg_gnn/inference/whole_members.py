@@ -22,7 +22,7 @@ from ecg_gnn.inference.classifier import GraphClassifier, fit_classifier
 from ecg_gnn.pipeline import resolve
 from ecg_gnn.pipeline.classification import BATCH_SIZE, network_of
 from ecg_gnn.system.files import below
-from ecg_gnn.system.threads import holding
+from ecg_gnn.system.machine import holding
 
 _WHOLE = ("gpr-gnn", "fagcn")
 _STEPS, _LAYERS = 300, 2

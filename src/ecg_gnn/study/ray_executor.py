@@ -21,7 +21,7 @@ from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.reading import first_line
 from ecg_gnn.study.executors import Ending, Executor, Outcome, run_group
 from ecg_gnn.study.groups import Group
-from ecg_gnn.study.run_folder import provenance
+from ecg_gnn.study.records import provenance
 from ecg_gnn.study.store import Failed
 from ecg_gnn.study.units import Unit, UnitRunner, batched, most_together
 from ecg_gnn.study.workers import WorkerPool

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ecg_gnn.config import EMBEDDINGS, RunConfig, known
+from ecg_gnn.config.classify_settings import MODULES, SPECIALISED
 from ecg_gnn.config.identity import (
     LABELS,
     VARIANTS,
@@ -20,7 +21,6 @@ from ecg_gnn.config.identity import (
     tags_read_by,
     variant_of,
 )
-from ecg_gnn.config.networks import MODULES, SPECIALISED
 from ecg_gnn.config.run_config import flatten
 from ecg_gnn.study.comparison import PairedTest, paired_test
 from ecg_gnn.study.records import is_pruned
