@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from ecg_gnn.kernels import Adjacency, edge_dot, gated_sum
 from ecg_gnn.nn.network import GraphInput, NetworkSpec, Option
-from ecg_gnn.nn.specialised.base import OncePerGraph, SpecialisedNet, Usual, as_logits
+from ecg_gnn.nn.specialised.base import ColumnPerClass, OncePerGraph, Usual
 from ecg_gnn.nn.specialised.h2gcn import without_self_loops
 
 
@@ -56,7 +56,7 @@ class SignedMessages(nn.Module):
         return out
 
 
-class GGCN(SpecialisedNet):
+class GGCN(ColumnPerClass):
     """Generalised GCN of Yan et al. (2021), "Two sides of the same coin".
 
     A layer maps its input, ``s = W h + b``, and gives
@@ -105,7 +105,3 @@ class GGCN(SpecialisedNet):
             total = total + (inner if index == 1 else share * inner)
             state = layer(total, degrees)
         return state
-
-    def classify(self, states: Tensor) -> Tensor:
-        """The columns as logits."""
-        return as_logits(states)

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from ecg_gnn.kernels import Adjacency, edge_scores, edge_softmax, gated_sum
 from ecg_gnn.nn import spaces
 from ecg_gnn.nn.network import GraphInput, NetworkSpec, Option
-from ecg_gnn.nn.specialised.base import OncePerGraph, SpecialisedNet, Usual, as_logits
+from ecg_gnn.nn.specialised.base import ColumnPerClass, OncePerGraph, Usual
 
 
 def structural_relations(adjacency: Adjacency, hops: int) -> list[Adjacency]:
@@ -79,7 +79,7 @@ class RelationalAttention(nn.Module):
         return total
 
 
-class WRGAT(SpecialisedNet):
+class WRGAT(ColumnPerClass):
     """Weighted relational GAT of Suresh et al. (2021).
 
     ``h_u <- W h_u + b + sum_r mean_v (w_uv a_uv W_r h_v)`` over the neighbours v of u
@@ -115,7 +115,3 @@ class WRGAT(SpecialisedNet):
         for layer in others:
             state = layer(self.dropout(state.relu()), relations)
         return state
-
-    def classify(self, states: Tensor) -> Tensor:
-        """The columns as logits."""
-        return as_logits(states)
