@@ -120,7 +120,7 @@ class EmbeddedMember(Member):
         own = inner.from_state(width, dict(plain["state"]), below(tensors, "inner"))
         return cls(width, plain["use"], one, own)
 
-    def joined(self, other: Member) -> Member:
+    def joined(self, other: Member) -> Self:
         """The inner members joined; the embedding is the same."""
         assert isinstance(other, EmbeddedMember)
         return replace(self, inner=self.inner.joined(other.inner))

@@ -35,6 +35,7 @@ class WholeMember(Member):
     """Networks of one fold each, as ``fit --model`` would keep them."""
 
     kind: ClassVar[str] = "whole"
+    of_folds = ("networks",)
 
     networks: tuple[GraphClassifier, ...]
 
@@ -85,11 +86,6 @@ class WholeMember(Member):
                 )
             )
         return cls(width, tuple(networks))
-
-    def joined(self, other: Member) -> Member:
-        """Folds one after another."""
-        assert isinstance(other, WholeMember)
-        return replace(self, networks=(*self.networks, *other.networks))
 
 
 class _Sizes(NamedTuple):
