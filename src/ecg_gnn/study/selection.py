@@ -25,8 +25,7 @@ from ecg_gnn.config.run_config import flatten
 from ecg_gnn.study.comparison import PairedTest, paired_test
 from ecg_gnn.study.records import is_pruned
 from ecg_gnn.study.store import Configuration, DatasetInfo, Store, UnitRecord
-from ecg_gnn.study.store.newest import newest
-from ecg_gnn.study.store.rows import names_of
+from ecg_gnn.study.store.rows import names_of, newest
 from ecg_gnn.study.table import model_name, row_name
 
 _MODELS = (*MODULES, *SPECIALISED)
