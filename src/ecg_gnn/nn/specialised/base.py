@@ -68,8 +68,9 @@ class ColumnPerClass(SpecialisedNet):
 class OncePerGraph(Generic[_T]):
     """What is made of a graph, and perhaps of features, when first asked for.
 
-    It lives as long as the graph. Made outside autograd and autocast; the first pass
-    may wait for the device, later ones find everything in place.
+    It lives as long as the graph, which it must not hold itself. Made outside autograd
+    and autocast; the first pass may wait for the device, later ones find everything in
+    place.
     """
 
     def __init__(self, make: Callable[..., _T]) -> None:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import ClassVar
@@ -40,7 +41,7 @@ def structural_relations(adjacency: Adjacency, hops: int) -> list[Adjacency]:
         moved = (one - other).abs().sum(2) / spaces.BINS_PER_OCTAVE
         apart.append(moved.cumsum(1))
         there.append((one[..., -1] > 0) & (other[..., -1] > 0))
-    relations = [adjacency]
+    relations = [replace(adjacency)]
     for hop in range(hops + 1):
         kept = [pair[:, have[:, hop]] for pair, have in zip(pairs, there, strict=True)]
         far = [f[have[:, hop], hop] for f, have in zip(apart, there, strict=True)]
