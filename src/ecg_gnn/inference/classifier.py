@@ -126,7 +126,8 @@ def _keep_out_degrees(adjacency: Adjacency, evolved: Tensor, num_stored: int) ->
     """
     degree = adjacency.by_source.offsets.diff()
     degree[:num_stored] = evolved[0].bincount(minlength=num_stored)
-    vars(adjacency)["out_degree"] = degree  # a cached property: read, not counted
+    # What the network reads in float64. A cached property: read, not counted.
+    vars(adjacency.like(degree.double()))["out_degree"] = degree
 
 
 @torch.no_grad()
