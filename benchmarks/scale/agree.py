@@ -35,7 +35,7 @@ from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.evolve import EvolvedGraph
 from ecg_gnn.pipeline import Classification, Workspace, classify, evolve
 from ecg_gnn.pipeline.resolve import resolve
-from ecg_gnn.study.run_folder import provenance
+from ecg_gnn.study.records import provenance
 from ecg_gnn.study.units import batched, most_together
 from ecg_gnn.system.files import cache_folder, write_json, write_text
 from ecg_gnn.train import TrainResult

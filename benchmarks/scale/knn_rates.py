@@ -26,7 +26,7 @@ from ecg_gnn.evolve import knn_graph
 from ecg_gnn.evolve.backends import IN_BLOCKS, IN_MEMORY, Rate
 from ecg_gnn.evolve.exact.blocks import Layout, search_blocks
 from ecg_gnn.evolve.query import Query, Rows
-from ecg_gnn.study.run_folder import provenance
+from ecg_gnn.study.records import provenance
 from ecg_gnn.system.files import write_json
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))

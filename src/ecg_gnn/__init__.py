@@ -6,8 +6,8 @@ from ecg_gnn.system import interrupts as _interrupts  # noqa: F401  # isort: ski
 from typing import TYPE_CHECKING
 
 from ecg_gnn._version import __version__
+from ecg_gnn.system import lazy_names
 from ecg_gnn.system.checks import InputError
-from ecg_gnn.system.lazy import lazy_names
 
 if TYPE_CHECKING:
     from ecg_gnn.config import (

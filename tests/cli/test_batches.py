@@ -92,6 +92,11 @@ def test_a_fit_too_large_for_full_batches_goes_by_mini_batches(ecg_gnn, monkeypa
     assert json.loads(out)["config"]["train"]["batch_size"] == 1024
     (line,) = [each for each in err.splitlines() if "mini-batches" in each]
     assert line.startswith("warning: full batches of 64 nodes are unlikely to fit")
+    # A layer that reads further than direct neighbours has no mini-batches.
+    far = [word.replace("sage", "tag") for word in FIT]
+    status, out, err = ecg_gnn(*far, "--out", "far")
+    assert status == 0, err
+    assert "batch_size" not in json.loads(out)["config"]["train"]
     monkeypatch.setattr(memory_advice, "available_bytes", lambda _: 2**30)
     status, out, err = ecg_gnn(*FIT, "--out", "small")
     assert "batch_size" not in json.loads(out)["config"]["train"]

@@ -12,6 +12,7 @@ from ecg_gnn.embed import (
     PrecomputedEmbedder,
     cache,
     embed_nodes,
+    trained,
 )
 from ecg_gnn.embed.cache import cache_key
 from ecg_gnn.train import LoopSettings
@@ -231,6 +232,16 @@ def test_every_setting_is_in_the_key(monkeypatch):
     assert cache_key(Counting(), data, split, 1) not in keys
     monkeypatch.setattr(cache, "NUMERICS", -1)
     assert cache_key(Counting(), data, split, 0) not in keys
+
+
+def test_a_network_that_moved_alone_has_another_key(monkeypatch):
+    data, split = labelled_graph()
+    moved = replace(GNN, model="h2gcn")
+    before = [cache_key(each, data, split, 0) for each in (GNN, moved)]
+    monkeypatch.setitem(trained.MOVED, "h2gcn", 999)
+    same, other = (cache_key(each, data, split, 0) for each in (GNN, moved))
+    assert same == before[0]
+    assert other != before[1]
 
 
 def test_seed_is_in_the_key(store):

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch_geometric.utils import degree
 
-from ecg_gnn.embed import Embedder, check_embedder, protocol
+from ecg_gnn.embed import Embedder, cache, check_embedder
 from ecg_gnn.system.checks import InputError
 from embed.small_embedders import EMBEDDERS, evolved_graph
 from toy_graphs import labelled_graph
@@ -191,6 +191,6 @@ def test_a_reader_of_every_label_cannot_leak():
 
 
 def test_a_leak_would_be_found(monkeypatch):
-    monkeypatch.setattr(protocol, "hide_labels", lambda data, split: data.clone())
+    monkeypatch.setattr(cache, "hide_labels", lambda data, split: data.clone())
     with pytest.raises(AssertionError, match="ReadsEveryLabel depends on labels that"):
         check_embedder(ReadsEveryLabel(), *labelled_graph())

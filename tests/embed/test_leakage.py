@@ -11,7 +11,7 @@ from ecg_gnn.embed import (
     embed_nodes,
     hide_labels,
 )
-from ecg_gnn.embed.protocol import HIDDEN
+from ecg_gnn.embed.cache import HIDDEN
 from ecg_gnn.evolve import knn_graph
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.train import LoopSettings

@@ -49,6 +49,18 @@ def named(dataset, device="cpu"):
     return {each.name: each for each in found}
 
 
+def test_held_out_labels_choose_no_step_of_a_whole_network(graph, job):
+    fold = {0: job.folds[0]}
+    said = []
+    for flip in (False, True):
+        y = graph.dataset.y.clone()
+        y[job.folds[0].held_out] ^= flip
+        other = replace(job, folds=fold, target=Target(y.numpy(), 2))
+        member = named(replace(graph.dataset, y=y))["gpr-gnn"].train(other)[0]
+        said.append(member.networks[0].probabilities())
+    np.testing.assert_array_equal(*said)
+
+
 NAMES = (
     "boosting, neighbours and labels, BGRL embedding",
     "SAGE, labels, features evolved graph",
@@ -141,6 +153,7 @@ def test_the_folder_says_everything(few, graph, tmp_path):
     assert low <= said["validation"] <= high
     card = (tmp_path / "model" / "MODEL_CARD.md").read_text()
     assert said["verdict"] in card
+    assert "train 7 of 8 models" in card  # 90 labels: eight folds
     assert len(card.splitlines()) < 60  # a page
     again = read_model(tmp_path / "model")
     probabilities = model.classifier.probabilities()

@@ -122,6 +122,15 @@ def test_categories_never_seen_are_named(tmp_path):
     )
 
 
+def test_company_changes_no_degree_that_a_gcn_was_trained_with(graph, tmp_path):
+    model = fit_model(graph, tmp_path / "m", **QUICK, model="gcn").classifier
+    x, stored = graph.dataset.x[:3] + 0.1, graph.dataset.num_nodes
+    together = model.logits(x)
+    alone = torch.cat([model.logits(row[None])[stored:] for row in x])
+    torch.testing.assert_close(together[:stored], model.logits())
+    torch.testing.assert_close(together[stored:], alone)
+
+
 def test_new_nodes_depend_on_their_edges_and_not_on_company(fitted, folder):
     model, _ = fitted
     nodes = read_table(folder / "new_nodes.csv")

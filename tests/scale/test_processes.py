@@ -11,7 +11,7 @@ import torch
 import torch.distributed as dist
 
 from ecg_gnn.config import RunConfig, TrainConfig
-from ecg_gnn.study import run, run_folder
+from ecg_gnn.study import RunFolder, one_run, run
 from ecg_gnn.system import machine
 from ecg_gnn.system.checks import InputError
 from small_runs import small_config
@@ -119,7 +119,7 @@ def test_processes_that_differ_are_one_line(monkeypatch):
 
 @pytest.fixture
 def second_of_two(monkeypatch):
-    monkeypatch.setattr(run_folder, "world", lambda: machine.World(1, 2))
+    monkeypatch.setattr(one_run, "world", lambda: machine.World(1, 2))
 
 
 def config_of(device="cpu", **train):
@@ -140,12 +140,11 @@ def config_of(device="cpu", **train):
 )
 def test_refuses_what_cannot_be_shared(settings, jobs, message):
     with pytest.raises(InputError, match=message):
-        run_folder.check_joined(config_of(**settings), jobs)
+        one_run.check_joined(config_of(**settings), jobs)
 
 
-@pytest.mark.usefixtures("second_of_two")
 def test_only_the_first_process_writes(tmp_path):
-    folder = run_folder.RunFolder(tmp_path / "out")
+    folder = RunFolder(tmp_path / "out", is_writer=False)
     folder.claim("id", {})
     folder.store("name", None)
     assert not (tmp_path / "out").exists()

@@ -38,8 +38,9 @@ def test_a_long_text_is_not_even_parsed():
 
 
 @pytest.mark.parametrize("random_splits", [True, False])
-def test_seeds_share_what_does_not_depend_on_them(random_splits):
-    settings = {"random_splits": random_splits}
+@pytest.mark.parametrize("label_rate", [0.0, 0.2])
+def test_seeds_share_what_does_not_depend_on_them(random_splits, label_rate):
+    settings = {"random_splits": random_splits, "label_rate": label_rate}
     recipe = small_recipe(seeds=[3, 4], models=["gcn"], settings=settings)
     graphs, _ = load_graphs([BOARD], None)
     for plan in expand(recipe):

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from ecg_gnn.config import RunConfig
 from ecg_gnn.study import Store, ray_executor, run_study, units, workers
 from ecg_gnn.study.executors import Executor
 from ecg_gnn.study.ray_executor import RayExecutor, run_on_node
@@ -175,9 +176,12 @@ def test_nodes_that_cannot_train_stop_the_study(run_with):
         assert store.failures() == []
 
 
-def test_a_node_with_other_numerics_refuses():
-    with pytest.raises(RuntimeError, match=r"has numerics .* the study's -1"):
-        run_on_node(None, {}, "train", [], numerics=-1)
+@pytest.mark.parametrize("embedding", ["mlp", "bgrl"])
+def test_a_node_with_other_numerics_refuses(embedding):
+    config = RunConfig.of(embedding=embedding)
+    older = config.numerics - 1  # of an embedder that moved alone, all others' own
+    with pytest.raises(RuntimeError, match=rf"has numerics .* the study's {older}"):
+        run_on_node(None, {"config": config}, "train", [], numerics=older)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from ecg_gnn.data import make_dataset
 from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.pipeline import classify
 from ecg_gnn.study import run, units
-from ecg_gnn.study.run_folder import provenance
+from ecg_gnn.study.records import provenance
 from ecg_gnn.system.checks import InputError
 from small_runs import BOARD, STATISTICS, small_board, small_config, threads
 

@@ -64,6 +64,19 @@ def test_a_verdict_follows_the_intervals(report):
     assert verdict(run(small_config("none"))) == []
 
 
+def test_a_gain_of_further_features_beside_edges_has_words(report):
+    # Vectors that are input already have no control of their own.
+    mixed = "mlp,input:features"
+    found = with_differences(report, 0.1, 0.01, 0.2)
+    rows = [replace(row, embedding=mixed) for row in found.comparisons]
+    found = replace(
+        found,
+        comparisons=[row for row in rows if row.against != "embedding"],
+        results=[replace(row, embedding=mixed) for row in found.results],
+    )
+    assert VERDICTS["unasked"] in verdict(found)[0]
+
+
 def test_one_split_has_no_interval():
     said, few = verdict(run(small_config("mlp", splits=(0,))))
     assert "no difference" in said

@@ -16,7 +16,7 @@ from ecg_gnn.config import reads_labels
 from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.ensemble.inputs import GraphInputs
 from ecg_gnn.pipeline import Workspace
-from ecg_gnn.system.threads import holding, threads_for, using_threads
+from ecg_gnn.system.machine import holding, threads_for, using_threads
 from ecg_gnn.train import Progress
 
 VARIANTS = ("baseline", "identity", "ecg", "embedding")

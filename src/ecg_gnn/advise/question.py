@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from ecg_gnn.config import CONTROLS, EMBEDDINGS, RunConfig, known
 from ecg_gnn.config.choices import ADVISED_EMBEDDINGS, ADVISED_KS
+from ecg_gnn.config.classify_settings import selectable
 from ecg_gnn.config.identity import variant_of
-from ecg_gnn.config.networks import selectable
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.ensemble.networks import Shape
 from ecg_gnn.nn import takes_evolved_graphs

@@ -11,7 +11,7 @@ from typing import Any
 from ecg_gnn.advise.advice import DIFFERENCES, PARTS, VARIANTS, Advice, Difference
 from ecg_gnn.advise.criterion import WORTH_NATS, Gain
 from ecg_gnn.config import KEPT_EMBEDDINGS
-from ecg_gnn.config.networks import MODULES
+from ecg_gnn.config.classify_settings import MODULES
 from ecg_gnn.study.table import Table, markdown, row_name
 from ecg_gnn.system.canvas import COLOURS, DASHES, draw, look, minus
 from ecg_gnn.system.checks import InputError, MissingExtraError, metric_label

@@ -13,7 +13,7 @@ import typer
 from ecg_gnn.cli import terminal as opt
 from ecg_gnn.cli.terminal import ProgressDisplay, print_json, print_table
 from ecg_gnn.config import KEPT_EMBEDDINGS, Setting
-from ecg_gnn.config.networks import MODULES
+from ecg_gnn.config.classify_settings import MODULES
 from ecg_gnn.config.run_config import kept_options
 from ecg_gnn.ensemble.scoring import SCORES
 from ecg_gnn.system.checks import (

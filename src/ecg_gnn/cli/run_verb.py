@@ -8,9 +8,9 @@ import typer
 from ecg_gnn.cli import terminal as opt
 from ecg_gnn.cli.terminal import ProgressDisplay, print_json, print_table
 from ecg_gnn.config import RunConfig
+from ecg_gnn.config.classify_settings import BY_HOMOPHILY, MODULES, SPECIALISED
 from ecg_gnn.config.embedders import EMBEDDING_HELP
 from ecg_gnn.config.identity import BASELINE
-from ecg_gnn.config.networks import BY_HOMOPHILY, MODULES, SPECIALISED
 from ecg_gnn.config.run_config import nest_options
 from ecg_gnn.reading import read_text, read_yaml
 from ecg_gnn.study import table

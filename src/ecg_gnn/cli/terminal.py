@@ -18,8 +18,8 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from ecg_gnn.config import Setting, declared, reads_labels
+from ecg_gnn.config.classify_settings import check_model
 from ecg_gnn.config.embedders import check_embedding
-from ecg_gnn.config.networks import check_model
 from ecg_gnn.data.catalogue import find_source
 from ecg_gnn.system.checks import InputError, printable
 from ecg_gnn.system.files import cache_folder

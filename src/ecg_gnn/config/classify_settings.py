@@ -1,4 +1,4 @@
-"""The settings of step 3: the network, and how it is trained."""
+"""Step 3: its networks by name, the settings of one, and how it is trained."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,7 +6,71 @@ from typing import Any, ClassVar, Literal
 
 from ecg_gnn.config.setting import Section, setting
 from ecg_gnn.reading import read_yaml
-from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.checks import InputError, check_choice, did_you_mean
+
+MODULES = {
+    "resnet": "ResNetModule",
+    "gcn": "GCNModule",
+    "sage": "SAGEModule",
+    "tag": "TAGModule",
+    "gat": "GATModule",
+    "gat-sep": "GATSepModule",
+    "gt": "GTModule",
+    "gt-sep": "GTSepModule",
+}
+"""Of the benchmark backbone: classes in ``nn.benchmark_net``."""
+TUNED_CONVS = {
+    "gcn": "_TunedConv",
+    "sage": "_TunedSAGE",
+    "tag": "_TunedTAG",
+    "gat": "_TunedGAT",
+}
+"""Of the tuned backbone: classes in ``nn.tuned_net``."""
+SPECIALISED = {
+    "h2gcn": "h2gcn:H2GCN",
+    "cpgnn": "cpgnn:CPGNN",
+    "gpr-gnn": "hop_filters:GPRGNN",
+    "fsgnn": "hop_filters:FSGNN",
+    "glognn": "node_rows:GloGNN",
+    "fagcn": "gated_messages:FAGCN",
+    "gbk-gnn": "gated_messages:GBKGNN",
+    "jacobiconv": "hop_filters:JacobiConv",
+    "polynormer": "polynormer:Polynormer",
+    "linkx": "node_rows:LINKX",
+    "acm-gnn": "gated_messages:ACMGNN",
+    "ggcn": "ggcn:GGCN",
+    "wrgat": "wrgat:WRGAT",
+    "geom-gcn": "geom_gcn:GeomGCN",
+}
+"""Whole networks: ``module:class`` below ``nn.specialised``."""
+BACKBONES = ("benchmark", "tuned")
+BY_HOMOPHILY = "auto"
+"""Stands for the model that a graph's homophily suggests."""
+
+
+def model_names(backbone: str) -> list[str]:
+    """The models a backbone offers; those of ``SPECIALISED`` are without one."""
+    check_choice("backbone", backbone, BACKBONES)
+    return list(MODULES if backbone == "benchmark" else TUNED_CONVS)
+
+
+def selectable(backbone: str) -> list[str]:
+    """The models that a run may name: a specialised one leaves the backbone alone."""
+    more = SPECIALISED if backbone == "benchmark" else ()
+    return [*model_names(backbone), *more]
+
+
+def check_model(name: str, backbone: str) -> None:
+    """Refuse a model that this backbone does not have."""
+    allowed = selectable(backbone)
+    if name not in (*allowed, BY_HOMOPHILY):
+        mistyped = name not in selectable("benchmark")
+        hint = did_you_mean(name, allowed) if mistyped else ""
+        raise InputError(
+            f"'model' must be one of {allowed} for the backbone {backbone!r} "
+            f"(got {name!r}{hint})"
+        )
+
 
 # Typing errors are caught here, before memory is taken for them.
 WIDEST, DEEPEST, LONGEST = 2**20, 10_000, 10_000_000

@@ -6,6 +6,7 @@ from ecg_gnn.embed.cache import check_embedder as check_embedder
 from ecg_gnn.embed.cache import describe_embedder as describe_embedder
 from ecg_gnn.embed.cache import embed_ahead as embed_ahead
 from ecg_gnn.embed.cache import embed_nodes as embed_nodes
+from ecg_gnn.embed.cache import hide_labels as hide_labels
 from ecg_gnn.embed.from_edges import PositionEmbedder as PositionEmbedder
 from ecg_gnn.embed.from_edges import StructureEmbedder as StructureEmbedder
 from ecg_gnn.embed.mlp import MLPEmbedder as MLPEmbedder
@@ -19,5 +20,4 @@ from ecg_gnn.embed.protocol import Embedder as Embedder
 from ecg_gnn.embed.protocol import Fit as Fit
 from ecg_gnn.embed.protocol import FitsTogether as FitsTogether
 from ecg_gnn.embed.protocol import SplitMasks as SplitMasks
-from ecg_gnn.embed.protocol import hide_labels as hide_labels
 from ecg_gnn.embed.trained import TrainedModelEmbedder as TrainedModelEmbedder

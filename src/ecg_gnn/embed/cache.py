@@ -1,8 +1,9 @@
-"""Embeddings: made as the contract of step 1 says, and kept on disk.
+"""Embeddings: made of what an embedder may see, and kept on disk.
 
 The key of a file is everything that determines what is in it.
 """
 
+import copy
 import dataclasses
 import hashlib
 import warnings
@@ -25,7 +26,6 @@ from ecg_gnn.embed.protocol import (
     KeepableEmbedder,
     SplitMasks,
     as_trained,
-    show_to,
 )
 from ecg_gnn.kernels import current_engine
 from ecg_gnn.system.checks import InputError
@@ -34,6 +34,8 @@ from ecg_gnn.train.state import content_hash
 
 _CHECKED_ELEMENTS = 1 << 24
 _EMBEDDING, _KEPT = "embedding", "kept"
+HIDDEN = -1
+"""The label of a node whose class an embedder must not know."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -168,6 +170,26 @@ def _embedding(fitted: Embedder, shown: Data) -> Tensor:
     return embedding
 
 
+def hide_labels(data: Data, split: SplitMasks) -> Data:
+    """A copy whose labels outside the training and validation nodes are hidden.
+
+    What an embedder is not given it cannot leak, its author's mistakes included.
+    """
+    shown = split.train_mask | split.val_mask
+    visible = copy.copy(data)  # features and edges are not worth a second copy
+    visible.y = data.y.masked_fill(~shown, HIDDEN)
+    return visible
+
+
+def show_to(embedder: Embedder, data: Data, split: SplitMasks) -> Data:
+    """What this embedder may see of ``data``: no labels if it says it uses none."""
+    shown = data if embedder.leaks else hide_labels(data, split)
+    if not embedder.uses_labels:
+        shown = copy.copy(shown)
+        shown.y = torch.full_like(data.y, HIDDEN)
+    return shown
+
+
 def cache_key(
     embedder: Embedder, data: Data, split: SplitMasks, seed: int
 ) -> str | None:
@@ -183,7 +205,7 @@ def cache_key(
         tensors.append(data.ecg_edge_index)
     if embedder.uses_labels:
         tensors += [data.y, split.train_mask, split.val_mask]
-    made_by = f"{NUMERICS}/{current_engine()}"
+    made_by = f"{getattr(embedder, 'numerics', NUMERICS)}/{current_engine()}"
     whole = f"{made_by}/{described}/{seed}/{content_hash(tensors)}"
     return hashlib.sha256(whole.encode()).hexdigest()
 

@@ -1,17 +1,12 @@
-"""What an embedder is, what it may see, and how a fitted one is kept."""
+"""What an embedder is, and how a fitted one is kept."""
 
-import copy
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
-import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from ecg_gnn.system.checks import InputError
-
-HIDDEN = -1
-"""The label of a node whose class an embedder must not know."""
 
 
 class SplitMasks(Protocol):
@@ -107,26 +102,6 @@ class KeepableEmbedder(Embedder, Protocol):
 
     def keep(self, x: Tensor) -> StoredEmbedder:
         """What is kept once it is fitted, given the features it was fitted to."""
-
-
-def hide_labels(data: Data, split: SplitMasks) -> Data:
-    """A copy whose labels outside the training and validation nodes are hidden.
-
-    What an embedder is not given it cannot leak, its author's mistakes included.
-    """
-    shown = split.train_mask | split.val_mask
-    visible = copy.copy(data)  # features and edges are not worth a second copy
-    visible.y = data.y.masked_fill(~shown, HIDDEN)
-    return visible
-
-
-def show_to(embedder: Embedder, data: Data, split: SplitMasks) -> Data:
-    """What this embedder may see of ``data``: no labels if it says it uses none."""
-    shown = data if embedder.leaks else hide_labels(data, split)
-    if not embedder.uses_labels:
-        shown = copy.copy(shown)
-        shown.y = torch.full_like(data.y, HIDDEN)
-    return shown
 
 
 def load_weights(module: nn.Module, tensors: Mapping[str, Tensor]) -> None:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from ecg_gnn._version import MOVED, NUMERICS
 from ecg_gnn.config import RunConfig, known
 from ecg_gnn.embed.protocol import Fit, SplitMasks
 from ecg_gnn.kernels import Adjacency
@@ -129,6 +130,11 @@ class TrainedModelEmbedder(TrainedOnLabels):
     device: str = "cpu"
     progress: Progress | None = field(default=None, compare=False, repr=False)
     network: Network | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def numerics(self) -> int:
+        """By which numerics it counts in a cache: those of its network."""
+        return MOVED.get(self.model, NUMERICS)
 
     @classmethod
     def from_config(

@@ -8,7 +8,7 @@ calibrated probabilities and sets. ``searching.search`` is the door.
 
 from typing import TYPE_CHECKING
 
-from ecg_gnn.system.lazy import lazy_names
+from ecg_gnn.system import lazy_names
 
 if TYPE_CHECKING:
     from ecg_gnn.ensemble.searching import Search as Search

@@ -1,7 +1,7 @@
 """Gradient boosting over a node's row of the neighbour table, by LightGBM."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -42,6 +42,7 @@ class BoostingMember(Member):
     """Trees of one model per fold, as LightGBM writes them."""
 
     kind: ClassVar[str] = "boosting"
+    of_folds = ("trees",)
 
     parts: tuple[str, ...]
     """What is read beside a node's own features, see ``neighbour_table``."""
@@ -73,11 +74,6 @@ class BoostingMember(Member):
         """See ``state``."""
         texts = [tensor_to_text(tensors[str(place)]) for place in range(len(tensors))]
         return cls(width, tuple(plain["parts"]), tuple(texts))
-
-    def joined(self, other: Member) -> Member:
-        """Folds one after another."""
-        assert isinstance(other, BoostingMember)
-        return replace(self, trees=(*self.trees, *other.trees))
 
 
 def fit_boosting(

@@ -14,7 +14,7 @@ from ecg_gnn.ensemble.members import Fitted
 from ecg_gnn.ensemble.neighbour_table import HOPS, PARTS
 from ecg_gnn.ensemble.network_members import fit_networks
 from ecg_gnn.ensemble.networks import Shape
-from ecg_gnn.system.threads import using_threads
+from ecg_gnn.system.machine import using_threads
 
 
 @dataclass(frozen=True)

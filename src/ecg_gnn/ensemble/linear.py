@@ -37,6 +37,7 @@ class LinearMember(Member):
     """Weights of one model per fold."""
 
     kind: ClassVar[str] = "linear"
+    of_folds = ("weights", "biases")
 
     parts: tuple[str, ...]
     """What is read beside a node's own features, see ``neighbour_table``."""
@@ -80,13 +81,6 @@ class LinearMember(Member):
         means, scales = tensors["scaling"].numpy()
         weights, biases = tensors["weights"], tensors["biases"]
         return cls(width, tuple(plain["parts"]), means, scales, weights, biases)
-
-    def joined(self, other: Member) -> Member:
-        """Folds one after another."""
-        assert isinstance(other, LinearMember)
-        weights = torch.cat([self.weights, other.weights])
-        biases = torch.cat([self.biases, other.biases])
-        return replace(self, weights=weights, biases=biases)
 
 
 def fit_linear(

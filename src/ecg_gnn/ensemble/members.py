@@ -1,8 +1,8 @@
 """What a candidate leaves: one model per fold, which predict any graph together."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -20,6 +20,8 @@ class Member(ABC):
     """
 
     kind: ClassVar[str]
+    of_folds: ClassVar[tuple[str, ...]] = ()
+    """Fields that have something for every fold: tuples, or tensors ``[folds, ...]``"""
 
     width: int
     """Columns of a prediction."""
@@ -39,9 +41,15 @@ class Member(ABC):
     ) -> "Member":
         """Rebuild what ``state`` described; whatever does not fit raises."""
 
-    @abstractmethod
-    def joined(self, other: "Member") -> "Member":
+    def joined(self, other: "Member") -> Self:
         """With the models of further folds."""
+        assert type(other) is type(self)
+        changed: dict[str, Any] = {}
+        for name in self.of_folds:
+            both = getattr(self, name), getattr(other, name)
+            are_tensors = isinstance(both[0], Tensor)
+            changed[name] = torch.cat(both) if are_tensors else sum(both, start=())
+        return replace(self, **changed)
 
 
 Fitted = tuple[Member, OutOfFold]

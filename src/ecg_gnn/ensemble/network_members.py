@@ -36,6 +36,7 @@ class NetworkMember(Member):
     """
 
     kind: ClassVar[str] = "network"
+    of_folds = ("batches", "scaling")
 
     shape: Shape
     batches: tuple[BatchedNetwork, ...]
@@ -82,13 +83,6 @@ class NetworkMember(Member):
             batch.load_state_dict(below(tensors, str(place)), assign=True)
             batches.append(batch)
         return cls(width, shape, tuple(batches), tensors["scaling"])
-
-    def joined(self, other: Member) -> Member:
-        """Batches one after another."""
-        assert isinstance(other, NetworkMember)
-        batches = (*self.batches, *other.batches)
-        scaling = torch.cat([self.scaling, other.scaling])
-        return NetworkMember(self.width, self.shape, batches, scaling)
 
 
 def _widths(batch: BatchedNetwork) -> list[int]:

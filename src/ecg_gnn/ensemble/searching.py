@@ -31,7 +31,7 @@ from ecg_gnn.ensemble.tournament import (
 )
 from ecg_gnn.ensemble.weighted import Ensemble, Share, as_rows, hidden_target
 from ecg_gnn.system.checks import InputError, check_in_range
-from ecg_gnn.system.threads import holding, threads_for, using_threads
+from ecg_gnn.system.machine import holding, threads_for, using_threads
 
 _MOST_WORKERS = 8
 # Seconds that a search takes unless told otherwise, by the number of nodes.

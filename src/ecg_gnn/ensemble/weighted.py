@@ -13,7 +13,7 @@ from ecg_gnn.ensemble.certainty import Conformity, Scaling
 from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Target
 from ecg_gnn.ensemble.members import Member
 from ecg_gnn.system.checks import InputError
-from ecg_gnn.system.threads import threads_for, using_threads
+from ecg_gnn.system.machine import threads_for, using_threads
 
 
 @dataclass(frozen=True, eq=False)

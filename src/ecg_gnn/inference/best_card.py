@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ecg_gnn._version import __version__
+from ecg_gnn.ensemble.folds import fold_count
 from ecg_gnn.ensemble.scoring import SCORES
 from ecg_gnn.inference.model_folder import Model
 from ecg_gnn.system.canvas import BLUE, ORANGE, draw, in_lines, key
@@ -19,6 +20,7 @@ def best_card(model: Model, split: int) -> str:
     metrics, dataset = model.metrics, model.dataset
     score = SCORES[metrics["metric"]]
     known = int((dataset.train_masks | dataset.val_masks).sum())
+    folds = fold_count(known)
     predicts = ", ".join(model.classes[:20]) if model.classes else "a number"
     header, rows = leaderboard_rows(metrics)
     table = [header, ["---"] * len(header), *rows[:_MOST_ROWS]]
@@ -36,8 +38,8 @@ def best_card(model: Model, split: int) -> str:
         "`ecg-gnn predict FOLDER --out FILE.csv` predicts nodes without a label; "
         "`--nodes nodes.csv --edges edges.csv` new ones with the same columns; "
         "`--coverage 0.9` adds sets (or intervals) that hold the truth nine times out "
-        "of ten. All models of a candidate but one learned from each label; labels of "
-        "known nodes are read as input where that helped, so keep the folder as you "
+        f"of ten. Each label was used to train {folds - 1} of {folds} models; labels "
+        "of known nodes are read as input where that helped, so keep the folder as you "
         "would keep the data.",
         f"sha256 of the graph: `{dataset.sha256}`",
     ]

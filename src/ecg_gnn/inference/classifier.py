@@ -27,7 +27,7 @@ from ecg_gnn.pipeline import (
     evolve,
 )
 from ecg_gnn.pipeline.classification import prepare_graphs
-from ecg_gnn.system.threads import threads_for, using_threads
+from ecg_gnn.system.machine import threads_for, using_threads
 from ecg_gnn.train import TrainResult
 
 # Scores are compared after rounding to this grid: what differs by less is a tie, which
@@ -126,7 +126,8 @@ def _keep_out_degrees(adjacency: Adjacency, evolved: Tensor, num_stored: int) ->
     """
     degree = adjacency.by_source.offsets.diff()
     degree[:num_stored] = evolved[0].bincount(minlength=num_stored)
-    vars(adjacency)["out_degree"] = degree  # a cached property: read, not counted
+    # What the network reads in float64. A cached property: read, not counted.
+    vars(adjacency.like(degree.double()))["out_degree"] = degree
 
 
 @torch.no_grad()

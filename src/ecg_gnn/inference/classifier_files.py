@@ -10,7 +10,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from ecg_gnn.config import KEPT_EMBEDDINGS, RunConfig, entry_of, known
-from ecg_gnn.config.networks import model_names
+from ecg_gnn.config.classify_settings import model_names
 from ecg_gnn.config.run_config import flatten
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.data.graph_checks import AnyArray, check_edges

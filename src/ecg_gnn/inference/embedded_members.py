@@ -24,7 +24,7 @@ from ecg_gnn.pipeline import Workspace, embed_for_new_nodes
 from ecg_gnn.pipeline.method import evolve_embedding
 from ecg_gnn.pipeline.workspace import restore_embedder
 from ecg_gnn.system.files import below
-from ecg_gnn.system.threads import holding
+from ecg_gnn.system.machine import holding
 
 _STEPS = 150
 # Which embedding is read, how, by which candidate of the search.
@@ -120,7 +120,7 @@ class EmbeddedMember(Member):
         own = inner.from_state(width, dict(plain["state"]), below(tensors, "inner"))
         return cls(width, plain["use"], one, own)
 
-    def joined(self, other: Member) -> Member:
+    def joined(self, other: Member) -> Self:
         """The inner members joined; the embedding is the same."""
         assert isinstance(other, EmbeddedMember)
         return replace(self, inner=self.inner.joined(other.inner))

@@ -25,7 +25,7 @@ from ecg_gnn.system.checks import (
     check_in_range,
     parse_budget,
 )
-from ecg_gnn.system.threads import holding
+from ecg_gnn.system.machine import holding
 
 Array = NDArray[Any]
 _SETTINGS = {option: None for option in kept_options() if option != "seed"}

@@ -12,8 +12,8 @@ from sklearn.metrics import log_loss
 from torch import Tensor
 
 from ecg_gnn.config import KEPT_EMBEDDINGS, RunConfig, known
+from ecg_gnn.config.classify_settings import MODULES, model_names
 from ecg_gnn.config.identity import digest
-from ecg_gnn.config.networks import MODULES, model_names
 from ecg_gnn.config.run_config import kept_options
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.data.graph_storage import read_manifest
@@ -34,7 +34,7 @@ from ecg_gnn.system.files import (
     write_json,
     writing,
 )
-from ecg_gnn.system.threads import holding
+from ecg_gnn.system.machine import holding
 from ecg_gnn.tabular import NamedGraph
 from ecg_gnn.train import score_probabilities
 from ecg_gnn.train.state import content_hash

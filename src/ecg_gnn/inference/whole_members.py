@@ -12,7 +12,7 @@ from ecg_gnn.config import RunConfig
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.embed.protocol import as_trained, load_weights
 from ecg_gnn.ensemble.candidates import Candidate, Job
-from ecg_gnn.ensemble.folds import Fold, fold_count
+from ecg_gnn.ensemble.folds import Fold, fold_count, make_folds
 from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Target
 from ecg_gnn.ensemble.members import Fitted, Member, out_of_fold
 from ecg_gnn.ensemble.stored import KINDS
@@ -22,7 +22,7 @@ from ecg_gnn.inference.classifier import GraphClassifier, fit_classifier
 from ecg_gnn.pipeline import resolve
 from ecg_gnn.pipeline.classification import BATCH_SIZE, network_of
 from ecg_gnn.system.files import below
-from ecg_gnn.system.threads import holding
+from ecg_gnn.system.machine import holding
 
 _WHOLE = ("gpr-gnn", "fagcn")
 _STEPS, _LAYERS = 300, 2
@@ -35,6 +35,7 @@ class WholeMember(Member):
     """Networks of one fold each, as ``fit --model`` would keep them."""
 
     kind: ClassVar[str] = "whole"
+    of_folds = ("networks",)
 
     networks: tuple[GraphClassifier, ...]
 
@@ -86,11 +87,6 @@ class WholeMember(Member):
             )
         return cls(width, tuple(networks))
 
-    def joined(self, other: Member) -> Member:
-        """Folds one after another."""
-        assert isinstance(other, WholeMember)
-        return replace(self, networks=(*self.networks, *other.networks))
-
 
 class _Sizes(NamedTuple):
     """What of a graph decides the shapes of a network that new nodes may join."""
@@ -139,11 +135,11 @@ def _fit_whole(dataset: GraphDataset, settings: dict[str, Any], job: Job) -> Fit
     for fold in job.folds.values():
         if job.stopped():
             raise InterruptedError("stopped before the last fold")
-        part = _with_fold(dataset, fold)
+        part = _with_fold(dataset, job.target, fold)
         asked = RunConfig.of(dataset=part.name, **fixed, **settings)
         with holding("generator"):
             network, _ = fit_classifier(part, resolve(asked, part), "none")
-        # Its temperature was chosen on the very nodes that judge it.
+        # The ensemble has a calibration of its own.
         network = replace(network, calibration=Calibration())
         networks.append(network)
         held_out.append(network.probabilities()[fold.held_out].astype(np.float32))
@@ -151,11 +147,15 @@ def _fit_whole(dataset: GraphDataset, settings: dict[str, Any], job: Job) -> Fit
     return member, out_of_fold(dataset.num_nodes, member.width, job.folds, held_out)
 
 
-def _with_fold(dataset: GraphDataset, fold: Fold) -> GraphDataset:
-    """The graph with one split: a fold's nodes, and no test nodes."""
+def _with_fold(dataset: GraphDataset, target: Target, fold: Fold) -> GraphDataset:
+    """The graph with one split of the nodes that a fold learns from, and no test nodes.
+
+    Some of them choose the step: were it the held-out ones, these would flatter it.
+    """
+    own = make_folds(target, fold.train, fold_count(len(fold.train)), seed=0)[0]
     masks = torch.zeros(3, 1, dataset.num_nodes, dtype=torch.bool)
-    masks[0, 0, torch.from_numpy(fold.train)] = True
-    masks[1, 0, torch.from_numpy(fold.held_out)] = True
+    masks[0, 0, torch.from_numpy(own.train)] = True
+    masks[1, 0, torch.from_numpy(own.held_out)] = True
     return replace(
         dataset, train_masks=masks[0], val_masks=masks[1], test_masks=masks[2]
     )

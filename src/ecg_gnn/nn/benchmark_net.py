@@ -28,7 +28,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ecg_gnn import kernels
-from ecg_gnn.config import networks
+from ecg_gnn.config import classify_settings as settings
 from ecg_gnn.kernels import Adjacency, add_norm
 from ecg_gnn.nn.network import (
     GraphInput,
@@ -221,7 +221,7 @@ class GTSepModule(GTModule):
 
 
 MODULES: dict[str, type[GraphModule]] = {
-    name: globals()[kind] for name, kind in networks.MODULES.items()
+    name: globals()[kind] for name, kind in settings.MODULES.items()
 }
 
 

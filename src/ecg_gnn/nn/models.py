@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ecg_gnn.config.networks import selectable
+from ecg_gnn.config.classify_settings import selectable
 from ecg_gnn.nn.benchmark_net import MODULES, NUM_HEADS, BenchmarkNet
 from ecg_gnn.nn.network import GATES, Network, NetworkSpec, Options, read_all
 from ecg_gnn.nn.specialised import SPECIALISED

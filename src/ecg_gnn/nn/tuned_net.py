@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ecg_gnn import kernels
-from ecg_gnn.config import networks
+from ecg_gnn.config import classify_settings as settings
 from ecg_gnn.kernels import Adjacency
 from ecg_gnn.nn.benchmark_net import HOPS, Dropout
 from ecg_gnn.nn.network import (
@@ -73,7 +73,7 @@ class _TunedGAT(_TunedConv):
 
 
 TUNED_CONVS: dict[str, type[_TunedConv]] = {
-    name: globals()[kind] for name, kind in networks.TUNED_CONVS.items()
+    name: globals()[kind] for name, kind in settings.TUNED_CONVS.items()
 }
 NORMS: dict[str, type[nn.Module]] = {
     "batch": nn.BatchNorm1d,

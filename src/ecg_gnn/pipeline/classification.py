@@ -97,10 +97,11 @@ def full_step_advice(
 def with_batches_if_large(config: RunConfig, dataset: GraphDataset) -> RunConfig:
     """The same settings, by mini-batches where full batches are unlikely to fit.
 
-    Whole networks have no mini-batches, and what was asked for is left as it is.
+    Some networks have no mini-batches, and what was asked for is left as it is.
     """
     model, nodes = config.model, dataset.num_nodes
-    if config.train.batch_size or model.name in nn.SPECIALISED:
+    has_batches = nn.takes_batches(model.backbone, str(model.name))
+    if config.train.batch_size or not has_batches:
         return config
     step = Step(
         nodes=[nodes] * (known(model.layers) + 1),

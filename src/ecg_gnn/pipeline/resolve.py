@@ -20,8 +20,8 @@ from ecg_gnn.config import (
     declared,
     known,
 )
+from ecg_gnn.config.classify_settings import BY_HOMOPHILY, check_model
 from ecg_gnn.config.identity import BASELINE, Variant, controls_of, variant_of
-from ecg_gnn.config.networks import BY_HOMOPHILY, check_model
 from ecg_gnn.config.run_config import flatten, replaced
 from ecg_gnn.data import GraphDataset, Split
 from ecg_gnn.embed import Embedder, PrecomputedEmbedder, describe_embedder, embed_nodes

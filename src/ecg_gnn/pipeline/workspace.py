@@ -29,8 +29,9 @@ from ecg_gnn.embed import (
     PrecomputedEmbedder,
     TrainedModelEmbedder,
 )
+from ecg_gnn.embed.cache import hide_labels
 from ecg_gnn.embed.plain import StoredParts
-from ecg_gnn.embed.protocol import StoredEmbedder, hide_labels
+from ecg_gnn.embed.protocol import StoredEmbedder
 from ecg_gnn.evolve import EvolvedGraph
 from ecg_gnn.scale import all_have
 from ecg_gnn.scale.memory_advice import FLOAT, PER_EDGE, Step, narrower, shortage

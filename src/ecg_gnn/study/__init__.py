@@ -19,7 +19,7 @@ without a store) and comparison (what came of it), search (what to try next), ex
 
 from typing import TYPE_CHECKING
 
-from ecg_gnn.system.lazy import lazy_names
+from ecg_gnn.system import lazy_names
 
 if TYPE_CHECKING:
     from ecg_gnn.study.comparison import Comparison as Comparison
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ecg_gnn.study.recipe import load_recipe as load_recipe
     from ecg_gnn.study.recipe import shipped_recipes as shipped_recipes
     from ecg_gnn.study.records import Record as Record
-    from ecg_gnn.study.run_folder import RunFolder as RunFolder
+    from ecg_gnn.study.records import RunFolder as RunFolder
     from ecg_gnn.study.search_space import Search as Search
     from ecg_gnn.study.selection import Candidate as Candidate
     from ecg_gnn.study.selection import Cell as Cell

@@ -16,7 +16,7 @@ from ecg_gnn.study.search import CellSearch, CellSummary, SearchWork
 from ecg_gnn.study.search_space import Search, Trial, search_spaces
 from ecg_gnn.study.store import DatasetInfo, Failed, StoreWriter
 from ecg_gnn.study.units import OnProgress, UnitRunner
-from ecg_gnn.system.threads import holding
+from ecg_gnn.system.machine import holding
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,7 @@ import torch
 from ecg_gnn.config.identity import Purpose
 from ecg_gnn.pipeline.resolve import pick_device
 from ecg_gnn.study.groups import Group
-from ecg_gnn.study.records import of_evolved
-from ecg_gnn.study.run_folder import provenance
+from ecg_gnn.study.records import of_evolved, provenance
 from ecg_gnn.study.store import Curves, Failed, Result
 from ecg_gnn.study.store.rows import names_of
 from ecg_gnn.study.units import Unit, UnitRunner, run_units

@@ -137,7 +137,7 @@ def bind(
     if (dataset := loaded.get(plan.dataset)) is None:
         return []
     asked = replaced(plan.config, {"device": device})
-    if asked.random_splits:  # these come from the seed
+    if asked.random_splits or asked.label_rate:  # what trains comes from the seed
         return [_group(plan, replace(asked, seed=seed), dataset) for seed in plan.seeds]
     first = _group(plan, replace(asked, seed=plan.seeds[0]), dataset)
     return [first, *map(first.with_seed, plan.seeds[1:])]

@@ -13,13 +13,19 @@ from ecg_gnn.embed import Embedder, EmbeddingCache
 from ecg_gnn.pipeline.resolve import check_embeddings, choose_variants, resolve
 from ecg_gnn.scale import wait_for_all, world
 from ecg_gnn.study.comparison import Report, compare, summarize
-from ecg_gnn.study.records import Record, Statistics, mean, of_input
-from ecg_gnn.study.run_folder import RunFolder, check_joined, provenance
+from ecg_gnn.study.records import (
+    Record,
+    RunFolder,
+    Statistics,
+    mean,
+    of_input,
+    provenance,
+)
 from ecg_gnn.study.units import OnProgress, UnitRunner, run_units
 from ecg_gnn.study.workers import WorkerPool
-from ecg_gnn.system.checks import check_in_range
+from ecg_gnn.system.checks import InputError, check_in_range
 from ecg_gnn.system.files import write_json
-from ecg_gnn.system.threads import holding
+from ecg_gnn.system.machine import holding
 
 OnRecord = Callable[[Record, int, int], None]
 OnReused = Callable[[int, int], None]
@@ -75,7 +81,7 @@ def run(
     if out is None and out_root is not None:
         name = Path(dataset.name).stem.split(":")[0]
         out = Path(out_root) / f"{name}-{config.model.name}-{run_id}"
-    folder = None if out is None else RunFolder(Path(out))
+    folder = None if out is None else RunFolder(Path(out), world().is_first)
     made_with = provenance(config.device)
     if folder is not None:
         about = {"dataset": dataset.name, "dataset_sha256": dataset.sha256}
@@ -130,6 +136,24 @@ def prepare(
     if config.label_rate:
         dataset = dataset.with_label_rate(config.label_rate, config.seed)
     return resolve(config, dataset), dataset
+
+
+def check_joined(config: RunConfig, jobs: int) -> None:
+    """Refuse what several processes cannot share."""
+    if (size := world().size) == 1:
+        return
+    if not config.train.batch_size:
+        raise InputError(
+            f"'batch_size' must be at least 1 in {size} processes: a full-batch step "
+            f"cannot be shared (got {config.train.batch_size})"
+        )
+    if jobs > 1:
+        raise InputError(f"'jobs' must be 1 in {size} processes (got {jobs})")
+    if ":" in config.device:
+        raise InputError(
+            f"'device' must be one of ['auto', 'cpu', 'cuda'] in {size} processes, "
+            f"each of which has a GPU of its own (got {config.device!r})"
+        )
 
 
 def _gather(

@@ -14,14 +14,14 @@ from typing import Any, Self
 
 import torch
 
-from ecg_gnn._version import NUMERICS, __version__
+from ecg_gnn._version import __version__
 from ecg_gnn.config.identity import Purpose
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.reading import first_line
 from ecg_gnn.study.executors import Ending, Executor, Outcome, run_group
 from ecg_gnn.study.groups import Group
-from ecg_gnn.study.run_folder import provenance
+from ecg_gnn.study.records import provenance
 from ecg_gnn.study.store import Failed
 from ecg_gnn.study.units import Unit, UnitRunner, batched, most_together
 from ecg_gnn.study.workers import WorkerPool
@@ -164,7 +164,7 @@ class RayExecutor(Executor):
             {name: getattr(runner, name) for name in names},
             group.task,
             [(group.variant, split) for split in task.splits],
-            NUMERICS,
+            config.numerics,
         )
         self._tasks[reference] = task
 
@@ -229,10 +229,10 @@ def run_on_node(
     numerics: int,
 ) -> list[tuple[int, Outcome]]:
     """Run units of one variant on a node; how each of their splits ended."""
-    if numerics != NUMERICS:
+    if numerics != (own_numerics := settings["config"].numerics):
         raise RuntimeError(
             f"ecg-gnn {__version__} of the node {platform.node()} has numerics "
-            f"{NUMERICS}, the study's {numerics}"
+            f"{own_numerics}, the study's {numerics}"
         )
     torch.set_num_threads(1)  # a node has as many tasks as cores
     made_with = settings["made_with"] | _made_here(settings["config"].device)

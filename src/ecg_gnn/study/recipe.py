@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Self, get_args
 
 from ecg_gnn import config
+from ecg_gnn.config.classify_settings import MODULES, SPECIALISED
 from ecg_gnn.config.identity import Purpose
-from ecg_gnn.config.networks import MODULES, SPECIALISED
 from ecg_gnn.config.run_config import DEFAULTS, OPTION, Settings, number_type
 from ecg_gnn.data.catalogue import find_entry, is_graph_folder, is_path
 from ecg_gnn.reading import expanded, read_text, read_yaml

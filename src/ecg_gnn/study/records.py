@@ -1,9 +1,20 @@
-"""The records of one run, and the statistics of its graphs."""
+"""The records of one run, the folder that keeps them, and what they were made with."""
 
+import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+import os
+import platform
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ecg_gnn._version import __version__
+from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.files import write_json
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -34,10 +45,116 @@ class Record:
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
 
+_Kind = TypeVar("_Kind")
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """The output folder of one run; a finished training is never lost or redone."""
+
+    path: Path
+    is_writer: bool = True
+    """Whether this process writes it: of joined ones only the first does"""
+
+    def claim(self, run_id: str, config: Mapping[str, Any], **extra: Any) -> None:
+        """Mark the folder as this run's; refuse one that holds another run."""
+        if not self.is_writer:
+            return
+        if self.path.exists() and not self.path.is_dir():
+            raise InputError(
+                f"'out' must be a folder (got the file {str(self.path)!r})"
+            )
+        try:
+            existing = self._read("run.json", dict[str, Any])
+            if existing is None:
+                names = [path.name for path in self.path.glob("*")]
+                # A killed first write leaves such a file behind.
+                if not all(name.startswith(".run.json.") for name in names):
+                    raise InputError(
+                        f"'out' {str(self.path)!r} is not empty and holds no run: "
+                        "choose another folder"
+                    )
+                write_json(
+                    self.path / "run.json", {"id": run_id, "config": config, **extra}
+                )
+            elif (other := existing.get("id")) != run_id:
+                raise InputError(
+                    f"'out' {str(self.path)!r} holds another run ({other}, this one is "
+                    f"{run_id}): choose another folder"
+                )
+            write_json(self.path / "config.json", config)
+        except OSError as error:
+            raise InputError(
+                f"'out' {str(self.path)!r} cannot be written ({error.strerror})"
+            ) from None
+
+    def load(self, name: str) -> Record | None:
+        """A finished training, or None."""
+        return self._read(f"records/{name}.json", Record)
+
+    def store(self, name: str, record: Record) -> None:
+        """Keep a finished training."""
+        if self.is_writer:
+            write_json(self.path / f"records/{name}.json", asdict(record))
+
+    def _read(self, name: str, kind: Callable[..., _Kind]) -> _Kind | None:
+        path = self.path / name
+        if not path.is_file():
+            return None
+        try:
+            values = json.loads(path.read_text(encoding="utf-8"))
+            if not isinstance(values, dict):
+                raise ValueError("it holds no mapping")
+            return kind(**values)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"{path} is damaged ({error}): remove it") from None
+
+
+def provenance(device: str) -> dict[str, Any]:
+    """Versions and machine, for the record; nothing here changes a result."""
+    import torch  # which no reader needs
+
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "ecg_gnn": __version__,
+        "commit": _commit(),
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "torch_geometric": version("torch-geometric"),
+        "numpy": version("numpy"),
+        "device": device,
+        "device_name": torch.cuda.get_device_name(device)
+        if device.startswith("cuda")
+        else platform.processor() or platform.machine(),
+        "threads": torch.get_num_threads(),
+    }
+
+
+def _commit() -> str | None:
+    """The commit of a source checkout, marked where files differ; None elsewhere."""
+    if named := os.environ.get("ECG_COMMIT"):  # of a tree without its history
+        return named
+    if not _git("ls-files", Path(__file__).name):
+        return None  # installed inside another repository, or git is missing
+    return _git("describe", "--always", "--dirty", "--abbrev=12")
+
+
+def _git(*arguments: str) -> str | None:
+    command = ["git", "-C", str(Path(__file__).parent), *arguments]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=5)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() or None
+
+
 def is_pruned(provenance: Mapping[str, Any], finished: int) -> bool:
     """Whether a search pruned a configuration, of whose records ``finished`` exist."""
     pruned = provenance.get("search", {}).get("pruned")
     return pruned is not None and finished < int(pruned["of"])
+
+
+# --- Statistics of graphs -------------------------------------------------------------
 
 
 Statistics = dict[str, float | int | None]

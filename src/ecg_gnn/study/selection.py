@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ecg_gnn.config import EMBEDDINGS, RunConfig, known
+from ecg_gnn.config.classify_settings import MODULES, SPECIALISED
 from ecg_gnn.config.identity import (
     LABELS,
     VARIANTS,
@@ -20,13 +21,11 @@ from ecg_gnn.config.identity import (
     tags_read_by,
     variant_of,
 )
-from ecg_gnn.config.networks import MODULES, SPECIALISED
 from ecg_gnn.config.run_config import flatten
 from ecg_gnn.study.comparison import PairedTest, paired_test
 from ecg_gnn.study.records import is_pruned
 from ecg_gnn.study.store import Configuration, DatasetInfo, Store, UnitRecord
-from ecg_gnn.study.store.newest import newest
-from ecg_gnn.study.store.rows import names_of
+from ecg_gnn.study.store.rows import names_of, newest
 from ecg_gnn.study.table import model_name, row_name
 
 _MODELS = (*MODULES, *SPECIALISED)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ecg_gnn.config import RunConfig
 from ecg_gnn.config.embedders import AS_INPUT
@@ -16,10 +16,12 @@ from ecg_gnn.config.identity import (
 from ecg_gnn.study.comparison import Comparison, Report, Summary
 from ecg_gnn.study.records import RECALL, Record, Statistics
 from ecg_gnn.study.records import STATISTICS as STATISTICS
-from ecg_gnn.study.store import Configuration
 from ecg_gnn.system import canvas
 from ecg_gnn.system.canvas import COLOURS, DASHES, MARKERS, PALETTE, in_lines
 from ecg_gnn.system.checks import metric_label
+
+if TYPE_CHECKING:
+    from ecg_gnn.study.store import Configuration
 
 Table = tuple[list[str], list[list[str]]]
 
@@ -45,7 +47,7 @@ def run_name(config: RunConfig, row: Record | Summary | Comparison) -> str:
     return row_name(row.variant, row.embedding, run_tags(config, row.embedding))
 
 
-def configuration_name(at: Configuration) -> str:
+def configuration_name(at: "Configuration") -> str:
     """The name of a stored configuration's variant."""
     return row_name(at.variant, at.embedding, at.tags)
 

@@ -50,7 +50,8 @@ def verdict(report: Report) -> list[str]:
         if row.variant == "ecg":
             key = (row.variant, row.embedding)
             pairs = [c for c in report.comparisons if (c.variant, c.embedding) == key]
-            means = _MEANS[judge({pair.against: sign(pair) for pair in pairs})]
+            found = judge({pair.against: sign(pair) for pair in pairs})
+            means = _MEANS.get(found, VERDICTS[found])
             said.append(f"{run_name(report.config, row)}: {means}.")
     if said and few < _FEW:
         splits = "one split" if few == 1 else f"{few} splits"

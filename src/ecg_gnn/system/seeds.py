@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import torch
 
-from ecg_gnn.system.threads import holding
+from ecg_gnn.system.machine import holding
 
 
 def derive_seed(seed: int, *purpose: str | int) -> int:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from ecg_gnn.system.lazy import lazy_names
+from ecg_gnn.system import lazy_names
 
 if TYPE_CHECKING:
     from ecg_gnn.tabular.columns import Table as Table

@@ -18,7 +18,7 @@ from ecg_gnn.config.identity import (
 from ecg_gnn.config.run_config import flatten, given
 from ecg_gnn.study.records import Statistics, mean
 from ecg_gnn.study.store import Configuration, DatasetInfo, Store, UnitRecord
-from ecg_gnn.study.store.newest import newest
+from ecg_gnn.study.store.rows import newest
 from ecg_gnn.study.table import STATISTICS, format_statistic, model_name
 from ecg_gnn.system.canvas import minus
 from ecg_gnn_lab import paper_numbers

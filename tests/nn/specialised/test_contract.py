@@ -1,6 +1,8 @@
 """What holds for every specialised model, whatever its propagation."""
 
 import dataclasses
+import gc
+import weakref
 
 import pytest
 import torch
@@ -83,6 +85,16 @@ def test_logits_and_gradients(model, edges):
             assert parameter.grad is not None, name
             assert parameter.grad.isfinite().all(), name
             assert parameter.grad.any(), name
+
+
+@pytest.mark.parametrize("model", SPECIALISED)
+def test_what_is_made_of_a_graph_goes_with_it(model):
+    net, graphs = build(model), graphs_for(model, EDGES["directed"])
+    net(random(NUM_NODES, FEATURES), graphs)
+    graph = weakref.ref(graphs[0].adjacency)
+    del graphs
+    gc.collect()
+    assert graph() is None
 
 
 @pytest.mark.parametrize("model", SPECIALISED)

@@ -39,14 +39,18 @@ def dense_layer(layer, x, relations):
 
 
 @pytest.mark.parametrize("edges", EDGES)
-def test_matches_dense_attention(edges):
-    net = build("wrgat", num_layers=3)
+@pytest.mark.parametrize("num_classes", [2, 3])
+def test_matches_dense_attention(edges, num_classes):
+    net = build("wrgat", num_classes, num_layers=3)
     graphs = graphs_for("wrgat", EDGES[edges])
     relations = net._relations(graphs[0].adjacency)
     assert len(relations) == 4
     state = x = random(NUM_NODES, FEATURES)
     for index, layer in enumerate(net.layers):
         state = dense_layer(layer, state.relu() if index else state, relations)
+    if num_classes == 2:  # a column each, as the authors have it, then one logit
+        assert state.size(1) == 2
+        state = state[:, 1:] - state[:, :1]
     torch.testing.assert_close(net(x, graphs), state, atol=1e-10, rtol=1e-10)
 
 

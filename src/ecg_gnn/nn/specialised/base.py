@@ -57,11 +57,20 @@ class SpecialisedNet(Network):
         return graphs[0].adjacency
 
 
+class ColumnPerClass(SpecialisedNet):
+    """A network whose representation has a column per class, which are the logits."""
+
+    def classify(self, states: Tensor) -> Tensor:
+        """One logit for two classes: the difference."""
+        return states[:, 1:] - states[:, :1] if states.size(1) == 2 else states
+
+
 class OncePerGraph(Generic[_T]):
     """What is made of a graph, and perhaps of features, when first asked for.
 
-    It lives as long as the graph. Made outside autograd and autocast; the first pass
-    may wait for the device, later ones find everything in place.
+    It lives as long as the graph, which it must not hold itself. Made outside autograd
+    and autocast; the first pass may wait for the device, later ones find everything in
+    place.
     """
 
     def __init__(self, make: Callable[..., _T]) -> None:
@@ -86,11 +95,6 @@ def with_self_loops(adjacency: Adjacency) -> Adjacency:
     """The same edges, and one from every node to itself."""
     edges = adjacency.edge_index()
     return Adjacency.from_edge_index(edges, adjacency.num_nodes, add_self_loops=True)
-
-
-def as_logits(states: Tensor) -> Tensor:
-    """One column per class as logits: the difference where there are two classes."""
-    return states[:, 1:] - states[:, :1] if states.size(1) == 2 else states
 
 
 def warm_up(

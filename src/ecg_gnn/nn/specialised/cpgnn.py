@@ -24,7 +24,7 @@ def doubly_stochastic(counts: Tensor) -> Tensor:
     return ((matrix + matrix.t()) / 2).to(counts.dtype)
 
 
-class CPGNN(base.SpecialisedNet):
+class CPGNN(base.ColumnPerClass):
     """Compatible-label propagation GNN of Zhu et al. (2021), on an MLP.
 
     ``p = softmax(MLP(X))``, ``E = p - 1/C``; ``B0 = E`` and ``B_k = E + A B_(k-1) H``
@@ -110,7 +110,3 @@ class CPGNN(base.SpecialisedNet):
             off = F.hardshrink(self.compatibility.sum(1), _ROUNDING).abs().sum()
             self.extra_loss = self.chosen["prior_weight"] * prior + off
         return beliefs + 1 / self.num_classes
-
-    def classify(self, states: Tensor) -> Tensor:
-        """The beliefs as logits."""
-        return base.as_logits(states)

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from ecg_gnn.kernels import Adjacency, edge_scores, gated_sum, neighbour_mean
 from ecg_gnn.nn.benchmark_net import Dropout
 from ecg_gnn.nn.network import GraphInput, Known, NetworkSpec, Option, make_gate
-from ecg_gnn.nn.specialised.base import SpecialisedNet, Usual, as_logits
+from ecg_gnn.nn.specialised.base import ColumnPerClass, SpecialisedNet, Usual
 
 _GAIN = 2**0.5
 
@@ -202,7 +202,7 @@ class MixedChannels(nn.Module):
         return _CHANNELS * mixed
 
 
-class ACMGNN(SpecialisedNet):
+class ACMGNN(ColumnPerClass):
     """Adaptive channel mixing of Luan et al. (2022) as released: ACM-GCN.
 
     With ``Â = D^-1 (A + I)``: ``H_L = ReLU(Â X W_L)``, ``H_H = ReLU((I - Â) X W_H)``,
@@ -229,7 +229,3 @@ class ACMGNN(SpecialisedNet):
         for layer in self.layers:
             x = layer(self.dropout(x), adjacency)
         return x
-
-    def classify(self, states: Tensor) -> Tensor:
-        """The columns as logits."""
-        return as_logits(states)

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from ecg_gnn.kernels import Adjacency, edge_dot, gated_sum
 from ecg_gnn.nn.network import GraphInput, NetworkSpec, Option
-from ecg_gnn.nn.specialised.base import OncePerGraph, SpecialisedNet, Usual
+from ecg_gnn.nn.specialised.base import ColumnPerClass, OncePerGraph, Usual
 from ecg_gnn.nn.specialised.h2gcn import without_self_loops
 
 
@@ -56,7 +56,7 @@ class SignedMessages(nn.Module):
         return out
 
 
-class GGCN(SpecialisedNet):
+class GGCN(ColumnPerClass):
     """Generalised GCN of Yan et al. (2021), "Two sides of the same coin".
 
     A layer maps its input, ``s = W h + b``, and gives
@@ -68,7 +68,8 @@ class GGCN(SpecialisedNet):
     weight, degrees with self-loops, with a learned correction. Its result, z, goes into
     a running total ``h <- h + eta_l drop(ELU(z))``, which the next layer reads; the
     total starts as ``ELU(W_0 X)``, and ``eta_1 = 1``, ``eta_l = log(decay /
-    (l + 1)^exponent + 1)``. The first layer reads the features, the last gives logits.
+    (l + 1)^exponent + 1)``. The first layer reads the features; what the last one
+    gives, a column per class, are the logits.
 
     ``layers`` is the number of layers, the first and the last included; ``dropout`` is
     of features and of every layer's result.
@@ -86,14 +87,13 @@ class GGCN(SpecialisedNet):
         self.decay: float = spec.options["decay"]
         self.exponent: float = spec.options["exponent"]
         hidden, inner = spec.hidden, [spec.hidden] * (spec.layers - 1)
-        widths = pairwise([spec.in_channels, *inner, spec.out_channels])
+        widths = pairwise([spec.in_channels, *inner, spec.num_classes])
         self.input = nn.Linear(spec.in_channels, hidden)
         self.layers = nn.ModuleList(SignedMessages(a, b) for a, b in widths)
-        self.output = nn.Identity()
         self._degrees = OncePerGraph(Degrees.of)
 
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
-        """The last layer's logits. ``[N, F]`` to ``[N, C]``."""
+        """What the last layer gives. ``[N, F]`` to ``[N, C]``."""
         degrees = self._degrees(self.the_graph(graphs))
         x = self.dropout(x)
         first, *others = self.layers

@@ -7,6 +7,7 @@ magnitude faster.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import ClassVar
 
@@ -29,11 +30,11 @@ whether it is training."""
 
 
 def without_self_loops(adjacency: Adjacency) -> Adjacency:
-    """The same edges but those from a node to itself."""
+    """The same edges but those from a node to itself: a graph of its own."""
     edges = adjacency.edge_index()
     others = edges[:, edges[0] != edges[1]]
     if others.size(1) == adjacency.num_edges:
-        return adjacency
+        return replace(adjacency)
     return Adjacency.from_edge_index(others, adjacency.num_nodes)
 
 

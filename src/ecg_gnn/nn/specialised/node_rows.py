@@ -125,7 +125,7 @@ def positive_inverse(matrix: Tensor) -> Tensor:
     return torch.cat([upper, torch.cat([corner.t(), rest], dim=1)])
 
 
-class GloGNN(base.SpecialisedNet):
+class GloGNN(base.ColumnPerClass):
     """GloGNN of Li et al. (2022).
 
     ``H0 = W2 drop(ReLU((1 - delta) Â W_A + delta X W_X))``, a column per class, where
@@ -202,7 +202,3 @@ class GloGNN(base.SpecialisedNet):
             q = neighbour_mean(looped, q)
             hops = hops + weight * q
         return own + self.beta2 * hops
-
-    def classify(self, states: Tensor) -> Tensor:
-        """The columns as logits."""
-        return base.as_logits(states)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import ClassVar
@@ -14,7 +15,7 @@ from torch import Tensor, nn
 from ecg_gnn.kernels import Adjacency, edge_scores, edge_softmax, gated_sum
 from ecg_gnn.nn import spaces
 from ecg_gnn.nn.network import GraphInput, NetworkSpec, Option
-from ecg_gnn.nn.specialised.base import OncePerGraph, SpecialisedNet, Usual
+from ecg_gnn.nn.specialised.base import ColumnPerClass, OncePerGraph, Usual
 
 
 def structural_relations(adjacency: Adjacency, hops: int) -> list[Adjacency]:
@@ -40,7 +41,7 @@ def structural_relations(adjacency: Adjacency, hops: int) -> list[Adjacency]:
         moved = (one - other).abs().sum(2) / spaces.BINS_PER_OCTAVE
         apart.append(moved.cumsum(1))
         there.append((one[..., -1] > 0) & (other[..., -1] > 0))
-    relations = [adjacency]
+    relations = [replace(adjacency)]
     for hop in range(hops + 1):
         kept = [pair[:, have[:, hop]] for pair, have in zip(pairs, there, strict=True)]
         far = [f[have[:, hop], hop] for f, have in zip(apart, there, strict=True)]
@@ -79,14 +80,15 @@ class RelationalAttention(nn.Module):
         return total
 
 
-class WRGAT(SpecialisedNet):
+class WRGAT(ColumnPerClass):
     """Weighted relational GAT of Suresh et al. (2021).
 
     ``h_u <- W h_u + b + sum_r mean_v (w_uv a_uv W_r h_v)`` over the neighbours v of u
     in relation r, where a is a softmax over them of ``leaky_relu(p_r . W_r h_v +
     q_r . W_r h_u)``. The relations are the input graph, w = 1, and those of
-    ``structural_relations``. ReLU and dropout between layers; the last gives logits.
-    The mean of what a softmax has weighted already is the authors' own.
+    ``structural_relations``. ReLU and dropout between layers; what the last one
+    gives, a column per class, are the logits. The mean of what a softmax has weighted
+    already is the authors' own.
 
     ``layers`` is the number of layers; ``dropout`` is of every state between them.
     """
@@ -100,15 +102,14 @@ class WRGAT(SpecialisedNet):
     def __init__(self, spec: NetworkSpec) -> None:
         super().__init__(spec)
         hops, inner = spec.options["hops"], [spec.hidden] * (spec.layers - 1)
-        widths = pairwise([spec.in_channels, *inner, spec.out_channels])
+        widths = pairwise([spec.in_channels, *inner, spec.num_classes])
         self.layers = nn.ModuleList(
             RelationalAttention(a, b, relations=2 + hops) for a, b in widths
         )
-        self.output = nn.Identity()
         self._relations = OncePerGraph(partial(structural_relations, hops=hops))
 
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
-        """The last layer's logits. ``[N, F]`` to ``[N, C]``."""
+        """What the last layer gives. ``[N, F]`` to ``[N, C]``."""
         relations = self._relations(self.the_graph(graphs))
         first, *others = self.layers
         state: Tensor = first(x, relations)

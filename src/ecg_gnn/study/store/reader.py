@@ -16,7 +16,7 @@ from ecg_gnn.config import RunConfig
 from ecg_gnn.reading import first_line, read_json
 from ecg_gnn.study.store import rows as stored
 from ecg_gnn.study.store.curves import Curves
-from ecg_gnn.study.store.newest import newest
+from ecg_gnn.study.store.rows import newest
 from ecg_gnn.study.store.schema import JSON_COLUMNS, TEXT_ENDING, open_existing
 from ecg_gnn.study.store.text import read_records
 from ecg_gnn.system.checks import InputError, check_choice

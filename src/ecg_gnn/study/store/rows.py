@@ -3,11 +3,13 @@
 import dataclasses
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
+from ecg_gnn._version import NUMERICS
+from ecg_gnn.config import RunConfig
 from ecg_gnn.config.identity import VARIANTS, Tags, stored_tags, stored_variant
 from ecg_gnn.config.setting import field_types
 from ecg_gnn.study.records import STATISTICS, Statistics
@@ -169,6 +171,26 @@ class Progress:
     missing: int = 0
     seconds: float = 0.0
     """Of all finished units together"""
+
+
+def newest(known: Collection[Configuration], *alike: str) -> set[str]:
+    """The ids of configurations that count, by the newest numerics that are there.
+
+    Where a network or an embedder moved alone, what was made before still counts until
+    there is something newer that is equal in the fields ``alike``.
+    """
+    behind, least = dict[str, int](), dict[tuple[object, ...], int]()
+    for at in known:
+        behind[at.id] = RunConfig.from_dict(at.config).numerics - at.numerics
+        group = tuple(getattr(at, name) for name in alike)
+        least[group] = min(behind[at.id], least.get(group, behind[at.id]))
+    lowest = NUMERICS - min(least.values(), default=0)
+    return {
+        at.id
+        for at in known
+        if at.numerics >= lowest
+        and behind[at.id] == least[tuple(getattr(at, name) for name in alike)]
+    }
 
 
 def names_of(kind: Any) -> list[str]:
