@@ -9,8 +9,10 @@ from ecg_gnn.system.cells import safe_cell, text_of_cell, without_html
 
 @pytest.mark.parametrize(
     "text",
-    ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "'=1"]
-    + ["\n=1", "\uff1d1", "\uff0b1", "\uff0d1+1", "\uff20x"],
+    [
+        *("=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "'=1"),
+        *("\n=1", "\uff1d1", "\uff0b1", "\uff0d1+1", "\uff20x"),
+    ],
 )
 def test_formulas_are_marked(text):
     assert safe_cell(text) == f"'{text}"
