@@ -137,7 +137,7 @@ def table(attacks, answers):
             told = f"studies and fits killed, {round(KILLS * len(rows))} kills"
         lines.append(f"| {told} | {len(rows)} | {clean} | {len(rows) - clean} |")
     early = sum(answer["wrong"] == "early" for answer in answers)
-    lines += ["", f"{early} interrupts came before Python had begun the package."]
+    lines += ["", f"{early} attacks came before Python had begun the package."]
     if left := len(attacks) - len(answers):
         lines.append(f"{left} attacks were not tried: time ran out.")
     slow = sorted(answers, key=lambda answer: -answer["seconds"])[:3]

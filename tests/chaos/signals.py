@@ -128,6 +128,8 @@ def orphans(moment, place):
         os.killpg(pid, signal.SIGKILL)
         return f"{len(alive)} workers go on"
     said = (place / "stderr").read_text()
+    if "EOFError: Ran out of input" in said:  # before Python had begun the package
+        return "early"
     return f"a traceback ({said[-160:]!r})" if "Traceback" in said else None
 
 
