@@ -16,7 +16,6 @@ import tempfile
 import time
 import traceback
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -24,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 os.environ["OMP_NUM_THREADS"] = "1"
 
 import commands
+import hostile
 import misuse
 import signals
 
@@ -31,8 +31,8 @@ from ecg_gnn import cli
 
 LATE = ("lightgbm", "matplotlib.pyplot", "sklearn.linear_model", "scipy.stats")
 """Imported by commands when they need them: here before they are forked."""
-TRIES = {"interrupts": 500, "kills": 60, "full disks": 60, "threads and forks": 45}
-KILLS = signals.ROUNDS * (3 * signals.WRITERS + 2) / 5  # of a scene, on average
+TRIES = {"interrupts": 500, "kills": 72, "full disks": 60, "threads and forks": 45}
+KILLS = (signals.ROUNDS * (3 * signals.WRITERS + 2) + 1) / 6  # of a scene, on average
 
 
 def main():
@@ -55,9 +55,6 @@ def main():
     finally:
         for made in (folder, commands.KERNELS):
             shutil.rmtree(made, ignore_errors=True)
-    for one in answers:
-        if one["wrong"] not in (None, "early"):
-            print(f"{one['kind']}: {one['name']}\n    {one['wrong']}")
     print(table(attacks, answers))
     print(f"{(time.monotonic() - begin) / 60:.1f} minutes, {options.jobs} processes")
     sys.exit(any(answer["wrong"] not in (None, "early") for answer in answers))
@@ -81,7 +78,7 @@ def drawn(options, folder):
     (folder / "undisturbed").mkdir()
     kinds = {
         "interrupts": signals.interrupts(scene, seconds, rng),
-        "kills": signals.kills(folder / "undisturbed", rng),
+        "kills": signals.kills(folder / "undisturbed", seconds, rng),
         "threads and forks": misuse.threads_and_forks(rng),
     }
     if misuse.can_mount(folder / "undisturbed"):
@@ -91,9 +88,8 @@ def drawn(options, folder):
     for kind, endless in kinds.items():
         count = max(1, round(share * TRIES[kind]))
         attacks += [(kind, *one) for one in itertools.islice(endless, count)]
-    if find_spec("hostile"):  # files and servers of strangers
-        hostile = [("hostile", *one) for one in import_module("hostile").attacks()]
-        attacks += rng.sample(hostile, max(1, round(min(1, share) * len(hostile))))
+    corpus = [("hostile", *one) for one in hostile.attacks()]
+    attacks += rng.sample(corpus, max(1, round(min(1, share) * len(corpus))))
     rng.shuffle(attacks)
     wanted = options.only or ""
     return [one for one in attacks if wanted in f"{one[0]}: {one[1]}"]
@@ -109,8 +105,11 @@ def share(attacks, number, folder, until):
                 place = folder / f"try-{number}-{count}"
                 if time.monotonic() < until:
                     place.mkdir()
-                    file.write(json.dumps(answer(kind, name, attack, place)) + "\n")
+                    found = answer(kind, name, attack, place)
+                    file.write(json.dumps(found) + "\n")
                     file.flush()
+                    if found["wrong"] not in (None, "early"):
+                        print(f"{kind}: {name}\n    {found['wrong']}", flush=True)
                     shutil.rmtree(place, ignore_errors=True)
     finally:
         os._exit(0)
@@ -138,7 +137,7 @@ def table(attacks, answers):
             told = f"studies and fits killed, {round(KILLS * len(rows))} kills"
         lines.append(f"| {told} | {len(rows)} | {clean} | {len(rows) - clean} |")
     early = sum(answer["wrong"] == "early" for answer in answers)
-    lines += ["", f"{early} interrupts came before Python had begun the package."]
+    lines += ["", f"{early} attacks came before Python had begun the package."]
     if left := len(attacks) - len(answers):
         lines.append(f"{left} attacks were not tried: time ran out.")
     slow = sorted(answers, key=lambda answer: -answer["seconds"])[:3]

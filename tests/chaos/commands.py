@@ -11,6 +11,7 @@ import tempfile
 import threading
 import time
 import traceback
+from contextlib import suppress
 from multiprocessing import util
 from pathlib import Path
 
@@ -162,8 +163,9 @@ def forked(work, place):
     except BaseException:
         traceback.print_exc()
     finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
+        with suppress(OSError):  # the disk may be full
+            sys.stdout.flush()
+            sys.stderr.flush()
         os._exit(status if isinstance(status, int) else 1)
 
 

@@ -69,7 +69,7 @@ def before_the_package(status, err):
     return status in (1, -signal.SIGINT) and not ours
 
 
-def kills(folder, rng):
+def kills(folder, seconds_of, rng):
     """Endless scenes of kills; studies are of several writers at once."""
     works = {"study": study, "fit": fit, "run": run_once}
     whole, seconds = {}, {}
@@ -88,6 +88,8 @@ def kills(folder, rng):
             ]
             told = f"{name}, {[[round(one, 3) for one in row] for row in moments]}"
             yield told, partial(kill, works[name], name, moments, whole[name])
+        moment = rng.uniform(0, STARTS + seconds_of["run, two jobs"])
+        yield f"the parent of workers, {moment:.3f} s", partial(orphans, moment)
 
 
 def kill(work, name, moments, whole, place):
@@ -113,6 +115,22 @@ def kill(work, name, moments, whole, place):
     if not kept.items() <= finished(name, place).items():
         return f"{name}: what was finished was done again"
     return None
+
+
+def orphans(moment, place):
+    """Kill a command only: the workers that it has started end without a word."""
+    commands.empty(place)
+    pid = commands.begin(COMMANDS["run, two jobs"], place)
+    time.sleep(moment)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    if alive := commands.survivors(pid):
+        os.killpg(pid, signal.SIGKILL)
+        return f"{len(alive)} workers go on"
+    said = (place / "stderr").read_text()
+    if "EOFError: Ran out of input" in said:  # before Python had begun the package
+        return "early"
+    return f"a traceback ({said[-160:]!r})" if "Traceback" in said else None
 
 
 def study(place):

@@ -86,6 +86,25 @@ def test_after_an_import(monkeypatch, tmp_path):
         signal.signal(signal.SIGINT, before)
 
 
+class Dying:
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_while_an_object_is_deleted(monkeypatch):
+    """Where Python prints what is raised, and goes on."""
+    monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
+    before = signal.signal(signal.SIGINT, interrupts._end_at_once)
+    try:
+        interrupts.begin()
+        with pytest.raises(KeyboardInterrupt):  # noqa: PT012
+            Dying()
+            for _ in range(1000):
+                pass
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def test_while_workers_start(monkeypatch):
     """Held back until all are started, which hear nothing; then raised."""
     started = []

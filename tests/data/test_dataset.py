@@ -1,3 +1,6 @@
+import pickle
+from multiprocessing.reduction import ForkingPickler
+
 import numpy as np
 import pytest
 import torch
@@ -109,3 +112,16 @@ def test_random_splits_change_masks_checksum_and_note(arrays):
 def test_no_edges_is_a_graph(arrays):
     arrays["edges"] = np.zeros((0, 2), dtype=np.int64)
     assert make(arrays).edge_index.shape == (2, 0)
+
+
+def test_workers_get_the_graph_itself_and_ask_nobody_for_it(arrays):
+    """Torch shares memory by a server, and a worker of a killed process finds none."""
+    dataset = make(arrays)
+    sent = bytes(ForkingPickler.dumps(dataset))
+    assert b"torch" not in sent
+    there = pickle.loads(sent)
+    assert vars(there).keys() == vars(dataset).keys()
+    for name, value in vars(dataset).items():
+        same = torch.equal if isinstance(value, torch.Tensor) else type(value).__eq__
+        assert same(vars(there)[name], value), name
+    assert there.x.dtype == dataset.x.dtype

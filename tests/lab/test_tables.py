@@ -208,3 +208,10 @@ def test_an_empty_store_has_empty_tables(made):
     for name in TABLES:
         assert table(made, name).rows == []
         assert render(table(made, name), "csv") == "\n"
+
+
+def test_names_are_no_html(made):
+    made.add([0.5, 0.6], dataset=dataset_info("<script>alert(1)</script>"))
+    text = render(table(made, "results"), "md")
+    assert "&lt;script>alert(1)&lt;/script>" in text
+    assert "<script" not in text

@@ -105,6 +105,14 @@ def test_a_table_that_is_too_large(file_type, tmp_path):
         read_table(path, delimiter=",", most=1)
 
 
+def test_a_line_without_an_end_is_not_read_to_its_end(tmp_path):
+    path = tmp_path / "t.csv"
+    with path.open("wb") as file:
+        file.truncate(1 << 36)  # 64 GiB of nothing, which take no room
+    with pytest.raises(InputError, match="line must have at most 131072 characters"):
+        read_table(path, most=1000)
+
+
 def test_parquet_is_the_same_as_csv(tmp_path):
     write_stranger(tmp_path)
     for name in ("nodes", "edges"):

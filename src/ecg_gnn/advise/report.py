@@ -14,6 +14,7 @@ from ecg_gnn.config import KEPT_EMBEDDINGS
 from ecg_gnn.config.classify_settings import MODULES
 from ecg_gnn.study.table import Table, markdown, row_name
 from ecg_gnn.system.canvas import COLOURS, DASHES, draw, look, minus
+from ecg_gnn.system.cells import without_html
 from ecg_gnn.system.checks import InputError, MissingExtraError, metric_label
 from ecg_gnn.system.files import write_json, write_text
 from ecg_gnn.tabular.named_graph import homophily
@@ -247,7 +248,8 @@ def write_advice(advice: Advice, source: Sequence[str], folder: Path) -> dict[st
     parts += [f"## {name}\n\n{text}" for name, text in found["words"].items()]
     parts += [markdown(score_table(advice))] if advice.splits else []
     parts += [f"{s['purpose']}:\n\n    {s['command']}" for s in found["next"]]
-    write_text(folder / _TEXT, "\n\n".join(filter(None, parts)) + "\n")
+    said = "\n\n".join(filter(None, parts)) + "\n"
+    write_text(folder / _TEXT, without_html(said))
     write_json(folder / _NUMBERS, found)
     return found
 

@@ -15,6 +15,7 @@ from ecg_gnn.config.run_config import nest_options
 from ecg_gnn.reading import read_text, read_yaml
 from ecg_gnn.study import table
 from ecg_gnn.study.verdict import verdict
+from ecg_gnn.system.cells import without_html
 from ecg_gnn.system.checks import InputError, MissingExtraError
 from ecg_gnn.system.files import write_text
 
@@ -128,7 +129,7 @@ def run(
     if first:
         assert report.folder is not None
         said = "\n\n".join([table.report_markdown(report), *verdict(report), ""])
-        write_text(report.folder / "results.md", said)
+        write_text(report.folder / "results.md", without_html(said))
         try:
             table.draw(report, report.folder / "figure.png")
         except MissingExtraError as error:

@@ -66,13 +66,23 @@ class GraphDataset:
     """Where ``x`` lies, if it is not in memory."""
 
     def __getstate__(self) -> dict[str, Any]:
-        """Another process opens the file itself instead of being sent its contents."""
-        return self.__dict__ | ({} if self.features_file is None else {"x": None})
+        """Another process opens the file itself instead of being sent its contents.
+
+        Tensors are sent as arrays: torch would share their memory, for which the other
+        process has to ask this one, which may have ended.
+        """
+        state = self.__dict__ | ({} if self.features_file is None else {"x": None})
+        return {
+            name: value.numpy() if isinstance(value, Tensor) else value
+            for name, value in state.items()
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        if self.features_file is not None:
-            self.__dict__["x"] = torch.from_numpy(self.features_file.array())
+        if (file := state["features_file"]) is not None:
+            state["x"] = file.array()
+        for name, value in state.items():
+            sent = isinstance(value, np.ndarray)
+            self.__dict__[name] = torch.from_numpy(value) if sent else value
 
     @property
     def num_nodes(self) -> int:

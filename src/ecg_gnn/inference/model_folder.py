@@ -30,6 +30,7 @@ from ecg_gnn.ensemble.weighted import Ensemble
 from ecg_gnn.inference.classifier import GraphClassifier
 from ecg_gnn.inference.classifier_files import read_classifier, write_classifier
 from ecg_gnn.reading import expanded
+from ecg_gnn.system.cells import without_html
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.files import write_json, write_text
 from ecg_gnn.tabular.feature_pipeline import FeaturePipeline
@@ -97,7 +98,7 @@ def write_model(folder: Path, model: Model, card: str) -> None:
         described = write_classifier(folder, model.classifier)
     write_arrays(folder / ARRAYS, graph_arrays(model.dataset, model.ids))
     write_arrays(folder / FEATURES, arrays)
-    write_text(folder / CARD, card.replace("<", "&lt;"))  # names may be HTML
+    write_text(folder / CARD, without_html(card))
     manifest = {
         "format": FORMAT,
         "version": VERSION,

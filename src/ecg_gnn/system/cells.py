@@ -1,10 +1,14 @@
-"""Names in CSV files that no spreadsheet takes for a formula."""
+"""Names that no spreadsheet takes for a formula and no browser for HTML."""
 
 import re
 from typing import Any
 
-# A number, such as a class -1, is none; a tab or a line's end may hide one.
-_FORMULA = re.compile(r"'*(?![+-]?\d+(\.\d*)?([eE][+-]?\d+)?$)[=+\-@\t\r]", re.DOTALL)
+# A number, such as a class -1, is none; a tab or a line's end may hide one, and wide
+# signs are as good as others where Japanese is written.
+_NUMBER = r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?$"
+_SIGNS = r"=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20"
+_FORMULA = re.compile(rf"'*(?!{_NUMBER})[{_SIGNS}]", re.DOTALL)
+_TAG = re.compile(r"<(?=[A-Za-z/!?])")
 
 
 def safe_cell(value: Any) -> Any:
@@ -27,3 +31,13 @@ def text_of_cell(text: str) -> str:
         ('=1+1', "'tis")
     """
     return text[1:] if safe_cell(text[1:]) == text else text
+
+
+def without_html(markdown: str) -> str:
+    """Markdown in which every tag is shown instead of run.
+
+    Examples:
+        >>> without_html("p <0.001 of <script>")
+        'p <0.001 of &lt;script>'
+    """
+    return _TAG.sub("&lt;", markdown)

@@ -29,6 +29,7 @@ def begin() -> None:
     """From here on there may be something to tidy up: interrupts are raised."""
     if signal.getsignal(signal.SIGINT) is _end_at_once:
         signal.signal(signal.SIGINT, _raise)
+        sys.unraisablehook = _raise_what_is_ignored
 
 
 def end() -> None:
@@ -51,7 +52,20 @@ def _raise(_: int, frame: FrameType | None) -> None:
         frame = frame.f_back
     if importer is None:
         raise KeyboardInterrupt
-    importer.f_trace = _interrupt
+    _raise_in(importer)
+
+
+def _raise_what_is_ignored(ignored: "sys.UnraisableHookArgs") -> None:
+    """An interrupt inside ``__del__`` and the like, which Python would only print."""
+    if ignored.exc_type is KeyboardInterrupt:
+        _raise_in(sys._getframe(1))
+    else:
+        sys.__unraisablehook__(ignored)
+
+
+def _raise_in(frame: FrameType) -> None:
+    """Raise at the next line of a frame that has called what goes on now."""
+    frame.f_trace = _interrupt
     sys.settrace(lambda *_: None)  # frames are traced only while something is
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -118,17 +118,28 @@ def _read_csv(path: Path, delimiter: str, most: int) -> Columns:
     if len(delimiter) != 1 or delimiter in '"\r\n':
         raise InputError(f"'delimiter' must be one character (got {delimiter!r})")
     try:
-        # A text may be one long cell.
-        csv.field_size_limit(max(_MIN_CELL_LENGTH, min(most, sys.maxsize)))
+        longest = max(_MIN_CELL_LENGTH, min(most, sys.maxsize - 1))
+        csv.field_size_limit(longest)  # a text may be one long cell
         # newline="": a quoted cell may have lines of its own.
         with path.open(encoding="utf-8-sig", newline="") as file:
             # strict: half a quoted cell at the end is refused.
-            rows = csv.reader(file, delimiter=delimiter, strict=True)
+            lines = _lines(path, file, longest)
+            rows = csv.reader(lines, delimiter=delimiter, strict=True)
             return _columns(path, (row for row in rows if row), most)
     except (UnicodeDecodeError, csv.Error) as error:
         raise InputError(
             f"{path}: must be whole CSV text in UTF-8 (got {error})"
         ) from error
+
+
+def _lines(path: Path, file: IO[str], longest: int) -> Iterator[str]:
+    """The lines, of which one without an end would be read until memory is full."""
+    while line := file.readline(longest + 1):
+        if len(line) > longest:
+            raise InputError(
+                f"{path}: every line must have at most {longest} characters (got more)"
+            )
+        yield line
 
 
 def _write_csv(

@@ -14,7 +14,7 @@ from ecg_gnn.study.selection import Candidate, Cell, Selection
 from ecg_gnn.study.store import DatasetInfo, Store
 from ecg_gnn.study.table import markdown
 from ecg_gnn.system.canvas import minus
-from ecg_gnn.system.cells import safe_cell
+from ecg_gnn.system.cells import safe_cell, without_html
 
 Row = Mapping[str, Any]
 _LATEX = str.maketrans(
@@ -111,7 +111,7 @@ def _markdown(document: TableDocument) -> str:
     table = markdown((document.titles(), document.cells()))
     lines = [f"# {document.title}", "", table, ""]
     lines += [f"- {note}" for note in document.notes]
-    return "\n".join(lines).rstrip() + "\n"
+    return without_html("\n".join(lines).rstrip() + "\n")
 
 
 def _latex(document: TableDocument) -> str:
