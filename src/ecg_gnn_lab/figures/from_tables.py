@@ -131,8 +131,8 @@ def _homophily(kind: Any, groups: Groups) -> Any:
     key(axes[0, -1], marks)
     gained = [_gain(row, group[0]) for group in groups for row in group[1:]]
     figure.suptitle(
-        f"{sum(gain > 0 for gain in gained)} of {len(gained)} evolved graphs join one "
-        "class\nmore often than the graph given"
+        f"{sum(gain > 0 for gain in gained)} of {len(gained)} evolved graphs are more "
+        "homophilous\nthan the graph given"
     )
     return figure
 
@@ -178,6 +178,7 @@ def _leaderboard(kind: Any, groups: Groups) -> Any:
     best = {"marker": "", **DASHES, "ls": "--"}
     marks = {"plain": _GIVEN, "ECG": _EVOLVED, "published": RING, "the best": best}
     key(axes[0, 0], marks)
+    figure.suptitle("Every model beside the best published")
     return figure
 
 

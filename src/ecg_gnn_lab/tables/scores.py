@@ -7,7 +7,6 @@ from ecg_gnn.config.identity import (
     Variant,
     controls_of,
     identity_control,
-    tagged,
     variant_of,
 )
 from ecg_gnn.study.comparison import PairedTest, corrected
@@ -223,7 +222,7 @@ def hyperparameters_table(source: doc.StudyTables) -> doc.TableDocument:
     columns = [
         doc.Column("dataset", "dataset"),
         doc.Column("model", "model"),
-        doc.Column("variant", "shown"),
+        doc.Column("variant", "label"),
         *(doc.Column(*name, _beside_paper, "settings") for name in _BESIDE_PAPER),
         doc.Column("self-loops", "self_loops", part="settings"),
         doc.Column("validation (%)", "val_mean", lambda row, key: f"{row[key]:.2f}"),
@@ -250,7 +249,6 @@ def _settings_row(cell: Cell) -> doc.Row:
         "dataset": key.graph_label,
         "model": key.model_label,
         "variant": key.variant,
-        "shown": tagged(key.variant, key.tags),
         "label": cell.label,
         "embedding": key.embedding,
     }
