@@ -7,11 +7,11 @@ import typer
 
 from ecg_gnn.cli import terminal as opt
 from ecg_gnn.cli.terminal import print_facts, print_json
-from ecg_gnn.reading import MAX_CELLS
+from ecg_gnn.reading import MAX_CELLS, check_file
 from ecg_gnn.system.checks import InputError, check_choice, printable
 from ecg_gnn.system.files import check_free
 from ecg_gnn.tabular.column_kinds import KINDS
-from ecg_gnn.tabular.feature_blocks import MAX_CATEGORIES
+from ecg_gnn.tabular.feature_blocks import ENCODINGS, MAX_CATEGORIES
 from ecg_gnn.tabular.graph_types import GRAPH_TYPES, LABEL
 from ecg_gnn.tabular.table_files import TABLE_TYPES, list_suffixes
 from ecg_gnn.tabular.token_blocks import MAX_WORDS
@@ -141,7 +141,11 @@ def import_(
     report says how; missing values are filled in and marked.
     """
     check_choice("words", words, ["tfidf", "hashed"])
+    check_choice("encoding", encoding, ENCODINGS)
     check_free(out)
+    for path in filter(None, (nodes, edges)):
+        if path.suffix.lower() in {each.suffix for each in TABLE_TYPES}:
+            check_file(path)  # before anything slow is imported
     from ecg_gnn.tabular import ImportOptions
 
     given = (numeric, categorical, ordinal, set_, date, text)

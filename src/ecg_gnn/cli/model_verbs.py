@@ -24,7 +24,11 @@ from ecg_gnn.system.checks import (
 )
 from ecg_gnn.tabular.table_files import WRITABLE_SUFFIXES, read_table
 
-ModelFolder = Annotated[Path, typer.Argument(metavar="MODEL", help="The model folder.")]
+# What is not there is refused at once, before anything is imported.
+ModelFolder = Annotated[
+    Path,
+    typer.Argument(metavar="MODEL", help="The model folder.", exists=True),
+]
 
 
 def predict(
@@ -102,9 +106,11 @@ def predict(
 
 def score(
     predictions: Annotated[
-        Path, typer.Argument(help="A file that `ecg-gnn predict` wrote.")
+        Path, typer.Argument(help="A file that `ecg-gnn predict` wrote.", exists=True)
     ],
-    truth: Annotated[Path, typer.Argument(help="A table with the known labels.")],
+    truth: Annotated[
+        Path, typer.Argument(help="A table with the known labels.", exists=True)
+    ],
     label: Annotated[
         str | None, typer.Option(help="Its column of labels (label, or the last).")
     ] = None,

@@ -8,6 +8,7 @@ a run really used is written into its output folder, and that file is itself a v
 import dataclasses
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self, TypeVar
@@ -17,7 +18,7 @@ from ecg_gnn.config.classify_settings import ModelConfig, TrainConfig
 from ecg_gnn.config.embedders import AS_INPUT, entry_of
 from ecg_gnn.config.evolve_settings import EmbedConfig, EvolveConfig
 from ecg_gnn.config.setting import Section, Setting, setting, settings_of
-from ecg_gnn.system.checks import InputError, did_you_mean
+from ecg_gnn.system.checks import InputError, check_choice, did_you_mean
 
 _T = TypeVar("_T")
 
@@ -110,6 +111,8 @@ class RunConfig(Section):
     train: TrainConfig = field(default_factory=TrainConfig)
 
     def _check(self) -> None:
+        if not re.fullmatch(r"cuda:\d+", self.device):
+            check_choice("device", self.device, ["auto", "cpu", "cuda", "cuda:N"])
         if self.embed.cross_fit and self.evolve.symmetric:
             raise InputError(
                 "'symmetric' must be off with 'cross_fit': reversed edges are found by "
