@@ -68,9 +68,27 @@ def test_the_guide_says_what_each_extra_brings():
         assert told[extra] == names(EXTRAS[extra])
 
 
-def test_the_version_stands_once():
+def test_the_version_is_the_same_everywhere():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert str(citation["version"]) == __version__
+    changes = (ROOT / "CHANGELOG.md").read_text()
+    dated = re.findall(r"^## (\S+) \((\d{4}-\d\d-\d\d)\)$", changes, re.MULTILINE)
+    assert dated[0][0] == __version__
+    assert dated == sorted(dated, reverse=True)
+
+
+def test_the_first_screen_of_the_readme():
+    lines = (ROOT / "README.md").read_text().splitlines()
+    assert len(lines) <= 120
+    first = "\n".join(lines[:40])
+    assert first.count("\necg-gnn ") == 5
+    assert len(re.findall(r"^- ", first, re.MULTILINE)) == 3
+    for wanted in (
+        "(https://arxiv.org/abs/2306.12943)",
+        "make demo",
+        "images/demo.png",
+    ):
+        assert wanted in first
 
 
 @pytest.fixture(scope="module")
