@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
@@ -93,7 +94,7 @@ def test_the_first_screen_of_the_readme():
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    """Built from a copy: building leaves folders behind."""
+    """Built from the source archive, and that from a copy: building leaves folders."""
     copy = tmp_path_factory.mktemp("source")
     for name in PARTS:
         if (ROOT / name).is_dir():
@@ -101,12 +102,19 @@ def wheel(tmp_path_factory):
             shutil.copytree(ROOT / name, copy / name, ignore=ignored)
         else:
             shutil.copy(ROOT / name, copy)
-    build = "from setuptools import build_meta; build_meta.build_wheel('dist')"
-    done = subprocess.run(
-        [sys.executable, "-c", build], cwd=copy, capture_output=True, text=True
-    )
+    with tarfile.open(build("sdist", copy)) as archive:
+        archive.extractall(copy / "unpacked", filter="data")
+    (unpacked,) = (copy / "unpacked").iterdir()
+    return build("wheel", unpacked)
+
+
+def build(kind, folder):
+    """The archive that building a source folder makes."""
+    code = f"from setuptools import build_meta; build_meta.build_{kind}('dist')"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    (built,) = (copy / "dist").glob("*.whl")
+    (built,) = (folder / "dist").iterdir()
     return built
 
 
