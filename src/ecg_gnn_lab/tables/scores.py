@@ -38,7 +38,7 @@ _EXPLAINED = (
 )
 _OF_EMBEDDING = (
     "Embedding: the same vectors as further features, with identity's extra path and "
-    "no new edge. A gain over identity that is none over it is the embedding's."
+    "no new edge. A gain over identity that this matches is the embedding's."
 )
 
 
@@ -234,8 +234,8 @@ def hyperparameters_table(source: doc.StudyTables) -> doc.TableDocument:
         columns=columns,
         rows=[_settings_row(cell) for cell in cells],
         notes=[
-            "Tried: configurations of the row, also those that were not trained as "
-            "often as the others and so could not be chosen. A row with one was not "
+            "Tried: the number of configurations, also of those that were not trained "
+            "as often as the others and so could not be chosen. A row with 1 was not "
             "searched: its settings were given.",
             "The paper lists one setting per model, that of its ECG variant.",
             *doc.common_notes(source.selection, cells),
