@@ -30,7 +30,7 @@ _UsageError: Any = next(
 )
 _LONGEST = 2_000
 BENCHMARKS = Path(__file__).resolve().parents[3] / "benchmarks"
-"""Beside ``src`` in a checkout; an installed package has none."""
+"""Beside ``src`` in a checkout; an installed package does not have it."""
 
 
 # The modules that have more than one verb, or are not called like their verb.
@@ -43,24 +43,23 @@ PANELS = {
         "data": "Find, inspect, check, fetch and import graphs.",
         "advise": "Say whether an evolved graph helps on a graph, which one, and why.",
         "fit": "Find the model that predicts best on a graph, and keep it.",
-        "predict": "Write the class and the probabilities of nodes, known or new.",
+        "predict": "Predict classes, with probabilities, or numbers of nodes.",
         "score": "Compare predictions with known labels, node by node.",
-        "explain": "Show what neighbours and own columns do to a node's prediction.",
+        "explain": "Show what neighbours and own columns do to a prediction.",
     },
     "Experiments": {
         "run": "Train baseline, ECG and its controls on the same splits, and compare.",
-        "study": "Run a recipe of many configurations into one store, and make its "
-        "tables.",
+        "study": "Run many configurations into one store; make tables and a report.",
         "homophily": "Measure homophily of a graph and, with --embedding, of its "
         "evolved graph.",
     },
     "Tools": {
         "knn": "Find every row's nearest neighbours in a file, and write the edges to "
         "another.",
-        "bench": "Measure speed and memory here and now.",
+        "bench": "Measure speed and memory on this machine.",
     },
 }
-"""What the list of verbs says of each, group by group."""
+"""What the list of verbs says about each, group by group."""
 VERBS = {name: text for verbs in PANELS.values() for name, text in verbs.items()}
 
 

@@ -39,7 +39,7 @@ def advise(
         str,
         typer.Option(
             help="Time limit, which includes reading the graph: 90s, 5m, 1h30m. "
-            "What does not fit is cut, and the answer says what."
+            "The answer says what had to be left out."
         ),
     ] = "5m",
     k: Annotated[
@@ -63,11 +63,11 @@ def advise(
 ) -> None:
     """Say whether an evolved graph helps on a graph, which one, and why.
 
-    Measures on folds of the known nodes what labels of evolved neighbours add to what
-    plain networks know, for several embeddings and k. Then trains the plain network,
-    ECG with the best of these graphs and two controls, as far as the budget allows.
-    Held-out nodes decide; test scores are shown beside. Ctrl-C ends it early, with an
-    answer from what is finished by then.
+    First measures, for several embeddings and k, what labels of evolved neighbours add
+    to the predictions of plain networks, on folds of the known nodes. Then trains the
+    plain network, ECG with the best of these graphs and two controls, as far as the
+    budget allows. Held-out nodes decide; test scores are only shown. Ctrl-C ends it
+    early, with an answer from what is finished.
     """
     seconds = parse_budget(budget)
     from ecg_gnn.advise import Stopwatch, make_question

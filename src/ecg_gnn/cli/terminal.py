@@ -34,26 +34,26 @@ _PANELS = {"embed": STEP_1, "evolve": STEP_2, "model": STEP_3, "train": STEP_3}
 DataRoot = Annotated[
     Path | None,
     typer.Option(
-        help="Folder with the official .npz files; else the variable ECG_DATA, "
-        "else the cache."
+        help="Folder with the official .npz files (the variable ECG_DATA, or else the "
+        "cache)."
     ),
 ]
-Device = Annotated[str | None, typer.Option(help="auto, cpu, cuda or cuda:N.")]
+Device = Annotated[str | None, typer.Option(help="Device: auto, cpu, cuda or cuda:N.")]
 EngineName = Annotated[
     str | None,
     typer.Option(
-        help="fast, or reference: plain torch, the same numbers up to rounding."
+        help="fast, or reference (plain torch, the same numbers up to rounding)."
     ),
 ]
 Workers = Annotated[
     int,
     typer.Option(
-        help="Processes that prepare batches ahead; they change no number.",
+        help="Processes that prepare batches ahead; results stay the same.",
         rich_help_panel="Graphs too large for full-batch steps",
     ),
 ]
 AsJson = Annotated[
-    bool, typer.Option("--json", help="Print JSON only.", rich_help_panel=OUTPUT)
+    bool, typer.Option("--json", help="Print only JSON.", rich_help_panel=OUTPUT)
 ]
 
 
