@@ -48,8 +48,8 @@ def judge(
 ) -> tuple[str, str]:
     """The kind of answer, a key of ``HEADLINES``, and why.
 
-    Takes the criterion, and what ECG has over the plain network and over its control
-    on held-out nodes; None where that was not finished. Test nodes play no part.
+    Takes the criterion, and ECG's lead over the plain network and over its control
+    on held-out nodes; None if that was not finished. Test nodes play no part.
     """
     if gain is None:
         return "cannot_tell", "no evolved graph was measured"
@@ -73,7 +73,7 @@ def judge(
 
 
 def verdict(advice: Advice) -> tuple[str, str]:
-    """What ``judge`` says of it."""
+    """What ``judge`` says about it."""
     found = advice.differences("held_out")
     best = advice.gains[0] if advice.gains else None
     steps, usual = advice.shape.steps, advice.question.shape.steps

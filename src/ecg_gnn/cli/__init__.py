@@ -75,7 +75,7 @@ def main() -> None:
             status = _run()
         sys.stdout.flush()
     except OSError as error:
-        # A reader that stopped early (`| head`) is no error; a full disk is.
+        # A reader that stopped early (`| head`) is not an error; a full disk is.
         if not isinstance(error, BrokenPipeError) and not status:
             _fail(f"the output cannot be written ({error.strerror})", 1)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -91,7 +91,7 @@ def _run() -> int:
         status = app(standalone_mode=False)
     except InputError as error:
         return _fail(str(error), 2)
-    except _UsageError as error:  # without a message it was help that was shown
+    except _UsageError as error:  # without a message, help was shown
         return _fail(_with_value(error.format_message()), 2)
     except (KeyboardInterrupt, typer.Abort):
         return _interrupted()
@@ -121,7 +121,7 @@ def _with_value(message: str) -> str:
     """The message of an invalid value, with the value."""
     option = re.match(r"Invalid value for '(--[\w-]+)'", message)
     words = sys.argv[1:] if option else []
-    for place in reversed(range(len(words))):  # of one given twice the last counts
+    for place in reversed(range(len(words))):  # if given twice, the last one counts
         name, equals, value = words[place].partition("=")
         if option and name == option[1] and (equals or words[place + 1 :]):
             came = value if equals else words[place + 1]
@@ -130,7 +130,7 @@ def _with_value(message: str) -> str:
 
 
 def _show_warning(message: Warning | str, *_: object) -> None:
-    """One line, without a place in the source that means nothing to a user."""
+    """One line, without the place in the source, which means nothing to a user."""
     print(f"warning: {' '.join(str(message).split())}", file=sys.stderr)
 
 
@@ -183,7 +183,7 @@ class Verbs(TyperGroup):
         }
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[Any, Any, list[str]]:
-        """The verb itself, where it is to run."""
+        """The verb itself, to be run."""
         name, *rest = args
         if name in VERBS:
             command = load(name)

@@ -39,7 +39,7 @@ _HELPS = {
 
 
 def _can_be_kept(_: str, setting: Setting) -> bool:
-    # Of a search, the engine says where it runs: declared below.
+    # For a search, the engine says where it runs; it is declared below.
     return setting.option in kept_options() and setting.option != "engine"
 
 

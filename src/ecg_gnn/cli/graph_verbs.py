@@ -27,7 +27,7 @@ _LEGEND = (
 
 
 def _of_a_graph(name: str, setting: Setting) -> bool:
-    """What decides an evolved graph, and what it is made of."""
+    """Settings that decide an evolved graph, and the data that it is made of."""
     steps = name.startswith(("embed.", "evolve.")) and name != "evolve.weights"
     return steps or name in ("dataset", "preset", "seed", "device")
 

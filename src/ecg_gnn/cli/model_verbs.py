@@ -1,4 +1,4 @@
-"""``ecg-gnn predict``, ``score`` and ``explain``: what a model folder is for."""
+"""``ecg-gnn predict``, ``score`` and ``explain``: using a model folder."""
 
 from functools import partial
 from pathlib import Path
@@ -24,7 +24,7 @@ from ecg_gnn.system.checks import (
 )
 from ecg_gnn.tabular.table_files import WRITABLE_SUFFIXES, read_table
 
-# What is not there is refused at once, before anything is imported.
+# What does not exist is refused at once, before anything is imported.
 ModelFolder = Annotated[
     Path,
     typer.Argument(metavar="MODEL", help="The model folder.", exists=True),

@@ -105,7 +105,7 @@ def with_settings(
 
 
 def _check_names(given: Mapping[str, Any]) -> None:
-    """Refuse names that nothing has, before torch is loaded to use the others."""
+    """Refuse unknown names before torch is loaded to use the known ones."""
     if given.get("dataset") is not None:
         find_source(given["dataset"])
     check_model(given.get("model", "gcn"), given.get("backbone", "benchmark"))
@@ -142,12 +142,12 @@ def _option(
 
 
 def warn(text: str) -> None:
-    """Say what a user should know, beside what is printed."""
+    """Warn the user on stderr, apart from what is printed."""
     print(f"warning: {printable(text)}", file=sys.stderr)
 
 
 def warn_of_cross_fit(folds: int | None, embeddings: Iterable[str]) -> None:
-    """Say so where cross-fitting changes nothing: nothing asked for reads labels."""
+    """Warn if cross-fitting changes nothing because no embedding reads labels."""
     names = tuple(embeddings)
     if folds and not any(map(reads_labels, names)):
         text = f"no labels are read by {' or '.join(names)}"
