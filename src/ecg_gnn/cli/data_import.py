@@ -66,12 +66,10 @@ def import_(
         str | None, _column("Column of node names (id, or the first).", "--id")
     ] = None,
     source: Annotated[
-        str | None,
-        _column("Column of edges' first nodes (source, or the first)."),
+        str | None, _column("Column of edges' first nodes (source, or the first).")
     ] = None,
     target: Annotated[
-        str | None,
-        _column("Column of edges' second nodes (target, or the second)."),
+        str | None, _column("Column of edges' second nodes (target, or the second).")
     ] = None,
     features: Annotated[
         str | None, _column("Columns to learn from, such as age,city (all others).")
@@ -84,9 +82,7 @@ def import_(
     ordinal: Annotated[
         str | None, _column("Columns to read as numbers and as categories.")
     ] = None,
-    set_: Annotated[
-        str | None, _column("Columns whose cells are lists.", "--set")
-    ] = None,
+    set_: Annotated[str | None, _column("Columns of lists.", "--set")] = None,
     date: Annotated[str | None, _column("Columns that are dates.")] = None,
     text: Annotated[str | None, _column("Columns that are text.")] = None,
     missing: Annotated[
@@ -108,9 +104,7 @@ def import_(
     ] = None,
     directed: Annotated[
         bool,
-        typer.Option(
-            "--directed/--undirected", help="Is (u, v) another edge than (v, u)?"
-        ),
+        typer.Option("--directed/--undirected", help="Does (u, v) differ from (v, u)?"),
     ] = False,
     words: Annotated[
         str, _reading("How text is read: tfidf, or hashed (no vocabulary is kept).")

@@ -25,10 +25,8 @@ from ecg_gnn.system.checks import (
 from ecg_gnn.tabular.table_files import WRITABLE_SUFFIXES, read_table
 
 # What does not exist is refused at once, before anything is imported.
-ModelFolder = Annotated[
-    Path,
-    typer.Argument(metavar="MODEL", help="The model folder.", exists=True),
-]
+_existing = partial(typer.Argument, exists=True)
+ModelFolder = Annotated[Path, _existing(metavar="MODEL", help="The model folder.")]
 
 
 def predict(
@@ -41,9 +39,7 @@ def predict(
             "graph that have no class."
         ),
     ] = None,
-    edges: Annotated[
-        Path | None, typer.Option(help="Table of the new nodes' edges.")
-    ] = None,
+    edges: Annotated[Path | None, typer.Option(help="Table of their edges.")] = None,
     every: Annotated[
         bool, typer.Option("--all", help="Predict every node of the model's own graph.")
     ] = False,
@@ -105,19 +101,13 @@ def predict(
 
 
 def score(
-    predictions: Annotated[
-        Path, typer.Argument(help="A file that `ecg-gnn predict` wrote.", exists=True)
-    ],
-    truth: Annotated[
-        Path, typer.Argument(help="A table with the known labels.", exists=True)
-    ],
+    predictions: Annotated[Path, _existing(help="What `ecg-gnn predict` wrote.")],
+    truth: Annotated[Path, _existing(help="A table with the known labels.")],
     label: Annotated[
-        str | None,
-        typer.Option(help="Column of labels in it (label, or the last)."),
+        str | None, typer.Option(help="Its column of labels (label, or the last).")
     ] = None,
     id_: Annotated[
-        str | None,
-        typer.Option("--id", help="Its column of ids (id, or the first)."),
+        str | None, typer.Option("--id", help="Its column of ids (id, or the first).")
     ] = None,
     delimiter: Delimiter = None,
     as_json: opt.AsJson = False,

@@ -111,8 +111,8 @@ class RunConfig(Section):
     train: TrainConfig = field(default_factory=TrainConfig)
 
     def _check(self) -> None:
-        if not re.fullmatch(r"cuda:\d+", self.device):
-            check_choice("device", self.device, ["auto", "cpu", "cuda", "cuda:N"])
+        device = "cuda:N" if re.fullmatch(r"cuda:\d+", self.device) else self.device
+        check_choice("device", device, ["auto", "cpu", "cuda", "cuda:N"])
         if self.embed.cross_fit and self.evolve.symmetric:
             raise InputError(
                 "'symmetric' must be off with 'cross_fit': reversed edges are found by "

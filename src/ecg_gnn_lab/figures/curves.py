@@ -64,16 +64,11 @@ def _figure(kind: Any, panels: Sequence[Panel]) -> Any:
         _draw_panel(each, panel)
     for unused in axes[len(panels) :]:
         unused.set_visible(False)
-    figure.suptitle(_title(panels))
-    return figure
-
-
-def _title(panels: Sequence[Panel]) -> str:
-    """Who is ahead when training ends, where ECG has its control beside it."""
     ends = [{cell.key.variant: b.mean[-1] for cell, b in panel} for panel in panels]
     ahead = [e["ecg"] > e["identity"] for e in ends if {"ecg", "identity"} <= e.keys()]
     count = f"ECG ends above identity in {sum(ahead)} of {len(ahead)}:\n"
-    return (count if ahead else "") + "test score while training"
+    figure.suptitle((count if ahead else "") + "test score while training")
+    return figure
 
 
 def _draw_panel(axes: Any, panel: Panel) -> None:
