@@ -104,7 +104,7 @@ def import_(
     ] = None,
     directed: Annotated[
         bool,
-        typer.Option("--directed/--undirected", help="Does (u, v) differ from (v, u)?"),
+        typer.Option("--directed/--undirected", help="Do edges have a direction?"),
     ] = False,
     words: Annotated[
         str, _reading("How text is read: tfidf, or hashed (no vocabulary is kept).")
