@@ -27,6 +27,7 @@ demo: $(RUNS)
 	$(DEMO) --dataset look-alikes:nodes=1000 --model sage --embedding features --out runs/demo/look-alikes
 	$(DEMO) --dataset minesweeper-gen --model gcn --embedding mlp --out runs/demo/minesweeper
 	$(BIN)/python docs/tools/two_answers.py runs/demo/look-alikes runs/demo/minesweeper --out runs/demo/figure.png
+	@echo "The look-alikes were generated so that new edges help; the Minesweeper board was not."
 	@echo "Picture: runs/demo/figure.png   Tables: runs/demo/*/results.md"
 
 # A process per core, each with one thread.

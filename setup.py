@@ -1,4 +1,4 @@
-"""The long description of the package: an index has the README, but not its links."""
+"""The long description of the package: the README, without what it links to here."""
 
 import re
 from pathlib import Path
@@ -6,6 +6,8 @@ from pathlib import Path
 from setuptools import setup
 
 readme = Path("README.md").read_text(encoding="utf-8")
-readme = re.sub(r"!\[[^]]*\]\((?!https?:)[^)]*\)\n*", "", readme)  # pictures
+# Pictures, with the paragraph below that explains them.
+picture = r"!\[[^]]*\]\((?!https?:)[^)]*\)\n\n.*?\n\n"
+readme = re.sub(picture, "", readme, flags=re.DOTALL)
 readme = re.sub(r"\[([^]]*)\]\((?!https?:)[^)]*\)", r"\1", readme)
 setup(long_description=readme, long_description_content_type="text/markdown")

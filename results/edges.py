@@ -136,7 +136,7 @@ def _scatter(axes: Any) -> None:
         axes.annotate(name, at, fontsize=8, **offset)
     axes.set_xlabel("adjusted homophily of the evolved graph")
     axes.set_ylabel("plain network, test score (%)")
-    axes.set_title("real graphs are diamonds", fontsize=9)
+    axes.set_title("generated graphs (dots), real ones (diamonds)", fontsize=9)
     axes.legend(fontsize=8, loc="lower left")
 
 

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
@@ -68,14 +69,32 @@ def test_the_guide_says_what_each_extra_brings():
         assert told[extra] == names(EXTRAS[extra])
 
 
-def test_the_version_stands_once():
+def test_the_version_is_the_same_everywhere():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert str(citation["version"]) == __version__
+    changes = (ROOT / "CHANGELOG.md").read_text()
+    dated = re.findall(r"^## (\S+) \((\d{4}-\d\d-\d\d)\)$", changes, re.MULTILINE)
+    assert dated[0][0] == __version__
+    assert dated == sorted(dated, reverse=True)
+
+
+def test_the_first_screen_of_the_readme():
+    lines = (ROOT / "README.md").read_text().splitlines()
+    assert len(lines) <= 120
+    first = "\n".join(lines[:40])
+    assert first.count("\necg-gnn ") == 5
+    assert len(re.findall(r"^- ", first, re.MULTILINE)) == 3
+    for wanted in (
+        "(https://arxiv.org/abs/2306.12943)",
+        "make demo",
+        "images/demo.png",
+    ):
+        assert wanted in first
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    """Built from a copy: building leaves folders behind."""
+    """Built from the source archive, and that from a copy: building leaves folders."""
     copy = tmp_path_factory.mktemp("source")
     for name in PARTS:
         if (ROOT / name).is_dir():
@@ -83,12 +102,19 @@ def wheel(tmp_path_factory):
             shutil.copytree(ROOT / name, copy / name, ignore=ignored)
         else:
             shutil.copy(ROOT / name, copy)
-    build = "from setuptools import build_meta; build_meta.build_wheel('dist')"
-    done = subprocess.run(
-        [sys.executable, "-c", build], cwd=copy, capture_output=True, text=True
-    )
+    with tarfile.open(build("sdist", copy)) as archive:
+        archive.extractall(copy / "unpacked", filter="data")
+    (unpacked,) = (copy / "unpacked").iterdir()
+    return build("wheel", unpacked)
+
+
+def build(kind, folder):
+    """The archive that building a source folder makes."""
+    code = f"from setuptools import build_meta; build_meta.build_{kind}('dist')"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    (built,) = (copy / "dist").glob("*.whl")
+    (built,) = (folder / "dist").iterdir()
     return built
 
 

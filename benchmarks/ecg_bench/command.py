@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from ecg_bench.knn_timing import KnnRow
     from ecg_bench.step_timing import StepRow
 
-app = typer.Typer(no_args_is_help=True, help="Measure speed and memory here and now.")
+app = typer.Typer(
+    no_args_is_help=True, help="Measure speed and memory on this machine."
+)
 
 
 @app.command()

@@ -30,7 +30,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
-    """Turn links that leave a page's own side of docs/."""
+    """Turn links that leave a page's own side of docs/, and keep ± with its numbers."""
     folder = Path(str(page.file.abs_src_path)).parent
 
     def turned(link: re.Match[str]) -> str:
@@ -43,4 +43,5 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
         start = posixpath.dirname(page.file.src_uri)
         return f"[{text}]({posixpath.relpath(name, start)}{anchor})"
 
-    return LINK.sub(turned, markdown)
+    # A mean and its deviation stay on one line.
+    return LINK.sub(turned, markdown).replace(" ± ", "\u00a0±\u00a0")

@@ -44,7 +44,7 @@ def three_steps(kind: Any) -> Any:
     before, after = (
         f"{edge_homophily(edges, graph.y):.0%}" for edges in (graph.edge_index, evolved)
     )
-    left.set_title(f"Graph given:\n{before} of edges stay\nin one class", size=14)
+    left.set_title(f"Input graph: {before}\nof edges stay\nin one class", size=14)
     _draw_graph(middle, graph, flat, None)
     middle.set_title("Step 1: a weak\nclassifier embeds\nthe nodes", size=14)
     _draw_graph(right, graph, flat, evolved)
@@ -81,9 +81,9 @@ def parallel(kind: Any) -> Any:
     axes.set(xlim=(0, 10), ylim=(0, 3.2))
     boxes = {
         "x": (0.9, 1.6, "states of\nthe nodes", "#EEEEEE"),
-        "given": (3.7, 2.5, "layer, graph given", "#CCE1F0"),
+        "given": (3.7, 2.5, "layer, input graph", "#CCE1F0"),
         "evolved": (3.7, 0.7, "layer, evolved graph", "#F9DCC4"),
-        "join": (6.9, 1.6, "W · given\n+ U · evolved", "#EEEEEE"),
+        "join": (6.9, 1.6, "W · input\n+ U · evolved", "#EEEEEE"),
         "out": (9.1, 1.6, "new states", "#EEEEEE"),
     }
     for x, y, text, colour in boxes.values():

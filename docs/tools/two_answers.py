@@ -17,17 +17,17 @@ from ecg_gnn.study.verdict import judge, sign
 from ecg_gnn.system import canvas
 
 TITLES = {
-    "edges": "here the new edges help",
-    "vectors": "here the embedding helps, not the edges",
-    "path": "here the extra path helps, not the edges",
-    "beaten": "here self-loops do better than new edges",
-    "open": "here nothing is beyond chance",
-    "worse": "here the plain network is better",
+    "edges": "the new edges help",
+    "vectors": "the embedding helps, not the edges",
+    "path": "an extra path helps, not the edges",
+    "beaten": "self-loops do better than new edges",
+    "open": "too close to call",
+    "worse": "the plain network is better",
 }
 NAMES = {
     "baseline": "the plain network",
-    "identity": "self-loops instead of new edges",
-    "embedding": "the embedding as features",
+    "identity": "self-loops",
+    "embedding": "the embedding\nas features",
 }
 
 
@@ -46,18 +46,35 @@ def draw(axes: Any, dataset: str, rows: list[Comparison]) -> None:
         if row.ci_low is not None and row.ci_high is not None:
             ends = [100 * row.ci_low, 100 * row.ci_high]
             axes.plot(ends, [place, place], color=colour, lw=3, alpha=0.5)
-        axes.plot([mean], [place], "o", color=colour, ms=8)
+        axes.plot([mean], [place], ms=8, **canvas.look("ecg"))
         place_of_text = {"xytext": (0, 9), "textcoords": "offset points"}
         white = {"facecolor": "white", "edgecolor": "none", "pad": 1}
         text = f"{mean:+.1f}".replace("-", "−")
-        axes.annotate(text, (mean, place), ha="center", bbox=white, **place_of_text)
+        axes.annotate(
+            text, (mean, place), ha="center", bbox=white, fontsize=11, **place_of_text
+        )
     axes.axvline(0, color="0.4", lw=1, zorder=0)
-    axes.set_yticks(range(len(rows)), [NAMES[row.against] for row in reversed(rows)])
+    names = [NAMES[row.against] for row in reversed(rows)]
+    axes.set_yticks(range(len(rows)), names, fontsize=11)
     axes.set_ylim(-0.5, len(rows) - 0.3)
-    axes.set_xlabel("ECG minus it, in points (95% interval)")
+    name, _, words = answer(dataset, rows).partition(": ")
+    axes.set_title(f"{name}:\n{canvas.in_lines(words, 24)}", fontsize=12)
+
+
+def answer(dataset: str, rows: list[Comparison]) -> str:
+    """A graph and its answer in a few words."""
     word = judge({row.against: sign(row) for row in rows})
-    name = dataset.partition(":")[0]
-    axes.set_title(f"{name}:\n{TITLES[word]}", fontsize=12, loc="left")
+    return f"{dataset.partition(':')[0]}: {TITLES[word]}"
+
+
+def sentence(dataset: str, rows: list[Comparison]) -> str:
+    """The answer with its numbers."""
+    differences = [
+        f"{canvas.minus(f'{100 * row.mean_difference:+.1f}')} against "
+        + NAMES[row.against].replace("\n", " ")
+        for row in rows
+    ]
+    return f"{answer(dataset, rows)}. ECG: {', '.join(differences)}, in points."
 
 
 def main() -> None:
@@ -69,13 +86,16 @@ def main() -> None:
     found = [differences(folder) for folder in arguments.runs]
 
     def paint(kind: Any) -> Any:
-        figure = kind(figsize=(1.5 + 4.2 * len(found), 3.2), layout="constrained")
+        figure = kind(figsize=(1.4 + 2.8 * len(found), 3.6), layout="constrained")
         panels = figure.subplots(1, len(found), sharex=True, sharey=True, squeeze=False)
         for axes, (dataset, rows) in zip(panels[0], found, strict=True):
             draw(axes, dataset, rows)
+        figure.supxlabel("ECG minus each, in points (95% interval)", fontsize=11)
         return figure
 
     canvas.draw(arguments.out, paint)
+    for dataset, rows in found:
+        print(sentence(dataset, rows))
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ def test_from_graph_to_answer(ecg_gnn, tmp_path):
     assert status == 0, err
     for text in (
         *("Which embedding and k?", "Does training confirm it?", "bgrl (k = 3)"),
-        *("held-out nodes", "identity", "embedding", "cut: nothing."),
+        *("held-out nodes", "identity", "embedding", "left out: nothing."),
         *("What next?", "ecg-gnn fit --dataset", "In advice: advice.md"),
     ):
         assert text in out

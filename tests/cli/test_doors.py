@@ -56,6 +56,8 @@ MISTYPED = {
     "study run smok --store s.sqlite": "smoke",
     "study table reslts --store s.sqlite": "results",
     "data info corra": "cora",
+    "run --device cdua": "cuda",
+    "data import --nodes n.csv --edges e.csv --encoding rwa --out graph": "raw",
 }
 
 
@@ -66,6 +68,22 @@ def test_a_mistyped_name_is_corrected_at_once(tmp_path, monkeypatch):
     for words, _, _, said in answers:
         assert f"; did you mean {MISTYPED[words]!r}?)" in said
     assert not list(tmp_path.iterdir())
+
+
+ABSENT = (
+    "predict model --out out.csv",
+    "explain model --node n1",
+    "score out.csv truth.csv",
+    "data import --nodes n.csv --edges e.csv --label y --out graph",
+    "data check graph.npz",
+)
+
+
+def test_what_is_not_there_is_missed_at_once(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for words, status, loaded, said in run_all(list(ABSENT)):
+        assert (status, loaded) == (2, []), words
+        assert "does not exist" in said or "No such file" in said
 
 
 def test_names_of_another_kind_are_not_corrected():

@@ -210,7 +210,7 @@ def test_bad_requests(refused, ecg_gnn, model, tmp_path):
         "--out /proc/nowhere/p.csv": "cannot be written",
     }.items():
         assert message in refused(*PREDICT, *options.split()), options
-    assert "must be a model folder" in refused("predict", "none", "--out", "p.csv")
+    assert "does not exist" in refused("predict", "none", "--out", "p.csv")
     assert ecg_gnn(*PREDICT, "--nodes", "good.csv")[0] == 0
 
 

@@ -178,7 +178,7 @@ def test_run_prints_json_only(ecg_gnn, tmp_path):
         ("embedding", "mlp"),
         ("embedding", "bgrl"),
     ]
-    assert "2 splits can tell hardly anything" in found["verdict"]
+    assert "2 splits are too few to tell" in found["verdict"]
     assert "[12/12] split 1 embedding (bgrl)" in err
     for name in ("run.json", "config.json", "results.json", "results.md", "figure.png"):
         assert (tmp_path / "out" / name).stat().st_size > 0

@@ -55,13 +55,14 @@ def with_differences(report, mean, low, high):
 
 def test_a_verdict_follows_the_intervals(report):
     (clear, few) = verdict(with_differences(report, 0.1, 0.01, 0.2))
-    assert clear.startswith("ECG (mlp): its new edges help")
-    assert few == "But 2 splits can tell hardly anything: try more, --splits 0-4."
+    assert clear.startswith("ECG (mlp): the new edges help")
+    assert few == "2 splits are too few to tell: try more, --splits 0-4."
     said, _ = verdict(with_differences(report, 0.1, -0.1, 0.3))
-    assert "no difference from the plain network is beyond chance" in said
+    assert "too close to the plain network to call" in said
     many = replace(report, config=replace(report.config, splits=(0, 1, 2, 3, 4)))
     assert len(verdict(many)) == 1
     assert verdict(run(small_config("none"))) == []
+    assert verdict(run(small_config("identity"))) == [few]  # a control alone, too
 
 
 def test_a_gain_of_further_features_beside_edges_has_words(report):
@@ -79,16 +80,19 @@ def test_a_gain_of_further_features_beside_edges_has_words(report):
 
 def test_one_split_has_no_interval():
     said, few = verdict(run(small_config("mlp", splits=(0,))))
-    assert "no difference" in said
-    assert few.startswith("But one split")
+    assert "too close" in said
+    assert few.startswith("One split is too few")
 
 
-def test_one_picture_of_two_runs(report, tmp_path, monkeypatch):
+def test_one_picture_of_two_runs(report, tmp_path, monkeypatch, capsys):
     out = tmp_path / "answers.svg"
     folder = str(report.folder)
     monkeypatch.setattr(sys, "argv", ["two_answers", folder, folder, "--out", str(out)])
     runpy.run_path(str(ROOT / "docs/tools/two_answers.py"), run_name="__main__")
     found = json.loads((report.folder / "results.json").read_text())["comparisons"]
-    drawn = out.read_text()
+    drawn, told = out.read_text(), capsys.readouterr().out
+    assert len(told.splitlines()) == 2
     for row in found[:3]:
-        assert f"{100 * row['mean_difference']:+.1f}".replace("-", "−") in drawn
+        number = f"{100 * row['mean_difference']:+.1f}".replace("-", "−")
+        assert number in drawn
+        assert number in told

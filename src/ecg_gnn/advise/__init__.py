@@ -1,4 +1,4 @@
-"""Whether an evolved graph helps on one's graph: an answer within a time budget.
+"""Whether an evolved graph helps on a graph: an answer within a time budget.
 
 advice = advise(make_question(load_dataset("minesweeper-gen")), Stopwatch(60))
 print(verdict(advice))

@@ -31,16 +31,16 @@ HEADLINES = {
     "cannot_tell": "Cannot tell within this budget",
 }
 _CRITERION = (
-    "How much better labels of held-out nodes are predicted when those among a node's "
-    "evolved neighbours are read beside what the plain network and the identity "
-    "control say, in nats per node; intervals of 95% are widened for the choice among "
-    "candidates. Above zero and at least 0.01, evolving is worth a try. Test labels "
-    "are not read."
+    "This is how much better labels of held-out nodes are predicted, in nats per node, "
+    "if the labels among their evolved neighbours are added to the predictions of the "
+    "plain network and the identity control; 95% intervals are widened for the choice "
+    "among candidates. If the interval is above zero and the gain at least 0.01, "
+    "evolving is worth a try. Test labels are not read."
 )
 _RULE = (
-    "Held-out nodes decide: an interval above zero counts as help, one below "
-    f"{100 * WORTH:.0f} point as none, and a gain is that of the evolved edges only if "
-    "it is above identity, too."
+    "Held-out nodes decide: an interval above zero means that it helps, one below "
+    f"{100 * WORTH:.0f} point that it does not. A gain is the edges' only if ECG "
+    "is also above identity."
 )
 
 
@@ -49,8 +49,8 @@ def judge(
 ) -> tuple[str, str]:
     """The kind of answer, a key of ``HEADLINES``, and why.
 
-    Takes the criterion, and what ECG has over the plain network and over its control
-    on held-out nodes; None where that was not finished. Test nodes play no part.
+    Takes the criterion, and ECG's lead over the plain network and over its control
+    on held-out nodes; None if that was not finished. Test nodes play no part.
     """
     if gain is None:
         return "cannot_tell", "no evolved graph was measured"
@@ -74,7 +74,7 @@ def judge(
 
 
 def verdict(advice: Advice) -> tuple[str, str]:
-    """What ``judge`` says of it."""
+    """What ``judge`` says about it."""
     found = advice.differences("held_out")
     best = advice.gains[0] if advice.gains else None
     steps, usual = advice.shape.steps, advice.question.shape.steps
@@ -161,7 +161,7 @@ def paragraphs(advice: Advice) -> dict[str, str]:
         "How thorough was this?": f"Small {shape.convolution.upper()} networks, "
         f"{shape.layers} layers of width {shape.hidden}, at most {shape.steps} steps. "
         f"It took {advice.spent:.0f} of {advice.watch.budget:.0f} seconds; "
-        f"cut: {'; '.join(cuts(advice)) or 'nothing'}.",
+        f"left out: {'; '.join(cuts(advice)) or 'nothing'}.",
     }
 
 

@@ -30,7 +30,7 @@ _UsageError: Any = next(
 )
 _LONGEST = 2_000
 BENCHMARKS = Path(__file__).resolve().parents[3] / "benchmarks"
-"""Beside ``src`` in a checkout; an installed package has none."""
+"""Beside ``src`` in a checkout; an installed package does not have it."""
 
 
 # The modules that have more than one verb, or are not called like their verb.
@@ -43,24 +43,23 @@ PANELS = {
         "data": "Find, inspect, check, fetch and import graphs.",
         "advise": "Say whether an evolved graph helps on a graph, which one, and why.",
         "fit": "Find the model that predicts best on a graph, and keep it.",
-        "predict": "Write the class and the probabilities of nodes, known or new.",
+        "predict": "Predict classes, with probabilities, or numbers of nodes.",
         "score": "Compare predictions with known labels, node by node.",
-        "explain": "Show what neighbours and own columns do to a node's prediction.",
+        "explain": "Show what neighbours and own columns do to a prediction.",
     },
     "Experiments": {
         "run": "Train baseline, ECG and its controls on the same splits, and compare.",
-        "study": "Run a recipe of many configurations into one store, and make its "
-        "tables.",
+        "study": "Run many configurations into one store; make tables and a report.",
         "homophily": "Measure homophily of a graph and, with --embedding, of its "
         "evolved graph.",
     },
     "Tools": {
         "knn": "Find every row's nearest neighbours in a file, and write the edges to "
         "another.",
-        "bench": "Measure speed and memory here and now.",
+        "bench": "Measure speed and memory on this machine.",
     },
 }
-"""What the list of verbs says of each, group by group."""
+"""What the list of verbs says about each, group by group."""
 VERBS = {name: text for verbs in PANELS.values() for name, text in verbs.items()}
 
 
@@ -76,7 +75,7 @@ def main() -> None:
             status = _run()
         sys.stdout.flush()
     except OSError as error:
-        # A reader that stopped early (`| head`) is no error; a full disk is.
+        # A reader that stopped early (`| head`) is not an error; a full disk is.
         if not isinstance(error, BrokenPipeError) and not status:
             _fail(f"the output cannot be written ({error.strerror})", 1)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -92,7 +91,7 @@ def _run() -> int:
         status = app(standalone_mode=False)
     except InputError as error:
         return _fail(str(error), 2)
-    except _UsageError as error:  # without a message it was help that was shown
+    except _UsageError as error:  # without a message, help was shown
         return _fail(_with_value(error.format_message()), 2)
     except (KeyboardInterrupt, typer.Abort):
         return _interrupted()
@@ -122,7 +121,7 @@ def _with_value(message: str) -> str:
     """The message of an invalid value, with the value."""
     option = re.match(r"Invalid value for '(--[\w-]+)'", message)
     words = sys.argv[1:] if option else []
-    for place in reversed(range(len(words))):  # of one given twice the last counts
+    for place in reversed(range(len(words))):  # if given twice, the last one counts
         name, equals, value = words[place].partition("=")
         if option and name == option[1] and (equals or words[place + 1 :]):
             came = value if equals else words[place + 1]
@@ -131,7 +130,7 @@ def _with_value(message: str) -> str:
 
 
 def _show_warning(message: Warning | str, *_: object) -> None:
-    """One line, without a place in the source that means nothing to a user."""
+    """One line, without the place in the source, which means nothing to a user."""
     print(f"warning: {' '.join(str(message).split())}", file=sys.stderr)
 
 
@@ -184,7 +183,7 @@ class Verbs(TyperGroup):
         }
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[Any, Any, list[str]]:
-        """The verb itself, where it is to run."""
+        """The verb itself, to be run."""
         name, *rest = args
         if name in VERBS:
             command = load(name)

@@ -13,11 +13,11 @@ from ecg_gnn.system.checks import parse_budget
 
 _HELPS = {
     "model.name": "The network (sage or gcn, by homophily). Here a small GCN stands "
-    "for gcn, gat and gt, a small SAGE for all others; the name itself changes the "
-    "suggested commands only",
-    "embed.names": f"To choose from ({', '.join(ADVISED_EMBEDDINGS)}); may be repeated",
-    "splits": "Such as 0-9 or 0,3,5. Default: the first ten. The first gives the "
-    "criterion, all are trained on",
+    "for gcn, gat and gt, a small SAGE for all others; the name itself appears only in "
+    "the suggested commands",
+    "embed.names": f"Embedding to choose ({', '.join(ADVISED_EMBEDDINGS)}); repeatable",
+    "splits": "Splits to train on, such as 0-9 or 0,3,5 (the first ten). The first one "
+    "gives the criterion",
     "random_splits": "Ten fresh stratified 50/25/25 splits from the seed",
     "device": "Where embeddings are trained: auto, cpu, cuda or cuda:N. The small "
     "networks are trained on the CPU",
@@ -39,7 +39,7 @@ def advise(
         str,
         typer.Option(
             help="Time limit, which includes reading the graph: 90s, 5m, 1h30m. "
-            "What does not fit is cut, and the answer says what."
+            "The answer says what had to be left out."
         ),
     ] = "5m",
     k: Annotated[
@@ -47,7 +47,7 @@ def advise(
         typer.Option(
             "--k",
             help=f"Neighbours per node to choose from ({ADVISED_KS[0]} and "
-            f"{ADVISED_KS[1]}, fewer on tiny graphs); may be repeated.",
+            f"{ADVISED_KS[1]}, fewer on tiny graphs); repeatable.",
             rich_help_panel=opt.STEP_2,
         ),
     ] = None,
@@ -63,11 +63,11 @@ def advise(
 ) -> None:
     """Say whether an evolved graph helps on a graph, which one, and why.
 
-    Measures on folds of the known nodes what labels of evolved neighbours add to what
-    plain networks know, for several embeddings and k. Then trains the plain network,
-    ECG with the best of these graphs and two controls, as far as the budget allows.
-    Held-out nodes decide; test scores are shown beside. Ctrl-C ends it early, with an
-    answer from what is finished by then.
+    First measures, for several embeddings and k, what labels of evolved neighbours add
+    to the predictions of plain networks, on folds of the known nodes. Then trains the
+    plain network, ECG with the best of these graphs and two controls, as far as the
+    budget allows. Held-out nodes decide; test scores are only shown. Ctrl-C ends it
+    early, with an answer from what is finished.
     """
     seconds = parse_budget(budget)
     from ecg_gnn.advise import Stopwatch, make_question

@@ -7,11 +7,11 @@ import typer
 
 from ecg_gnn.cli import terminal as opt
 from ecg_gnn.cli.terminal import print_facts, print_json
-from ecg_gnn.reading import MAX_CELLS
+from ecg_gnn.reading import MAX_CELLS, check_file
 from ecg_gnn.system.checks import InputError, check_choice, printable
 from ecg_gnn.system.files import check_free
 from ecg_gnn.tabular.column_kinds import KINDS
-from ecg_gnn.tabular.feature_blocks import MAX_CATEGORIES
+from ecg_gnn.tabular.feature_blocks import ENCODINGS, MAX_CATEGORIES
 from ecg_gnn.tabular.graph_types import GRAPH_TYPES, LABEL
 from ecg_gnn.tabular.table_files import TABLE_TYPES, list_suffixes
 from ecg_gnn.tabular.token_blocks import MAX_WORDS
@@ -33,11 +33,11 @@ def _reading(help_text: str, *names: str, **options: Any) -> Any:
     return typer.Option(*names, help=help_text, rich_help_panel="Reading", **options)
 
 
-Delimiter = Annotated[str | None, _reading("Of CSV files; a comma unless given.")]
+Delimiter = Annotated[str | None, _reading("Delimiter of CSV files (a comma).")]
 MaxCells = Annotated[
     int,
     _reading(
-        "Refuse tables, arrays and features with more rows times columns.",
+        "Refuse tables, arrays and features with more cells than this.",
         envvar="ECG_MAX_CELLS",
     ),
 ]
@@ -60,16 +60,16 @@ def import_(
     ] = None,
     label: Annotated[
         str | None,
-        _column("Column to predict; nodes without a value are those to predict."),
+        _column("Column to predict; nodes whose cell is empty are predicted later."),
     ] = None,
     id_: Annotated[
-        str | None, _column("Column that names nodes (id, or the first).", "--id")
+        str | None, _column("Column of node names (id, or the first).", "--id")
     ] = None,
     source: Annotated[
-        str | None, _column("Column where edges start (source, or the first).")
+        str | None, _column("Column of edges' first nodes (source, or the first).")
     ] = None,
     target: Annotated[
-        str | None, _column("Column where edges end (target, or the second).")
+        str | None, _column("Column of edges' second nodes (target, or the second).")
     ] = None,
     features: Annotated[
         str | None, _column("Columns to learn from, such as age,city (all others).")
@@ -80,15 +80,13 @@ def import_(
     numeric: Annotated[str | None, _column("Columns that are numbers.")] = None,
     categorical: Annotated[str | None, _column("Columns that are categories.")] = None,
     ordinal: Annotated[
-        str | None, _column("Columns to read both as numbers and as categories.")
+        str | None, _column("Columns to read as numbers and as categories.")
     ] = None,
-    set_: Annotated[
-        str | None, _column("Columns with many elements in a cell.", "--set")
-    ] = None,
+    set_: Annotated[str | None, _column("Columns of lists.", "--set")] = None,
     date: Annotated[str | None, _column("Columns that are dates.")] = None,
     text: Annotated[str | None, _column("Columns that are text.")] = None,
     missing: Annotated[
-        str | None, _column("Values that mean no value in features, such as 0,-1.")
+        str | None, _column("Values that mean a missing feature, such as 0,-1.")
     ] = None,
     task: Annotated[
         str,
@@ -100,13 +98,13 @@ def import_(
     splits: Annotated[
         str | None,
         _column(
-            "Columns that say train, val or test, one split each; else ten stratified "
-            "splits are drawn."
+            "Columns of splits, each with train, val or test in its cells (by default, "
+            "ten stratified splits are drawn)."
         ),
     ] = None,
     directed: Annotated[
         bool,
-        typer.Option("--directed/--undirected", help="Does (u, v) differ from (v, u)?"),
+        typer.Option("--directed/--undirected", help="Do edges have a direction?"),
     ] = False,
     words: Annotated[
         str, _reading("How text is read: tfidf, or hashed (no vocabulary is kept).")
@@ -131,17 +129,21 @@ def import_(
     ] = MAX_WORDS,
     delimiter: Delimiter = None,
     max_cells: MaxCells = MAX_CELLS,
-    seed: Annotated[int, typer.Option(help="Of the splits that are drawn.")] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed of the drawn splits.")] = 0,
     as_json: opt.AsJson = False,
 ) -> None:
     """Turn tables of nodes and edges into a graph folder, and report on them.
 
-    The folder is a dataset like any other: `ecg-gnn run --dataset FOLDER`. Columns are
-    recognised as numbers, categories (also integer codes), sets, dates or text, and the
-    report says how; missing values are filled in and marked.
+    The folder is a dataset like any other: `ecg-gnn fit --dataset FOLDER`. Columns are
+    recognised as numbers, categories (also integer codes), lists, dates or text, and
+    the report says which; missing values are filled in and marked.
     """
     check_choice("words", words, ["tfidf", "hashed"])
+    check_choice("encoding", encoding, ENCODINGS)
     check_free(out)
+    for path in filter(None, (nodes, edges)):
+        if path.suffix.lower() in {each.suffix for each in TABLE_TYPES}:
+            check_file(path)  # before anything slow is imported
     from ecg_gnn.tabular import ImportOptions
 
     given = (numeric, categorical, ordinal, set_, date, text)

@@ -39,7 +39,7 @@ _HELPS = {
 
 
 def _can_be_kept(_: str, setting: Setting) -> bool:
-    # Of a search, the engine says where it runs: declared below.
+    # For a search, the engine says where it runs; it is declared below.
     return setting.option in kept_options() and setting.option != "engine"
 
 
@@ -80,7 +80,7 @@ def fit(
     jobs: Annotated[
         int | None,
         typer.Option(
-            help="Candidates trained side by side (one per core).",
+            help="Candidates trained in parallel (one per core).",
             rich_help_panel=_SEARCH,
         ),
     ] = None,
@@ -88,7 +88,7 @@ def fit(
         str | None,
         typer.Option(
             help="Where candidates are trained: local, or ray (a cluster, started here "
-            "unless --address names another). Of one model: fast, or reference (plain "
+            "unless --address names one). For one model: fast, or reference (plain "
             "torch, the same numbers up to rounding).",
             rich_help_panel=_SEARCH,
         ),
@@ -96,7 +96,7 @@ def fit(
     address: Annotated[
         str | None,
         typer.Option(
-            help="Of a running Ray cluster: HOST:PORT, or auto.",
+            help="Address of a running Ray cluster: HOST:PORT, or auto.",
             rich_help_panel=_SEARCH,
         ),
     ] = None,
@@ -104,11 +104,11 @@ def fit(
         bool | None,
         typer.Option(
             "--balance/--no-balance",
-            help="Weigh rare classes up in training (where sizes differ twofold).",
+            help="Give rare classes more weight in training (if sizes differ twofold).",
             rich_help_panel=opt.STEP_3,
         ),
     ] = None,
-    split: Annotated[int, typer.Option(help="Which of the graph's splits.")] = 0,
+    split: Annotated[int, typer.Option(help="Which of the graph's splits to use.")] = 0,
     data_root: opt.DataRoot = None,
     as_json: opt.AsJson = False,
 ) -> None:
@@ -116,14 +116,13 @@ def fit(
 
     Without further options linear models, gradient boosting and networks, with and
     without the graph and its labels, compete on folds of the labelled nodes; the best
-    become one calibrated ensemble. Ctrl-C keeps the best so far; after a kill, the same
-    command goes on.
+    become one calibrated ensemble. Ctrl-C keeps the best so far; if killed, rerun the
+    command to resume.
 
-    With any option of steps 1 to 3 exactly that model is fitted instead, beside its
-    baseline and its identity control; what is not given is chosen by the graph. Of the
-    options past the paper, edge weights are not kept with a model: new nodes would
-    change what others weigh. Labels of training nodes that are input stay in the model
-    folder's graph; new nodes have none.
+    With any option of steps 1 to 3 exactly that model is fitted instead, and a baseline
+    and an identity control for comparison; other options are chosen by the graph. Edge
+    weights cannot be saved with a model, because new nodes would change the weights of
+    others. Labels that are input stay in the model folder's graph; new nodes have none.
     """
     check_choice("engine", engine or "local", ["local", "ray", "fast", "reference"])
     if engine in ("fast", "reference"):

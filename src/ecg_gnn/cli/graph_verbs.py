@@ -27,7 +27,7 @@ _LEGEND = (
 
 
 def _of_a_graph(name: str, setting: Setting) -> bool:
-    """What decides an evolved graph, and what it is made of."""
+    """Settings that decide an evolved graph, and the data that it is made of."""
     steps = name.startswith(("embed.", "evolve.")) and name != "evolve.weights"
     return steps or name in ("dataset", "preset", "seed", "device")
 
@@ -37,15 +37,14 @@ def homophily(
     settings: dict[str, Any],
     data_root: opt.DataRoot = None,
     split: Annotated[
-        int, typer.Option(help="Whose training labels the embedding may see.")
+        int, typer.Option(help="Split whose training labels the embedding may see.")
     ] = 0,
     as_json: opt.AsJson = False,
 ) -> None:
     """Measure homophily of a graph and, with --embedding, of its evolved graph.
 
     h_edge, node and class homophily, adjusted homophily and label informativeness.
-    Edges of an undirected graph count once; evolved edges are directed and count as
-    they are.
+    Edges of an undirected graph count once; evolved edges are directed, so each counts.
     """
     names = settings.get("embedding", [])
     asked = RunConfig.of(**{"preset": "auto", "splits": (split,)} | settings)
@@ -92,7 +91,7 @@ def knn(
     settings: dict[str, Any],
     embeddings: Annotated[
         Path,
-        typer.Option(help=".npy file with a row per node; it is read piece by piece."),
+        typer.Option(help=".npy file with a row per node, read piece by piece."),
     ],
     out: Annotated[
         Path,
@@ -109,7 +108,7 @@ def knn(
         float | None,
         typer.Option(
             metavar="GIB",
-            help="GiB that an exact search may take; half of what is free by default.",
+            help="GiB that an exact search may use (half of what is free).",
         ),
     ] = None,
     patience: Annotated[

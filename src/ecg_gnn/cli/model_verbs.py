@@ -1,4 +1,4 @@
-"""``ecg-gnn predict``, ``score`` and ``explain``: what a model folder is for."""
+"""``ecg-gnn predict``, ``score`` and ``explain``: using a model folder."""
 
 from functools import partial
 from pathlib import Path
@@ -24,7 +24,9 @@ from ecg_gnn.system.checks import (
 )
 from ecg_gnn.tabular.table_files import WRITABLE_SUFFIXES, read_table
 
-ModelFolder = Annotated[Path, typer.Argument(metavar="MODEL", help="The model folder.")]
+# What does not exist is refused at once, before anything is imported.
+_existing = partial(typer.Argument, exists=True)
+ModelFolder = Annotated[Path, _existing(metavar="MODEL", help="The model folder.")]
 
 
 def predict(
@@ -37,34 +39,32 @@ def predict(
             "graph that have no class."
         ),
     ] = None,
-    edges: Annotated[
-        Path | None, typer.Option(help="Table of new nodes' edges.")
-    ] = None,
+    edges: Annotated[Path | None, typer.Option(help="Table of their edges.")] = None,
     every: Annotated[
-        bool, typer.Option("--all", help="Every node of the model's own graph.")
+        bool, typer.Option("--all", help="Predict every node of the model's own graph.")
     ] = False,
     coverage: Annotated[
         float | None,
         typer.Option(
-            help="Also write sets of classes (or intervals of numbers) that hold the "
-            "truth with this probability: 0.9, say."
+            help="Also write sets of classes (or intervals of numbers) that contain "
+            "the truth with this probability, such as 0.9."
         ),
     ] = None,
     safe_csv: Annotated[
         bool,
         typer.Option(
             help="In a text file, put ' before ids and classes that a spreadsheet "
-            "would run as formulas, such as =1+1; `ecg-gnn score` reads them so."
+            "would run as formulas, such as =1+1; `ecg-gnn score` takes it away again."
         ),
     ] = True,
     delimiter: Delimiter = None,
     max_cells: MaxCells = MAX_CELLS,
     as_json: opt.AsJson = False,
 ) -> None:
-    """Write the class and the probabilities of nodes, known or new.
+    """Predict classes, with probabilities, or numbers of nodes.
 
-    New nodes join the model's graph through the given edges. Their neighbours in the
-    evolved graph are the stored nodes with the most similar embeddings.
+    New nodes join the model's graph through the given edges; in the evolved graph their
+    neighbours are the stored nodes with the most similar embeddings.
     """
     check_choice(f"ending of {out}", out.suffix.lower(), WRITABLE_SUFFIXES)
     opt.check_apart(out, nodes, edges)
@@ -101,10 +101,8 @@ def predict(
 
 
 def score(
-    predictions: Annotated[
-        Path, typer.Argument(help="A file that `ecg-gnn predict` wrote.")
-    ],
-    truth: Annotated[Path, typer.Argument(help="A table with the known labels.")],
+    predictions: Annotated[Path, _existing(help="What `ecg-gnn predict` wrote.")],
+    truth: Annotated[Path, _existing(help="A table with the known labels.")],
     label: Annotated[
         str | None, typer.Option(help="Its column of labels (label, or the last).")
     ] = None,
@@ -116,9 +114,9 @@ def score(
 ) -> None:
     """Compare predictions with known labels, node by node.
 
-    Classes are scored by accuracy, macro F1, log loss and, of two, ROC AUC and average
-    precision; numbers by R² and mean absolute error; sets and intervals by how often
-    they hold the truth.
+    Classes are scored by accuracy, macro F1, log loss and, if there are two, ROC AUC
+    and average precision; numbers by R² and mean absolute error; sets and intervals by
+    how often they contain the truth.
     """
     from ecg_gnn.inference.known_labels import score_table
 
@@ -141,12 +139,12 @@ def explain(
     ] = MOST_EXPLAINED,
     as_json: opt.AsJson = False,
 ) -> None:
-    """Show what neighbours and own columns do to a node's prediction.
+    """Show what neighbours and own columns do to a prediction.
 
     The effect of a neighbour is how much probability the predicted class loses when
-    the edge from it is removed; that of a column, when a usual value takes the place of
-    the node's own. Of numbers it is by how much the prediction falls. ×2 marks a
-    neighbour found by two cross-fitted models.
+    the edge from it is removed; that of a column, when a typical value replaces the
+    node's own. For a predicted number, it is how far the number falls. ×2 marks a
+    neighbour that two cross-fitted models found.
     """
     check_in_range("most", most, 1, None)
     if out is not None:

@@ -64,8 +64,8 @@ def run(
     config: Annotated[
         Path | None,
         typer.Option(
-            help="YAML or JSON with settings, the config.json of an earlier run for "
-            "instance; options given here win over it."
+            help="YAML or JSON with settings, such as the config.json of an earlier "
+            "run; options given here take precedence."
         ),
     ] = None,
     workers: opt.Workers = 0,
@@ -75,7 +75,7 @@ def run(
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Output folder; if a run was interrupted there, it resumes. "
+            help="Output folder; a run that was interrupted there is resumed. "
             "Default: runs/DATASET-MODEL-ID.",
             rich_help_panel=opt.OUTPUT,
         ),
@@ -84,10 +84,10 @@ def run(
 ) -> None:
     """Train baseline, ECG and its controls on the same splits, and compare.
 
-    Everything lands in the output folder: settings, raw results of every split,
-    versions, the data's checksum, tables and a figure. Without options it runs on a
-    generated Minesweeper board in a few minutes. What is not given is chosen by the
-    graph, as `fit` and `advise` do.
+    The output folder gets everything: settings, raw results of every split, versions,
+    the data's checksum, tables and a figure. Without options it runs on a generated
+    Minesweeper board in a few minutes. Options that are not given are chosen by the
+    graph, as in `fit` and `advise`.
     """
     read = _merged(_DEFAULTS, _read_config(config))
     asked = RunConfig.from_dict(_merged(read, nest_options(settings)))

@@ -18,7 +18,7 @@ from ecg_gnn.study.table import Table, configuration_name, model_name, row_name
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Run a recipe of many configurations into one store, and make its tables.",
+    help="Run many configurations into one store; make tables and a report.",
 )
 app.command("run")(run)
 # The laboratory's verbs, by name: the library does not import its laboratory.

@@ -267,9 +267,9 @@ def _search(
 def _names(
     values: Sequence[str] | None, known: Collection[str] = ()
 ) -> list[str] | None:
-    """Names given one by one or with commas, which a single one may contain as well.
+    """Names given one by one or with commas, which a name may also contain.
 
-    A generator may, a path, and a known variant of two graphs.
+    Generators, paths and known variants of two graphs may contain commas.
     """
     names: list[str] = []
     for value in values or ():

@@ -34,26 +34,26 @@ _PANELS = {"embed": STEP_1, "evolve": STEP_2, "model": STEP_3, "train": STEP_3}
 DataRoot = Annotated[
     Path | None,
     typer.Option(
-        help="Folder with the official .npz files; else the variable ECG_DATA, "
-        "else the cache."
+        help="Folder with the official .npz files (the variable ECG_DATA, or else the "
+        "cache)."
     ),
 ]
-Device = Annotated[str | None, typer.Option(help="auto, cpu, cuda or cuda:N.")]
+Device = Annotated[str | None, typer.Option(help="Device: auto, cpu, cuda or cuda:N.")]
 EngineName = Annotated[
     str | None,
     typer.Option(
-        help="fast, or reference: plain torch, the same numbers up to rounding."
+        help="fast, or reference (plain torch, the same numbers up to rounding)."
     ),
 ]
 Workers = Annotated[
     int,
     typer.Option(
-        help="Processes that prepare batches ahead; they change no number.",
+        help="Processes that prepare batches ahead; results stay the same.",
         rich_help_panel="Graphs too large for full-batch steps",
     ),
 ]
 AsJson = Annotated[
-    bool, typer.Option("--json", help="Print JSON only.", rich_help_panel=OUTPUT)
+    bool, typer.Option("--json", help="Print only JSON.", rich_help_panel=OUTPUT)
 ]
 
 
@@ -105,7 +105,7 @@ def with_settings(
 
 
 def _check_names(given: Mapping[str, Any]) -> None:
-    """Refuse names that nothing has, before torch is loaded to use the others."""
+    """Refuse unknown names before torch is loaded to use the known ones."""
     if given.get("dataset") is not None:
         find_source(given["dataset"])
     check_model(given.get("model", "gcn"), given.get("backbone", "benchmark"))
@@ -142,12 +142,12 @@ def _option(
 
 
 def warn(text: str) -> None:
-    """Say what a user should know, beside what is printed."""
+    """Warn the user on stderr, apart from what is printed."""
     print(f"warning: {printable(text)}", file=sys.stderr)
 
 
 def warn_of_cross_fit(folds: int | None, embeddings: Iterable[str]) -> None:
-    """Say so where cross-fitting changes nothing: nothing asked for reads labels."""
+    """Warn if cross-fitting changes nothing because no embedding reads labels."""
     names = tuple(embeddings)
     if folds and not any(map(reads_labels, names)):
         text = f"no labels are read by {' or '.join(names)}"

@@ -143,17 +143,17 @@ class ModelConfig(Section):
     dropout: float = setting(0.2, "Dropout rate", low=0, high=0.99)
     drop_edge: float | None = setting(
         None,
-        "Share of evolved edges dropped afresh in every layer of every training step",
+        "Share of evolved edges dropped at random in every layer and training step",
         low=0,
         high=1,
         presets={"quick": 0.5},
         needs="evolved graph",
     )
-    norm: str = setting("batch", "Of the tuned backbone: batch, layer or none")
+    norm: str = setting("batch", "Norm of the tuned backbone: batch, layer or none")
     gate: Literal["none", "node"] = setting(
         "none",
-        "Between the parallel graphs: none (the paper's projection alone), or node "
-        "(before it every node learns how much it takes of each graph)",
+        "How graphs are combined: none (only the paper's projection), or node (before "
+        "it, every node learns how much to take from each graph)",
         tag="gated",
         meaning="every node learns how much it takes of each graph",
         card="A gate weighs the graphs node by node.",
@@ -163,8 +163,8 @@ class ModelConfig(Section):
     )
     evolved_layers: Literal["all", "last"] = setting(
         "all",
-        "The layers that read evolved graphs: all (the paper's), or last (with "
-        "--cross-fit no training label then comes back to its node over the evolved "
+        "Layers that read evolved graphs: all (as in the paper), or last (with "
+        "--cross-fit, no training label then returns to its node through the evolved "
         "edges of its neighbours)",
         tag="in the last layer",
         meaning="no other layer reads the evolved graphs",
@@ -174,8 +174,8 @@ class ModelConfig(Section):
     )
     options: dict[str, Any] = setting(
         dict,
-        "NAME=VALUE: what only one of the whole networks has, such as alpha=0.2 of "
-        "gpr-gnn. Repeat it for several",
+        "NAME=VALUE: a setting that only one of the whole networks has, such as "
+        "alpha=0.2 for gpr-gnn. Repeatable",
         option="option",
         flag="--set",
         added_later=True,
@@ -198,17 +198,17 @@ class TrainConfig(Section):
 
     batch_size: int = setting(
         0,
-        "Train by batches of N training nodes, over all processes, and their sampled "
-        "neighbours in all graphs; a step is a batch. Scores are exact. 0: full-batch "
-        "steps",
+        "Train by batches of N training nodes (in all processes together) and their "
+        "sampled neighbours in all graphs; a step is a batch. Scores are exact. 0: "
+        "full-batch steps",
         metavar="N",
         low=0,
         **_OF_BATCHES,
     )
     fanout: tuple[int, ...] = setting(
         _DEFAULT_FANOUT,
-        "Neighbours a node draws in each layer: in every graph, or in the input graph "
-        "and then in each evolved one, such as 15,5. -1: all (10)",
+        "Neighbours sampled per node and layer: one number for every graph, or one for "
+        "the input graph and one for each evolved graph, such as 15,5. -1: all (10)",
         metavar="F[,F…]",
         **_OF_BATCHES,
         read=read_fanout,
@@ -216,14 +216,14 @@ class TrainConfig(Section):
     eval_every: int | None = setting(
         None,
         "Steps between evaluations (1; by batches an epoch, or a twentieth of the "
-        "training where that is shorter)",
+        "training if that is shorter)",
         metavar="STEPS",
         low=1,
         **_OF_BATCHES,
     )
     steps: int | None = setting(
         None,
-        "Full-batch steps, each followed by an evaluation, or batches",
+        "Training steps: full batches, each with an evaluation, or mini-batches",
         low=1,
         high=LONGEST,
         presets={"quick": 200, "paper": 1000, "auto": _steps},
@@ -232,16 +232,16 @@ class TrainConfig(Section):
         None, "Learning rate of AdamW", low=0, presets={"quick": 3e-3, "paper": 3e-5}
     )
     weight_decay: float = setting(
-        0.0, "Weight decay of AdamW, the MLP embedding's as well (0)", low=0
+        0.0, "Weight decay of AdamW, also for the MLP embedding (0)", low=0
     )
     precision: Literal["auto", "fp32", "tf32", "bf16"] = setting(
         "auto", "auto (tf32 on a GPU, else fp32), fp32, tf32 (GPU) or bf16"
     )
     label_input: float = setting(
         0.0,
-        "Give labels of training nodes as input, too: in every step those of a random "
-        "share RATE, and only the others are learned; to predict, all of them. "
-        "Transductive, and named in every table. 0.5, say; 0 is off",
+        "Also give labels of training nodes as input: in every step those of a random "
+        "share RATE, while the others are learned; all of them for predictions. "
+        "Transductive, and marked in every table. Try 0.5; 0 is off",
         metavar="RATE",
         low=0,
         high=0.99,

@@ -37,8 +37,7 @@ class EmbedConfig(Section):
     )
     steps: int | None = setting(
         None,
-        "Training steps of the weak classifier; as many as the classifier's unless "
-        "given",
+        "Training steps of the weak classifier (as many as the classifier's)",
         option="embed_steps",
         low=1,
         high=LONGEST,
@@ -46,14 +45,14 @@ class EmbedConfig(Section):
     )
     lr: float | None = setting(
         None,
-        "Learning rate of the MLP; the classifier's unless given",
+        "Learning rate of the MLP (the classifier's)",
         option="embed_lr",
         low=0,
         like="train.lr",
     )
     dropout: float | None = setting(
         None,
-        "Dropout rate of the MLP (0.2, the paper's)",
+        "Dropout rate of the MLP; the paper's is 0.2",
         option="embed_dropout",
         low=0,
         high=0.99,
@@ -64,9 +63,8 @@ class EmbedConfig(Section):
     cross_fit: int = setting(
         0,
         "Train a weak classifier that reads labels K times, each time without one of K "
-        "parts of the nodes, and find a node's neighbours with the model that never "
-        "saw its label: training and test neighbourhoods become alike. 5, say; 0 is "
-        "off",
+        "parts of the nodes. A node's neighbours are found with the model that never "
+        "saw its label, so training and test nodes get similar ones. Try 5; 0 is off",
         metavar="K",
         low=2,
         high=100,
@@ -80,9 +78,9 @@ class EmbedConfig(Section):
     )
     cross_fit_models: Literal["own", "all"] = setting(
         "own",
-        "With --cross-fit, which models find the neighbours of nodes that train none: "
-        "own (the model of their fold alone, as for training nodes), or all (every "
-        "model a share of the k: several opinions on validation and test nodes)",
+        "With --cross-fit, which fold models find neighbours for non-training nodes: "
+        "own (only that of the node's fold, as for training nodes), or all (each finds "
+        "a share of the k)",
         tag="by all models",
         meaning="those of nodes that train none come from all such models",
         card="Those of nodes that do not train are found by all of these models, and "
@@ -127,19 +125,19 @@ class EvolveConfig(Section):
     )
     self_loops: Literal["exclude", "within_k", "add", "only"] = setting(
         "exclude",
-        "Is a node its own neighbour? exclude: never; within_k: always, as one of the "
-        "k (the paper's MLP graphs); add: on top of the k; only: nobody else",
+        "Is a node its own neighbour? exclude: never; within_k: yes, as one of the k "
+        "(the paper's MLP graphs); add: yes, in addition to the k; only: its only one",
         read=lambda text: text.replace("-", "_"),  # within-k
     )
     similarity: Literal["cosine", "dot", "euclidean"] = setting(
         "cosine", "What nearest means: cosine, dot or euclidean"
     )
     symmetric: bool = setting(
-        False, "Add every evolved edge reversed, too", flag="--symmetric/--directed"
+        False, "Also add every evolved edge reversed", flag="--symmetric/--directed"
     )
     weights: Literal["uniform", "similarity"] = setting(
         "uniform",
-        "What an evolved edge weighs in sums, means and attention: uniform, or "
+        "Weight of an evolved edge in sums, means and attention: uniform, or "
         "similarity (the cosine of its two ends, at least 0.01)",
         option="edge_weights",
         tag="weighted",
@@ -152,7 +150,7 @@ class EvolveConfig(Section):
         "auto",
         "How neighbours are found: exact; ivf or hnsw (approximate, by an index; the "
         "recall is measured and recorded); auto (exact up to 100,000 nodes, and beyond "
-        "while that does not take too long)",
+        "that if it does not take too long)",
         tag="approximate",
         meaning="neighbours are found by an index, which misses some",
         card="Neighbours were found by an approximate index; those of new nodes are "

@@ -8,6 +8,7 @@ a run really used is written into its output folder, and that file is itself a v
 import dataclasses
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self, TypeVar
@@ -17,7 +18,7 @@ from ecg_gnn.config.classify_settings import ModelConfig, TrainConfig
 from ecg_gnn.config.embedders import AS_INPUT, entry_of
 from ecg_gnn.config.evolve_settings import EmbedConfig, EvolveConfig
 from ecg_gnn.config.setting import Section, Setting, setting, settings_of
-from ecg_gnn.system.checks import InputError, did_you_mean
+from ecg_gnn.system.checks import InputError, check_choice, did_you_mean
 
 _T = TypeVar("_T")
 
@@ -67,19 +68,19 @@ class RunConfig(Section):
     dataset: str = setting(
         "minesweeper-gen",
         "Catalogue name (see `ecg-gnn data list`), a generator with parameters such as "
-        "csbm:nodes=5000,homophily=0.1, an .npz file, or a graph of your own as "
-        "`ecg-gnn data import` makes it",
+        "csbm:nodes=5000,homophily=0.1, an .npz file, or a graph folder of `ecg-gnn "
+        "data import`",
     )
     preset: Preset = setting(
         "quick",
-        "What fills the options not given: auto (by the size of the graph: what "
-        "verbs use), quick (small networks, whatever the size), or paper (its best "
+        "Values of the options that are not given: auto (by the size of the graph; "
+        "what commands use), quick (small networks for any size), or paper (its best "
         "settings for this dataset and model)",
         identity=False,
     )
     splits: tuple[int, ...] | None = setting(
         None,
-        "Such as 0-9 or 0,3,5 (the first five; with the preset paper ten)",
+        "Splits to use, such as 0-9 or 0,3,5 (the first five; --preset paper: ten)",
         identity=False,
         read=read_splits,
     )
@@ -90,9 +91,9 @@ class RunConfig(Section):
     )
     label_rate: float = setting(
         0.0,
-        "Learn from this share of all labelled nodes alone, 0.05 for instance. Each "
-        "class gives its share, and the nodes of 5% are among those of 10%; validation "
-        "and test nodes stay. 0 is off: all training nodes",
+        "Train on this share of all labelled nodes only, such as 0.05, drawn class by "
+        "class; smaller shares are part of larger ones. Validation and test nodes stay "
+        "the same. 0 is off: all training nodes",
         metavar="SHARE",
         low=1e-9,
         high=1,
@@ -100,9 +101,9 @@ class RunConfig(Section):
         added_later=True,
     )
     seed: int = setting(0, "Random seed", low=0, high=2**62, identity=False)
-    device: str = setting("auto", "auto, cpu, cuda or cuda:N", identity=False)
+    device: str = setting("auto", "Device: auto, cpu, cuda or cuda:N", identity=False)
     engine: Literal["fast", "reference"] = setting(
-        "fast", "fast, or reference: plain torch, the same numbers up to rounding"
+        "fast", "fast, or reference (plain torch, the same numbers up to rounding)"
     )
     embed: EmbedConfig = field(default_factory=EmbedConfig)
     evolve: EvolveConfig = field(default_factory=EvolveConfig)
@@ -110,6 +111,8 @@ class RunConfig(Section):
     train: TrainConfig = field(default_factory=TrainConfig)
 
     def _check(self) -> None:
+        device = "cuda:N" if re.fullmatch(r"cuda:\d+", self.device) else self.device
+        check_choice("device", device, ["auto", "cpu", "cuda", "cuda:N"])
         if self.embed.cross_fit and self.evolve.symmetric:
             raise InputError(
                 "'symmetric' must be off with 'cross_fit': reversed edges are found by "

@@ -3,7 +3,7 @@
 Candidates (``linear``, ``boosting``, ``network_members``) are trained on folds of the
 labelled nodes (``folds``), cheap ones first and within a time budget (``tournament``);
 ``blend`` weighs the best on nodes that they were not trained on, ``certainty`` makes
-calibrated probabilities and sets. ``searching.search`` is the door.
+calibrated probabilities and sets. Start at ``searching.search``.
 """
 
 from typing import TYPE_CHECKING

@@ -36,13 +36,13 @@ def blend_weights(
     several draws of the nodes and averaged, so that no accident of one draw decides.
 
     Args:
-        score: What the ensemble is to be good at.
-        smooth: A smooth score, of the loss.
+        score: The metric to optimise.
+        smooth: A smooth score: the loss.
         y: True values of nodes that no member was trained on. ``[n]``
-        predicted: What the members say of them, ``[n, width]`` each.
-        families: Members that differ in their first weights alone are one family, and
+        predicted: The members' predictions of them, ``[n, width]`` each.
+        families: Members that differ only in their first weights are one family, and
             count the same. ``[members]``
-        seed: Of the draws.
+        seed: Random seed.
     """
     names = list(dict.fromkeys(families))
     belongs = np.array([[name == one for one in families] for name in names])

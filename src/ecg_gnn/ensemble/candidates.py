@@ -35,12 +35,12 @@ class Job:
     """Where networks are trained."""
 
     def to_send(self) -> "Job":
-        """For another machine: the time that is left, and nothing to ask."""
+        """The job as another machine needs it: with the time that is left."""
         left = self.deadline - time.monotonic()
         return replace(self, deadline=left, out_of_time=bool, stopped=bool)
 
     def received(self) -> "Job":
-        """On another machine, with its own clock."""
+        """The job on another machine, with that machine's clock."""
         end = time.monotonic() + self.deadline
 
         def out_of_time() -> bool:
@@ -59,16 +59,16 @@ class Candidate:
     """A way to predict.
 
     Attributes:
-        name: As the leaderboard calls it.
+        name: Its name in the leaderboard.
         fit: Trains a model for every fold of a job.
         reads: What it learns from beside a node's own features: ``graph``, ``labels``
             of neighbours, ``embedding``, ``evolved`` graph.
-        deep: Whether it pays only where there is much to learn from.
+        deep: Whether it pays only with many labelled nodes.
         cheap: Whether all folds cost little, however large the graph is.
-        ahead: Seconds that something takes, at a guess, which no deadline stops.
+        ahead: Estimated seconds of preparation that no deadline can stop.
         layers: How many layers hold a state of every node; 0 without full batches.
         only_if_large: Whether it is for graphs whose full batches do not fit.
-        family: The name of the candidate that it is another draw of.
+        family: The candidate that this one repeats with another seed.
     """
 
     name: str

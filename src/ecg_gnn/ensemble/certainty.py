@@ -1,4 +1,4 @@
-"""How sure a prediction is: calibrated probabilities, and sets that cover the truth."""
+"""How sure predictions are: calibrated probabilities, sets that contain the truth."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""Candidates trained side by side until the time is up, and ranked as they finish."""
+"""Candidates trained side by side until time runs out, and ranked as they finish."""
 
 import threading
 import time
@@ -101,7 +101,7 @@ class Contest:
                         continue
                     self.reserved += ahead
                 if next_one.seconds is None:
-                    # Cut short, a candidate would look worse than it is.
+                    # A candidate that is cut short would look worse than it is.
                     if left >= self._usual_seconds() or not self.entries:
                         spare = max(left - _FAIR_SHARES * even, 0)
                         self._train(next_one, until - spare)
@@ -145,7 +145,7 @@ class Contest:
                 name, lambda: self.train(candidate, job), self.stopped.is_set
             )
             self._check_finite(fitted[1], folds.values())
-        except Exception as error:  # one candidate fails, the others go on
+        except Exception as error:  # if one fails, the others continue
             self.failed[candidate.name] = f"{type(error).__name__}: {error}"
             self.error = error
             return

@@ -1,4 +1,4 @@
-"""What a search says for itself: a leaderboard, and what helped, in words."""
+"""The report of a search: a leaderboard, and what helped, in words."""
 
 from typing import Any
 

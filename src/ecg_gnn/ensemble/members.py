@@ -1,4 +1,4 @@
-"""What a candidate leaves: one model per fold, which predict any graph together."""
+"""The result of a candidate: one model per fold, which predict together."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace

@@ -254,7 +254,7 @@ def _mean_loss(logits: Tensor, batch: _Batch, learned: Tensor) -> Tensor:
 
 @torch.no_grad()
 def _ask(network: BatchedNetwork, batch: _Batch) -> list[Floats]:
-    """What each network says of the nodes it was not trained on."""
+    """Each network's predictions of the nodes it was not trained on."""
     labels = None
     if batch.labels is not None:
         labels = batch.labels * batch.train[..., None]

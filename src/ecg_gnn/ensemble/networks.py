@@ -1,8 +1,8 @@
-"""Small networks of one shape, trained and asked together as one batch.
+"""Small networks of one shape, trained and evaluated together as one batch.
 
-Small graphs are bound by what every operation costs beside its arithmetic. Networks of
-all folds share the graph, so their states lie side by side, ``[folds, N, hidden]``, and
-one operation serves them all.
+On small graphs an operation's overhead costs more than its arithmetic. Networks of all
+folds share the graph, so their states lie side by side, ``[folds, N, hidden]``, and one
+operation serves them all.
 """
 
 from collections.abc import Sequence
@@ -135,7 +135,7 @@ class BatchedNetwork(nn.Module):
         folds: How many.
         widths: Dense columns, sparse columns, columns of labels, and graphs.
         outputs: Columns of a prediction.
-        seed: Of the first weights, which are the same whatever else is drawn.
+        seed: Decides the first weights, whatever else is drawn.
     """
 
     def __init__(

@@ -161,7 +161,7 @@ def resampled(
         judge: The score of some rows, NaN where they have none.
         rows: All rows.
         level: How often the truth is inside.
-        seed: Of the draws.
+        seed: Random seed.
     """
     generator = np.random.default_rng(seed)
     size = min(len(rows), _MOST_DRAWN)

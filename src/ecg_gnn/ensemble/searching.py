@@ -1,4 +1,4 @@
-"""Search for the best ensemble on one graph: the one function that others call."""
+"""Search for the best ensemble on one graph."""
 
 import time
 import warnings
@@ -45,7 +45,7 @@ class Search:
     Attributes:
         ensemble: The members, weighed and calibrated.
         tournament: Everything that was tried.
-        metric: What decided.
+        metric: What was optimised.
         seconds: How long it took.
     """
 
@@ -88,17 +88,17 @@ def search(
             nodes are ever read. ``[N]``
         num_classes: How many classes there are.
         known: Nodes to learn from. ``[N]``
-        metric: What decides, see ``SCORES``; by default ROC AUC for two classes,
+        metric: What to optimise, see ``SCORES``; by default ROC AUC for two classes,
             accuracy for more, R² for numbers.
         budget: Seconds; by default by the graph's size.
         single: Whether the best single candidate is kept instead of an ensemble.
-        seed: Of folds and first weights.
-        workers: Candidates that are trained side by side; by default one per core,
+        seed: Random seed, of folds and first weights.
+        workers: Candidates trained in parallel; by default one per core,
             and one alone on a GPU and on a graph of few nodes and edges.
         device: Where networks are trained; the other candidates are on the CPU.
-        train: Trains a candidate, on another machine, say.
-        work: A folder for what is finished, so that a killed search goes on.
-        say: Shows how it goes.
+        train: Trains a candidate, perhaps on another machine.
+        work: A folder for finished candidates; a killed search resumes from it.
+        say: Reports progress.
         extra: Further candidates.
     """
     start = time.monotonic()

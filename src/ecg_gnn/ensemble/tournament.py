@@ -1,4 +1,4 @@
-"""The search: candidates compete on held-out nodes until the time is up."""
+"""The search: candidates compete on held-out nodes until time runs out."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -78,20 +78,20 @@ def hold_tournament(
     say: Say | None = None,
     extra: Sequence[Candidate] = (),
 ) -> Tournament:
-    """Try candidates, cheap ones first, until the time is up, and weigh the best.
+    """Try candidates, cheap ones first, until time runs out, and weigh the best.
 
     Args:
         inputs: The graph.
         target: What to predict; only labels of ``labelled`` nodes are read.
         labelled: Nodes to learn from.
-        metric: What decides, a key of ``SCORES``.
+        metric: What to optimise, a key of ``SCORES``.
         seconds: The budget.
-        keep: Keeps what is finished, so that a killed search goes on.
-        train: Trains a candidate; elsewhere, say.
-        workers: How many candidates are trained side by side.
+        keep: Stores finished candidates; a killed search resumes from them.
+        train: Trains a candidate, perhaps on another machine.
+        workers: Number of candidates trained in parallel.
         device: Where networks are trained.
-        seed: Of folds and first weights.
-        say: Shows how it goes.
+        seed: Random seed, of folds and first weights.
+        say: Reports progress.
         extra: Further candidates, tried last.
     """
     start = time.monotonic()
@@ -208,7 +208,7 @@ def _weigh(contest: Contest) -> tuple[Numbers, Entry]:
 
 
 def blended(tournament: Tournament) -> OutOfFold:
-    """What the ensemble says of nodes that it was not trained on."""
+    """The ensemble's predictions of nodes that it was not trained on."""
     members = tournament.members
     parts = [entry.weight * entry.out.predicted for entry in members]
     return OutOfFold(np.sum(parts, axis=0), members[0].out.folds)

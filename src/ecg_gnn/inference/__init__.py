@@ -1,4 +1,4 @@
-"""Models that are kept: fit one, store it, predict, explain, and the estimator."""
+"""Saved models: fit, store, predict, explain, and the estimators."""
 
 from ecg_gnn.inference.best_fit import fit_best
 from ecg_gnn.inference.explanation import Explanation, explain_node

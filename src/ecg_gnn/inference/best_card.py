@@ -1,4 +1,4 @@
-"""What a search left, on a page and in a picture."""
+"""What a search found, on a page and in a picture."""
 
 from collections.abc import Mapping
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""Fit the best model for one's own graph: search, explain the choice, keep it."""
+"""Fit the best model for a graph: search, explain the choice, save it."""
 
 import shutil
 from dataclasses import dataclass
@@ -71,23 +71,23 @@ def fit_best(
     Linear models, gradient boosting and networks, with and without the graph and its
     labels, compete on folds of the training and validation nodes; the best are weighed
     into one ensemble. Test nodes are used for the reported scores only. What is
-    finished is kept beside the folder: after a kill, the same call goes on.
+    finished is kept beside the folder: if killed, the same call resumes.
 
     Args:
         graph: What to learn.
         out: The folder to write.
         split: Which of the graph's splits says what the test nodes are.
         budget: Seconds; by default by the graph's size.
-        metric: What decides; by default ROC AUC for two classes, accuracy for more,
+        metric: What to optimise; by default ROC AUC for two classes, accuracy for more,
             R² for numbers.
         single: Keep the best single candidate instead of an ensemble.
-        seed: Of everything random.
+        seed: Random seed.
         device: Where networks are trained: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``;
             linear models and trees are trained on the CPU.
         cache: Where embeddings are kept.
-        say: Shows how it goes.
-        workers: Candidates that are trained side by side; by default one per core.
-        train: Trains a candidate, on another machine, say.
+        say: Reports progress.
+        workers: Candidates trained in parallel; by default one per core.
+        train: Trains a candidate, perhaps on another machine.
 
     Examples:
         >>> from ecg_gnn.tabular import load_named_graph

@@ -82,7 +82,7 @@ class EmbeddedMember(Member):
     inner: Member
 
     def predict(self, inputs: GraphInputs, target: Target, known: Bools) -> Floats:
-        """What the inner member says of the wider inputs."""
+        """The inner member's predictions from the wider inputs."""
         wider = self.embedding.added_to(inputs, self.use)
         return self.inner.predict(wider, target, known)
 
@@ -134,7 +134,7 @@ class Embeddings:
 
     Args:
         dataset: The graph.
-        seed: Of everything random.
+        seed: Random seed.
         device: Where they are trained.
         store: Where embeddings are kept.
     """

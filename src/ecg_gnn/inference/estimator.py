@@ -1,4 +1,4 @@
-"""The method as a scikit-learn estimator."""
+"""The method as scikit-learn estimators."""
 
 import warnings
 from inspect import Parameter, Signature
@@ -41,7 +41,7 @@ _BY_NAME = Parameter.KEYWORD_ONLY
 
 
 class ECGClassifier(ClassifierMixin, inputs.NodeEstimator):  # type: ignore[misc]  # no types
-    """Node classification by Evolving Computation Graphs, as scikit-learn has it.
+    """Node classification by Evolving Computation Graphs, as a scikit-learn estimator.
 
     There are three ways to say what the nodes are:
 
@@ -66,7 +66,7 @@ class ECGClassifier(ClassifierMixin, inputs.NodeEstimator):  # type: ignore[misc
     ``embedding``, ``model``, ``k`` (cut to the number of other nodes), ``steps`` and so
     on. What is not given is chosen by the graph. And these:
 
-    - ``balance_classes``: weigh rare classes up in training. Probabilities are
+    - ``balance_classes``: give rare classes more weight. Probabilities are
       corrected for it, so they are still those of the population.
     - ``validation_fraction``: share of the training nodes that is set aside.
     - ``directed``: whether edges given as ``edge_index`` have one direction only.
@@ -171,7 +171,7 @@ class ECGRegressor(RegressorMixin, inputs.NodeEstimator):  # type: ignore[misc] 
 
     Args:
         budget: Seconds for the search, or a text such as ``"10m"``; None is by size.
-        metric: What decides: ``r2``, ``rmse`` or ``mae``.
+        metric: What to optimise: ``r2``, ``rmse`` or ``mae``.
         device: Where networks are trained; None is a GPU where there is one.
         directed: Whether edges given as ``edge_index`` have one direction only.
         graph: The graph, where ``X`` is node numbers.
@@ -207,7 +207,7 @@ class ECGRegressor(RegressorMixin, inputs.NodeEstimator):  # type: ignore[misc] 
     def fit(
         self, X: Any, y: Any = None, edge_index: Any = None, budget: Any = None
     ) -> Self:
-        """Search; ``budget`` here comes before that of the constructor."""
+        """Search; ``budget`` here takes precedence over the constructor's."""
         labelled = _read(self, X, y, edge_index)
         known = labelled.codes >= 0
         values = np.where(known, labelled.classes[labelled.codes], np.nan)
@@ -242,7 +242,7 @@ def _search(
 
 
 def _predict(estimator: Any, X: Any, edge_index: Any) -> NDArray[np.float64]:
-    """What a fitted estimator says of nodes, given as to ``fit``."""
+    """A fitted estimator's predictions of nodes, given as to ``fit``."""
     check_is_fitted(estimator, "classifier_")
     fitted: GraphClassifier | Ensemble = estimator.classifier_
     num_stored, num_features = fitted.x.shape

@@ -1,4 +1,4 @@
-"""Fit a model on one's own graph, with its controls, and keep it in a folder."""
+"""Fit a model on a graph, with its controls, and save it in a folder."""
 
 import shutil
 from collections.abc import Callable
@@ -67,10 +67,10 @@ def fit_model(
         graph: What to learn.
         out: The folder to write.
         split: Which of the graph's splits.
-        balance: Whether rare classes are weighed up in training; None is where sizes
+        balance: Whether rare classes get more weight in training; None: if sizes
             differ twofold.
         cache: Where embeddings are kept.
-        progress: Shows how it goes.
+        progress: Reports progress.
         options: Settings by the names of their options (``RunConfig.of``); what is not
             given is chosen by the graph.
 

@@ -1,4 +1,4 @@
-"""Predictions beside labels that are known by now."""
+"""Predictions compared with labels that are known by now."""
 
 from typing import Any
 

@@ -56,7 +56,7 @@ class Predictions:
     def columns(self) -> dict[str, list[Any]]:
         """As table columns: id, what is predicted, and how sure that is.
 
-        Of classes every probability, of numbers the ends of the interval; ``set`` names
+        Classes come with every probability, numbers with their interval; ``set`` names
         the classes of a conformal set.
         """
         columns: dict[str, list[Any]] = {"id": list(self.ids)}
@@ -78,9 +78,9 @@ class Predictions:
         return columns | {f"p_{name}": share for name, share in shares}
 
     def with_coverage(self, model: Model, coverage: float | None) -> "Predictions":
-        """With sets, or intervals, that hold the truth with this probability.
+        """With sets, or intervals, that contain the truth with this probability.
 
-        They keep the promise for nodes that are drawn like the labelled ones.
+        This holds for nodes that are drawn like the labelled ones.
         """
         if coverage is None:
             return self
@@ -94,7 +94,7 @@ class Predictions:
         """Write a .csv, .tsv or .parquet file, whole or not at all.
 
         In a text, names that a spreadsheet would compute are marked unless ``safe_csv``
-        is off, and numbers have the digits that mean something.
+        is off, and numbers have only meaningful digits.
         """
         check_choice(f"ending of {path}", path.suffix.lower(), WRITABLE_SUFFIXES)
         columns = self.columns()

@@ -106,7 +106,7 @@ def whole_candidates(dataset: GraphDataset, seed: int, device: str) -> list[Cand
 
     Args:
         dataset: The graph.
-        seed: Of everything random.
+        seed: Random seed.
         device: Where they are trained.
     """
     nodes, edges = dataset.num_nodes, dataset.edge_index.size(1)

@@ -16,14 +16,14 @@ VERDICTS = {
     "worse": "below baseline",
 }
 _MEANS = {
-    "edges": "its new edges help, beyond the plain network and all controls",
-    "vectors": "the gain may be the embedding's: given as features, without new edges, "
-    "it is not shown to be worse",
-    "path": "the gain may be that of the additional path through the network: without "
-    "new edges (identity) it is not shown to be worse",
-    "beaten": "it is above the plain network, but self-loops in place of the new edges "
+    "edges": "the new edges help. It beats the plain network and both controls",
+    "vectors": "it beats the plain network and self-loops (identity), but not clearly "
+    "the same embedding given as features: that may be all it takes",
+    "path": "it beats the plain network, but not clearly self-loops in place of the "
+    "new edges (identity): the gain need not come from the edges",
+    "beaten": "it beats the plain network, but self-loops in place of the new edges "
     "(identity) are better still",
-    "open": "no difference from the plain network is beyond chance",
+    "open": "it is too close to the plain network to call",
     "worse": "the plain network is better",
 }
 _FEW = 4
@@ -53,9 +53,9 @@ def verdict(report: Report) -> list[str]:
             found = judge({pair.against: sign(pair) for pair in pairs})
             means = _MEANS.get(found, VERDICTS[found])
             said.append(f"{run_name(report.config, row)}: {means}.")
-    if said and few < _FEW:
-        splits = "one split" if few == 1 else f"{few} splits"
-        said.append(f"But {splits} can tell hardly anything: try more, --splits 0-4.")
+    if report.comparisons and few < _FEW:
+        splits = "One split is" if few == 1 else f"{few} splits are"
+        said.append(f"{splits} too few to tell: try more, --splits 0-4.")
     return said
 
 

@@ -64,7 +64,10 @@ def _figure(kind: Any, panels: Sequence[Panel]) -> Any:
         _draw_panel(each, panel)
     for unused in axes[len(panels) :]:
         unused.set_visible(False)
-    figure.suptitle("Test score while training,\nmean and spread over splits")
+    ends = [{cell.key.variant: b.mean[-1] for cell, b in panel} for panel in panels]
+    ahead = [e["ecg"] > e["identity"] for e in ends if {"ecg", "identity"} <= e.keys()]
+    count = f"ECG ends above identity in {sum(ahead)} of {len(ahead)}:\n"
+    figure.suptitle((count if ahead else "") + "test score while training")
     return figure
 
 

@@ -125,14 +125,14 @@ def _homophily(kind: Any, groups: Groups) -> Any:
     for each, title in zip(axes[-1], _MEASURES.values(), strict=True):
         each.set_xlabel(title)
     rows = [row for group in groups for row in group]
-    marks = {"graph given": _GIVEN, "evolved": _EVOLVED}
+    marks = {"input graph": _GIVEN, "evolved": _EVOLVED}
     if any(row[f"paper_{name}"] is not None for row in rows for name in _MEASURES):
         marks["in the paper"] = RING
     key(axes[0, -1], marks)
     gained = [_gain(row, group[0]) for group in groups for row in group[1:]]
     figure.suptitle(
-        f"{sum(gain > 0 for gain in gained)} of {len(gained)} evolved graphs join one "
-        "class\nmore often than the graph given"
+        f"{sum(gain > 0 for gain in gained)} of {len(gained)} evolved graphs are more "
+        "homophilous\nthan the input graph"
     )
     return figure
 
@@ -143,7 +143,7 @@ def _gain(row: Row, given: Row) -> float:
 
 def _short_name(row: Row) -> str:
     if row["embedding"] is None:
-        return "graph given"
+        return "input graph"
     source = row["graph"].removeprefix("G_ECG (").partition(", k = ")[0]
     loops = "" if row["self_loops"] == "exclude" else ", self-loops"
     return f"{source}, k = {row['k']}{loops}"
@@ -178,6 +178,7 @@ def _leaderboard(kind: Any, groups: Groups) -> Any:
     best = {"marker": "", **DASHES, "ls": "--"}
     marks = {"plain": _GIVEN, "ECG": _EVOLVED, "published": RING, "the best": best}
     key(axes[0, 0], marks)
+    figure.suptitle("Every model beside the best published")
     return figure
 
 

@@ -32,8 +32,8 @@ def lede(rows: Sequence[Row]) -> str:
     compared = _measured(rows, "baseline")
     if not compared:
         return (
-            "No ECG model stands beside its plain model here, so whether ECG helps "
-            "cannot be said from these records."
+            "These records have no ECG model together with its plain model, so they "
+            "cannot tell whether ECG helps."
         )
     above, comparisons = _by_sign(compared, "baseline")[0], _comparisons(len(compared))
     sure = "ECG is above its plain model by more than chance"
@@ -96,9 +96,9 @@ def _more_than_identity(rows: Sequence[Row]) -> Answer:
         edges = [row for row in asked if surely(row, "embedding") > 0]
         text += (
             f" Of {len(gains)} gains over the plain model, {len(both) or 'none'} are "
-            f"gains over identity, too; of {len(asked) or 'none'} of these it was "
-            "asked whether the embedding as features does the same, and "
-            f"{len(edges) or 'none'} can be put down to evolved edges."
+            f"also gains over identity. {len(asked) or 'None'} of these could be "
+            "compared with the embedding as features, so "
+            f"{len(edges) or 'none'} can be credited to the evolved edges."
         )
     return Answer(question, f"{len(above)} of {len(compared)}", text)
 
@@ -112,10 +112,9 @@ def _paper(results: Sequence[Row]) -> list[Answer]:
     near = [row for row in rows if abs(row["paper_difference"]) <= 1]
     far = max(rows, key=lambda row: abs(row["paper_difference"]))
     text = (
-        "Means within one point of the paper's own, of the plain models and of the ECG "
-        f"models that validation chose. Furthest: {_name(far)}, {far['label']}, "
-        f"{signed_text(far['paper_difference'])}. Not counted are embeddings that "
-        "validation did not choose."
+        "Means within one point of the paper's, for plain models and for the ECG "
+        "models that validation chose; other embeddings are not counted. Furthest: "
+        f"{_name(far)}, {far['label']}, {signed_text(far['paper_difference'])}."
     )
     share = f"{len(near)} of {len(rows)}"
     return [Answer("Does it agree with the paper?", share, text)]

@@ -7,7 +7,6 @@ from ecg_gnn.config.identity import (
     Variant,
     controls_of,
     identity_control,
-    tagged,
     variant_of,
 )
 from ecg_gnn.study.comparison import PairedTest, corrected
@@ -39,7 +38,7 @@ _EXPLAINED = (
 )
 _OF_EMBEDDING = (
     "Embedding: the same vectors as further features, with identity's extra path and "
-    "no new edge. A gain over identity that is none over it is the embedding's."
+    "no new edge. A gain over identity that this matches is the embedding's."
 )
 
 
@@ -223,7 +222,7 @@ def hyperparameters_table(source: doc.StudyTables) -> doc.TableDocument:
     columns = [
         doc.Column("dataset", "dataset"),
         doc.Column("model", "model"),
-        doc.Column("variant", "shown"),
+        doc.Column("variant", "label"),
         *(doc.Column(*name, _beside_paper, "settings") for name in _BESIDE_PAPER),
         doc.Column("self-loops", "self_loops", part="settings"),
         doc.Column("validation (%)", "val_mean", lambda row, key: f"{row[key]:.2f}"),
@@ -235,8 +234,8 @@ def hyperparameters_table(source: doc.StudyTables) -> doc.TableDocument:
         columns=columns,
         rows=[_settings_row(cell) for cell in cells],
         notes=[
-            "Tried: configurations of the row, also those that were not trained as "
-            "often as the others and so could not be chosen. A row with one was not "
+            "Tried: the number of configurations, also of those that were not trained "
+            "as often as the others and so could not be chosen. A row with 1 was not "
             "searched: its settings were given.",
             "The paper lists one setting per model, that of its ECG variant.",
             *doc.common_notes(source.selection, cells),
@@ -250,7 +249,6 @@ def _settings_row(cell: Cell) -> doc.Row:
         "dataset": key.graph_label,
         "model": key.model_label,
         "variant": key.variant,
-        "shown": tagged(key.variant, key.tags),
         "label": cell.label,
         "embedding": key.embedding,
     }

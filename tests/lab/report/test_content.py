@@ -216,7 +216,7 @@ def test_parts_of_a_study(tmp_path):
     fail_the_rest(made, "")
     failed = gathered(tmp_path / "s.sqlite")
     assert {each.document.name for each in failed.sheets} == {"statistics", "failures"}
-    assert "cannot be said" in failed.lede
+    assert "cannot tell" in failed.lede
     measured = {"task": "statistics", "recipe": "measured"}
     made.add([0.0], embedding="bgrl", **measured)
     made.add([0.5], embedding="mlp", recipe="alone")

@@ -51,8 +51,8 @@ def test_one_sentence_says_it():
     assert "in all of these it is also" in lede([row(2.0, 1.0)])
     assert "was not measured" in lede([row(2.0)])
     assert lede([row(1.0, 1.0, p=0.4)]).endswith("in none of one comparison.")
-    assert "cannot be said" in lede([])
-    assert "cannot be said" in lede([row(None, 1.0)])
+    assert "cannot tell" in lede([])
+    assert "cannot tell" in lede([row(None, 1.0)])
 
 
 def test_answers():
@@ -65,7 +65,7 @@ def test_answers():
     assert "−1.00 (sage on d) to +2.00 (gcn on d)" in size.text
     assert identity.figure == "2 of 3"
     assert (
-        "Of 1 gains over the plain model, 1 are gains over identity, too; of none"
+        "Of 1 gains over the plain model, 1 are also gains over identity. None of these"
         in identity.text
     )
 
