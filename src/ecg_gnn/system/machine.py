@@ -220,11 +220,13 @@ _WORTH_THREADS = 300_000  # nodes plus edges
 # holds a lock, so that fits in several threads find what each would find alone.
 # A fit holds the first, and perhaps trains in threads of its own: they, in turns, hold
 # the second.
-_locks = {"fit": RLock(), "generator": RLock()}
+_locks = {"fit": RLock(), "generator": RLock(), "threads": RLock()}
+_asked: list[int] = []  # numbers of threads, by those who compute at this moment
+_usual: list[tuple[int, Any]] = []  # what it was before the first of them
 
 
 @contextmanager
-def holding(lock: Literal["fit", "generator"]) -> Iterator[None]:
+def holding(lock: Literal["fit", "generator", "threads"]) -> Iterator[None]:
     """Alone among the threads of this process inside; may be nested."""
     with _locks[lock]:
         yield
@@ -232,16 +234,32 @@ def holding(lock: Literal["fit", "generator"]) -> Iterator[None]:
 
 @contextmanager
 def using_threads(count: int) -> Iterator[None]:
-    """Compute with this many threads inside, NumPy's linear algebra too."""
+    """Compute with this many threads inside, NumPy's linear algebra too.
+
+    Where others do so at the same time, the last to leave puts everything back.
+    """
     from threadpoolctl import threadpool_limits  # scikit-learn brings it
 
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
+    def use(count: int) -> None:
+        torch.set_num_threads(count)
+        threadpool_limits(count)
+
+    with holding("threads"):
+        if not _asked:  # limits of None change nothing, and can be restored
+            _usual.append((torch.get_num_threads(), threadpool_limits()))
+        _asked.append(count)
+        use(count)
     try:
-        with threadpool_limits(count):
-            yield
+        yield
     finally:
-        torch.set_num_threads(before)
+        with holding("threads"):
+            _asked.remove(count)
+            if _asked:
+                use(_asked[-1])
+            else:
+                number, limits = _usual.pop()
+                torch.set_num_threads(number)
+                limits.restore_original_limits()
 
 
 def threads_for(size: int, worth: int = _WORTH_THREADS) -> int:
