@@ -67,12 +67,12 @@ def test_fewer_labels_are_nested_and_of_every_class(rates, seed):
     few, many = (fewer_labels(y, train, rate, seed) for rate in sorted(rates))
     assert (few <= many).all()
     assert (many <= train).all()
-    for label, count in enumerate((40, 25, 9)):
-        kept = (few & (y == label)).sum(dim=1)
-        wanted = max(1, round(min(rates) * count))
-        assert (
-            kept == torch.minimum(train[:, y == label].sum(1), kept * 0 + wanted)
-        ).all()
+    for mask, kept in zip(train, few, strict=True):
+        trained = torch.bincount(y[mask], minlength=3)
+        share = min(rates) * 74 / trained.sum()
+        wanted = (share * trained.double()).round().clamp_min(1).long()
+        counts = torch.bincount(y[kept], minlength=3)
+        assert torch.equal(counts, wanted.minimum(trained))
 
 
 def test_validation_and_test_nodes_stay_with_fewer_labels():
@@ -82,3 +82,12 @@ def test_validation_and_test_nodes_stay_with_fewer_labels():
     assert torch.equal(fewer.test_masks, board.test_masks)
     assert fewer.sha256 != board.sha256
     assert not torch.equal(fewer.train_masks, board.with_label_rate(0.1, 4).train_masks)
+
+
+def test_fewer_labels_do_not_depend_on_labels_of_other_nodes():
+    y = torch.arange(200) % 2
+    train = (torch.arange(200) < 100)[None]
+    flipped = torch.where(torch.arange(200) < 100, y, 0)
+    few, same = (fewer_labels(labels, train, 0.05, 0) for labels in (y, flipped))
+    assert few.sum() == 10
+    assert torch.equal(few, same)

@@ -55,16 +55,19 @@ def fewer_labels(y: Tensor, train_masks: Tensor, rate: float, seed: int) -> Tens
     """Training masks [S, N] with ``rate`` of all labelled nodes, of each class alike.
 
     A class keeps one node at least. Of the same seed, the nodes of a lower rate are
-    among those of a higher one. Nodes of class -1 count for nothing.
+    among those of a higher one. Nodes of class -1 count for nothing, and the classes of
+    nodes that do not train decide nothing.
     """
     labels, masks = y.numpy(), train_masks.clone()
-    counts = np.bincount(labels[labels != UNLABELLED])
-    wanted = np.maximum(1, np.round(rate * counts)).astype(int)
+    labelled = int((labels != UNLABELLED).sum())
     for index, mask in enumerate(masks):
-        trained = int(mask.sum())
+        counts = np.bincount(labels[mask.numpy()])
+        trained = int(counts.sum())
+        wanted = np.round(rate * labelled / trained * counts)
+        wanted = np.clip(wanted, np.minimum(counts, 1), None).astype(int)
         if wanted.sum() > trained + len(counts):  # each class is rounded
             raise InputError(
-                f"'label_rate' must be at most {trained / counts.sum():.3g}, the share "
+                f"'label_rate' must be at most {trained / labelled:.3g}, the share "
                 f"of labelled nodes that train in split {index} (got {rate})"
             )
         rng = np.random.default_rng(derive_seed(seed, "label rate", index))
