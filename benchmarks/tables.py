@@ -229,7 +229,7 @@ def certainty() -> str:
             f"{row['set_size']:.2f}" if "set_size" in row else "—",
             f"{row['calibration_error']:.3f}" if "calibration_error" in row else "—",
         ]
-        for name, row in record["graphs"].items()
+        for name, row in record.items()
     ]
     return table(["graph", "covered", "classes per set", "calibration error"], lines)
 

@@ -103,7 +103,7 @@ def _heat(axes: Any, group: int, rate: float) -> None:
         helps = place.verdict == "edges"
         colour = canvas.COLOURS["ecg"] if helps else "0.92"
         axes.add_patch(_square(x, y, colour, alpha=0.75 if helps else 1))
-        text = canvas.minus(f"{place.gain:+.1f}")
+        text = canvas.minus(f"{round(place.gain, 1) + 0.0:+.1f}")  # no −0.0
         weight = "bold" if helps else "normal"
         axes.text(x, y, text, ha="center", va="center", weight=weight)
     axes.set_xlim(-0.5, len(_SIGNALS) - 0.5)

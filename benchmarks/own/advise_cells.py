@@ -18,7 +18,6 @@ Results are written after every cell, and what is there is not run again.
 import argparse
 import json
 import os
-import sys
 import time
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -315,11 +314,10 @@ def main():
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     done = json.loads(arguments.out.read_text()) if arguments.out.exists() else {}
-    done.setdefault("date", datetime.now(UTC).date().isoformat())
     done["machine"] = f"{os.cpu_count()} cores, torch {torch.__version__}, one thread"
-    done["command"] = " ".join(["python", *sys.argv])
     done["networks"] = {"hidden": HIDDEN, "steps": 300, "folds": FOLDS}
-    kept = done.setdefault(arguments.cells, {"cells": {}})
+    today = datetime.now(UTC).date().isoformat()
+    kept = done.setdefault(arguments.cells, {"date": today, "cells": {}})
     for line in CELLS[arguments.cells].split("\n"):
         name, *rest = line.split() or [None]
         key = line.strip()
