@@ -1,20 +1,24 @@
 """What the edges add: few labels on real graphs, and a map of generated ones.
 
-Both have a store of their own, beside records.jsonl: smaller networks, made on a CPU.
+All have a store of their own, beside records.jsonl: smaller networks, made on a CPU,
+and trainings that would take another's place in the paper's tables.
 """
 
 import inspect
 import re
 from functools import cache
 from pathlib import Path
+from statistics import mean, stdev
 from typing import Any, NamedTuple
 
 from controls import control_table
 from quoting import NOTHING, tables
 
+from ecg_gnn.config import known
 from ecg_gnn.data.generators import look_alikes
 from ecg_gnn.study import Store
 from ecg_gnn.study.selection import Cell, best_ecg
+from ecg_gnn.study.store import Configuration
 from ecg_gnn.study.table import markdown
 from ecg_gnn.study.verdict import judge
 from ecg_gnn.system import canvas
@@ -22,6 +26,8 @@ from ecg_gnn_lab.tables.scores import RIVALS
 
 HERE = Path(__file__).resolve().parent
 FEW_LABELS, MAP = HERE / "is-it-the-graph.jsonl", HERE / "map.jsonl"
+BESIDE = HERE / "depth-and-random.jsonl"
+SPLITS = 10
 _SIGNALS, _HOMOPHILY, _RATES = (2.0, 3.5, 5.0), (0.1, 0.5, 0.9), (0.5, 0.05)
 _GROUPS = {500: "a class is one group", 20: "groups of 20"}
 
@@ -72,6 +78,22 @@ def map_block(_: Store) -> str:
             lines.append([*map(str, cells), said.replace("-", "−"), str(len(weak))])
     header = ["labels", "nodes in a group", "graphs", "edges help", "by", "worse"]
     return markdown((header, lines))
+
+
+def beside_block(_: Store) -> str:
+    """Deep networks and random edges: what was trained on all ten splits."""
+    scores: dict[Configuration, list[float]] = {}
+    for record in _open(BESIDE).records():
+        tests = scores.setdefault(record.configuration, [])
+        tests.append(100 * known(record.result.test))
+    lines = []
+    for at, tests in scores.items():
+        size = "{layers} × {hidden}".format_map(at.config["model"])
+        steps = f"{at.config['train']['steps']:,}"
+        score = f"{mean(tests):.2f} ± {stdev(tests):.2f}"
+        if len(tests) == SPLITS:
+            lines.append([at.dataset, at.model, at.variant, size, steps, score])
+    return markdown((["dataset", "model", "variant", "size", "steps", "test"], lines))
 
 
 def draw_map(path: Path, source: str) -> None:

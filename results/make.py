@@ -32,7 +32,14 @@ from controls import (
     small_network_block,
     substitute_block,
 )
-from edges import FEW_LABELS, MAP, draw_map, few_labels_block, map_block
+from edges import (
+    FEW_LABELS,
+    MAP,
+    beside_block,
+    draw_map,
+    few_labels_block,
+    map_block,
+)
 from PIL import Image
 from quoting import cell_name, tables
 from wanted import missing_block
@@ -208,6 +215,7 @@ BLOCKS: dict[str, Callable[[Store], str]] = {
     "results": front_page_block,
     "few labels": few_labels_block,
     "map": map_block,
+    "beside": beside_block,
 }
 
 
