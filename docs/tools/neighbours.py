@@ -15,7 +15,7 @@ from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("benchmarks", "examples", "results")
-ENDINGS = {".html", ".ipynb", ".json", ".jsonl", ".md", ".png", ".svg"}
+ENDINGS = {".html", ".ipynb", ".json", ".jsonl", ".md", ".png", ".svg", ".yaml"}
 LINK = re.compile(r"\[([^\[\]]*)\]\(([^()#\s:]+)(#[^()\s]*)?\)")
 
 
