@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,6 +18,7 @@ from ecg_gnn.ensemble.members import (
     text_to_tensor,
 )
 from ecg_gnn.ensemble.neighbour_table import neighbour_table
+from ecg_gnn.system.cached import cached_property
 
 _PATIENCE = 40
 _MOST_ROUNDS = 1000

@@ -1,7 +1,6 @@
 """What every candidate learns from: features, edges, and the labels that are known."""
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -9,6 +8,8 @@ import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+
+from ecg_gnn.system.cached import cached_property
 
 Floats = NDArray[np.float32]
 Numbers = NDArray[np.int64]

@@ -1,7 +1,6 @@
 """A graph sorted once by target and by source, with its degrees and weights."""
 
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
 from typing import Any, Self
 
 import torch
@@ -16,6 +15,7 @@ from ecg_gnn.kernels.edge_order import (
     offsets_of,
 )
 from ecg_gnn.kernels.hashing import keep_mask
+from ecg_gnn.system.cached import cached_property
 from ecg_gnn.system.checks import InputError, check_in_range
 
 

@@ -1,7 +1,6 @@
 """Edges grouped by one of their ends, and the stable sorts that group them."""
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +8,7 @@ import torch
 from scipy.sparse import csr_array
 from torch import Tensor
 
+from ecg_gnn.system.cached import cached_property
 from ecg_gnn.system.checks import InputError
 
 _DEGREE_LIMITS = (256, 32)

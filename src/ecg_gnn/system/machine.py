@@ -253,10 +253,11 @@ def using_threads(count: int) -> Iterator[None]:
         yield
     finally:
         with holding("threads"):
-            _asked.remove(count)
+            if count in _asked:  # not in a process forked inside
+                _asked.remove(count)
             if _asked:
                 use(_asked[-1])
-            else:
+            elif _usual:
                 number, limits = _usual.pop()
                 torch.set_num_threads(number)
                 limits.restore_original_limits()
@@ -267,13 +268,29 @@ def threads_for(size: int, worth: int = _WORTH_THREADS) -> int:
     return 1 if size < worth else torch.get_num_threads()
 
 
-def _after_fork() -> None:
-    """Leave the parent's threads behind: none of them is in a forked process.
+def _before_fork() -> None:
+    """Wait for fits in other threads.
 
-    Who held a lock will not give it back, and OpenMP would wait for its own for ever.
+    They hold locks of torch, functools and others, which a forked process would have
+    too, and nobody in it to give them back.
     """
+    for lock in _locks.values():
+        lock.acquire()
+
+
+def _after_fork() -> None:
+    for lock in _locks.values():
+        lock.release()
+
+
+def _in_the_child() -> None:
+    """Leave the parent's threads behind: OpenMP would wait for its own for ever."""
     _locks.update({name: RLock() for name in _locks})
+    _asked.clear()
+    _usual.clear()
     torch.set_num_threads(1)
 
 
-os.register_at_fork(after_in_child=_after_fork)
+os.register_at_fork(
+    before=_before_fork, after_in_parent=_after_fork, after_in_child=_in_the_child
+)
