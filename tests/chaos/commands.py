@@ -52,6 +52,8 @@ COMMANDS = {
 RESUMED = {"run": "ran/", "fit": ".fitted.fit/", "study run": "new.sqlite"}
 RESUMED |= {"run, two jobs": "ran/", "fit, a search": ".found.fit/"}
 """What an ended command may leave, since the same command goes on with it."""
+WHOLE = {}
+"""What every command leaves that nothing disturbs; an interrupt may come after that."""
 HANGS = 120
 """Seconds after which a process counts as hanging."""
 
@@ -76,9 +78,11 @@ def prepare(folder):
     seconds = {}
     for name, command in COMMANDS.items():
         place = copied(folder, folder.with_name("timed"))
-        start = time.monotonic()
+        start, before = time.monotonic(), contents(place)
         assert ended(begin(command, place)) == 0, (place / "stderr").read_text()
         seconds[name] = time.monotonic() - start
+        WHOLE[name] = contents(place).keys() - before.keys()
+        WHOLE[name] = {path.relative_to(place) for path in WHOLE[name]}
         shutil.rmtree(place)
     return seconds
 
@@ -227,6 +231,8 @@ def what_is_left(name, place, status, before):
     new = [str(path.relative_to(place / "work")) for path in now if path not in before]
     begun = RESUMED.get(name, "nothing")
     half = [path for path in new if re.search(r"(^|/)\..*\.\w{8}(\.|/|$)", path)]
+    if {Path("work", path) for path in new} == WHOLE.get(name):
+        return None
     if half or (status and not all(path.startswith(begun) for path in new)):
         return f"{name}: left behind {(half or new)[:3]}"
     return None

@@ -3,6 +3,7 @@
 import errno
 import os
 import resource
+import shutil
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from ecg_gnn.system.checks import printable
 from ecg_gnn.system.files import (
     atomic_folder,
     atomic_path,
+    kept_until,
     made_folder,
     write_array,
     write_text,
@@ -90,3 +92,28 @@ def test_arrays_that_a_full_disk_cuts_off_are_noticed(tmp_path):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert everything(tmp_path) == []
+
+
+def test_an_interrupt_leaves_no_work_beside_a_result(tmp_path, monkeypatch):
+    done, work = tmp_path / "result", tmp_path / "work"
+    work.mkdir()
+    interrupts = [KeyboardInterrupt]
+    remove = shutil.rmtree
+
+    def interrupted_once(*args, **options):
+        if interrupts:
+            raise interrupts.pop()
+        remove(*args, **options)
+
+    monkeypatch.setattr(shutil, "rmtree", interrupted_once)
+    with pytest.raises(KeyboardInterrupt), kept_until(done, work):
+        done.touch()
+    assert not work.exists()
+
+
+def test_work_without_a_result_is_kept(tmp_path):
+    work = tmp_path / "work"
+    work.mkdir()
+    with pytest.raises(KeyboardInterrupt), kept_until(tmp_path / "result", work):
+        raise KeyboardInterrupt
+    assert work.exists()

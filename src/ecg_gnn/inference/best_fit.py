@@ -1,6 +1,5 @@
 """Fit the best model for a graph: search, explain the choice, save it."""
 
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,10 +21,16 @@ from ecg_gnn.ensemble.tournament import held_out_score
 from ecg_gnn.inference.best_card import best_card, draw_leaderboard
 from ecg_gnn.inference.embedded_members import embedded_candidates
 from ecg_gnn.inference.fitting import one_split
-from ecg_gnn.inference.model_folder import Model, write_model
+from ecg_gnn.inference.model_folder import MANIFEST, Model, write_model
 from ecg_gnn.inference.whole_members import whole_candidates
 from ecg_gnn.pipeline.resolve import pick_device
-from ecg_gnn.system.files import atomic_folder, check_free, made_folder, writing
+from ecg_gnn.system.files import (
+    atomic_folder,
+    check_free,
+    kept_until,
+    made_folder,
+    writing,
+)
 from ecg_gnn.tabular import NamedGraph
 from ecg_gnn.train.state import content_hash
 
@@ -105,7 +110,7 @@ def fit_best(
     labels = torch.from_numpy(truth.values[truth.known])
     key += [content_hash([torch.from_numpy(truth.known), labels])]
     work = out.parent / f".{out.name}.fit" / digest(key)[:16]
-    with writing(out), made_folder(work):
+    with writing(out), kept_until(out / MANIFEST, work.parent), made_folder(work):
         result = search(
             dataset.x,
             dataset.edge_index,
@@ -136,7 +141,6 @@ def fit_best(
         with atomic_folder(out) as folder:
             write_model(folder, model, best_card(model, split))
             draw_leaderboard(model.metrics, folder / PICTURE)
-    shutil.rmtree(work.parent, ignore_errors=True)
     return model
 
 

@@ -22,7 +22,7 @@ from ecg_gnn.inference.calibration import calibration_error
 from ecg_gnn.inference.card import model_card
 from ecg_gnn.inference.classifier import GraphClassifier, fit_classifier
 from ecg_gnn.inference.classifier_files import read_classifier, write_classifier
-from ecg_gnn.inference.model_folder import Model, write_model
+from ecg_gnn.inference.model_folder import MANIFEST, Model, write_model
 from ecg_gnn.pipeline import Workspace, evolves, resolve
 from ecg_gnn.pipeline.classification import with_batches_if_large
 from ecg_gnn.pipeline.resolve import choose_model
@@ -30,6 +30,7 @@ from ecg_gnn.system.checks import InputError, check_choice
 from ecg_gnn.system.files import (
     atomic_folder,
     check_free,
+    kept_until,
     made_folder,
     write_json,
     writing,
@@ -94,7 +95,7 @@ def fit_model(
     weights = class_weights(dataset, config, balance)
     work = out.parent / f".{out.name}.fit"
     fitted: dict[str, GraphClassifier] = {}
-    with writing(out), made_folder(work):
+    with writing(out), kept_until(out / MANIFEST, work), made_folder(work):
         controls = ["none", "identity"] if evolves(config.model) else ["none"]
         for name in dict.fromkeys([embedding, *controls]):
             workspace = Workspace(cache=cache)
@@ -113,7 +114,6 @@ def fit_model(
         )
         with atomic_folder(out) as folder:
             write_model(folder, model, model_card(model, split))
-    shutil.rmtree(work, ignore_errors=True)
     return model
 
 

@@ -94,6 +94,23 @@ def atomic_folder(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
+def kept_until(done: Path, work: Path) -> Iterator[None]:
+    """Remove the folder of unfinished work once there is a result, Ctrl-C or not.
+
+    Without a result, the work is kept: the same call resumes it.
+    """
+    try:
+        yield
+    finally:
+        if done.exists():
+            try:
+                shutil.rmtree(work, ignore_errors=True)
+            except BaseException:  # an interrupt meanwhile
+                shutil.rmtree(work, ignore_errors=True)
+                raise
+
+
+@contextmanager
 def writing(path: Path) -> Iterator[None]:
     """Turn a failed write into one line with the path and the reason."""
     try:
