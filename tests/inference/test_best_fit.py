@@ -244,3 +244,13 @@ def test_sets_and_new_nodes(few, graph, tmp_path):
         known.with_coverage(model, 1.5)
     with pytest.raises(InputError, match="columns"):  # csbm has none
         predict_nodes(model, Table("new", {"id": ["z"]}), None)
+
+
+def test_all_labels_are_learned_from_if_asked(graph, tmp_path):
+    model = fit_best(graph, tmp_path / "model", budget=4, all_labels=True)
+    assert model.classifier.known.all()
+    found = model.metrics
+    assert (found["test"], found["test_interval"]) == (None, None)
+    assert all(row["test"] is None for row in found["leaderboard"])
+    assert "on test nodes" not in summary(found)
+    assert read_model(tmp_path / "model").classifier.known.all()

@@ -77,6 +77,15 @@ def fit(
             rich_help_panel=_SEARCH,
         ),
     ] = False,
+    all_labels: Annotated[
+        bool,
+        typer.Option(
+            "--all-labels",
+            help="Learn from test nodes, too: the most for predictions, once the test "
+            "score is known.",
+            rich_help_panel=_SEARCH,
+        ),
+    ] = False,
     jobs: Annotated[
         int | None,
         typer.Option(
@@ -129,6 +138,7 @@ def fit(
         settings["engine"] = engine
     search = {"budget": budget, "metric": metric, "single": single, "jobs": jobs}
     search |= {"address": address, "engine": engine == "ray"}
+    search |= {"all_labels": all_labels}
     exact = {name for name in settings if name not in ("seed", "device")}
     exact |= set() if balance is None else {"balance"}
     named = [name for name, value in search.items() if value]
@@ -165,6 +175,7 @@ def fit(
             budget=seconds,
             metric=metric,
             single=single,
+            all_labels=all_labels,
             **settings,
             cache=opt.default_cache(),
             say=display.start,

@@ -5,6 +5,7 @@ folds share the graph, so their states lie side by side, ``[folds, N, hidden]``,
 operation serves them all.
 """
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -103,6 +104,12 @@ def _graphs(inputs: GraphInputs, shape: Shape, device: str) -> tuple[Adjacency, 
         Adjacency.from_edge_index(each.to(device), num_nodes, add_self_loops=loops)
         for each in edges
     )
+
+
+with warnings.catch_warnings():
+    # Torch says once, at the first one, that these are new to it.
+    warnings.simplefilter("ignore")
+    torch.sparse_csr_tensor([0, 1], [0], [1.0], size=(1, 1))
 
 
 def _tensor(matrix: Sparse, device: str) -> Tensor:

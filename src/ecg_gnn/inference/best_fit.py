@@ -47,10 +47,12 @@ class _Truth:
     test: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, graph: NamedGraph, split: int) -> "_Truth":
+    def of(cls, graph: NamedGraph, split: int, all_labels: bool) -> "_Truth":
         parts = graph.dataset.split(split)
         known = (parts.train_mask | parts.val_mask).numpy()
         test = parts.test_mask.numpy()
+        if all_labels:
+            known, test = known | test, np.zeros_like(test)
         if graph.targets is not None:
             return cls(graph.targets, 0, known, test)
         return cls(graph.dataset.y.numpy(), graph.dataset.num_classes, known, test)
@@ -64,6 +66,7 @@ def fit_best(
     budget: float | None = None,
     metric: str | None = None,
     single: bool = False,
+    all_labels: bool = False,
     seed: int = 0,
     device: str = "auto",
     cache: EmbeddingCache | None = None,
@@ -75,8 +78,9 @@ def fit_best(
 
     Linear models, gradient boosting and networks, with and without the graph and its
     labels, compete on folds of the training and validation nodes; the best are weighed
-    into one ensemble. Test nodes are used for the reported scores only. What is
-    finished is kept beside the folder: if killed, the same call resumes.
+    into one ensemble. Test nodes are used for the reported scores only, unless
+    ``all_labels``. What is finished is kept beside the folder: if killed, the same call
+    resumes.
 
     Args:
         graph: What to learn.
@@ -86,6 +90,7 @@ def fit_best(
         metric: What to optimise; by default ROC AUC for two classes, accuracy for more,
             R² for numbers.
         single: Keep the best single candidate instead of an ensemble.
+        all_labels: Learn from test nodes, too; then nothing is left for a test score.
         seed: Random seed.
         device: Where networks are trained: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``;
             linear models and trees are trained on the CPU.
@@ -104,7 +109,7 @@ def fit_best(
     check_free(out)
     device = str(pick_device(device))
     dataset = one_split(graph.dataset, split)
-    truth = _Truth.of(graph, split)
+    truth = _Truth.of(graph, split, all_labels)
     seconds = default_budget(dataset.num_nodes) if budget is None else budget
     key = [NUMERICS, dataset.sha256, truth.num_classes, seconds, metric, seed]
     labels = torch.from_numpy(truth.values[truth.known])
