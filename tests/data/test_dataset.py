@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ecg_gnn.data import make_dataset
+from ecg_gnn.data import load_dataset, make_dataset
 from ecg_gnn.data.graph_checks import canonical_edge_index
 from ecg_gnn.system.checks import InputError
 
@@ -125,3 +125,14 @@ def test_workers_get_the_graph_itself_and_ask_nobody_for_it(arrays):
         same = torch.equal if isinstance(value, torch.Tensor) else type(value).__eq__
         assert same(vars(there)[name], value), name
     assert there.x.dtype == dataset.x.dtype
+
+
+def test_arrays_that_cannot_be_written_to_become_tensors_of_its_own(recwarn):
+    graph, buffers = load_dataset("csbm:nodes=30"), []
+    sent = pickle.dumps(graph, protocol=5, buffer_callback=buffers.append)
+    memory = [bytes(each.raw()) for each in buffers]
+    received = pickle.loads(sent, buffers=memory)
+    assert buffers
+    assert not recwarn
+    received.x += 1
+    assert torch.equal(received.x, graph.x + 1)

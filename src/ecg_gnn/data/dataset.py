@@ -78,11 +78,12 @@ class GraphDataset:
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        if (file := state["features_file"]) is not None:
-            state["x"] = file.array()
         for name, value in state.items():
-            sent = isinstance(value, np.ndarray)
+            if sent := isinstance(value, np.ndarray):  # read-only by Ray and joblib
+                value = value if value.flags.writeable else value.copy()
             self.__dict__[name] = torch.from_numpy(value) if sent else value
+        if (file := state["features_file"]) is not None:
+            self.__dict__["x"] = torch.from_numpy(file.array())
 
     @property
     def num_nodes(self) -> int:

@@ -61,7 +61,7 @@ def fewer_labels(y: Tensor, train_masks: Tensor, rate: float, seed: int) -> Tens
     labels, masks = y.numpy(), train_masks.clone()
     labelled = int((labels != UNLABELLED).sum())
     for index, mask in enumerate(masks):
-        counts = np.bincount(labels[mask.numpy()])
+        counts = np.bincount(labels[mask.numpy() & (labels != UNLABELLED)])
         trained = int(counts.sum())
         wanted = np.round(rate * labelled / trained * counts)
         wanted = np.clip(wanted, np.minimum(counts, 1), None).astype(int)
