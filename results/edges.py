@@ -71,8 +71,9 @@ def map_block(_: Store) -> str:
                 if each.rate == rate and each.parameter("group") == group
             ]
             helped = [each for each in here if each.verdict == "edges"]
-            gains = [each.gain for each in helped]
-            said = f"{min(gains):+.1f} to {max(gains):+.1f}" if gains else "—"
+            gains = sorted(each.gain for each in helped)
+            ends = dict.fromkeys(f"{gain:+.1f}" for gain in gains[:1] + gains[-1:])
+            said = " to ".join(ends) or "—"
             weak = [each for each in here if each.verdict == "worse"]
             cells = (f"{rate:.0%}", f"{group:.0f}", len(here), len(helped))
             lines.append([*map(str, cells), said.replace("-", "−"), str(len(weak))])
