@@ -1,6 +1,7 @@
 """The search as a whole: what it keeps, what it never reads, how it goes on."""
 
 import re
+import time
 
 import numpy as np
 import pytest
@@ -220,6 +221,24 @@ def test_the_leaderboard_and_the_verdict(cheap, graph, known):
     text = verdict(found)
     assert "the graph helped" in text
     assert "Not tried: an embedding as input and an evolved graph." in text
+
+
+def test_what_the_clock_cut_short_is_no_argument(graph, known, monkeypatch):
+    first, *_ = candidates(0)
+
+    def late(job):
+        while not job.out_of_time():
+            time.sleep(0.01)
+        return first.fit(job)
+
+    slow = Candidate("slow", late, reads=frozenset({"graph"}))
+    monkeypatch.setattr(tournament, "candidates", lambda seed=0: [first, slow])
+    found = run(graph, known, budget=2)
+    cut = {entry.name: entry.cut_short for entry in found.tournament.entries}
+    assert cut == {first.name: False, "slow": True}
+    said = verdict(found)
+    assert f"only {first.name} was tried" in said
+    assert "Not tried to the end: the graph" in said
 
 
 def test_weights_find_the_member_that_knows():

@@ -41,6 +41,8 @@ class Entry:
     seconds: float
     score: float = -np.inf
     weight: float = 0.0
+    cut_short: bool = False
+    """Whether time ran out before it was trained to the end; it may look worse."""
 
     @property
     def name(self) -> str:
@@ -149,8 +151,9 @@ class Contest:
             self.failed[candidate.name] = f"{type(error).__name__}: {error}"
             self.error = error
             return
+        late = time.monotonic() > until
         with self.lock:
-            self._rank(candidate, *fitted, seconds)
+            self._rank(candidate, *fitted, seconds, cut_short=late)
         self._show(candidate.name)
 
     def _check_finite(self, out: OutOfFold, folds: Iterable[Fold]) -> None:
@@ -160,7 +163,13 @@ class Contest:
             raise not_finite(said, float(np.abs(self.inputs.x).max()))
 
     def _rank(
-        self, candidate: Candidate, member: Member, out: OutOfFold, seconds: float
+        self,
+        candidate: Candidate,
+        member: Member,
+        out: OutOfFold,
+        seconds: float,
+        *,
+        cut_short: bool,
     ) -> None:
         entry = next((e for e in self.entries if e.candidate is candidate), None)
         if entry is None:
@@ -171,6 +180,7 @@ class Contest:
             entry.member = entry.member.joined(member)
             entry.out = entry.out.joined(out, np.concatenate(held_out))
             entry.seconds += seconds
+        entry.cut_short |= cut_short
         entry.score = self._judge(entry)
         self.entries.sort(key=lambda each: (-each.score, each.name))
 

@@ -51,7 +51,8 @@ def leaderboard(
 
 def verdict(search: Search) -> str:
     """Whether graph, labels, embeddings and evolved graphs helped, in one sentence."""
-    score, entries = SCORES[search.metric], search.tournament.entries
+    score, tried = SCORES[search.metric], search.tournament.entries
+    entries = [entry for entry in tried if not entry.cut_short] or tried
     y = search.ensemble.target.values
     parts = []
     for source, name in _SOURCES.items():
@@ -68,7 +69,8 @@ def verdict(search: Search) -> str:
     ]
     text = "; ".join(parts) or f"only {entries[0].name} was tried"
     if untried:
-        return f"On held-out nodes {text}. Not tried: {' and '.join(untried)}."
+        some = "Not tried to the end" if len(entries) < len(tried) else "Not tried"
+        return f"On held-out nodes {text}. {some}: {' and '.join(untried)}."
     return f"On held-out nodes {text}."
 
 

@@ -74,12 +74,14 @@ def _with_interval(metrics: Mapping[str, Any], part: str) -> str:
 def leaderboard_rows(metrics: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
     """The leaderboard as a table of texts."""
     header = ["candidate", "validation", "test", "seconds", "weight"]
+    cut_short = metrics.get("cut_short", ())  # by the clock
     rows = [
         [
             row["name"],
             f"{row['validation']:.4f}",
             "" if row["test"] is None else f"{row['test']:.4f}",
-            f"{row['seconds']:.1f}",
+            f"{row['seconds']:.1f}"
+            + (", cut short" if row["name"] in cut_short else ""),
             f"{row['weight']:.2f}" if row["weight"] else "",
         ]
         for row in metrics["leaderboard"]

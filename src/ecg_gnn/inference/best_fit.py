@@ -186,6 +186,7 @@ def report(
     return scores | {
         "seconds": round(result.seconds, 2),
         "failed": dict(result.tournament.failed),
+        "cut_short": [e.name for e in result.tournament.entries if e.cut_short],
         "interrupted": result.tournament.interrupted,
         "leaderboard": leaderboard(result, truth, test),
         "single": result.tournament.best.name,
