@@ -1,5 +1,8 @@
 """Shared basics: checks, files, seeds, machine. Imports nothing else of the package."""
 
+# First of all: the other imports take a while, in which the command may be interrupted.
+from ecg_gnn.system import interrupts as interrupts  # isort: skip
+
 import sys
 from collections.abc import Callable
 from importlib import import_module
