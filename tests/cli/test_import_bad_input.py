@@ -404,6 +404,22 @@ def test_slips_are_in_the_report_and_said(ecg_gnn, tmp_path):
     assert "is not read as numbers" not in ecg_gnn("data", "import", *given)[2]
 
 
+def test_all_columns_are_named_by_kind_and_reason(ecg_gnn, files):
+    names = [f"first name {k}" for k in range(9)] + [f"size{k}" for k in range(14)]
+    rows = [[str(i), *[f"p{i}"] * 9, *[f"{i}.5"] * 14, "ab"[i % 2]] for i in range(24)]
+    table = [["id", *names, "kind"], *rows]
+    (files / "nodes.csv").write_text("\n".join(map(",".join, table)))
+    status, out, _ = ecg_gnn(*IMPORT)
+    assert status == 0
+    assert max(len(line) for line in out.splitlines() if "size" in line) <= 100
+    text = " ".join(out.split())
+    assert f"columns numeric: {', '.join(names[9:])}" in text
+    reason = "a different value in nearly every row"
+    assert f"columns left out {reason}: {', '.join(names[:9])}" in text
+    assert out.count(reason) == 1
+    assert all(name in out for name in names)
+
+
 def test_what_was_decided_is_said(ecg_gnn, tmp_path):
     cells = [str(100 + k * k) for k in range(20) for _ in range(20)]
     cells += ["0"] * 7 + ["Off campus"] * 3

@@ -109,6 +109,7 @@ def test_what_is_decided_is_said():
         f"{count} integer codes, read as categories; --numeric dorm reads them as "
         "numbers"
     )
+    assert "; --numeric 'my dorm' reads" in guess_kind(column).explain("my dorm")
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from itertools import pairwise
+from shlex import quote
 from typing import Any, Literal
 
 import numpy as np
@@ -86,8 +87,8 @@ class Guess:
         """What was decided about a column, and the option that overrules it."""
         assert self.kind is not None
         return (
-            f"{self.why}, read {KIND_WORDS[self.kind]}; --{self.otherwise} {name} "
-            f"reads them {KIND_WORDS[self.otherwise]}"
+            f"{self.why}, read {KIND_WORDS[self.kind]}; --{self.otherwise} "
+            f"{quote(name)} reads them {KIND_WORDS[self.otherwise]}"
         )
 
 
