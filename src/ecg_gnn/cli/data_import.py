@@ -90,7 +90,8 @@ def import_(
     date: Annotated[str | None, _column("Columns that are dates.")] = None,
     text: Annotated[str | None, _column("Columns that are text.")] = None,
     missing: Annotated[
-        str | None, _column("Values that mean a missing feature, such as 0,-1.")
+        str | None,
+        _column("Values that mean missing, also as a label, such as unknown,-1."),
     ] = None,
     task: Annotated[
         str,
