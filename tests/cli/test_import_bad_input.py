@@ -77,13 +77,13 @@ BAD = {
     "minus": (nodes("id,size,kind\n0,1,6\n1,2,--5\n2,3,6\n"), "splits drawn"),
     "unknown node": (
         edges("source,target\n0,1\n0,99\n1,98\n"),
-        "'target' must name nodes of the node table (got '99' in row 2; unknown in "
-        "all: 0 in 'source' and 2 in 'target')",
+        "'target' must name nodes of the node table (got '99' in row 2; 2 unknown "
+        "in total: 0 in 'source' and 2 in 'target')",
     ),
     "unknown nodes": (
         edges("source,target\n97,98\n0,99\n"),
-        "'source' must name nodes of the node table (got '97' in row 1; unknown in "
-        "all: 1 in 'source' and 2 in 'target')",
+        "'source' must name nodes of the node table (got '97' in row 1; 3 unknown "
+        "in total: 1 in 'source' and 2 in 'target')",
     ),
     "edge to nowhere": (edges("source,target\n0,\n"), "'target' must have a value"),
     "one column": (edges("source\n0\n"), "must be two columns"),
@@ -142,6 +142,17 @@ def test_bad_tables(refused, files, fault):
 )
 def test_bad_options(refused, files, options, message):
     assert message in refused(*IMPORT, *options.split())
+
+
+def test_the_column_that_edges_name_nodes_by_is_suggested(refused, files):
+    codes = "".join(f"{i},c{i},c{i % 5},{'ab'[i % 2]}\n" for i in range(24))
+    (files / "nodes.csv").write_text("id,the code,group,kind\n" + codes)
+    (files / "edges.csv").write_text("source,target\nc0,c1\nc1,c2\n")
+    said = refused(*IMPORT)
+    assert "4 unknown in total: 2 in 'source' and 2 in 'target')" in said
+    assert "the column 'the code' has all of them: --id 'the code'" in said
+    (files / "edges.csv").write_text("source,target\nc0,c1\nc1,c99\n")
+    assert "--id" not in refused(*IMPORT)
 
 
 def test_neither_features_nor_edges(refused, files):
@@ -402,6 +413,22 @@ def test_slips_are_in_the_report_and_said(ecg_gnn, tmp_path):
     # A kind that was asked for is no slip.
     given = [*tables, "--categorical", "size", "--out", "h"]
     assert "is not read as numbers" not in ecg_gnn("data", "import", *given)[2]
+
+
+def test_all_columns_are_named_by_kind_and_reason(ecg_gnn, files):
+    names = [f"first name {k}" for k in range(9)] + [f"size{k}" for k in range(14)]
+    rows = [[str(i), *[f"p{i}"] * 9, *[f"{i}.5"] * 14, "ab"[i % 2]] for i in range(24)]
+    table = [["id", *names, "kind"], *rows]
+    (files / "nodes.csv").write_text("\n".join(map(",".join, table)))
+    status, out, _ = ecg_gnn(*IMPORT)
+    assert status == 0
+    assert max(len(line) for line in out.splitlines() if "size" in line) <= 100
+    text = " ".join(out.split())
+    assert f"columns numeric: {', '.join(names[9:])}" in text
+    reason = "a different value in nearly every row"
+    assert f"columns left out {reason}: {', '.join(names[:9])}" in text
+    assert out.count(reason) == 1
+    assert all(name in out for name in names)
 
 
 def test_what_was_decided_is_said(ecg_gnn, tmp_path):

@@ -27,6 +27,8 @@ def sets(separator, elements, size=60, most=5):
 DORMS = RNG.choice(np.arange(100, 400), 30, replace=False)
 TAGS = ["drama", "film noir", "comedy", "action", "sci-fi"]
 WORDS = ["red", "old", "new", "round"]
+LANGUAGES = ["Dari", "Pashto", "Dutch", "Swiss German", "Sign Language of New Zealand"]
+LANGUAGES += [f"Language {i}" for i in range(30)]
 SENTENCES = [
     "the old man sat by the sea and waited",
     "nobody knew, of course, what he had seen",
@@ -43,6 +45,9 @@ KINDS = {
     "posts": (texts(RNG.zipf(1.7, 2000)), "numeric"),
     "mostly zero": ([*texts(range(1, 200)), *["0"] * 300], "numeric"),
     "hundreds": (texts(100 * RNG.normal(35, 9, 400).astype(int)), "numeric"),
+    "gross": (texts([*RNG.integers(1e3, 1e8, 300), *list(DORMS) * 4]), "numeric"),
+    "budget": (draw([*(100_000 * DORMS), 1234, 95_117]), "numeric"),
+    "round codes": (draw([f"{dorm}00" for dorm in DORMS], 400), "categorical"),
     "measured": (texts(RNG.normal(size=50)), "numeric"),
     "flags": (draw(["True", "False"]), "numeric"),
     "answers": (draw(["yes", "No", ""]), "numeric"),
@@ -56,6 +61,9 @@ KINDS = {
     "semicolons": (sets(";", TAGS), "set"),
     "commas": (sets(", ", TAGS, most=6), "set"),
     "numbered": (sets(",", texts(range(30, 60)), most=9), "set"),
+    "few commas": (sets(",", LANGUAGES, 200, most=3), "set"),
+    "towns": (draw(["Oslo, Norway", "Lima, Peru", "Rome", "Bonn"]), "categorical"),
+    "partly shared": ([f"p{i}" for i in [*range(97), *range(50)]], "categorical"),
     "decimal commas": (draw(["1,5", "2,5", "-3,5", "4"]), "categorical"),
     "postcodes": (draw(["01067", "04109", "10115", "80331"]), "categorical"),
     "months": (draw([f"{month:02}" for month in range(1, 13)]), "categorical"),
@@ -83,6 +91,10 @@ def test_kinds(name):
         (["2024-05-01"] * 3, "constant"),
         ([f"person{i}" for i in range(60)], "a different value in nearly every row"),
         ([f"{i:05}" for i in range(60)], "a different value in nearly every row"),
+        (
+            [f"{i % 9}.5,{i % 4 - 2}" for i in range(60)],
+            "two numbers in a cell, to be split into two columns",
+        ),
     ],
 )
 def test_what_tells_nothing(column, why):
@@ -97,6 +109,7 @@ def test_what_is_decided_is_said():
         f"{count} integer codes, read as categories; --numeric dorm reads them as "
         "numbers"
     )
+    assert "; --numeric 'my dorm' reads" in guess_kind(column).explain("my dorm")
 
 
 @pytest.mark.parametrize(

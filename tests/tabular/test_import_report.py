@@ -45,6 +45,16 @@ def test_rare_classes():
     assert "('0', '1', '2' and 17 more)" in note
 
 
+def test_classes_that_read_like_missing_values():
+    (note,) = warnings_for(NUMBERS, {"Drama": 30, "Unknown": 10})
+    assert note == (
+        "'kind' has a class 'Unknown' (10 nodes), which reads like a missing value: if "
+        "it is one, --missing Unknown makes these nodes unlabelled"
+    )
+    (note,) = warnings_for(NUMBERS, {"Drama": 30, "?": 10})
+    assert "--missing '?'" in note
+
+
 def test_classes_that_look_alike():
     (note,) = warnings_for(NUMBERS, {"Retail": 9, "bank": 9, "retail": 9})
     assert "such as 'Retail' and 'retail'" in note

@@ -162,6 +162,40 @@ def test_a_class_of_one_or_two_nodes(tmp_path, count):
     assert load_named_graph(tmp_path / "g").dataset.metric == "accuracy"
 
 
+def test_a_missing_value_may_be_named_for_the_label_too(tmp_path):
+    write_stranger(tmp_path)
+    tables = tmp_path / "nodes.csv", tmp_path / "edges.csv"
+    before = import_files(*tables, OPTIONS).report
+    options = ImportOptions(label="kind", missing=("KIND-C",))
+    report = import_files(*tables, options).report
+    gone = before["classes"].pop("kind-c")
+    assert report["classes"] == before["classes"]
+    assert report["unlabelled_nodes"] == before["unlabelled_nodes"] + gone
+
+
+def test_masks_of_a_file_leave_out_labels_that_mean_missing():
+    data = ring_data()
+    data.y[data.train_mask.nonzero()[0]] = 9
+    graph = from_data(data, ImportOptions(label="label", missing=("9",)))
+    assert "9" not in graph.classes
+    assert not graph.dataset.train_masks[0, graph.dataset.y < 0].any()
+
+
+@pytest.mark.parametrize(
+    ("parts", "lacks"),
+    [(["train", "val"], "no test"), (["train", ""], "no val and no test")],
+)
+def test_a_split_without_one_of_its_parts(tmp_path, parts, lacks):
+    header, nodes, _, _ = stranger_tables()
+    write_stranger(tmp_path)
+    rows = [[*row, parts[i // 3 % 2]] for i, row in enumerate(nodes)]
+    write_csv(tmp_path / "nodes.csv", [*header, "part"], rows)
+    options = ImportOptions(label="kind", splits=("part",))
+    said = rf"'part' must have train, val and test in rows with a label \(got {lacks}\)"
+    with pytest.raises(InputError, match=said):
+        import_files(tmp_path / "nodes.csv", tmp_path / "edges.csv", options)
+
+
 def test_columns_without_a_value_are_refused(tmp_path):
     """They were meant to be learned from: the structure does not stand in for them."""
     write_stranger(tmp_path)

@@ -1,5 +1,7 @@
 """``ecg-gnn data import``: from people's tables to a graph folder."""
 
+import textwrap
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 
 _TABLES = list_suffixes(TABLE_TYPES)
 _GRAPHS = list_suffixes(GRAPH_TYPES, names=True)
+_MAX_NAMES = 200  # of columns in one group
+_WIDTH = 100
 # Homophily is not counted over all edges.
 _COUNTED = {"num_edges": "of edges between nodes with a class:"}
 
@@ -86,7 +90,8 @@ def import_(
     date: Annotated[str | None, _column("Columns that are dates.")] = None,
     text: Annotated[str | None, _column("Columns that are text.")] = None,
     missing: Annotated[
-        str | None, _column("Values that mean a missing feature, such as 0,-1.")
+        str | None,
+        _column("Values that mean missing, also as a label, such as unknown,-1."),
     ] = None,
     task: Annotated[
         str,
@@ -179,10 +184,37 @@ def import_(
         homophily = {_COUNTED.get(name, name): value for name, value in counts}
         decisions = imported.report["decisions"].items()
         apart = {"homophily": homophily, "decisions": "", "notes": ""}
-        print_facts({**imported.report, **apart})
+        for key, fact in {**imported.report, **apart}.items():
+            if key in ("columns", "columns_left_out"):
+                _print_columns(key, fact)
+            else:
+                print_facts({key: fact})
         for name, decision in decisions:
             print(printable(f"{name}: {decision}"))
         print(f"Written to {out}: try `ecg-gnn fit --dataset {out} --out MODEL`")
+
+
+def _print_columns(title: str, columns: Mapping[str, str]) -> None:
+    """Print the names of columns, in lines by what is said of them."""
+    groups: dict[str, list[str]] = {}
+    for name, said in columns.items():
+        groups.setdefault(said, []).append(printable(name))
+    label = title.replace("_", " ")
+    for said, names in groups.items():
+        more = len(names) - _MAX_NAMES
+        rest = [f"and {more:,} more (--json names all)"] if more > 0 else []
+        # A name stays on one line.
+        kept = [name.replace(" ", "\xa0") for name in names[:_MAX_NAMES]]
+        lines = textwrap.fill(
+            f"{said}: {', '.join([*kept, *rest])}",
+            width=_WIDTH,
+            initial_indent=f"{label:>24}  ",
+            subsequent_indent=" " * 26,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        print(lines.replace("\xa0", " "))
+        label = ""
 
 
 def _import(

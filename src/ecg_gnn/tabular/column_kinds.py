@@ -6,7 +6,8 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal
+from shlex import quote
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,9 +35,12 @@ WORD = re.compile(r"(?u)\b\w+\b")
 
 # Texts with at least this many words on average are read word by word.
 _MIN_WORDS_OF_TEXT = 3.0
-# More different values than this share of the rows are names, not categories.
-_NAME_SHARE = 0.5
+# A column is one of names if this share of its values occurs once.
+_NAME_SHARE = 0.9
 _FEW_VALUES = 20
+# Amounts are hardly ever the same twice, or are rounded.
+_AMOUNT_SHARE = 0.5
+_ROUNDED_TO = 100
 
 # On real columns quantities have ratios of 0.9 to 1.15, codes of 1.3 to 7.
 _MIN_CODE_RATIO = 1.25
@@ -51,15 +55,22 @@ _FALLING_VALUES = 6
 # What separates the elements of a set, and how many a cell must have on average: marks
 # that sentences do not have are a stronger sign.
 JSON_LIST = "json"
-_SEPARATORS = {";": 1.3, "|": 1.3, ",": 2.0, " ": 2.0}
+_SEPARATORS = {";": 1.3, "|": 1.3, ",": 1.3, " ": 2.0}
+# Fewer elements between commas must be combined freely, unlike "Oslo, Norway".
+_MANY_BETWEEN_COMMAS = 2.0
+_MIN_COMPANIES = 1.5
 _MIN_SETS = 10
 _MAX_SAMPLE = 2000  # cells that are looked at
 _MIN_ROWS_PER_ELEMENT = 2.0
 _MAX_ELEMENT_LENGTH = 40
 _MAX_ELEMENT_WORDS = 3
+_LONG_SHARE = 0.05  # of elements, that may have more words
 _HAS_DIGIT = re.compile(r"\d")
-# One number, not two elements: 1,5 in many countries, and 1,234,567.
-_NUMBER_WITH_COMMAS = re.compile(r"-?\d+(,\d+)?|-?\d{1,3}(,\d{3})+(\.\d+)?")
+# One number, not two elements: 1,5 and 1.234,5 in many countries, and 1,234,567.
+_NUMBER_WITH_COMMAS = re.compile(
+    r"-?\d+(,\d+)?|-?\d{1,3}(\.\d{3})+(,\d+)?|-?\d{1,3}(,\d{3})+(\.\d+)?"
+)
+_PAIR_OF_NUMBERS = re.compile(r"[+-]?\d+(\.\d+)?\s*[,;]\s*[+-]?\d+(\.\d+)?")
 
 
 @dataclass(frozen=True)
@@ -76,8 +87,8 @@ class Guess:
         """What was decided about a column, and the option that overrules it."""
         assert self.kind is not None
         return (
-            f"{self.why}, read {KIND_WORDS[self.kind]}; --{self.otherwise} {name} "
-            f"reads them {KIND_WORDS[self.otherwise]}"
+            f"{self.why}, read {KIND_WORDS[self.kind]}; --{self.otherwise} "
+            f"{quote(name)} reads them {KIND_WORDS[self.otherwise]}"
         )
 
 
@@ -86,18 +97,21 @@ def guess_kind(column: Column) -> Guess:
     values = present_texts(column)
     if not values:
         return Guess(None, NO_VALUES)
-    distinct = len(set(values))
+    counts = Counter(values)
+    distinct = len(counts)
     if distinct == 1 and len(values) == len(column):
         return Guess(None, "constant")
     numbers = parse_numbers(column)
     are_codes = numbers is not None and has_leading_zeros(column)
     if numbers is not None and not are_codes:
         return _guess_numbers(numbers[~np.isnan(numbers)])
-    are_names = distinct > max(_FEW_VALUES, _NAME_SHARE * len(values))
+    are_names = distinct > _FEW_VALUES and _share_of_single(counts) >= _NAME_SHARE
     if are_codes and not are_names:
         return Guess("categorical", f"{distinct} codes with leading zeros")
     if all(parse_date(value) is not None for value in values):
         return Guess("date", f"{distinct} different dates", "categorical")
+    if _are_pairs_of_numbers(values):
+        return Guess(None, "two numbers in a cell, to be split into two columns")
     if guess_separator(values):
         return Guess("set", "several elements in a cell", "text")
     words = float(np.mean([len(WORD.findall(value)) for value in values]))
@@ -106,6 +120,11 @@ def guess_kind(column: Column) -> Guess:
     if are_names:
         return Guess(None, "a different value in nearly every row")
     return Guess("categorical")
+
+
+def _share_of_single(counts: Counter[Any]) -> float:
+    """The share of rows whose value no other row has."""
+    return sum(n == 1 for n in counts.values()) / counts.total()
 
 
 # --- Numbers --------------------------------------------------------------------------
@@ -122,6 +141,9 @@ def _guess_numbers(values: NDArray[np.float64]) -> Guess:
         return Guess("ordinal", f"{len(counts)} different whole numbers")
     if not is_code:
         return Guess("numeric")
+    if _are_amounts(counts):
+        why = f"{len(counts)} different amounts"
+        return Guess("numeric", why, "categorical")
     if _falls(counts):
         return Guess("numeric", f"{len(counts)} different counts", "categorical")
     return Guess("categorical", f"{len(counts)} integer codes")
@@ -154,6 +176,15 @@ def looks_like_codes(counts: Counter[float]) -> bool:
     return ratio >= _MIN_CODE_RATIO and deviations >= _MIN_CODE_DEVIATIONS
 
 
+def _are_amounts(counts: Counter[float]) -> bool:
+    """Whether few values come again, or most are rounded more than all have to be."""
+    if _share_of_single(counts) > _AMOUNT_SHARE:
+        return True
+    step = math.gcd(*map(int, counts))
+    rounded = [n for value, n in counts.items() if value % (_ROUNDED_TO * step) == 0]
+    return sum(rounded) - counts[0] > _AMOUNT_SHARE * counts.total()
+
+
 def _falls(counts: Counter[float]) -> bool:
     """Whether the first values, from 0 or 1, become rarer, up to chance."""
     first = sorted(counts)[:_FALLING_VALUES]
@@ -183,12 +214,20 @@ def guess_separator(values: list[str]) -> str | None:
         return JSON_LIST
     if len(values) < _MIN_SETS or all(map(_NUMBER_WITH_COMMAS.fullmatch, values)):
         return None
+    if _are_pairs_of_numbers(values):
+        return None
     values = values[:: math.ceil(len(values) / _MAX_SAMPLE)]
     for separator, fewest in _SEPARATORS.items():
         cells = [split_set(value, separator) for value in values]
         if sum(map(len, cells)) >= fewest * len(cells) and _are_sets(cells, separator):
             return separator
     return None
+
+
+def _are_pairs_of_numbers(values: list[str]) -> bool:
+    """Whether every cell is like "33.5,-65": a place, not a set."""
+    pairs = map(_PAIR_OF_NUMBERS.fullmatch, values)
+    return all(pairs) and not all(map(_NUMBER_WITH_COMMAS.fullmatch, values))
 
 
 def _are_sets(cells: list[list[str]], separator: str) -> bool:
@@ -200,7 +239,19 @@ def _are_sets(cells: list[list[str]], separator: str) -> bool:
         return False
     if separator == " ":  # words between spaces are text, numbers and ids are not
         return all(map(_HAS_DIGIT.search, counts))
-    return max(len(element.split()) for element in counts) <= _MAX_ELEMENT_WORDS
+    if separator == "," and not _are_combined(cells):
+        return False
+    long = sum(len(element.split()) > _MAX_ELEMENT_WORDS for element in counts)
+    return long <= _LONG_SHARE * len(counts)
+
+
+def _are_combined(cells: list[list[str]]) -> bool:
+    """Whether cells have many elements, or elements have changing company."""
+    if sum(map(len, cells)) >= _MANY_BETWEEN_COMMAS * len(cells):
+        return True
+    different = {frozenset(cell) for cell in cells}
+    elements = set[str]().union(*different)
+    return sum(map(len, different)) >= _MIN_COMPANIES * len(elements)
 
 
 def _json_elements(text: str) -> list[str] | None:

@@ -25,9 +25,10 @@ from ecg_gnn.reading.tensor_files import dense_array, read_safetensors, read_tor
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.tabular.columns import Column, Table, as_text
 from ecg_gnn.tabular.graph_types import GRAPH_TYPES, LABEL
-from ecg_gnn.tabular.importing import ImportOptions, Masks, assemble, import_tables
+from ecg_gnn.tabular.importing import ImportOptions, assemble, import_tables
 from ecg_gnn.tabular.matrix_files import read_facebook
 from ecg_gnn.tabular.named_graph import NamedGraph
+from ecg_gnn.tabular.split_columns import Masks
 from ecg_gnn.tabular.table_files import type_of
 
 ID = "id"
@@ -184,7 +185,7 @@ def _from_arrays(
         scale=False,
     )
     ends = {"id": ID, "source": "source", "target": "target"}
-    masks = _labelled_masks(source, arrays, labels)
+    masks = _masks(source, arrays, len(x))
     return assemble(Table(source, columns), ids, pairs, ends, given, masks)
 
 
@@ -201,15 +202,11 @@ def _labels(source: str, y: AnyArray) -> list[str | None]:
     return [as_text(value) if value >= 0 else None for value in y.tolist()]
 
 
-def _labelled_masks(
-    source: str, arrays: Mapping[str, AnyArray], labels: list[str | None]
-) -> Masks | None:
-    """The masks of a file, without nodes that have no class; None if it has none."""
+def _masks(source: str, arrays: Mapping[str, AnyArray], num_nodes: int) -> Masks | None:
+    """The masks of a file; None if it has none."""
     if MASK_KEYS[0] not in arrays:
         return None
-    labelled = np.array([label is not None for label in labels])
     train, val, test = (
-        check_mask(source, key, arrays[key], len(labels)) & labelled
-        for key in MASK_KEYS
+        check_mask(source, key, arrays[key], num_nodes) for key in MASK_KEYS
     )
     return train, val, test

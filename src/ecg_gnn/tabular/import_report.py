@@ -1,6 +1,7 @@
 """What an import found, and warnings of likely mistakes."""
 
 from collections.abc import Mapping, Sequence
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,8 @@ _NEARLY_ALL = 0.95
 # A class needs a node each for training, validation and test.
 _MIN_CLASS_SIZE = 3
 _STRONG_IMBALANCE = 100
+# Like a missing value, but people do have classes of these names.
+_LIKE_MISSING = frozenset(["unknown", "missing", "?"])
 
 
 def describe_import(
@@ -94,6 +97,7 @@ def import_warnings(
         "'age' is not read as numbers: 39 of 40 values are, but not"
     """
     notes = [_nearly_numbers(nodes, name) for name in columns]
+    notes += [_like_missing(name, label, classes[name]) for name in classes]
     notes += [_rare_classes(classes, label), _imbalance(classes)]
     notes += [_alike_classes(classes, label)]
     return [note for note in notes if note is not None]
@@ -110,6 +114,15 @@ def _nearly_numbers(nodes: Table, name: str) -> str | None:
     return (
         f"{name!r} is not read as numbers: {numbers} of {len(values)} values are, but "
         f"not {text!r:.60} in row {row} (mend it, or empty it)"
+    )
+
+
+def _like_missing(name: str, label: str, count: int) -> str | None:
+    if name.lower() not in _LIKE_MISSING:
+        return None
+    return (
+        f"{label!r} has a class {name!r} ({count} nodes), which reads like a missing "
+        f"value: if it is one, --missing {quote(name)} makes these nodes unlabelled"
     )
 
 

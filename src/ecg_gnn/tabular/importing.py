@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from shlex import quote
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,25 +14,24 @@ from ecg_gnn.data.graph_checks import UNLABELLED
 from ecg_gnn.reading import max_cells
 from ecg_gnn.system.checks import InputError, check_choice, check_in_range
 from ecg_gnn.tabular.column_kinds import KINDS, NO_VALUES
-from ecg_gnn.tabular.columns import Table, mark_missing
+from ecg_gnn.tabular.columns import Table, as_text, mark_missing
 from ecg_gnn.tabular.feature_blocks import ENCODINGS, MAX_CATEGORIES
 from ecg_gnn.tabular.feature_pipeline import FeaturePipeline, fit_features
 from ecg_gnn.tabular.import_report import describe_import, import_warnings
 from ecg_gnn.tabular.labels import TASKS, read_labels
 from ecg_gnn.tabular.matrix_files import MATRIX_SUFFIX, read_adjacency
 from ecg_gnn.tabular.named_graph import NamedGraph
+from ecg_gnn.tabular.split_columns import Masks, read_masks
 from ecg_gnn.tabular.structure_features import structure_features
 from ecg_gnn.tabular.table_files import read_table
 from ecg_gnn.tabular.token_blocks import MAX_WORDS
 
 Pairs = NDArray[np.int64]
-Masks = tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]
 
 # Usual names of columns, looked for where the user names none.
 _SOURCES = ("source", "src", "from", "u")
 _TARGETS = ("target", "dst", "to", "v")
 _IDS = ("id", "node_id", "node")
-_PARTS = dict(train=0, training=0, val=1, valid=1, validation=1, test=2)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +51,7 @@ class ImportOptions:
         scale: Whether numbers are encoded; if not, as if ``encoding`` were raw.
         encoding: How: quantile (to a normal distribution), standard, or raw.
         hashed: Whether words are hashed instead of weighted by TF-IDF.
-        missing: Texts that stand for no value in features, beside the usual ones.
+        missing: Texts that stand for no value, beside the usual ones.
         max_categories: Features of a column of categories or sets; 0: no limit.
         max_words: Features of a column of text; 0: no limit.
         task: classification, regression (the label is a number), or auto.
@@ -138,7 +138,7 @@ def import_tables(nodes: Table, edges: Table, options: ImportOptions) -> NamedGr
             f"{edges.source}: 'source' and 'target' must be two columns (got "
             f"{source!r} for both; the file has {names[:20]})"
         )
-    pairs = pair_nodes(edges, source, target, numbers)
+    pairs = pair_nodes(edges, source, target, numbers, nodes)
     columns = {"id": id_name, "source": source, "target": target}
     return assemble(nodes, tuple(numbers), pairs, columns, options)
 
@@ -152,9 +152,15 @@ def assemble(
     masks: Masks | None = None,
 ) -> NamedGraph:
     """Features, classes and splits of nodes whose edges are numbered already."""
-    labels = read_labels(nodes, options.label, options.task)
+    nodes.column(options.label, "label")
     names = _feature_columns(nodes, options, columns["id"])
-    nodes = mark_missing(nodes, names, options.missing)
+    nodes = mark_missing(nodes, [options.label, *names], options.missing)
+    labels = read_labels(nodes, options.label, options.task)
+    if options.splits:
+        masks = read_masks(nodes, options.splits, labels.y)
+    elif masks is not None:
+        train, val, test = (mask & (labels.y != UNLABELLED) for mask in masks)
+        masks = train, val, test
     pipeline = fit_features(
         nodes,
         names,
@@ -171,7 +177,7 @@ def assemble(
         x=_features(nodes, pairs, pipeline, options),
         y=labels.y,
         edges=pairs,
-        masks=_read_masks(nodes, options.splits, labels.y) if options.splits else masks,
+        masks=masks,
         seed=options.seed,
         directed=options.directed,
         unlabelled=True,
@@ -227,23 +233,6 @@ def _feature_columns(nodes: Table, options: ImportOptions, id_name: str) -> list
     return names
 
 
-def _read_masks(nodes: Table, columns: Sequence[str], y: NDArray[np.int64]) -> Masks:
-    """Train, validation and test masks [S, N] that columns spell out."""
-    parts = np.full((len(columns), len(y)), -1)
-    for split, column in enumerate(columns):
-        for row, text in enumerate(nodes.texts(column, "splits")):
-            if text is None:
-                continue
-            if text.lower() not in _PARTS:
-                raise InputError(
-                    f"{nodes.source}: {column!r} must be one of {sorted(_PARTS)} or "
-                    f"nothing (got {text!r} in row {row + 1})"
-                )
-            parts[split, row] = _PARTS[text.lower()]
-    parts[:, y == UNLABELLED] = -1
-    return parts == 0, parts == 1, parts == 2
-
-
 def _number_nodes(nodes: Table, options: ImportOptions) -> tuple[str, dict[str, int]]:
     """The column of names, and the number of every node."""
     nodes.column(options.label, "label")  # the likeliest mistake is reported first
@@ -265,9 +254,16 @@ def number_nodes(table: Table, column: str) -> dict[str, int]:
 
 
 def pair_nodes(
-    table: Table, source: str, target: str, numbers: Mapping[str, int]
+    table: Table,
+    source: str,
+    target: str,
+    numbers: Mapping[str, int],
+    nodes: Table | None = None,
 ) -> Pairs:
-    """Both ends of every edge as node numbers, ``[E, 2]``; refuses unknown nodes."""
+    """Both ends of every edge as node numbers, ``[E, 2]``; refuses unknown nodes.
+
+    The refusal suggests a column of ``nodes`` that has all names, if there is one.
+    """
     names = {
         source: table.names(source, "edges' sources"),
         target: table.names(target, "edges' targets"),
@@ -276,12 +272,24 @@ def pair_nodes(
     for column, end in ends.items():
         if -1 in end:
             row = end.index(-1)
+            counts = {each: codes.count(-1) for each, codes in ends.items()}
+            parts = " and ".join(f"{n} in {name!r}" for name, n in counts.items())
+            used = {*names[source], *names[target]}
             raise InputError(
                 f"{table.source}: {column!r} must name nodes of the node table (got "
-                f"{names[column][row]!r} in row {row + 1}; unknown in all: "
-                f"{' and '.join(f'{e.count(-1)} in {c!r}' for c, e in ends.items())})"
+                f"{names[column][row]!r} in row {row + 1}; {sum(counts.values())} "
+                f"unknown in total: {parts}){_other_id(nodes, used)}"
             )
     return np.array([ends[source], ends[target]], dtype=np.int64).T.copy()
+
+
+def _other_id(nodes: Table | None, used: set[str]) -> str:
+    """A suggestion of the column that names every node, among them those used."""
+    for name, column in nodes.columns.items() if nodes else ():
+        texts = {as_text(value) for value in column}
+        if used <= texts and len(texts) == len(column):
+            return f"; the column {name!r} has all of them: --id {quote(name)}"
+    return ""
 
 
 def _usual_column(columns: Sequence[str], usual: Sequence[str], place: int) -> str:
