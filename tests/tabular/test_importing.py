@@ -173,12 +173,10 @@ def test_a_missing_value_may_be_named_for_the_label_too(tmp_path):
     assert report["unlabelled_nodes"] == before["unlabelled_nodes"] + gone
 
 
-def test_masks_of_a_file_leave_out_labels_that_mean_missing():
-    data = ring_data()
-    data.y[data.train_mask.nonzero()[0]] = 9
-    graph = from_data(data, ImportOptions(label="label", missing=("9",)))
-    assert "9" not in graph.classes
-    assert not graph.dataset.train_masks[0, graph.dataset.y < 0].any()
+def test_a_missing_number_is_a_class_all_the_same():
+    graph = from_data(ring_data(), ImportOptions(label="label", missing=("0",)))
+    assert graph.classes == from_data(ring_data()).classes
+    assert "0" in graph.classes
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ def import_(
     text: Annotated[str | None, _column("Columns that are text.")] = None,
     missing: Annotated[
         str | None,
-        _column("Values that mean missing, also as a label, such as unknown,-1."),
+        _column("Values that mean missing, such as unknown,-1; words also as a label."),
     ] = None,
     task: Annotated[
         str,

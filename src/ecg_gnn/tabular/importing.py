@@ -14,7 +14,7 @@ from ecg_gnn.data.graph_checks import UNLABELLED
 from ecg_gnn.reading import max_cells
 from ecg_gnn.system.checks import InputError, check_choice, check_in_range
 from ecg_gnn.tabular.column_kinds import KINDS, NO_VALUES
-from ecg_gnn.tabular.columns import Table, as_text, mark_missing
+from ecg_gnn.tabular.columns import Table, as_text, mark_missing, parse_numbers
 from ecg_gnn.tabular.feature_blocks import ENCODINGS, MAX_CATEGORIES
 from ecg_gnn.tabular.feature_pipeline import FeaturePipeline, fit_features
 from ecg_gnn.tabular.import_report import describe_import, import_warnings
@@ -51,7 +51,7 @@ class ImportOptions:
         scale: Whether numbers are encoded; if not, as if ``encoding`` were raw.
         encoding: How: quantile (to a normal distribution), standard, or raw.
         hashed: Whether words are hashed instead of weighted by TF-IDF.
-        missing: Texts that stand for no value, beside the usual ones.
+        missing: Texts that stand for no value, besides the usual; in labels no numbers.
         max_categories: Features of a column of categories or sets; 0: no limit.
         max_words: Features of a column of text; 0: no limit.
         task: classification, regression (the label is a number), or auto.
@@ -154,13 +154,14 @@ def assemble(
     """Features, classes and splits of nodes whose edges are numbered already."""
     nodes.column(options.label, "label")
     names = _feature_columns(nodes, options, columns["id"])
-    nodes = mark_missing(nodes, [options.label, *names], options.missing)
+    nodes = mark_missing(nodes, names, options.missing)
+    words = [text for text in options.missing if parse_numbers([text]) is None]
+    nodes = mark_missing(nodes, [options.label], words)  # zero may be a class
     labels = read_labels(nodes, options.label, options.task)
     if options.splits:
         masks = read_masks(nodes, options.splits, labels.y)
     elif masks is not None:
-        train, val, test = (mask & (labels.y != UNLABELLED) for mask in masks)
-        masks = train, val, test
+        masks = tuple(mask & (labels.y != UNLABELLED) for mask in masks)
     pipeline = fit_features(
         nodes,
         names,
