@@ -45,7 +45,11 @@ KINDS = {
     "posts": (texts(RNG.zipf(1.7, 2000)), "numeric"),
     "mostly zero": ([*texts(range(1, 200)), *["0"] * 300], "numeric"),
     "hundreds": (texts(100 * RNG.normal(35, 9, 400).astype(int)), "numeric"),
-    "gross": (texts([*RNG.integers(1e3, 1e8, 300), *list(DORMS) * 4]), "numeric"),
+    "gross": (
+        texts([*RNG.lognormal(16, 2, 300).astype(int), *list(DORMS) * 4]),
+        "numeric",
+    ),
+    "schools": (texts([*RNG.integers(1, 60_000, 500), *[28] * 250]), "categorical"),
     "budget": (draw([*(100_000 * DORMS), 1234, 95_117]), "numeric"),
     "round codes": (draw([f"{dorm}00" for dorm in DORMS], 400), "categorical"),
     "measured": (texts(RNG.normal(size=50)), "numeric"),

@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from itertools import pairwise
 from shlex import quote
+from statistics import median
 from typing import Any, Literal
 
 import numpy as np
@@ -38,8 +39,8 @@ _MIN_WORDS_OF_TEXT = 3.0
 # A column is one of names if this share of its values occurs once.
 _NAME_SHARE = 0.9
 _FEW_VALUES = 20
-# Amounts are hardly ever the same twice, or are rounded.
-_AMOUNT_SHARE = 0.5
+# Amounts are hardly ever the same twice and a few are very large, or are rounded.
+_AMOUNT_SHARE, _LARGE = 0.5, 10
 _ROUNDED_TO = 100
 
 # On real columns quantities have ratios of 0.9 to 1.15, codes of 1.3 to 7.
@@ -178,7 +179,8 @@ def looks_like_codes(counts: Counter[float]) -> bool:
 
 def _are_amounts(counts: Counter[float]) -> bool:
     """Whether few values come again, or most are rounded more than all have to be."""
-    if _share_of_single(counts) > _AMOUNT_SHARE:
+    usual = median(counts.elements())
+    if _share_of_single(counts) > _AMOUNT_SHARE and max(counts) > _LARGE * usual:
         return True
     step = math.gcd(*map(int, counts))
     rounded = [n for value, n in counts.items() if value % (_ROUNDED_TO * step) == 0]
