@@ -49,7 +49,7 @@ KINDS = {
         texts([*RNG.lognormal(16, 2, 300).astype(int), *list(DORMS) * 4]),
         "numeric",
     ),
-    "schools": (texts([*RNG.integers(1, 60_000, 500), *[28] * 250]), "categorical"),
+    "schools": (texts([*RNG.integers(1, 60_000, 500), *[2028] * 250]), "categorical"),
     "budget": (draw([*(100_000 * DORMS), 1234, 95_117]), "numeric"),
     "round codes": (draw([f"{dorm}00" for dorm in DORMS], 400), "categorical"),
     "measured": (texts(RNG.normal(size=50)), "numeric"),
