@@ -43,30 +43,46 @@ def test_no_row_shows_the_label_of_its_own_node(inputs, seed, is_number):
     for each in (values, changed):
         target = Target(each, 0 if is_number else 3)
         tables.append(neighbour_table(inputs, PARTS, target, known)[node])
-    lone = neighbour_table(
-        inputs, PARTS, Target(values, 0 if is_number else 3), known & False
-    )
-    own_and_hops = lone.shape[1] - 2 * ((1 if is_number else 3) + 1)
-    first, second = tables
-    np.testing.assert_allclose(first[:own_and_hops], second[:own_and_hops])
-    np.testing.assert_allclose(
-        _without_prior(inputs, first, own_and_hops, values, known, is_number, node),
-        _without_prior(inputs, second, own_and_hops, changed, known, is_number, node),
-        atol=1e-3,
-    )
-
-
-def _without_prior(inputs, row, start, values, known, is_number, node):
-    """Label columns with the share of the overall mean taken out again."""
     width = 1 if is_number else 3
-    columns = Target(values, 0 if is_number else 3).columns(known)
-    prior = columns.sum(axis=0) / known.sum()
-    once, count = row[start : start + width], np.expm1(row[start + width])
-    twice = row[start + width + 1 : start + 2 * width + 1]
-    count_2 = np.expm1(row[-1])
+    label_columns = (1 + len(inputs.ways)) * 2 * (width + 1)
+    (rest, first), (others, second) = (
+        (row[:-label_columns], row[-label_columns:]) for row in tables
+    )
+    np.testing.assert_allclose(rest, others)
+    for each in range(0, label_columns, 2 * (width + 1)):
+        part = slice(each, each + 2 * (width + 1))
+        np.testing.assert_allclose(
+            _without_prior(first[part], Target(values, 0 if is_number else 3), known),
+            _without_prior(second[part], Target(changed, 0 if is_number else 3), known),
+            atol=1e-3,
+        )
+
+
+def _without_prior(row, target, known):
+    """Label columns with the share of the overall mean taken out again."""
+    width = target.width
+    prior = target.columns(known).sum(axis=0) / known.sum()
+    once, count = row[:width], np.expm1(row[width])
+    twice, count_2 = row[width + 1 : -1], np.expm1(row[-1])
     return np.concatenate(
         [once * (count + 1) - prior, twice * (count_2 + 0.1) - 0.1 * prior]
     )
+
+
+def test_directions_are_read_apart_where_edges_lead_one_way():
+    edges = torch.tensor([[0, 1, 2, 3], [1, 0, 3, 4]])  # 0 and 1 both ways
+    x = np.arange(5, dtype=np.float32)[:, None] + 1
+    inputs = GraphInputs.of(x, edges)
+    pairs = sorted(zip(*inputs.adjacency.nonzero(), strict=True))
+    assert pairs == [(0, 1), (1, 0), (2, 3), (3, 2), (3, 4), (4, 3)]
+    arriving, leaving = inputs.ways
+    assert arriving.means_of_neighbours[:, 0].tolist() == [2, 1, 0, 3, 4]
+    assert leaving.means_of_neighbours[:, 0].tolist() == [2, 1, 4, 5, 0]
+    both = GraphInputs.of(x, torch.cat([edges, edges.flip(0)], dim=1))
+    assert both.ways == ()
+    # New nodes do not make an undirected graph of one that was not, nor one of it.
+    assert inputs.of_graph(x, torch.tensor([[0, 1], [1, 0]])).ways
+    assert not both.of_graph(x, edges).ways
 
 
 @given(st.integers(8, 60), st.integers(2, 5), st.integers(0, 100))

@@ -7,7 +7,8 @@ from torch_geometric.nn import GCNConv, SAGEConv
 
 from ecg_gnn.ensemble import network_members
 from ecg_gnn.ensemble.boosting import fit_boosting
-from ecg_gnn.ensemble.inputs import Target
+from ecg_gnn.ensemble.folds import make_folds
+from ecg_gnn.ensemble.inputs import GraphInputs, Target
 from ecg_gnn.ensemble.linear import fit_linear
 from ecg_gnn.ensemble.neighbour_table import PARTS
 from ecg_gnn.ensemble.network_members import fit_networks
@@ -105,6 +106,27 @@ def test_held_out_labels_change_no_prediction_of_their_fold(
         for each in (target, Target(values, target.num_classes))
     ]
     np.testing.assert_array_equal(*said)
+
+
+@pytest.mark.parametrize("name", ["linear-table", "boosting", "sage"])
+def test_where_edges_come_from_is_told_from_where_they_lead(name):
+    """A class is what arrives; what leaves is noise of the same size."""
+    generator = np.random.default_rng(0)
+    x = generator.choice([-1, 1], (300, 1)).astype(np.float32)
+    target = Target((x[generator.permutation(300), 0] > 0).astype(np.int64), 2)
+    senders = [np.flatnonzero(x[:, 0] == 2 * y - 1) for y in (0, 1)]
+    edges = [
+        (u, v)
+        for v in range(300)
+        for u in generator.choice(senders[target.values[v]], 3)
+    ]
+    one_way = torch.tensor(edges).t()
+    folds = dict(enumerate(make_folds(target, np.arange(300), 2, seed=0)))
+    scores = []
+    for given in (one_way, torch.cat([one_way, one_way.flip(0)], dim=1)):
+        _, out = fit(name, GraphInputs.of(x, given), target, folds)
+        scores.append(SCORES["accuracy"].function(target.values, out.predicted))
+    assert scores[0] > 0.97 > 0.95 > scores[1]
 
 
 @pytest.mark.parametrize("name", KNOWN)

@@ -246,6 +246,16 @@ def test_sets_and_new_nodes(few, graph, tmp_path):
         predict_nodes(model, Table("new", {"id": ["z"]}), None)
 
 
+def test_networks_that_know_no_direction_read_edges_both_ways(graph):
+    dataset = graph.dataset
+    arriving = dataset.edge_index[:, dataset.edge_index[0] < dataset.edge_index[1]]
+    one_way = replace(dataset, edge_index=arriving, directed=True)
+    both = best_fit._both_ways(one_way)
+    assert torch.equal(both.edge_index, dataset.edge_index)
+    assert both.sha256 != one_way.sha256  # embeddings of the two are kept apart
+    assert best_fit._both_ways(dataset) is dataset
+
+
 def test_all_labels_are_learned_from_if_asked(graph, tmp_path):
     model = fit_best(graph, tmp_path / "model", budget=4, all_labels=True)
     assert model.classifier.known.all()

@@ -1,5 +1,6 @@
 """Warnings of likely mistakes in a table, and silence where there are none."""
 
+import numpy as np
 import pytest
 
 from ecg_gnn.tabular.columns import Table
@@ -68,3 +69,18 @@ def test_strong_imbalance():
     assert "--metric average-precision" in note
     assert warnings_for(NUMBERS, {"fraud": 60, "fine": 5000}) == []
     assert warnings_for(NUMBERS, {}) == []
+
+
+@pytest.mark.parametrize(
+    ("pairs", "note"),
+    [
+        ([[0, 1], [1, 0], [1, 2]], "2 of 3 edges are there both ways"),
+        ([[0, 1], [1, 2], [1, 2], [2, 2]], None),
+        ([[0, 1], [1, 0]], None),
+        ([], None),
+    ],
+)
+def test_edges_that_may_have_a_direction(pairs, note):
+    table, edges = Table("t", {}), np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    notes = import_warnings(table, [], CLASSES, "kind", edges)
+    assert [one[:32] for one in notes] == ([] if note is None else [note])

@@ -59,10 +59,12 @@ class GraphInputs:
 
     Attributes:
         x: Features. ``[N, F]``
-        adjacency: One where an edge leads from a column's node to a row's, no loops.
+        adjacency: One where an edge joins two nodes, whichever way it leads; no loops.
         sparse_columns: Which columns of ``x`` are mostly zeros.
         projection: Turns those into a few dense ones. ``[S, 64]``
         evolved: Edges of a second graph over the same nodes; None without one.
+        one_way: One where an edge leads from a column's node to a row's; None where
+            all edges lead both ways.
     """
 
     x: Floats
@@ -70,6 +72,7 @@ class GraphInputs:
     sparse_columns: Bools
     projection: Floats
     evolved: Tensor | None = None
+    one_way: Sparse | None = None
 
     @classmethod
     def of(cls, x: Floats, edge_index: Tensor) -> "GraphInputs":
@@ -79,7 +82,8 @@ class GraphInputs:
         if wide.sum() <= _PROJECTED:  # dense is as good, and simpler
             wide = np.zeros_like(wide)
         projection = _principal_directions(sp.csr_matrix(x[:, wide]))
-        return cls(x, _adjacency(edge_index, len(x)), wide, projection)
+        adjacency, one_way = _read_edges(edge_index, len(x))
+        return cls(x, adjacency, wide, projection, one_way=one_way)
 
     @classmethod
     def of_columns(
@@ -88,11 +92,14 @@ class GraphInputs:
         """Inputs of a graph that are read as they were before."""
         if len(sparse) != x.shape[1] or len(projection) != sparse.sum():
             raise ValueError("the columns are others than those that were fitted")
-        return cls(x, _adjacency(edge_index, len(x)), sparse, projection)
+        adjacency, one_way = _read_edges(edge_index, len(x))
+        return cls(x, adjacency, sparse, projection, one_way=one_way)
 
     def of_graph(self, x: Floats, edge_index: Tensor) -> "GraphInputs":
         """Another graph read in the same way, one with new nodes, say."""
-        return replace(self, x=x, adjacency=_adjacency(edge_index, len(x)))
+        directed = self.one_way is not None
+        adjacency, one_way = _read_edges(edge_index, len(x), directed)
+        return replace(self, x=x, adjacency=adjacency, one_way=one_way)
 
     def with_columns(self, more: Floats) -> "GraphInputs":
         """With further dense columns after the others."""
@@ -103,6 +110,17 @@ class GraphInputs:
     def with_evolved(self, edge_index: Tensor) -> "GraphInputs":
         """With a second graph."""
         return replace(self, evolved=edge_index)
+
+    @cached_property
+    def ways(self) -> tuple["GraphInputs", ...]:
+        """With the edges that arrive alone, and with those that leave alone.
+
+        Nothing where all edges lead both ways.
+        """
+        if self.one_way is None:
+            return ()
+        both = self.one_way, self.one_way.T.tocsr()
+        return tuple(replace(self, adjacency=each, one_way=None) for each in both)
 
     @property
     def num_nodes(self) -> int:
@@ -135,7 +153,7 @@ class GraphInputs:
 
     @cached_property
     def degrees(self) -> Floats:
-        """How many edges lead to each node."""
+        """How many neighbours each node has."""
         return np.asarray(np.diff(self.adjacency.indptr), dtype=np.float32)
 
     @cached_property
@@ -161,6 +179,18 @@ class GraphInputs:
         """The edges ``[2, E]``, sources first."""
         pairs = self.adjacency.tocoo()
         return torch.from_numpy(np.stack([pairs.col, pairs.row]).astype(np.int64))
+
+
+def _read_edges(
+    edge_index: Tensor, num_nodes: int, directed: bool | None = None
+) -> tuple[Sparse, Sparse | None]:
+    """Which nodes edges join; and which way they lead, if some lead one way only."""
+    arriving = _adjacency(edge_index, num_nodes)
+    if directed is None:
+        directed = (arriving != arriving.T).nnz > 0
+    if not directed:
+        return arriving, None
+    return arriving.maximum(arriving.T).tocsr(), arriving
 
 
 def _adjacency(edge_index: Tensor, num_nodes: int) -> Sparse:

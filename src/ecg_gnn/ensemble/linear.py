@@ -64,7 +64,8 @@ class LinearMember(Member):
         own = sp.csr_matrix((table - self.means) / self.scales)
         blocks = [own, inputs.sparse]
         if "hop1" in self.parts:
-            blocks.append(inputs.mean_of_neighbours @ inputs.sparse)
+            readings = (inputs, *inputs.ways)
+            blocks += [each.mean_of_neighbours @ inputs.sparse for each in readings]
         return sp.hstack(blocks).tocsr().astype(np.float32)
 
     def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:

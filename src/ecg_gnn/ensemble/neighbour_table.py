@@ -21,17 +21,19 @@ def neighbour_table(
     Args:
         inputs: The graph.
         parts: Some of ``PARTS``: means over neighbours, means over their neighbours,
-            and what is known of the labels among both.
+            and what is known of the labels among both. Where edges lead one way only,
+            also over the neighbours they come from, and over those they lead to.
         target: The labels.
         known: Whose labels may be read. A node never sees its own.
     """
-    blocks = [inputs.columns]
+    blocks, readings = [inputs.columns], (inputs, *inputs.ways)
     if "hop1" in parts:
-        blocks.append(inputs.means_of_neighbours)
+        blocks += [each.means_of_neighbours for each in readings]
     if "hop2" in parts:
         blocks.append(inputs.means_of_two_hops)
     if "labels" in parts:
-        blocks += _labels_nearby(inputs, target, known)
+        for each in readings:
+            blocks += _labels_nearby(each, target, known)
     return np.hstack(blocks).astype(np.float32)
 
 

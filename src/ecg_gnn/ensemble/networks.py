@@ -27,7 +27,9 @@ class Shape:
 
     Attributes:
         convolution: ``gcn`` reads neighbours only (and the node as one of them),
-            ``sage`` the node and the mean of its neighbours, ``none`` no edges.
+            ``sage`` the node and the mean of its neighbours (two means where edges lead
+            one way only: from where they come, and to where they lead), ``none`` no
+            edges.
         label_input: Whether labels of training nodes are input. In every step half of
             them are, and the others are learned.
         table: Read the neighbour table of these parts instead of single features.
@@ -96,9 +98,10 @@ class NetworkInputs:
 def _graphs(inputs: GraphInputs, shape: Shape, device: str) -> tuple[Adjacency, ...]:
     if shape.convolution == "none":
         return ()
-    edges = [inputs.edge_index]
-    edges += [] if inputs.evolved is None else [inputs.evolved]
     loops = shape.convolution == "gcn"
+    readings = (inputs,) if loops else inputs.ways or (inputs,)
+    edges = [each.edge_index for each in readings]
+    edges += [] if inputs.evolved is None else [inputs.evolved]
     num_nodes = inputs.num_nodes
     return tuple(
         Adjacency.from_edge_index(each.to(device), num_nodes, add_self_loops=loops)

@@ -1,12 +1,13 @@
 """Fit the best model for a graph: search, explain the choice, save it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch_geometric.utils import to_undirected
 
 from ecg_gnn._version import NUMERICS
 from ecg_gnn.config.identity import digest
@@ -131,7 +132,7 @@ def fit_best(
             workers=workers,
             device=device,
             train=train,
-            extra=_more_candidates(dataset, truth, seed, device, cache),
+            extra=_more_candidates(_both_ways(dataset), truth, seed, device, cache),
         )
         model = Model(
             classifier=result.ensemble,
@@ -147,6 +148,15 @@ def fit_best(
             write_model(folder, model, best_card(model, split))
             draw_leaderboard(model.metrics, folder / PICTURE)
     return model
+
+
+def _both_ways(dataset: GraphDataset) -> GraphDataset:
+    """The graph with every edge leading both ways, for networks that know only one."""
+    edges = to_undirected(dataset.edge_index, num_nodes=dataset.num_nodes)
+    if edges.size(1) == dataset.edge_index.size(1):
+        return dataset
+    content = digest([dataset.sha256, "both ways"])
+    return replace(dataset, edge_index=edges, directed=False, sha256=content)
 
 
 def _more_candidates(

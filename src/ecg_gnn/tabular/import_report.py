@@ -25,6 +25,9 @@ _NEARLY_ALL = 0.95
 # A class needs a node each for training, validation and test.
 _MIN_CLASS_SIZE = 3
 _STRONG_IMBALANCE = 100
+# Undirected graphs are written with every edge once, or with every edge both ways.
+_SOME_BOTH_WAYS = (0.01, 0.95)
+_NO_PAIRS = np.empty((0, 2), dtype=np.int64)
 # Like a missing value, but people do have classes of these names.
 _LIKE_MISSING = frozenset(["unknown", "missing", "?"])
 
@@ -87,8 +90,11 @@ def import_warnings(
     columns: Sequence[str],
     classes: Mapping[str, int],
     label: str,
+    undirected: NDArray[np.int64] = _NO_PAIRS,
 ) -> list[str]:
     """Warnings of ``columns`` that are nearly numbers, and of odd ``classes``.
+
+    Also of pairs of nodes, taken as ``undirected``, that are not.
 
     Examples:
         >>> cells = [str(row) for row in range(39)] + ["forty"]
@@ -99,8 +105,24 @@ def import_warnings(
     notes = [_nearly_numbers(nodes, name) for name in columns]
     notes += [_like_missing(name, label, classes[name]) for name in classes]
     notes += [_rare_classes(classes, label), _imbalance(classes)]
-    notes += [_alike_classes(classes, label)]
+    notes += [_alike_classes(classes, label), _direction(undirected)]
     return [note for note in notes if note is not None]
+
+
+def _direction(pairs: NDArray[np.int64]) -> str | None:
+    apart = pairs[pairs[:, 0] != pairs[:, 1]]
+    size = int(apart.max(initial=0)) + 1
+    edges = np.unique(apart[:, 0] * size + apart[:, 1])
+    reversed_edges = edges % size * size + edges // size
+    both_ways = int(np.isin(reversed_edges, edges, assume_unique=True).sum())
+    low, high = _SOME_BOTH_WAYS
+    if not low * len(edges) < both_ways < high * len(edges):
+        return None
+    return (
+        f"{both_ways:,} of {len(edges):,} edges are there both ways, the others one "
+        "way: if edges have a direction (who follows whom), import with --directed, "
+        "and fit reads where they come from apart from where they lead"
+    )
 
 
 def _nearly_numbers(nodes: Table, name: str) -> str | None:
