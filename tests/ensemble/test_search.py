@@ -2,6 +2,8 @@
 
 import re
 import time
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ import pytest
 from ecg_gnn.ensemble import scoring, search, tournament
 from ecg_gnn.ensemble.blend import blend_weights
 from ecg_gnn.ensemble.candidates import Candidate, candidates
-from ecg_gnn.ensemble.certainty import Conformity, fit_scaling
+from ecg_gnn.ensemble.certainty import Conformity, Scaling, fit_scaling, fit_slope
 from ecg_gnn.ensemble.folds import fold_count
 from ecg_gnn.ensemble.inputs import Target
 from ecg_gnn.ensemble.leaderboard import leaderboard, verdict
@@ -127,6 +129,39 @@ def test_an_interruption_keeps_what_is_there(cheap, graph, known, monkeypatch):
     found = run(graph, known)
     assert found.tournament.interrupted
     assert [share.name for share in found.ensemble.shares] == ["linear"]
+
+
+@dataclass(frozen=True, eq=False)
+class Unsure:
+    """A member whose probabilities are all nearly the same."""
+
+    inner: Any
+    kind = "linear"
+
+    def predict(self, *given):
+        return Scaling(0.1).probabilities(self.inner.predict(*given))
+
+
+def test_an_unsure_member_weighs_what_it_would_if_it_were_sure(
+    cheap, graph, known, monkeypatch
+):
+    first, *others = [each for each in candidates() if each.name in CHEAP]
+
+    def unsure(job):
+        member, out = first.train(job)
+        return Unsure(member), replace(
+            out, predicted=Scaling(0.1).probabilities(out.predicted)
+        )
+
+    sure = run(graph, known).ensemble
+    monkeypatch.setattr(
+        tournament, "candidates", lambda _: [replace(first, fit=unsure), *others]
+    )
+    found = run(graph, known).ensemble
+    assert [share.name for share in found.shares] == [
+        share.name for share in sure.shares
+    ]
+    np.testing.assert_allclose(found.probabilities(), sure.probabilities(), atol=0.01)
 
 
 def test_side_by_side_is_the_same(cheap, graph, known):
@@ -265,6 +300,7 @@ def test_scaling_calibrates(classes):
     scaling = fit_scaling(over, y)
     np.testing.assert_allclose(scaling.slope, 1 / 3, atol=0.03)
     np.testing.assert_allclose(scaling.probabilities(over), true, atol=0.05)
+    np.testing.assert_allclose(fit_slope(over, y).slope, 1 / 3, atol=0.03)
 
 
 @pytest.mark.parametrize("coverage", [0.5, 0.8, 0.9])

@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
+from scipy.optimize import minimize, minimize_scalar
 
 Array = NDArray[Any]
 _SMALLEST = 1e-6
+_STEEPEST = 3.0  # of slopes, their logarithm
 
 
 @dataclass(frozen=True)
@@ -38,25 +39,38 @@ def fit_scaling(shares: Array, y: Array) -> Scaling:
     With two classes the offset is fitted too; with more, only the slope: offsets of
     rare classes would be guesses.
     """
-    logs = np.log(np.clip(shares, _SMALLEST, 1))
-    two = shares.shape[1] == 2
+    if shares.shape[1] != 2:
+        return fit_slope(shares, y)
 
     def of(values: Array) -> Scaling:
-        offsets = (0.0, float(values[1])) if two else ()
-        return Scaling(float(np.exp(values[0])), offsets)
+        return Scaling(float(np.exp(values[0])), (0.0, float(values[1])))
 
     def error(values: Array) -> float:
-        scaling = of(values)
-        logits = scaling.slope * logs
-        if scaling.offsets:
-            logits = logits + np.array(scaling.offsets)
-        largest = logits.max(axis=1, keepdims=True)
-        total = np.log(np.exp(logits - largest).sum(axis=1)) + largest[:, 0]
-        return float((total - logits[np.arange(len(y)), y]).mean())
+        return _log_loss(of(values), shares, y)
 
-    start = np.zeros(2 if two else 1)
-    found = minimize(error, start, method="Nelder-Mead", options={"maxiter": 200})
-    return of(np.clip(found.x, -3, 3))
+    options = {"maxiter": 200}
+    found = minimize(error, np.zeros(2), method="Nelder-Mead", options=options)
+    return of(np.clip(found.x, -_STEEPEST, _STEEPEST))
+
+
+def fit_slope(shares: Array, y: Array) -> Scaling:
+    """As ``fit_scaling``, without offsets."""
+    found = minimize_scalar(
+        lambda log: _log_loss(Scaling(float(np.exp(log))), shares, y),
+        bounds=(-_STEEPEST, _STEEPEST),
+        options={"xatol": 1e-3},
+    )
+    return Scaling(float(np.exp(found.x)))
+
+
+def _log_loss(scaling: Scaling, shares: Array, y: Array) -> float:
+    true = scaling.probabilities(shares)[np.arange(len(y)), y]
+    return -float(np.log(np.maximum(true, _SMALLEST)).mean())
+
+
+def scaled(shares: Array, scaling: Scaling | None) -> Array:
+    """Probabilities, calibrated if there is a scaling; numbers have none."""
+    return shares if scaling is None else scaling.probabilities(shares)
 
 
 @dataclass(frozen=True, eq=False)

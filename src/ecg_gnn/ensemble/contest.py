@@ -10,6 +10,7 @@ from statistics import median
 import numpy as np
 
 from ecg_gnn.ensemble.candidates import Candidate, Job
+from ecg_gnn.ensemble.certainty import Array, Scaling, scaled
 from ecg_gnn.ensemble.folds import Fold, OutOfFold
 from ecg_gnn.ensemble.inputs import GraphInputs, Target
 from ecg_gnn.ensemble.members import Fitted, Member
@@ -41,8 +42,15 @@ class Entry:
     seconds: float
     score: float = -np.inf
     weight: float = 0.0
+    scaling: Scaling | None = None
+    """Makes its probabilities as sure as they should be, beside those of others."""
     cut_short: bool = False
     """Whether time ran out before it was trained to the end; it may look worse."""
+
+    @property
+    def held_out(self) -> Array:
+        """What it says of nodes that it was not trained on, calibrated."""
+        return scaled(self.out.predicted, self.scaling)
 
     @property
     def name(self) -> str:

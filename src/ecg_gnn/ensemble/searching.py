@@ -131,7 +131,10 @@ def search(
         )
     if single:
         _keep_the_best(tournament)
-    shares = [Share(each.name, each.weight, each.member) for each in tournament.members]
+    shares = [
+        Share(each.name, each.weight, each.member, each.scaling)
+        for each in tournament.members
+    ]
     rows, predicted = tournament.rows, blended(tournament).predicted
     y, scaling = target.values[rows], Scaling()
     if num_classes:

@@ -43,7 +43,8 @@ def write_ensemble(folder: Path, fitted: Ensemble) -> dict[str, Any]:
         plain, own = share.member.state()
         tensors |= {f"{place}.{name}": tensor for name, tensor in own.items()}
         about = {"name": share.name, "weight": share.weight, "kind": share.member.kind}
-        members.append({**about, "state": plain})
+        slope = None if share.scaling is None else share.scaling.slope
+        members.append({**about, "slope": slope, "state": plain})
     save_file({k: v.contiguous() for k, v in tensors.items()}, folder / _FILE)
     return {
         "kind": "ensemble",
@@ -106,7 +107,9 @@ def _read_share(
 ) -> Share:
     check_choice("kind of member", about["kind"], KINDS)
     member = KINDS[about["kind"]].from_state(width, dict(about["state"]), tensors)
-    return Share(str(about["name"]), float(about["weight"]), member)
+    slope = about.get("slope")  # numbers have none, nor had older models
+    scaling = None if slope is None else Scaling(float(slope))
+    return Share(str(about["name"]), float(about["weight"]), member, scaling)
 
 
 # --- What is finished while others are still trained ----------------------------------

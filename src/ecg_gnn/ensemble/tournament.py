@@ -9,6 +9,7 @@ import torch
 
 from ecg_gnn.ensemble.blend import blend_weights
 from ecg_gnn.ensemble.candidates import Candidate, candidates
+from ecg_gnn.ensemble.certainty import fit_slope
 from ecg_gnn.ensemble.contest import Contest, Entry, Keep, Say, Train, Work
 from ecg_gnn.ensemble.folds import Fold, OutOfFold, fold_count, make_folds, thinned
 from ecg_gnn.ensemble.inputs import GraphInputs, Numbers, Target
@@ -28,6 +29,8 @@ _ENOUGH = 1000
 """Held-out nodes that weights may be chosen on, even if there are more."""
 MOST_WEIGHED = 20_000
 """Nodes on which weights are chosen, about, and probabilities calibrated."""
+_MOST_SCALED = 4_000
+"""Nodes on which each member is calibrated, about."""
 _MOST_DRAWS, _DRAWN_AGAIN = 3, 4
 _DRAWN = ("network", "boosting")
 # Of the budget, for blending, writing and the card.
@@ -193,12 +196,16 @@ def _weigh(contest: Contest) -> tuple[Numbers, Entry]:
     shared = set.intersection(*(set(entry.out.folds) for entry in entries))
     rows = np.concatenate([folds[number].held_out for number in sorted(shared)])
     score, values = SCORES[contest.metric], contest.target.values
-    some = thinned(rows, MOST_WEIGHED)
+    some, few = thinned(rows, MOST_WEIGHED), thinned(rows, _MOST_SCALED)
+    if not contest.target.is_number:
+        # Trees that were cut short are far too unsure of themselves, say.
+        for entry in entries:
+            entry.scaling = fit_slope(entry.out.predicted[few], values[few])
     weights = blend_weights(
         score,
         SCORES["r2" if contest.target.is_number else "log-loss"],
         values[some],
-        [entry.out.predicted[some] for entry in entries],
+        [entry.held_out[some] for entry in entries],
         [entry.candidate.family or entry.name for entry in entries],
     )
     for entry, weight in zip(entries, weights, strict=True):
@@ -210,7 +217,7 @@ def _weigh(contest: Contest) -> tuple[Numbers, Entry]:
 def blended(tournament: Tournament) -> OutOfFold:
     """The ensemble's predictions of nodes that it was not trained on."""
     members = tournament.members
-    parts = [entry.weight * entry.out.predicted for entry in members]
+    parts = [entry.weight * entry.held_out for entry in members]
     return OutOfFold(np.sum(parts, axis=0), members[0].out.folds)
 
 

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ecg_gnn.ensemble.certainty import Conformity, Scaling
+from ecg_gnn.ensemble.certainty import Conformity, Scaling, scaled
 from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Target
 from ecg_gnn.ensemble.members import Member
 from ecg_gnn.system.checks import InputError
@@ -18,11 +18,12 @@ from ecg_gnn.system.machine import threads_for, using_threads
 
 @dataclass(frozen=True, eq=False)
 class Share:
-    """A member, its name and its weight."""
+    """A member, its name and its weight; and what makes its probabilities honest."""
 
     name: str
     weight: float
     member: Member
+    scaling: Scaling | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -73,7 +74,8 @@ class Ensemble:
         total = np.zeros((inputs.num_nodes, self.target.width))
         with using_threads(threads_for(inputs.size)):
             for share in self.shares:
-                total += share.weight * share.member.predict(inputs, target, known)
+                said = share.member.predict(inputs, target, known)
+                total += share.weight * scaled(said, share.scaling)
         return finite_rows("predictions", self.finished(total))
 
     def finished(self, predicted: NDArray[Any]) -> NDArray[np.float64]:
