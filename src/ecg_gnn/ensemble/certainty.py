@@ -48,8 +48,7 @@ def fit_scaling(shares: Array, y: Array) -> Scaling:
     def error(values: Array) -> float:
         return _log_loss(of(values), shares, y)
 
-    options = {"maxiter": 200}
-    found = minimize(error, np.zeros(2), method="Nelder-Mead", options=options)
+    found = minimize(error, np.zeros(2), method="Nelder-Mead", options={"maxiter": 200})
     return of(np.clip(found.x, -_STEEPEST, _STEEPEST))
 
 
