@@ -26,7 +26,7 @@ _NEARLY_ALL = 0.95
 _MIN_CLASS_SIZE = 3
 _STRONG_IMBALANCE = 100
 # Undirected graphs are written with every edge once, or with every edge both ways.
-_SOME_BOTH_WAYS = (0.01, 0.95)
+_SOME_BOTH_WAYS = (0.05, 0.95)
 _NO_PAIRS = np.empty((0, 2), dtype=np.int64)
 # Like a missing value, but people do have classes of these names.
 _LIKE_MISSING = frozenset(["unknown", "missing", "?"])
