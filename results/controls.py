@@ -41,7 +41,7 @@ def answer_block(store: Store) -> str:
     ecg = _ecg(results)
     lines = [
         f"- *{each.question}* **{each.figure}.** {each.text}"
-        for each in answers(ecg, results)
+        for each in answers(ecg, results, tables(store)["embeddings"].rows)
     ]
     return "\n".join([lede(ecg), "", *lines])
 

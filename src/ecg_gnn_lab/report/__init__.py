@@ -155,7 +155,7 @@ def gather(tables: StudyTables) -> SimpleNamespace:
     paints["leaderboard"] = leaderboard
     return SimpleNamespace(
         lede=lede(ecg),
-        answers=answers(ecg, results),
+        answers=answers(ecg, results, tables["embeddings"].rows),
         tiles={(row["dataset"], row["model"]): row for row in ecg},
         # What must be said of a dataset wherever a number on it is shown.
         notes={i.name: i.note for i in infos if i.note and i.name in shown},

@@ -29,6 +29,7 @@ _LATEX = str.maketrans(
         "→": r"$\rightarrow$",
         "×": r"$\times$",
         "—": "---",
+        "†": r"$\dagger$",
     }
 )
 
@@ -197,10 +198,11 @@ def starred(row: Row, key: str) -> str:
 
 
 def difference_text(row: Row, key: str) -> str:
-    """A paired difference with its interval; nothing where there is none."""
+    """A paired difference with its interval; † where precisions are unequal."""
     low, high = row[f"{key}_ci_low"], row[f"{key}_ci_high"]
     interval = "" if low is None else f" [{signed_text(low)}, {signed_text(high)}]"
-    return signed_text(row[key]) + interval
+    mark = " †" if row.get(f"{key}_unequal") else ""
+    return signed_text(row[key]) + interval + mark
 
 
 def p_text(p: float) -> str:
