@@ -13,7 +13,7 @@ RECIPES = {path.stem: path for path in RESULTS.glob("*.yaml")}
 
 
 def comparison(plan):
-    """What is compared: the variants of one model on one share of one graph's labels."""
+    """What is compared: the variants of a model, on a share of a graph's labels."""
     return plan.dataset, plan.config.model.name, plan.config.label_rate
 
 
