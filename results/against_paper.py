@@ -12,7 +12,7 @@ from ecg_gnn.study.table import markdown
 from ecg_gnn.system.canvas import minus
 from ecg_gnn_lab import paper_numbers
 from ecg_gnn_lab.report.details import varied_settings
-from ecg_gnn_lab.tables.document import Row, score_text, starred
+from ecg_gnn_lab.tables.document import Row, gap_text, score_text, starred
 from ecg_gnn_lab.tables.leaderboard import best_published, boards, splits_text
 
 BAR = 1.0
@@ -21,6 +21,7 @@ NEAR = 0.02
 """How far a statistic may be from the paper's, which has two decimals."""
 _MOST_ROWS = 8
 """Of ours in a dataset's part of the page; the table has all of them."""
+_GAP = ("published_difference", "test_std", "published_std")
 
 
 def compared(store: Store) -> list[Row]:
@@ -202,8 +203,9 @@ def leaders_block(store: Store) -> str:
         line = [ours["dataset"], ours["model"], score_text(ours), splits_text(ours)]
         line += [", ".join(names) or "none"]
         line += ["—" if best is None else score_text(best, "published")]
-        spread = ours["test_std"], None if best is None else best["published_std"]
-        lines.append([*line, _ahead(ours["best_published_difference"], *spread)])
+        spreads = ours["test_std"], None if best is None else best["published_std"]
+        gap = ours["best_published_difference"]
+        lines.append([*line, gap_text(gap, *spreads, none="—")])
         given = [row for row in board if LABELS in (row.get("options") or "")]
         if given:
             most = max(row["val_mean"] for row in given)
@@ -217,24 +219,20 @@ def leaders_block(store: Store) -> str:
     return markdown((header, lines))
 
 
-def _ahead(gap: float | None, ours: float | None, published: float | None) -> str:
-    """How far ours is ahead, and whether that is less than the splits differ."""
-    near = gap is not None and abs(gap) <= max(ours or 0, published or 0)
-    return f"{signed(gap)} (within one standard deviation)" if near else signed(gap)
-
-
 def leaderboard_block(store: Store) -> str:
     """The first rows of every dataset, and the best published result among them."""
     lines = []
     for board in boards(tables(store)["leaderboard"].rows):
-        ours = [row for row in board if row["kind"] == "ours"][:_MOST_ROWS]
+        ours = [row for row in board if row["kind"] == "ours"]
+        labelled = [row for row in ours if LABELS in (row["options"] or "")]
+        ours = [row for row in ours if row not in labelled][:_MOST_ROWS] + labelled
         for row in board:
             if row["kind"] == "ours" and row not in ours:
                 continue
             line = [row["dataset"], starred(row, "model")]
             line += [score_text(row), score_text(row, "published")]
-            spread = row["test_std"], row["published_std"]
-            line += [_ahead(row["published_difference"], *spread), splits_text(row)]
+            gap, *spreads = (row[key] for key in _GAP)
+            line += [gap_text(gap, *spreads, none="—"), splits_text(row)]
             lines.append(line)
     if not lines:
         return NOTHING

@@ -28,6 +28,7 @@ from ecg_gnn_lab.tables.document import (
     TableDocument,
     score_text,
     signed_text,
+    within_spread,
 )
 from ecg_gnn_lab.tables.leaderboard import best_published, boards
 from ecg_gnn_lab.tables.scores import SURE, compared_with
@@ -96,6 +97,7 @@ def render_report(content: SimpleNamespace) -> str:
         "is_number": _is_number,
         "score": score_text,
         "signed": signed_text,
+        "within_spread": within_spread,
         "metric_label": metric_label,
     }
     script = f'"use strict";\n(() => {{\n{_read("report.js")}\n}})();\n'

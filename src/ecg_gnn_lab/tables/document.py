@@ -187,6 +187,18 @@ def signed_text(value: float | None, none: str = "") -> str:
     return none if value is None else minus(f"{value:+.2f}")
 
 
+def within_spread(gap: float | None, *spreads: float | None) -> bool:
+    """Whether the splits of ours, or of what is published, differ by more than it."""
+    return gap is not None and abs(gap) <= max(spread or 0.0 for spread in spreads)
+
+
+def gap_text(gap: float | None, *spreads: float | None, none: str = "") -> str:
+    """A difference from a published mean; if the splits differ by more, it says so."""
+    text = signed_text(gap, none)
+    near = within_spread(gap, *spreads)
+    return f"{text} (within one standard deviation)" if near else text
+
+
 def signed_value(row: Row, key: str) -> str:
     """A difference of a row in points; nothing where there is none."""
     return signed_text(row[key])
