@@ -1,6 +1,7 @@
 """Ours beside published numbers: the paper's cells and graphs, the best of others."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from quoting import NOTHING, cell_name, signed, tables
 
@@ -11,7 +12,7 @@ from ecg_gnn.study.table import markdown
 from ecg_gnn.system.canvas import minus
 from ecg_gnn_lab import paper_numbers
 from ecg_gnn_lab.report.details import varied_settings
-from ecg_gnn_lab.tables.document import Row, score_text, starred
+from ecg_gnn_lab.tables.document import Row, gap_text, score_text, starred
 from ecg_gnn_lab.tables.leaderboard import best_published, boards, splits_text
 
 BAR = 1.0
@@ -20,6 +21,7 @@ NEAR = 0.02
 """How far a statistic may be from the paper's, which has two decimals."""
 _MOST_ROWS = 8
 """Of ours in a dataset's part of the page; the table has all of them."""
+_GAP = ("published_difference", "test_std", "published_std")
 
 
 def compared(store: Store) -> list[Row]:
@@ -72,7 +74,8 @@ def paper_block(store: Store) -> str:
         ]
         for row in rows
     ]
-    return f"{_counted(rows)}\n\n{markdown(([*header, 'bar'], cells))}"
+    said = f"{_counted(rows)}{_run_again(store, rows)}"
+    return f"{said}\n\n{markdown(([*header, 'bar'], cells))}"
 
 
 def _counted(rows: Sequence[Row]) -> str:
@@ -93,33 +96,62 @@ def _counted(rows: Sequence[Row]) -> str:
     )
 
 
+def _run_again(store: Store, rows: Sequence[Row]) -> str:
+    """Which cells reach the bar, but missed it with other settings."""
+    cells = _cells(store)
+    found = [
+        f"{cell_name(row)} ({signed(gap)} with {setting})"
+        for row in filter(reached, rows)
+        for setting, _, _, gap in _tries(cells[row["configuration"]], row["paper_mean"])
+        if row["variant"] == "ecg" and gap < -BAR
+    ]
+    if not found:
+        return ""
+    return (
+        " Run again because the first settings missed the bar, and counted with those "
+        f"that validation prefers: {'; '.join(found)}."
+    )
+
+
+def _cells(store: Store) -> dict[str, Cell]:
+    return {
+        each.chosen.configuration.id: each for each in tables(store).selection.cells
+    }
+
+
 def tried_block(store: Store) -> str:
     """For cells that miss the bar, every setting that was run."""
     rows = missed(store)
     if not rows:
         return "No cell that has been run misses its bar."
-    cells = {
-        each.chosen.configuration.id: each for each in tables(store).selection.cells
-    }
+    cells = _cells(store)
     lines = [
-        [cell_name(row), *line]
+        [cell_name(row), setting, f"{val:.2f}", f"{test:.2f}", signed(gap)]
         for row in rows
-        for line in _candidates(cells[row["configuration"]], row["paper_mean"])
+        for setting, val, test, gap in _tries(
+            cells[row["configuration"]], row["paper_mean"]
+        )
     ]
     header = ["cell", "settings", "validation", "test", "ours − paper"]
     return markdown((header, lines))
 
 
-def _candidates(cell: Cell, paper: float) -> list[list[str]]:
+class _Try(NamedTuple):
+    settings: str
+    val: float
+    test: float
+    gap: float
+
+
+def _tries(cell: Cell, paper: float) -> list[_Try]:
     """Every configuration of a cell: what tells it apart, and its scores."""
     names, settings = varied_settings(cell)
-    lines = []
+    tries = []
     for candidate, values in zip(cell.candidates, settings, strict=True):
         shown = ", ".join(map(" ".join, zip(names, values, strict=True)))
-        test = 100 * candidate.test_mean
-        scores = [f"{100 * candidate.val_mean:.2f}", f"{test:.2f}"]
-        lines.append([shown or "one only", *scores, signed(test - paper)])
-    return lines
+        val, test = 100 * candidate.val_mean, 100 * candidate.test_mean
+        tries.append(_Try(shown or "one only", val, test, test - paper))
+    return tries
 
 
 def statistics_block(store: Store) -> str:
@@ -171,7 +203,9 @@ def leaders_block(store: Store) -> str:
         line = [ours["dataset"], ours["model"], score_text(ours), splits_text(ours)]
         line += [", ".join(names) or "none"]
         line += ["—" if best is None else score_text(best, "published")]
-        lines.append([*line, _ahead(ours, best)])
+        spreads = ours["test_std"], None if best is None else best["published_std"]
+        gap = ours["best_published_difference"]
+        lines.append([*line, gap_text(gap, *spreads, none="—")])
         given = [row for row in board if LABELS in (row.get("options") or "")]
         if given:
             most = max(row["val_mean"] for row in given)
@@ -185,27 +219,20 @@ def leaders_block(store: Store) -> str:
     return markdown((header, lines))
 
 
-def _ahead(ours: Row, best: Row | None) -> str:
-    """How far ours is ahead, and whether that is less than the splits differ."""
-    text, gap = signed(ours["best_published_difference"]), ours["test_std"]
-    if best is None or gap is None:
-        return text
-    spread = max(gap, best["published_std"] or 0)
-    near = abs(ours["best_published_difference"]) <= spread
-    return f"{text} (within one standard deviation)" if near else text
-
-
 def leaderboard_block(store: Store) -> str:
     """The first rows of every dataset, and the best published result among them."""
     lines = []
     for board in boards(tables(store)["leaderboard"].rows):
-        ours = [row for row in board if row["kind"] == "ours"][:_MOST_ROWS]
+        ours = [row for row in board if row["kind"] == "ours"]
+        labelled = [row for row in ours if LABELS in (row["options"] or "")]
+        ours = [row for row in ours if row not in labelled][:_MOST_ROWS] + labelled
         for row in board:
             if row["kind"] == "ours" and row not in ours:
                 continue
             line = [row["dataset"], starred(row, "model")]
             line += [score_text(row), score_text(row, "published")]
-            line += [signed(row["published_difference"]), splits_text(row)]
+            gap, *spreads = (row[key] for key in _GAP)
+            line += [gap_text(gap, *spreads, none="—"), splits_text(row)]
             lines.append(line)
     if not lines:
         return NOTHING

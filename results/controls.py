@@ -41,7 +41,7 @@ def answer_block(store: Store) -> str:
     ecg = _ecg(results)
     lines = [
         f"- *{each.question}* **{each.figure}.** {each.text}"
-        for each in answers(ecg, results)
+        for each in answers(ecg, results, tables(store)["embeddings"].rows)
     ]
     return "\n".join([lede(ecg), "", *lines])
 
@@ -108,13 +108,16 @@ def control_table(
     if not rows:
         return NOTHING
     rivals = _rivals(rows)
-    header = ["dataset", "model", "embedding", "plain", "ECG", *rivals[1:]]
+    # Random edges are no rival whose lead counts, but tell what any edges do.
+    random = ["random"] * any(row["variant"] == "random" for row in results)
+    header = ["dataset", "model", "embedding", "plain", "ECG", *rivals[1:], *random]
     header += ["the paper's gain"] * with_paper
     header += [f"ECG − {_NAMES.get(name, name)}" for name in rivals]
     header += ["so ECG is"]
     lines = []
     for row in rows:
-        plain, *controls = (_rival(results, row, name) for name in rivals)
+        names = (*rivals, *random)
+        plain, *controls = (_rival(results, row, name) for name in names)
         line = [row["dataset"], row["model"], row["embedding"]]
         line += [plain, score_text(row), *controls]
         line += [signed(_paper_gain(row))] * with_paper

@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -40,6 +41,7 @@ from edges import (
     few_labels_block,
     map_block,
 )
+from label_rates import draw_label_rates
 from PIL import Image
 from quoting import cell_name, tables
 from wanted import missing_block
@@ -60,6 +62,14 @@ PAGES = (
     *(DOCS / "reproduction.md", DOCS / "findings.md", HERE / "README.md"),
     *sorted(BESIDE_PAPER.parent.glob("*.md")),
 )
+OWN_FIGURES: dict[Path, tuple[Callable[[Path, str], None], tuple[Path, ...]]] = {
+    HERE / "figures" / "map.svg": (draw_map, (MAP, FEW_LABELS)),
+    HERE / "figures" / "label-rates.svg": (
+        partial(draw_label_rates, records=FEW_LABELS),
+        (FEW_LABELS,),
+    ),
+}
+"""Figures of other records than the report's: what draws them, and from what."""
 ENDINGS = {"md": "md", "csv": "csv", "latex": "tex"}
 
 
@@ -156,7 +166,8 @@ def make(store: Store) -> None:
     for name in FIGURES:
         path = HERE / "figures" / f"{name}.svg"
         draw_figure(name, store, path, source=drawn_from(RECORDS))
-    draw_map(HERE / "figures" / "map.svg", drawn_from(MAP, FEW_LABELS))
+    for path, (paint, records) in OWN_FIGURES.items():
+        paint(path, drawn_from(*records))
 
 
 def stale(store: Store) -> list[Path]:
@@ -168,7 +179,7 @@ def stale(store: Store) -> list[Path]:
     made = texts(store)
     wrong = [path for path, text in made.items() if _read(path) != undrawn(text)]
     figures = {HERE / "figures" / f"{n}.svg": drawn_from(RECORDS) for n in FIGURES}
-    figures[HERE / "figures" / "map.svg"] = drawn_from(MAP, FEW_LABELS)
+    figures |= {p: drawn_from(*records) for p, (_, records) in OWN_FIGURES.items()}
     wrong += [path for path, source in figures.items() if source_of(path) != source]
     projections = set((HERE / "figures").glob("tsne-*.png"))
     units = {f"unit {record.id}" for record in store.records()}

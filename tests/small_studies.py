@@ -100,6 +100,7 @@ class HandmadeStore:
         recipe="by-hand",
         statistics=None,
         seeds=None,
+        precision=None,
         **settings,
     ):
         """One configuration with a test score per split; None leaves it unfinished."""
@@ -132,7 +133,10 @@ class HandmadeStore:
         row = statistics or dict.fromkeys(STATISTICS, 0.25)
         for unit, test, val in zip(units, tests, vals or tests, strict=True):
             if test is not None:
-                self.writer.finish(unit.id, result(test, val, variant, row, task))
+                ended = result(test, val, variant, row, task)
+                if precision:
+                    ended.provenance["precision"] = precision
+                self.writer.finish(unit.id, ended)
         return configuration
 
 

@@ -44,7 +44,8 @@ def train(
     """Time a training step with its evaluation against plain PyG, in one process.
 
     On a CPU: minesweeper and tolokers, four models, two sizes. "x floor" is the time
-    over what matrix products, copies and gathers take at the rates measured here.
+    over an estimate of the least: what matrix products, copies and gathers take at the
+    rates measured here.
     """
     check_in_range("rounds", rounds, 1, None)
     from ecg_bench.step_timing import bench_train, default_cells
@@ -121,8 +122,9 @@ def knn(
 ) -> None:
     """Time exact cosine kNN against scikit-learn, FAISS and plain torch.
 
-    In one process, on generated rows. "x floor" is the time over that of the matrix
-    product of all rows with all rows (TF32 on a GPU), of which ours computes half;
+    In one process, on generated rows. "x floor" is the time over an
+    estimate of the least: the matrix product of all rows with all rows (TF32 on a GPU),
+    of which ours computes half;
     "agree" is the share of nodes with the neighbours of a float64 search.
     """
     for name, value, least in (("nodes", nodes, 2), ("dim", dim, 1)):

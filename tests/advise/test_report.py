@@ -22,23 +22,26 @@ UNSURE = Gain(Candidate("mlp", 10), 0.01, -0.1, 0.2, 0.0)
 
 
 @pytest.mark.parametrize(
-    ("gain", "plain", "identity", "kind"),
+    ("gain", "leads", "kind"),
     [
-        (GAIN, UP, UP, "use_evolved_graph"),
-        (NO_GAIN, UP, UP, "use_evolved_graph"),
-        (GAIN, UP, NONE, "path_not_edges"),
-        (GAIN, NONE, UP, "no_help"),
-        (GAIN, OPEN, NONE, "no_help"),
-        (GAIN, UP, OPEN, "cannot_tell"),
-        (GAIN, OPEN, UP, "cannot_tell"),
-        (GAIN, None, None, "use_evolved_graph"),
-        (NO_GAIN, None, None, "no_help"),
-        (UNSURE, None, None, "cannot_tell"),
-        (None, None, None, "cannot_tell"),
+        (GAIN, (UP, UP, UP), "use_evolved_graph"),
+        (NO_GAIN, (UP, UP, UP), "use_evolved_graph"),
+        (GAIN, (UP, NONE, UP), "path_not_edges"),
+        (GAIN, (UP, UP, NONE), "embedding_not_edges"),
+        (GAIN, (UP, UP, OPEN), "cannot_tell"),
+        (GAIN, (UP, OPEN, NONE), "no_help"),
+        (GAIN, (NONE, UP, UP), "no_help"),
+        (GAIN, (OPEN, NONE, UP), "no_help"),
+        (GAIN, (UP, OPEN, UP), "cannot_tell"),
+        (GAIN, (OPEN, UP, UP), "cannot_tell"),
+        (GAIN, (None, None, None), "use_evolved_graph"),
+        (NO_GAIN, (None, None, None), "no_help"),
+        (UNSURE, (None, None, None), "cannot_tell"),
+        (None, (None, None, None), "cannot_tell"),
     ],
 )
-def test_verdicts(gain, plain, identity, kind):
-    found = [each and Difference(*each) for each in (plain, identity)]
+def test_verdicts(gain, leads, kind):
+    found = [lead and Difference(*lead) for lead in leads]
     assert judge(gain, *found)[0] == kind
 
 

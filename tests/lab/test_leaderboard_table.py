@@ -67,12 +67,14 @@ def test_options_past_the_paper_are_named_and_stand_beside_ecg_as_in_it(made):
     made.add([0.99, 0.99], embedding="identity", **TUNED, **PAST)
     labels = {"train.label_input": 0.5}
     made.add([0.98, 0.98], embedding="mlp,bgrl", **TUNED, **PAST, **labels)
+    labelled = "tuned gcn, ECG (mlp,bgrl), cross-fitted, gated + labels"
     assert [name for name in rows_of(made) if "published" not in name] == [
-        "tuned gcn, ECG (mlp,bgrl), cross-fitted, gated + labels",
         "tuned gcn, ECG (mlp), cross-fitted, gated",
         "tuned gcn, ECG (mlp)",
         "tuned gcn",
+        labelled,  # never above what reads no labels, nor compared with it
     ]
+    assert rows_of(made)[labelled]["best_published_difference"] is None
     ours = rows_of(made)["tuned gcn, ECG (mlp), cross-fitted, gated"]
     assert ours["published_mean"] is None  # nobody has published on these options
     assert "transductive" in shown(made)

@@ -121,6 +121,28 @@ def test_embeddings(filled):
     assert "| ECG (mlp) * |" in render(document, "md")
 
 
+def test_pairs_of_unequal_precision_are_marked(made):
+    made.add([0.5, 0.6, 0.7], precision="fp32")
+    made.add([0.6, 0.7, 0.9], embedding="mlp", precision="bf16")
+    made.add([0.6, 0.7, 0.8], embedding="identity", precision="bf16")
+    document = table(made, "results")
+    row = row_of(document, variant="ecg")
+    assert (row["minus_baseline_unequal"], row["minus_identity_unequal"]) == (
+        True,
+        False,
+    )
+    text = render(document, "md")
+    assert text.count(" † |") == 2  # ECG and identity minus the plain model
+    assert "†: the two were trained in unequal precision." in text
+
+
+def test_every_table_says_when_a_gain_is_the_edges(made, filled):
+    for name in ("results", "embeddings"):
+        assert "above the plain network, identity and the embedding" in render(
+            table(made, name), "md"
+        )
+
+
 def test_holm_covers_the_whole_table(filled):
     rows = table(filled, "results").rows
     columns = ("minus_baseline_p", "minus_identity_p")

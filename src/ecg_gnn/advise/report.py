@@ -27,6 +27,7 @@ _LEAST_TRAINED = 0.25
 HEADLINES = {
     "use_evolved_graph": "Use the evolved graph",
     "path_not_edges": "The extra path helps, the new edges do not",
+    "embedding_not_edges": "The embedding helps, the new edges do not",
     "no_help": "No help",
     "cannot_tell": "Cannot tell within this budget",
 }
@@ -40,36 +41,44 @@ _CRITERION = (
 _RULE = (
     "Held-out nodes decide: an interval above zero means that it helps, one below "
     f"{100 * WORTH:.0f} point that it does not. A gain is the edges' only if ECG "
-    "is also above identity."
+    "is above the plain network, identity and the embedding as features."
 )
 
 
 def judge(
-    gain: Gain | None, plain: Difference | None, identity: Difference | None
+    gain: Gain | None,
+    plain: Difference | None,
+    identity: Difference | None,
+    embedding: Difference | None,
 ) -> tuple[str, str]:
     """The kind of answer, a key of ``HEADLINES``, and why.
 
-    Takes the criterion, and ECG's lead over the plain network and over its control
+    Takes the criterion, and ECG's lead over the plain network and over both controls
     on held-out nodes; None if that was not finished. Test nodes play no part.
     """
     if gain is None:
         return "cannot_tell", "no evolved graph was measured"
     adds = f"{gain.mean:.3f} nats" if gain.recommend else "nothing useful"
     says = f"labels of evolved neighbours add {adds} to what the networks already know"
-    if plain is None or identity is None:
+    if plain is None or identity is None or embedding is None:
         none = "no_help" if gain.high < WORTH_NATS else "cannot_tell"
         kind = "use_evolved_graph" if gain.recommend else none
         return kind, f"{says} (there was no time to confirm it by training)"
-    helps, edges_help = plain.ci_low > 0, identity.ci_low > 0
-    if helps and edges_help:
-        reason = "ECG scores higher than the plain network and than its control"
+    above = [lead.ci_low > 0 for lead in (plain, identity, embedding)]
+    if all(above):
+        reason = "ECG scores higher than the plain network and both controls"
         return "use_evolved_graph", f"{reason}; {says}"
-    if helps and identity.ci_high < WORTH:
-        reason = "ECG scores higher than the plain network, but so does its control"
-        return "path_not_edges", f"{reason}; {says}"
-    if min(plain.ci_high, identity.ci_high) < WORTH:
-        weaker = "the plain network" if plain.ci_high < WORTH else "its control"
-        return "no_help", f"ECG has less than a point over {weaker}; {says}"
+    reason = "ECG scores higher than the plain network, but"
+    if above[0] and identity.ci_high < WORTH:
+        return "path_not_edges", f"{reason} so does its control; {says}"
+    if all(above[:2]) and embedding.ci_high < WORTH:
+        given = "so does the embedding as features"
+        return "embedding_not_edges", f"{reason} {given}; {says}"
+    rivals = {"the plain network": plain, "its control": identity}
+    rivals["the embedding as features"] = embedding
+    for weaker, lead in rivals.items():
+        if lead.ci_high < WORTH:
+            return "no_help", f"ECG has less than a point over {weaker}; {says}"
     return "cannot_tell", f"the trained networks differ too little; {says}"
 
 
@@ -81,7 +90,7 @@ def verdict(advice: Advice) -> tuple[str, str]:
     if best is not None and steps < _LEAST_TRAINED * usual:
         few = f"the networks had {steps} training steps instead of {usual}"
         return "cannot_tell", f"{few}: ask again with more time"
-    return judge(best, *map(found.get, DIFFERENCES[:2]))
+    return judge(best, *map(found.get, DIFFERENCES))
 
 
 def advice_dict(advice: Advice, source: Sequence[str], folder: Path) -> dict[str, Any]:

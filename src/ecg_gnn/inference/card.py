@@ -48,7 +48,8 @@ def verdict(model: Model) -> str:
     if gain > 0:
         return (
             f"On the validation nodes the evolved graph is {gain:.1f} points above the "
-            f"better of its controls ({NAMES[best]}); one split says little more."
+            f"better of its controls ({NAMES[best]}); one split says little more, and "
+            "the embedding as features was not compared (`ecg-gnn run` does)."
         )
     place = "level with" if gain == 0 else f"{-gain:.1f} points below"
     instead = ""

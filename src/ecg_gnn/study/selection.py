@@ -93,6 +93,11 @@ class Candidate:
         return {record.pair: known(record.result.test) for record in self.records}
 
     @property
+    def precisions(self) -> set[Any]:
+        """What it was trained in: fp32, tf32 or bf16."""
+        return {record.result.provenance.get("precision") for record in self.records}
+
+    @property
     def pruned(self) -> bool:
         """Whether a search pruned it: it has fewer splits than its rivals."""
         made_with = (record.result.provenance for record in self.records)

@@ -28,6 +28,7 @@ from ecg_gnn_lab.tables.document import (
     TableDocument,
     score_text,
     signed_text,
+    within_spread,
 )
 from ecg_gnn_lab.tables.leaderboard import best_published, boards
 from ecg_gnn_lab.tables.scores import SURE, compared_with
@@ -96,6 +97,7 @@ def render_report(content: SimpleNamespace) -> str:
         "is_number": _is_number,
         "score": score_text,
         "signed": signed_text,
+        "within_spread": within_spread,
         "metric_label": metric_label,
     }
     script = f'"use strict";\n(() => {{\n{_read("report.js")}\n}})();\n'
@@ -155,7 +157,7 @@ def gather(tables: StudyTables) -> SimpleNamespace:
     paints["leaderboard"] = leaderboard
     return SimpleNamespace(
         lede=lede(ecg),
-        answers=answers(ecg, results),
+        answers=answers(ecg, results, tables["embeddings"].rows),
         tiles={(row["dataset"], row["model"]): row for row in ecg},
         # What must be said of a dataset wherever a number on it is shown.
         notes={i.name: i.note for i in infos if i.note and i.name in shown},

@@ -29,6 +29,7 @@ _LATEX = str.maketrans(
         "→": r"$\rightarrow$",
         "×": r"$\times$",
         "—": "---",
+        "†": r"$\dagger$",
     }
 )
 
@@ -186,6 +187,18 @@ def signed_text(value: float | None, none: str = "") -> str:
     return none if value is None else minus(f"{value:+.2f}")
 
 
+def within_spread(gap: float | None, *spreads: float | None) -> bool:
+    """Whether the splits of ours, or of what is published, differ by more than it."""
+    return gap is not None and abs(gap) <= max(spread or 0.0 for spread in spreads)
+
+
+def gap_text(gap: float | None, *spreads: float | None, none: str = "") -> str:
+    """A difference from a published mean; if the splits differ by more, it says so."""
+    text = signed_text(gap, none)
+    near = within_spread(gap, *spreads)
+    return f"{text} (within one standard deviation)" if near else text
+
+
 def signed_value(row: Row, key: str) -> str:
     """A difference of a row in points; nothing where there is none."""
     return signed_text(row[key])
@@ -197,10 +210,11 @@ def starred(row: Row, key: str) -> str:
 
 
 def difference_text(row: Row, key: str) -> str:
-    """A paired difference with its interval; nothing where there is none."""
+    """A paired difference with its interval; † where precisions are unequal."""
     low, high = row[f"{key}_ci_low"], row[f"{key}_ci_high"]
     interval = "" if low is None else f" [{signed_text(low)}, {signed_text(high)}]"
-    return signed_text(row[key]) + interval
+    mark = " †" if row.get(f"{key}_unequal") else ""
+    return signed_text(row[key]) + interval + mark
 
 
 def p_text(p: float) -> str:

@@ -14,6 +14,10 @@ from ecg_gnn.study.selection import Cell, CellKey, Selection, best_ecg
 from ecg_gnn_lab import paper_numbers, published
 from ecg_gnn_lab.tables import document as doc
 
+EDGES_GAIN = (
+    "A gain counts as the evolved edges' only if ECG is above the plain network, "
+    "identity and the embedding as features."
+)
 RIVALS = ("baseline", "identity", "embedding")
 """What every ECG row is compared with: its gain is the edges' if it beats them all."""
 SURE = 0.05
@@ -33,13 +37,12 @@ _EXPLAINED = (
     "Differences are paired by split and seed, with Student's 95% interval; p is of "
     "the paired t-test, Holm-corrected over all ECG rows of the table (in brackets "
     "that of Wilcoxon's signed ranks, uncorrected).",
-    "Identity: the same network with self-loops for evolved edges. A gain that "
-    "identity matches does not come from the evolved edges.",
+    "Identity: the same network with self-loops for evolved edges. Embedding: the same "
+    "vectors as further features, with identity's extra path and no new edge; without "
+    "a column, it was not run.",
+    EDGES_GAIN,
 )
-_OF_EMBEDDING = (
-    "Embedding: the same vectors as further features, with identity's extra path and "
-    "no new edge. A gain over identity that this matches is the embedding's."
-)
+_UNEQUAL = "†: the two were trained in unequal precision."
 
 
 def rivals_in(variants: Iterable[str]) -> tuple[str, ...]:
@@ -99,6 +102,7 @@ def _document(
         row = _row(selection, cell, cell in best, paper)
         for other in rivals:
             row |= columns_of_test(f"minus_{other}", tests[cell.key, other])
+            row[f"minus_{other}_unequal"] = _is_unequal(selection, cell, other)
         rows.append(row | {"configuration": cell.chosen.configuration.id})
     shown = [(other, f"minus_{other}") for other in rivals]
     ours, *published_columns = doc.PUBLISHED_COLUMNS
@@ -119,7 +123,8 @@ def _document(
         ),
     ]
     notes = [*_head_to_head(selection, groups), *_EXPLAINED]
-    notes += [_OF_EMBEDDING] if "embedding" in rivals else []
+    unequal = any(row[f"{key}_unequal"] for row in rows for _, key in shown)
+    notes += [_UNEQUAL] if unequal else []
     notes += doc.common_notes(selection, cells)
     return doc.TableDocument(
         name=name, title=title, columns=columns, rows=rows, notes=notes
@@ -135,6 +140,12 @@ def _tests(
     }
     ecg = [pair for pair in tests if pair[0].variant == "ecg"]
     return tests | dict(zip(ecg, corrected(tests[pair] for pair in ecg), strict=True))
+
+
+def _is_unequal(selection: Selection, cell: Cell, other: str) -> bool:
+    """Whether a rival was trained in another precision."""
+    rival = selection.rival(cell, other)
+    return rival is not None and rival.chosen.precisions != cell.chosen.precisions
 
 
 def _row(

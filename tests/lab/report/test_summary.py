@@ -42,7 +42,8 @@ def test_one_sentence_says_it():
     assert text == (
         "ECG is above its plain model by more than chance in 2 of 3 comparisons, by "
         "+0.50 to +2.00 points; in 1 of these it is also above identity, in 1 of them "
-        "identity is better."
+        "identity is better; none of these could be compared with the embedding as "
+        "features, so none can be credited to the evolved edges."
     )
     assert "in none of these it is also above identity, in all of them" in lede(
         [row(2.0, -1.0)]
@@ -65,7 +66,7 @@ def test_answers():
     assert "−1.00 (sage on d) to +2.00 (gcn on d)" in size.text
     assert identity.figure == "2 of 3"
     assert (
-        "Of 1 gains over the plain model, 1 are also gains over identity. None of these"
+        "Of 1 gains over the plain model, 1 are also gains over identity; none of these"
         in identity.text
     )
 
@@ -85,6 +86,21 @@ def test_agreement_with_the_paper():
     paper = answers([], rows)[-1]
     assert paper.figure == "1 of 2"
     assert "gcn on d, baseline, −1.60" in paper.text
+
+
+def test_agreement_names_what_is_not_counted():
+    chosen = row(paper_difference=0.4, variant="ecg", best_on_validation=True)
+    other = chosen | {"paper_difference": -1.96, "label": "ECG (bgrl)"}
+    other["best_on_validation"] = False
+    text = answers([], [chosen], [chosen, other])[-1].text
+    assert "Not counted: 1 with embeddings" in text
+    assert "further away: gcn on d, ECG (bgrl), −1.96." in text
+
+
+def test_gains_above_the_embedding_are_the_edges():
+    gain = row(2.0, 1.0, minus_embedding=0.5, minus_embedding_p_holm=0.01)
+    assert "1 of these could be compared" in lede([gain])
+    assert lede([gain]).endswith("so 1 can be credited to the evolved edges.")
 
 
 def test_long_lists_are_cut():

@@ -64,14 +64,17 @@ def released(a, b, degree, scale, eta, step, x):
 
 @pytest.mark.parametrize("edges", EDGES)
 @pytest.mark.parametrize(("a", "b"), [(0.5, 0.25), (1.0, 1.0), (2.0, -0.5)])
-def test_matches_the_authors_recurrence(edges, a, b):
-    net = build("jacobiconv", num_layers=6, a=a, b=b, scale=1.5)
+@pytest.mark.parametrize("num_classes", [2, 3])
+def test_matches_the_authors_recurrence(edges, a, b, num_classes):
+    net = build("jacobiconv", num_classes, num_layers=6, a=a, b=b, scale=1.5)
     graphs = graphs_for("jacobiconv", EDGES[edges])
     x = random(NUM_NODES, FEATURES)
     step, states = symmetric(matrix(graphs[0])), linear(net.input, x)
     found = released(a, b, 6, 1.5, net.factors, step, states)
-    mixed = zip(net.mix.view(7, 3), found, strict=True)
-    assert_close(net(x, graphs), sum(mix * each for mix, each in mixed))
+    mixed = zip(net.mix.view(7, num_classes), found, strict=True)
+    logits = sum(mix * each for mix, each in mixed)
+    logits = logits[:, 1:] - logits[:, :1] if num_classes == 2 else logits
+    assert_close(net(x, graphs), logits)
 
 
 @pytest.mark.parametrize(("scale", "eta"), [(0.5, 1.0), (1.0, 1.0), (2.0, 0.5)])

@@ -147,10 +147,10 @@ def recurrence(a: float, b: float, degree: int) -> Iterator[Step]:
         )
 
 
-class JacobiConv(base.SpecialisedNet):
+class JacobiConv(base.ColumnPerClass):
     """JacobiConv of Wang and Zhang (2022), as released.
 
-    ``X̂ = drop(W drop(X))`` with one column per logit, and
+    ``X̂ = drop(W drop(X))`` with one column per class, and
     ``Z[:, l] = sum_k beta_kl P_k(Ā) X̂[:, l]``, ``Ā = D^-1/2 A D^-1/2`` without added
     self-loops. P_k is the polynomial of ``recurrence(a, b)`` times
     ``gamma_1 ... gamma_k``, for every factor of a step is scaled by a learned
@@ -159,7 +159,8 @@ class JacobiConv(base.SpecialisedNet):
     starts at 1/scale, at one at most.
 
     There is no nonlinearity and no hidden layer: ``hidden_channels`` is not read. The
-    representation is every ``P_k(Ā) X̂`` side by side; beta joins them.
+    representation is every ``P_k(Ā) X̂`` side by side; beta joins them. Two classes have
+    a filter each, and the logit is the difference.
 
     ``layers`` is the highest degree K; ``dropout`` is of features.
     """
@@ -178,9 +179,9 @@ class JacobiConv(base.SpecialisedNet):
         options, degree = spec.options, spec.layers
         self.scale: float = options["scale"]
         self.steps = list(recurrence(options["a"], options["b"], degree))
-        self.input = nn.Linear(spec.in_channels, spec.out_channels)
+        self.input = nn.Linear(spec.in_channels, spec.num_classes)
         self.factors = nn.Parameter(torch.full((degree,), min(1 / self.scale, 1.0)))
-        self.mix = nn.Parameter(torch.ones((degree + 1) * spec.out_channels))
+        self.mix = nn.Parameter(torch.ones((degree + 1) * spec.num_classes))
         self.late_dropout = Dropout(options["late_dropout"])
 
     def polynomials(self, x: Tensor, graphs: Sequence[GraphInput]) -> list[Tensor]:
@@ -204,4 +205,5 @@ class JacobiConv(base.SpecialisedNet):
     def classify(self, states: Tensor) -> Tensor:
         """The weighted sum of all polynomials, with weights per column."""
         degrees = len(self.steps) + 1
-        return (states * self.mix).view(states.size(0), degrees, -1).sum(1)
+        mixed = (states * self.mix).view(states.size(0), degrees, -1).sum(1)
+        return super().classify(mixed)
