@@ -149,7 +149,9 @@ class ModelConfig(Section):
         presets={"quick": 0.5},
         needs="evolved graph",
     )
-    norm: str = setting("batch", "Norm of the tuned backbone: batch, layer or none")
+    norm: Literal["batch", "layer", "none"] = setting(
+        "batch", "Norm of the tuned backbone: batch, layer or none"
+    )
     gate: Literal["none", "node"] = setting(
         "none",
         "How graphs are combined: none (only the paper's projection), or node (before "
