@@ -16,6 +16,8 @@ from mkdocs.structure.pages import Page
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("benchmarks", "examples", "results")
 ENDINGS = {".html", ".ipynb", ".json", ".jsonl", ".md", ".png", ".svg", ".yaml"}
+CODE = re.compile(r"(?<!<span></span>)<code>[^<]*-[^<]*</code>")
+HYPHENATED = re.compile(r"(?<![^\s>])[^\s<>]*-[^\s<>]{1,30}")
 LINK = re.compile(r"\[([^\[\]]*)\]\(([^()#\s:]+)(#[^()\s]*)?\)")
 
 
@@ -45,3 +47,12 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
 
     # A mean and its deviation stay on one line.
     return LINK.sub(turned, markdown).replace(" ± ", "\u00a0±\u00a0")
+
+
+def on_page_content(html: str, **_: object) -> str:
+    """Keep options and file names in running text from breaking at their hyphens."""
+
+    def kept(code: re.Match[str]) -> str:
+        return HYPHENATED.sub(r'<span class="whole">\g<0></span>', code[0])
+
+    return CODE.sub(kept, html)

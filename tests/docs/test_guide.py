@@ -48,6 +48,8 @@ def test_site_is_whole(site):
     assert 'id="ecg_gnn.ECGClassifier"' in reference
     assert "<math" in reference
     assert not re.search(r":(func|class|math):|\.\. \w+::", reference)
+    assert "setting(" not in reference  # defaults, and below them what settings mean
+    assert "dropped at random in every layer" in reference
     assert "GridSearchCV" in (site / "guide/examples.html").read_text()
 
 
