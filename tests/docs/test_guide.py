@@ -62,7 +62,7 @@ def test_the_command_line_is_on_its_page(site):
         for each in (command, *inner_commands(command).values()):
             for parameter in each.params:
                 if parameter.param_type_name == "option":
-                    assert f"<code>{parameter.opts[0]}</code>" in page
+                    assert f">{parameter.opts[0]}</span></code>" in page
 
 
 def inner_commands(command):
