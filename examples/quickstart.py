@@ -1,4 +1,4 @@
-"""The main job in a few lines: baseline, ECG and the identity control, compared."""
+"""The main job in a few lines: baseline, ECG and both controls, compared."""
 
 from ecg_gnn import ModelConfig, RunConfig, TrainConfig, run
 
