@@ -124,8 +124,8 @@ def knn_search(
     """Like :func:`knn_graph`, and also say which method was used, and its recall.
 
     Computes on ``device`` and leaves the edges there; None: where ``z`` is. Rows
-    that do not fit there stay where they are and come in blocks. An exact search in blocks
-    keeps finished ones in ``folder``, and resumes from there after an interruption.
+    that do not fit there stay where they are and come in blocks. An exact search in
+    blocks keeps finished ones in ``folder``, and resumes from there when interrupted.
 
     Examples:
         >>> knn_search(torch.eye(4), k=1).method
