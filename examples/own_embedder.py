@@ -1,4 +1,4 @@
-"""An embedder of one's own: any class with four members, as a dataclass cached too."""
+"""An embedder of your own: any class with four members; a dataclass is cached, too."""
 
 from dataclasses import dataclass
 

@@ -70,9 +70,9 @@ def embeddings_block(store: Store) -> str:
             rows += variants
     if not rows:
         return NOTHING
-    header = ["dataset", "model", "variant", "validation", "test", "− plain"]
     rivals = _rivals(rows)
-    header += [f"− {name}" for name in rivals[1:]]
+    header = ["dataset", "model", "variant", "validation", "test"]
+    header += [f"− {name}" for name in rivals]
     return markdown((header, [_embedding_line(row, rivals) for row in rows]))
 
 
@@ -81,8 +81,7 @@ def front_page_block(store: Store) -> str:
     results = tables(store)["results"].rows
     shown = [row for row in _ecg(results) if row["model"] in paper_numbers.MODELS]
     rivals = _rivals(shown)
-    header = ["", "plain", "ECG", *(f"{name} control" for name in rivals[1:])]
-    header += ["paper: plain, ECG"]
+    header = ["", "baseline", "ECG", *rivals[1:], "paper: baseline, ECG"]
     lines = []
     for row in shown:
         name = f"{row['dataset']}: {row['model']}, {row['embedding']} embedding"
@@ -110,9 +109,9 @@ def control_table(
     rivals = _rivals(rows)
     # Random edges are no rival whose lead counts, but tell what any edges do.
     random = ["random"] * any(row["variant"] == "random" for row in results)
-    header = ["dataset", "model", "embedding", "plain", "ECG", *rivals[1:], *random]
+    header = ["dataset", "model", "embedding", "baseline", "ECG", *rivals[1:], *random]
     header += ["the paper's gain"] * with_paper
-    header += [f"ECG − {_NAMES.get(name, name)}" for name in rivals]
+    header += [f"ECG − {name}" for name in rivals]
     header += ["so ECG is"]
     lines = []
     for row in rows:
@@ -124,9 +123,6 @@ def control_table(
         line += [difference(row, name) for name in rivals]
         lines.append([*line, VERDICTS[verdict(row)]])
     return markdown((header, lines))
-
-
-_NAMES = {"baseline": "plain"}
 
 
 def _rivals(rows: Sequence[Row]) -> list[str]:
@@ -207,7 +203,7 @@ def _block(entries: list[_Entry]) -> str:
     names = [(entry.configuration, name) for entry, name in asked]
     tests = dict(zip(names, adjusted, strict=True))
     header = ["variant", "dropped", "MLP", "validation", "test"]
-    header += ["− plain", "− identity"]
+    header += [f"− {name}" for name in _COMPARED]
     lines = []
     for entry in sorted(entries, key=lambda entry: -entry.candidate.val_mean):
         label = entry.cell.label

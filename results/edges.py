@@ -39,7 +39,7 @@ class Place(NamedTuple):
     rate: float
     plain: float  # test score in percent
     agreement: float  # adjusted homophily of the evolved graph
-    gain: float  # ECG minus the best of plain, identity and embedding, in points
+    gain: float  # ECG minus the best of baseline, identity and embedding, in points
     verdict: str
 
     def parameter(self, name: str) -> float:
@@ -101,8 +101,8 @@ def draw_map(path: Path, source: str) -> None:
     """Generated graphs by how they were made, real ones beside them."""
 
     def paint(kind: Any) -> Any:
-        figure = kind(figsize=(11.5, 4.6), layout="constrained")
-        heat, points = figure.subfigures(1, 2, width_ratios=(1.15, 1))
+        figure = kind(figsize=(6.6, 8.6), layout="constrained")
+        heat, points = figure.subfigures(2, 1)
         panels = heat.subplots(len(_RATES), len(_GROUPS), sharex=True, sharey=True)
         for row, rate in zip(panels, _RATES, strict=True):
             for axes, group in zip(row, _GROUPS, strict=True):
@@ -110,7 +110,7 @@ def draw_map(path: Path, source: str) -> None:
         heat.supxlabel("how far features tell groups apart (signal)", fontsize=9)
         heat.supylabel("homophily of the graph", fontsize=9)
         _scatter(points.subplots())
-        figure.suptitle("Evolved edges help small groups of look-alikes")
+        figure.suptitle("Evolved edges help\nsmall groups of look-alikes")
         return figure
 
     canvas.draw(path, paint, source=source)
@@ -144,8 +144,8 @@ def _square(x: float, y: float, colour: str, alpha: float) -> Any:
 
 def _scatter(axes: Any) -> None:
     for helps, colour, label in (
-        (False, "0.6", "generated: not beyond all three"),
-        (True, canvas.COLOURS["ecg"], "generated: edges help"),
+        (False, "0.6", "generated"),
+        (True, canvas.COLOURS["ecg"], "generated, edges help"),
     ):
         some = [each for each in _places(MAP) if (each.verdict == "edges") == helps]
         where = [each.agreement for each in some], [each.plain for each in some]
@@ -153,14 +153,17 @@ def _scatter(axes: Any) -> None:
     for place in _places(FEW_LABELS) if FEW_LABELS.exists() else ():
         at = place.agreement, place.plain
         colour = canvas.COLOURS["ecg" if place.verdict == "edges" else "baseline"]
-        axes.scatter(*at, s=34, color=colour, marker="D", zorder=3)
+        axes.scatter(*at, s=34, color=colour, marker="D", zorder=3, label="real")
         name = f"{place.dataset}, {place.rate:.0%}"
         offset = {"xytext": (6, 3), "textcoords": "offset points"}
         axes.annotate(name, at, fontsize=8, **offset)
     axes.set_xlabel("adjusted homophily of the evolved graph")
     axes.set_ylabel("plain network, test score (%)")
-    axes.set_title("generated graphs (dots), real ones (diamonds)", fontsize=9)
-    axes.legend(fontsize=8, loc="lower left")
+    axes.set_title("where the same graphs lie", fontsize=9)
+    handles, labels = axes.get_legend_handles_labels()
+    once = dict(zip(labels, handles, strict=True))
+    above = {"loc": "lower right", "bbox_to_anchor": (1, 1), "borderaxespad": 0}
+    axes.legend(once.values(), once, ncols=len(once), fontsize=8, **above)
 
 
 @cache

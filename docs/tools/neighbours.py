@@ -16,6 +16,9 @@ from mkdocs.structure.pages import Page
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("benchmarks", "examples", "results")
 ENDINGS = {".html", ".ipynb", ".json", ".jsonl", ".md", ".png", ".svg", ".yaml"}
+CODE = re.compile(r"(?<!<span></span>)<code>[^<]*-[^<]*</code>")
+HYPHENATED = re.compile(r"(?<![^\s>])[^\s<>]*-[^\s<>]{1,30}")
+ROW, LONG = re.compile(r"<tr>.*?</tr>", re.DOTALL), re.compile(r"<td>(?=[^<]{30})")
 LINK = re.compile(r"\[([^\[\]]*)\]\(([^()#\s:]+)(#[^()\s]*)?\)")
 
 
@@ -43,5 +46,20 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
         start = posixpath.dirname(page.file.src_uri)
         return f"[{text}]({posixpath.relpath(name, start)}{anchor})"
 
-    # A mean and its deviation stay on one line.
-    return LINK.sub(turned, markdown).replace(" ± ", "\u00a0±\u00a0")
+    markdown = LINK.sub(turned, markdown)
+    for sign in "±×":  # a mean and its deviation, or a size, stay on one line
+        markdown = markdown.replace(f" {sign} ", f"\u00a0{sign}\u00a0")
+    return markdown
+
+
+def on_page_content(html: str, **_: object) -> str:
+    """Break no option at its hyphens, and give long cells of wide tables room."""
+
+    def kept(code: re.Match[str]) -> str:
+        return HYPHENATED.sub(r'<span class="whole">\g<0></span>', code[0])
+
+    def widened(row: re.Match[str]) -> str:
+        wide = row[0].count("<td") >= 6
+        return LONG.sub('<td class="long">', row[0]) if wide else row[0]
+
+    return ROW.sub(widened, CODE.sub(kept, html))

@@ -49,6 +49,7 @@ MISTYPED = {
     "run --model gnc": "gcn",
     "run --embedding mpl": "mlp",
     "run --gate nod": "node",
+    "run --backbone tuned --norm batc": "batch",
     "homophily --dataset tolokres": "tolokers",
     "advise --dataset amazon-rating": "amazon-ratings",
     "fit --dataset crosa --out model": "cora",

@@ -115,6 +115,7 @@ def test_bad_tables(refused, files, fault):
         ("--source u", "must have the column 'u' of the edges' sources"),
         ("--source target", "'source' and 'target' must be two columns"),
         ("--features size,color", "must have the column 'color' of the features"),
+        ("--id idd", "(got ['id', 'size', 'kind']; did you mean 'id'?)"),
         ("--features kind", "'features' must not have the label 'kind'"),
         ("--features size,size", "each once (got 'size,size')"),
         ("--text id", "'text' must name features, ['size'] (got ['id'])"),

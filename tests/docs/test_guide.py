@@ -48,6 +48,8 @@ def test_site_is_whole(site):
     assert 'id="ecg_gnn.ECGClassifier"' in reference
     assert "<math" in reference
     assert not re.search(r":(func|class|math):|\.\. \w+::", reference)
+    assert "setting(" not in reference  # defaults, and below them what settings mean
+    assert "dropped at random in every layer" in reference
     assert "GridSearchCV" in (site / "guide/examples.html").read_text()
 
 
@@ -60,7 +62,7 @@ def test_the_command_line_is_on_its_page(site):
         for each in (command, *inner_commands(command).values()):
             for parameter in each.params:
                 if parameter.param_type_name == "option":
-                    assert f"<code>{parameter.opts[0]}</code>" in page
+                    assert f">{parameter.opts[0]}</span></code>" in page
 
 
 def inner_commands(command):

@@ -2,12 +2,14 @@
 
 import builtins
 import dataclasses
+from itertools import pairwise
 
 import pytest
+from matplotlib.figure import Figure
 
 from ecg_gnn.study import run
+from ecg_gnn.study.run_figure import draw, paint
 from ecg_gnn.study.table import (
-    draw,
     format_statistic,
     markdown,
     report_markdown,
@@ -100,6 +102,15 @@ def test_figure_is_a_picture(report, tmp_path):
     assert content.startswith(PNG)
     assert len(content) > 10_000
     assert [path.name for path in tmp_path.iterdir()] == ["figure.png"]
+
+
+def test_the_picture_says_what_was_found_and_overprints_no_name():
+    figure = paint(run(small_config("mlp")), Figure)
+    assert "ECG (mlp) " in figure.get_suptitle()
+    figure.draw_without_rendering()
+    names = [label.get_window_extent() for label in figure.axes[0].get_xticklabels()]
+    assert len(names) == 4
+    assert all(left.x1 < right.x0 for left, right in pairwise(names))
 
 
 @pytest.mark.parametrize("name", ["$x^$", "a_b [c] {d}", "日本", "100%"])

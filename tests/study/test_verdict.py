@@ -55,7 +55,7 @@ def with_differences(report, mean, low, high):
 
 def test_a_verdict_follows_the_intervals(report):
     (clear, few) = verdict(with_differences(report, 0.1, 0.01, 0.2))
-    assert clear.startswith("ECG (mlp): the new edges help")
+    assert clear.endswith("both controls: the new edges help.")
     assert few == "2 splits are too few to tell: try more, --splits 0-4."
     said, _ = verdict(with_differences(report, 0.1, -0.1, 0.3))
     assert "too close to the plain network to call" in said

@@ -264,20 +264,25 @@ def write_advice(advice: Advice, source: Sequence[str], folder: Path) -> dict[st
 
 
 def _paint(advice: Advice, figure_class: Any) -> Any:
-    figure = figure_class(figsize=(8, 4), layout="constrained")
+    figure = figure_class(figsize=(9, 4), layout="constrained")
     gains = [("ecg", g.candidate.label, g.mean, g.low, g.high) for g in advice.gains]
     differences = advice.differences("held_out").items()
     found = [(name.split("_minus_")[1], _title(name), *d) for name, d in differences]
     metric = metric_label(advice.question.dataset.metric)
-    labels = "neighbours' labels add, nats per node", f"{metric}, trained networks"
-    for axes, rows, label in zip(
-        figure.subplots(1, 2), (gains, found), labels, strict=True
+    adds = "what evolved neighbours' labels add (nats)"
+    panels = (
+        (gains, "Which embedding and k?", adds),
+        (found, "Does training confirm it?", f"difference in {metric}"),
+    )
+    for axes, (rows, question, label) in zip(
+        figure.subplots(1, 2), panels, strict=True
     ):
         for place, (variant, _, mean, low, high) in enumerate(rows):
             axes.plot([low, high], [place, place], color=COLOURS[variant])
             axes.plot(mean, place, **look(variant))
         axes.set_yticks(range(len(rows)), [row[1] for row in rows])
         axes.axvline(0, **DASHES)
-        axes.set_xlabel(f"{label} (held-out nodes)")
+        axes.set_title(question)
+        axes.set_xlabel(f"{label},\non held-out nodes")
     figure.suptitle(f"{advice.question.dataset.name}: {HEADLINES[verdict(advice)[0]]}")
     return figure

@@ -43,7 +43,7 @@ PANELS = {
         "data": "Find, inspect, check, fetch and import graphs.",
         "advise": "Say whether an evolved graph helps on a graph, which one, and why.",
         "fit": "Find the model that predicts best on a graph, and keep it.",
-        "predict": "Predict classes, with probabilities, or numbers of nodes.",
+        "predict": "Predict nodes: classes with probabilities, or numbers.",
         "score": "Compare predictions with known labels, node by node.",
         "explain": "Show what neighbours and own columns do to a prediction.",
     },

@@ -15,9 +15,9 @@ _HELPS = {
     "model.name": "The network (sage or gcn, by homophily). Here a small GCN stands "
     "for gcn, gat and gt, a small SAGE for all others; the name itself appears only in "
     "the suggested commands",
-    "embed.names": f"Embedding to choose ({', '.join(ADVISED_EMBEDDINGS)}); repeatable",
+    "embed.names": f"Embedding to try ({', '.join(ADVISED_EMBEDDINGS)}); repeatable",
     "splits": "Splits to train on, such as 0-9 or 0,3,5 (the first ten). The first one "
-    "gives the criterion",
+    "decides on the evolved graph",
     "random_splits": "Ten fresh stratified 50/25/25 splits from the seed",
     "device": "Where embeddings are trained: auto, cpu, cuda or cuda:N. The small "
     "networks are trained on the CPU",
@@ -46,7 +46,7 @@ def advise(
         list[int] | None,
         typer.Option(
             "--k",
-            help=f"Neighbours per node to choose from ({ADVISED_KS[0]} and "
+            help=f"Neighbours per node to try ({ADVISED_KS[0]} and "
             f"{ADVISED_KS[1]}, fewer on tiny graphs); repeatable.",
             rich_help_panel=opt.STEP_2,
         ),

@@ -63,7 +63,7 @@ def check(
     data_root: opt.DataRoot = None,
     as_json: opt.AsJson = False,
 ) -> None:
-    """Check that a graph can be trained on; the first fault is named, exit status 2."""
+    """Check that a graph can be trained on, or name its first fault (status 2)."""
     description = _described(_load(name, data_root, download=False))
     if as_json:
         description = {"ok": True, **description}

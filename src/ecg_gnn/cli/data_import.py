@@ -91,7 +91,7 @@ def import_(
     text: Annotated[str | None, _column("Columns that are text.")] = None,
     missing: Annotated[
         str | None,
-        _column("Values that mean missing, such as unknown,-1; words also as a label."),
+        _column("Values that mean missing, such as unknown,-1; in a label only words."),
     ] = None,
     task: Annotated[
         str,
@@ -109,7 +109,7 @@ def import_(
     ] = None,
     directed: Annotated[
         bool,
-        typer.Option("--directed/--undirected", help="Do edges have a direction?"),
+        typer.Option("--directed/--undirected", help="Whether edges have a direction."),
     ] = False,
     words: Annotated[
         str, _reading("How text is read: tfidf, or hashed (no vocabulary is kept).")

@@ -81,7 +81,7 @@ def fit(
         bool,
         typer.Option(
             "--all-labels",
-            help="Learn from test nodes, too: the most for predictions, once the test "
+            help="Learn from test nodes, too: for the best predictions, once the test "
             "score is known.",
             rich_help_panel=_SEARCH,
         ),
@@ -113,7 +113,7 @@ def fit(
         bool | None,
         typer.Option(
             "--balance/--no-balance",
-            help="Give rare classes more weight in training (if sizes differ twofold).",
+            help="Give rare classes more weight (if class sizes differ twofold).",
             rich_help_panel=opt.STEP_3,
         ),
     ] = None,
@@ -128,10 +128,10 @@ def fit(
     become one calibrated ensemble. Ctrl-C keeps the best so far; if killed, rerun the
     command to resume.
 
-    With any option of steps 1 to 3 exactly that model is fitted instead, and a baseline
-    and an identity control for comparison; other options are chosen by the graph. Edge
-    weights cannot be saved with a model, because new nodes would change the weights of
-    others. Labels that are input stay in the model folder's graph; new nodes have none.
+    With any option of steps 1 to 3, exactly that model is trained instead, with a
+    baseline and an identity control for comparison; options not given are chosen by the
+    graph. Edge weights cannot be saved with a model, because new nodes would change the
+    weights of others. Input labels are kept with the model; new nodes have none.
     """
     check_choice("engine", engine or "local", ["local", "ray", "fast", "reference"])
     if engine in ("fast", "reference"):

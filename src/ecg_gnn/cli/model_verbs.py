@@ -61,7 +61,7 @@ def predict(
     max_cells: MaxCells = MAX_CELLS,
     as_json: opt.AsJson = False,
 ) -> None:
-    """Predict classes, with probabilities, or numbers of nodes.
+    """Predict nodes: classes with probabilities, or numbers.
 
     New nodes join the model's graph through the given edges; in the evolved graph their
     neighbours are the stored nodes with the most similar embeddings.

@@ -13,7 +13,7 @@ from ecg_gnn.config.embedders import EMBEDDING_HELP
 from ecg_gnn.config.identity import BASELINE
 from ecg_gnn.config.run_config import nest_options
 from ecg_gnn.reading import read_text, read_yaml
-from ecg_gnn.study import table
+from ecg_gnn.study import run_figure, table
 from ecg_gnn.study.verdict import verdict
 from ecg_gnn.system.cells import without_html
 from ecg_gnn.system.checks import InputError, MissingExtraError
@@ -131,7 +131,7 @@ def run(
         said = "\n\n".join([table.report_markdown(report), *verdict(report), ""])
         write_text(report.folder / "results.md", without_html(said))
         try:
-            table.draw(report, report.folder / "figure.png")
+            run_figure.draw(report, report.folder / "figure.png")
         except MissingExtraError as error:
             write_text(report.folder / "figure-missing.txt", f"{error}\n")
         if as_json:

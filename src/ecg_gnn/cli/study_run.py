@@ -153,7 +153,7 @@ def run(
     engine: Engine = "local",
     address: Annotated[
         str | None,
-        typer.Option(help="A running Ray cluster: HOST:PORT, or auto if it is here."),
+        typer.Option(help="A running Ray cluster: HOST:PORT, or auto for one here."),
     ] = None,
     sampler: Sampler = None,
     trials: Annotated[

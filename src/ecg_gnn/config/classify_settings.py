@@ -149,7 +149,9 @@ class ModelConfig(Section):
         presets={"quick": 0.5},
         needs="evolved graph",
     )
-    norm: str = setting("batch", "Norm of the tuned backbone: batch, layer or none")
+    norm: Literal["batch", "layer", "none"] = setting(
+        "batch", "Norm of the tuned backbone: batch, layer or none"
+    )
     gate: Literal["none", "node"] = setting(
         "none",
         "How graphs are combined: none (only the paper's projection), or node (before "
@@ -239,8 +241,8 @@ class TrainConfig(Section):
     )
     label_input: float = setting(
         0.0,
-        "Also give labels of training nodes as input: in every step those of a random "
-        "share RATE, while the others are learned; all of them for predictions. "
+        "Also give labels of training nodes as input: every step shows a random share "
+        "RATE and learns the others; predictions see all of them. "
         "Transductive, and marked in every table. Try 0.5; 0 is off",
         metavar="RATE",
         low=0,

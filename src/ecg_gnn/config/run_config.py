@@ -73,7 +73,7 @@ class RunConfig(Section):
     )
     preset: Preset = setting(
         "quick",
-        "Values of the options that are not given: auto (by the size of the graph; "
+        "Values for options not given: auto (by the size of the graph; "
         "what commands use), quick (small networks for any size), or paper (its best "
         "settings for this dataset and model)",
         identity=False,

@@ -85,7 +85,7 @@ def load_dataset(
         spec: A catalogue name ("minesweeper"), a path to an .npz file (it ends in
             .npz or has a path separator), a folder that ``ecg-gnn data import`` wrote,
             or a generator with parameters ("csbm:nodes=5000,homophily=0.1").
-        data_root: See :func:`resolve_data_root`.
+        data_root: Folder with the official files; else ``ECG_DATA``, or the cache.
         download: Whether an absent official file may be fetched.
         progress: Called with the bytes of a download.
 

@@ -25,7 +25,7 @@ class SplitMasks(Protocol):
 class Embedder(Protocol):
     """Step 1: anything that turns a graph into one vector per node.
 
-    An embedder of one's own is a class with these four members; as a dataclass it is
+    An embedder of your own is a class with these four members; as a dataclass it is
     cached on disk by its fields. ``check_embedder`` puts it through the contract.
 
     Examples:

@@ -121,11 +121,11 @@ def knn_search(
     progress: Progress | None = None,
     folder: Path | None = None,
 ) -> KnnGraph:
-    """As :func:`knn_graph`, with the method and its recall.
+    """Like :func:`knn_graph`, and also say which method was used, and its recall.
 
-    Computes on ``device``, where the edges are then; None: where ``z`` is. Rows that do
-    not fit there stay where they are and come in blocks. An exact search in blocks
-    keeps finished ones in ``folder``, and resumes from there after an interruption.
+    Computes on ``device`` and leaves the edges there; None: where ``z`` is. Rows
+    that do not fit there stay where they are and come in blocks. An exact search in
+    blocks keeps finished ones in ``folder``, and resumes from there when interrupted.
 
     Examples:
         >>> knn_search(torch.eye(4), k=1).method

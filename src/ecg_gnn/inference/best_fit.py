@@ -78,8 +78,8 @@ def fit_best(
     """Search for the model that predicts best, and write its folder.
 
     Linear models, gradient boosting and networks, with and without the graph and its
-    labels, compete on folds of the training and validation nodes; the best are weighed
-    into one ensemble. Test nodes are used for the reported scores only, unless
+    labels, compete on folds of the training and validation nodes; the best become one
+    weighted ensemble. Test nodes are used for the reported scores only, unless
     ``all_labels``. What is finished is kept beside the folder: if killed, the same call
     resumes.
 

@@ -46,8 +46,8 @@ class ECGClassifier(ClassifierMixin, inputs.NodeEstimator):  # type: ignore[misc
     There are three ways to say what the nodes are:
 
     - ``fit(data)`` and ``predict(data)`` with a PyG ``Data``. Nodes train where
-      ``train_mask`` is set (without one, where ``y >= 0``) and choose where
-      ``val_mask`` is; ``predict`` answers for every node of the data it is given.
+      ``train_mask`` is set (without one, where ``y >= 0``) and choose the best
+      step where ``val_mask`` is; ``predict`` answers for every node of its data.
     - ``ECGClassifier(graph=data).fit(nodes, y)`` with node numbers ``[n]`` or
       ``[n, 1]``: features and edges of the whole graph are seen, classes of the given
       nodes only. This is the form for ``GridSearchCV`` and ``cross_val_score``, which
@@ -165,7 +165,7 @@ class ECGClassifier(ClassifierMixin, inputs.NodeEstimator):  # type: ignore[misc
 
 
 class ECGRegressor(RegressorMixin, inputs.NodeEstimator):  # type: ignore[misc]  # no types
-    """Numbers of nodes, predicted by the best models that a search finds.
+    """Regression on nodes, by the best models that a search finds.
 
     Nodes are given as to ``ECGClassifier``, with a number for each in ``y``.
 

@@ -58,11 +58,11 @@ class Explanation:
 
     Attributes:
         label: Its class, or number; None if unknown.
-        probability: The probability of the predicted class; None of numbers.
+        probability: The probability of the predicted class; None for numbers.
         neighbours: Those examined, input graph first, largest effect first.
         degrees: Number of neighbours in each graph.
         columns: The columns examined, largest effect first.
-        scale: What an effect is compared with: 1 of probabilities, else the spread of
+        scale: What an effect is compared with: 1 for probabilities, else the spread of
             the known numbers.
 
     Examples:

@@ -34,8 +34,8 @@ class Predictions:
         num_new: Number of nodes that are not in the model's graph.
         notes: Warnings, such as nodes without edges.
         sets: Which classes a node's conformal set has. ``[n, C]``
-        half_width: Of the interval around predicted numbers, which have no classes and
-            one column of "probabilities".
+        half_width: Half the interval around predicted numbers, which have no classes
+            and one column of "probabilities".
 
     Examples:
         >>> names = {"ids": ("n1",), "classes": ("no", "yes")}

@@ -56,7 +56,7 @@ def run(
         out: Output folder; an interrupted run in it is resumed. None writes nothing.
         out_root: Where a folder named after this run is made, if ``out`` is not given.
         cache: Where embeddings are kept; by default only as long as the run lasts.
-        embedders: Embedders of one's own: ``{"own:degree": DegreeEmbedder()}`` beside
+        embedders: Embedders of your own: ``{"own:degree": DegreeEmbedder()}`` beside
             ``own:degree`` among the config's embeddings.
         jobs: Parallel trainings, each in a process of its own.
         loader_workers: Processes that prepare the batches of a training by batches.

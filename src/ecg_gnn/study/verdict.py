@@ -16,15 +16,15 @@ VERDICTS = {
     "worse": "below baseline",
 }
 _MEANS = {
-    "edges": "the new edges help. It beats the plain network and both controls",
-    "vectors": "it beats the plain network and self-loops (identity), but not clearly "
-    "the same embedding given as features: that may be all it takes",
-    "path": "it beats the plain network, but not clearly self-loops in place of the "
-    "new edges (identity): the gain need not come from the edges",
-    "beaten": "it beats the plain network, but self-loops in place of the new edges "
+    "edges": "beats the plain network and both controls: the new edges help",
+    "vectors": "beats the plain network and self-loops (identity), but not clearly the "
+    "same embedding given as features: that may be all it takes",
+    "path": "beats the plain network, but not clearly self-loops in place of the new "
+    "edges (identity): the gain need not come from the edges",
+    "beaten": "beats the plain network, but self-loops in place of the new edges "
     "(identity) are better still",
-    "open": "it is too close to the plain network to call",
-    "worse": "the plain network is better",
+    "open": "is too close to the plain network to call",
+    "worse": "is worse than the plain network",
 }
 _FEW = 4
 
@@ -45,18 +45,26 @@ def judge(signs: Mapping[str, int]) -> str:
 def verdict(report: Report) -> list[str]:
     """A sentence on every ECG variant, and a warning where splits are too few."""
     few = len(report.config.splits or ())
-    said = []
-    for row in report.results:
-        if row.variant == "ecg":
-            key = (row.variant, row.embedding)
-            pairs = [c for c in report.comparisons if (c.variant, c.embedding) == key]
-            found = judge({pair.against: sign(pair) for pair in pairs})
-            means = _MEANS.get(found, VERDICTS[found])
-            said.append(f"{run_name(report.config, row)}: {means}.")
+    said = [
+        f"{name} {_MEANS.get(word, f'is {VERDICTS[word]}')}."
+        for name, word in judged(report).items()
+    ]
     if report.comparisons and few < _FEW:
         splits = "One split is" if few == 1 else f"{few} splits are"
         said.append(f"{splits} too few to tell: try more, --splits 0-4.")
     return said
+
+
+def judged(report: Report) -> dict[str, str]:
+    """What ``judge`` says of every ECG variant, by its name."""
+    found = {}
+    for row in report.results:
+        if row.variant == "ecg":
+            key = (row.variant, row.embedding)
+            pairs = [c for c in report.comparisons if (c.variant, c.embedding) == key]
+            signs = {pair.against: sign(pair) for pair in pairs}
+            found[run_name(report.config, row)] = judge(signs)
+    return found
 
 
 def sign(pair: Comparison) -> int:

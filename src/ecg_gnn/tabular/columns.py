@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.checks import InputError, did_you_mean
 
 Column = list[str | None] | NDArray[np.float64]
 """Texts as the file has them, or numbers where a file has numbers (NaN: missing)."""
@@ -46,7 +46,7 @@ class Table:
             return self.columns[name]
         names = list(self.columns)
         more = f" and {len(names) - 8} more" if len(names) > 8 else ""
-        hint = ""
+        hint = did_you_mean(name, names)
         if len(names) == 1 and any(mark in names[0] for mark in ";\t|"):
             hint = "; is another delimiter used?"
         raise InputError(

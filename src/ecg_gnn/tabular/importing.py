@@ -49,7 +49,7 @@ class ImportOptions:
         scale: Whether numbers are encoded; if not, as if ``encoding`` were raw.
         encoding: How: quantile (to a normal distribution), standard, or raw.
         hashed: Whether words are hashed instead of weighted by TF-IDF.
-        missing: Texts that stand for no value, besides the usual; in labels no numbers.
+        missing: Texts that mean missing, besides the usual; in labels no numbers.
         max_categories: Features of a column of categories or sets; 0: no limit.
         max_words: Features of a column of text; 0: no limit.
         task: classification, regression (the label is a number), or auto.

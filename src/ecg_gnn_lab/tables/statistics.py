@@ -15,7 +15,7 @@ from ecg_gnn.config.identity import (
     tagged,
     variant_of,
 )
-from ecg_gnn.config.run_config import flatten, given
+from ecg_gnn.config.run_config import declared, flatten, given
 from ecg_gnn.study.records import Statistics, mean
 from ecg_gnn.study.store import Configuration, DatasetInfo, Store, UnitRecord
 from ecg_gnn.study.store.rows import newest
@@ -114,8 +114,14 @@ def measured_graphs(store: Store, recipe: str | None = None) -> list[MeasuredGra
         first = settings[0]
         differing = [n for n in first if any(each[n] != first[n] for each in settings)]
         for graph, each in zip(group, settings, strict=True):
-            graph.apart = [f"{name}={each[name]}" for name in differing]
+            graph.apart = [f"{_word(name)} {each[name]}" for name in differing]
     return list(graphs.values())
+
+
+def _word(name: str) -> str:
+    """A setting by its option: ``--embed-lr`` is embed lr."""
+    one = declared().get(name)
+    return (one.option if one and one.option else name).replace("_", " ")
 
 
 def graph_rows(source: doc.StudyTables) -> list[tuple[doc.Row, AnyGraph]]:

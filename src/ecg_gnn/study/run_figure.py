@@ -1,0 +1,97 @@
+"""The picture of one run: its scores, what the evolved graph adds, and homophily."""
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ecg_gnn.study.comparison import Report
+from ecg_gnn.study.table import STATISTICS, graph_name, run_name
+from ecg_gnn.study.verdict import VERDICTS, judged
+from ecg_gnn.system import canvas
+from ecg_gnn.system.checks import metric_label
+
+
+def draw(report: Report, path: Path) -> None:
+    """Write the figure; the ending of ``path`` chooses the format."""
+    canvas.draw(path, partial(paint, report))
+
+
+def paint(report: Report, figure_class: Any) -> Any:
+    """Three panels under what they say of every ECG variant."""
+    figure = figure_class(figsize=(12, 4.5), layout="constrained")
+    all_axes = figure.subplots(1, 3, width_ratios=[1.1, 1.2, 1])
+    parts = (_draw_scores, _draw_differences, _draw_homophily)
+    for draw_part, axes in zip(parts, all_axes, strict=True):
+        draw_part(axes, report)
+    model, splits = report.config.model.name, len(report.config.splits or ())
+    said = [f"{name} {VERDICTS[word]}" for name, word in judged(report).items()]
+    title = f"{report.dataset} · {model} · {splits} splits"
+    figure.suptitle("\n".join([title, canvas.in_lines("; ".join(said), 110)]))
+    return figure
+
+
+def _draw_scores(axes: Any, report: Report) -> None:
+    rows = report.results
+    for split in zip(*(row.per_split for row in rows), strict=True):
+        points = [100 * score for score in split]
+        axes.plot(range(len(rows)), points, color="0.85", lw=0.8, zorder=1)
+    for place, row in enumerate(rows):
+        colour = canvas.COLOURS[row.variant]
+        points = [100 * score for score in row.per_split]
+        dots = {"s": 16, "color": colour, "marker": canvas.MARKERS[row.variant]}
+        axes.scatter([place] * len(points), points, alpha=0.55, **dots)
+        mean = 100 * row.test_mean
+        axes.plot([place - 0.25, place + 0.25], [mean, mean], color=colour, lw=2.5)
+        axes.annotate(
+            f"{mean:.2f}",
+            (place + 0.3, mean),
+            color=colour,
+            va="center",
+            fontsize=9,
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 1, "alpha": 0.8},
+        )
+    few = len(rows) <= 4  # side by side there is room for a few
+    names = [run_name(report.config, row) for row in rows]
+    names = [canvas.in_lines(name, 10 if few else 30) for name in names]
+    style = {"fontsize": 8} if few else {"rotation": 20, "ha": "right"}
+    axes.set_xticks(range(len(rows)), names, **style)
+    axes.set_xlim(-0.5, len(rows) - 0.15)
+    axes.set_ylabel(f"test {metric_label(report.metric)} (%)")
+    axes.set_title("Scores, one line per split")
+
+
+def _draw_differences(axes: Any, report: Report) -> None:
+    shown = list(reversed(report.comparisons))
+    labels = []
+    for place, row in enumerate(shown):
+        mean, colour = 100 * row.mean_difference, canvas.COLOURS[row.against]
+        if row.ci_low is not None and row.ci_high is not None:
+            ends = [100 * row.ci_low, 100 * row.ci_high]
+            axes.plot(ends, [place, place], color=colour, lw=2)
+        marker = canvas.MARKERS[row.against]
+        axes.scatter([mean], [place], color=colour, marker=marker, s=28, zorder=3)
+        name = f"{run_name(report.config, row)} − {row.against}"
+        labels.append(canvas.in_lines(name))
+    axes.axvline(0, **canvas.DASHES)
+    axes.set_yticks(range(len(shown)), labels)
+    axes.set_ylim(-0.6, max(len(shown), 1) - 0.4)
+    axes.set_xlabel("paired difference in points, 95% interval")
+    axes.set_title("What the evolved graph adds")
+
+
+def _draw_homophily(axes: Any, report: Report) -> None:
+    graphs = {"G": report.graph} | report.evolved
+    keys = ["edge_homophily", "adjusted_homophily", "label_informativeness"]
+    width = 0.8 / len(graphs)
+    for place, (name, statistics) in enumerate(graphs.items()):
+        colour = canvas.PALETTE[place % len(canvas.PALETTE)]
+        values = [statistics[key] or 0 for key in keys]
+        left = [i + (place - (len(graphs) - 1) / 2) * width for i in range(len(keys))]
+        label = "G" if name == "G" else canvas.in_lines(graph_name(report.config, name))
+        bars = axes.bar(left, values, width=width * 0.92, color=colour, label=label)
+        texts = [canvas.minus(f"{value:.2f}") for value in values]
+        axes.bar_label(bars, texts, fontsize=8, padding=2)
+    axes.axhline(0, color="0.5", lw=0.8)
+    axes.set_xticks(range(len(keys)), [STATISTICS[key] for key in keys])
+    axes.set_title("Homophily before and after")
+    axes.legend(loc="upper left", bbox_to_anchor=(0, -0.08), fontsize=8)  # off the bars
