@@ -197,6 +197,16 @@ def test_offsets_that_are_none_are_refused(ensemble, offsets):
         edited(ensemble, MEMBERS, edit_manifest=lambda one: one.update(offsets=offsets))
 
 
+@pytest.mark.parametrize("weight", ["inf", "nan", -1, 0])
+def test_weights_of_members_that_are_none_are_refused(ensemble, weight):
+    def edit(described):
+        for member in described["members"]:
+            member["weight"] = weight
+
+    with pytest.raises(InputError, match=r"a weight must be|the weights must have"):
+        edited(ensemble, MEMBERS, edit_manifest=edit)
+
+
 def test_members_that_do_not_fit_the_graph_are_told(ensemble, capfd):
     loaded = edited(ensemble, MEMBERS, edit_manifest=without_parts)
     with pytest.raises(InputError, match=r"the model's member '.*' must fit its graph"):

@@ -1,6 +1,7 @@
 """Members and ensembles on disk: safetensors and JSON, nothing pickled."""
 
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -83,13 +84,12 @@ def read_ensemble(
         target, _ = hidden_target(values, num_classes, known)
         if not num_classes:  # they were written as members see them
             target = type(target)(values, 0)
-        offsets = tuple(map(float, described["offsets"]))
-        if len(offsets) not in (0, num_classes):
-            raise ValueError("there must be an offset for each class, or none")
         shares = [
             _read_share(each, below(tensors, str(place)), target.width)
             for place, each in enumerate(described["members"])
         ]
+        if not sum(share.weight for share in shares) > 0:
+            raise ValueError("the weights must have a sum above zero")
         return Ensemble(
             x=x,
             edge_index=edge_index,
@@ -97,10 +97,17 @@ def read_ensemble(
             target=target,
             known=known,
             shares=tuple(shares),
-            scaling=Scaling(float(described["slope"]), offsets),
+            scaling=_scaling(described, num_classes),
             conformity=Conformity(_array(own, "errors", "f")),
             centre=(float(described["centre"][0]), float(described["centre"][1])),
         )
+
+
+def _scaling(described: Mapping[str, Any], num_classes: int) -> Scaling:
+    offsets = tuple(map(float, described["offsets"]))
+    if len(offsets) not in (0, num_classes):
+        raise ValueError("there must be an offset for each class, or none")
+    return Scaling(float(described["slope"]), offsets)
 
 
 def _array(
@@ -119,7 +126,10 @@ def _read_share(
 ) -> Share:
     check_choice("kind of member", about["kind"], KINDS)
     member = KINDS[about["kind"]].from_state(width, dict(about["state"]), tensors)
-    return Share(str(about["name"]), float(about["weight"]), member)
+    weight = float(about["weight"])
+    if not 0 <= weight < math.inf:
+        raise ValueError(f"a weight must be a finite number from zero (got {weight})")
+    return Share(str(about["name"]), weight, member)
 
 
 # --- What is finished while others are still trained ----------------------------------
