@@ -94,3 +94,20 @@ def test_what_does_not_fit_is_one_line(ecg_gnn, truth, tmp_path, options, words)
     assert words in err
     assert len(err.strip().splitlines()) == 1
     assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "message"),
+    [
+        ("id,predicted,p_a,p_b", "n1,a,0.2,", "'p_b' must be numbers (got none in"),
+        ("id,predicted,p_a,p_b", "n1,a,nan,1", "'p_a' must be numbers (got none in"),
+        ("id,predicted,low,high", "n1,1,0,", "'high' must be numbers (got none in"),
+        ("id,predicted,low", "n1,1,0", "must have the column 'high'"),
+        ("id,predicted", "n1,", "'predicted' must be numbers (got none in row 1)"),
+    ],
+)
+def test_predictions_with_gaps_are_told(refused, tmp_path, header, row, message):
+    label = "a" if "p_a" in header else "1"
+    (tmp_path / "said.csv").write_text(f"{header}\n{row}\n")
+    (tmp_path / "truth.csv").write_text(f"id,label\nn1,{label}\n")
+    assert message in refused("score", "said.csv", "truth.csv")

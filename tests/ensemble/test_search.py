@@ -1,14 +1,16 @@
 """The search as a whole: what it keeps, what it never reads, how it goes on."""
 
 import re
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from ecg_gnn.ensemble import scoring, search, tournament
+from ecg_gnn.ensemble import contest, scoring, search, tournament
 from ecg_gnn.ensemble.blend import blend_weights
 from ecg_gnn.ensemble.candidates import Candidate, candidates
 from ecg_gnn.ensemble.certainty import Conformity, Scaling, fit_scaling, fit_slope
@@ -162,6 +164,31 @@ def test_an_unsure_member_weighs_what_it_would_if_it_were_sure(
         share.name for share in sure.shares
     ]
     np.testing.assert_allclose(found.probabilities(), sure.probabilities(), atol=0.01)
+
+
+def test_an_interruption_while_workers_start_ends_them(graph, known, monkeypatch):
+    """They would go on for the whole budget."""
+    begun, ended = threading.Event(), []
+
+    class Interrupted(ThreadPoolExecutor):
+        def submit(self, *given):
+            super().submit(*given)
+            begun.wait(60)
+            raise KeyboardInterrupt
+
+    def fit(job):
+        begun.set()
+        until = time.monotonic() + 10
+        while not job.stopped() and time.monotonic() < until:
+            time.sleep(0.01)
+        ended.append(job.stopped())
+        raise InterruptedError
+
+    monkeypatch.setattr(contest, "ThreadPoolExecutor", Interrupted)
+    monkeypatch.setattr(tournament, "candidates", lambda _: [Candidate("long", fit)])
+    with pytest.raises(KeyboardInterrupt):
+        run(graph, known)
+    assert ended == [True]
 
 
 def test_side_by_side_is_the_same(cheap, graph, known):

@@ -18,9 +18,10 @@ from pathlib import Path
 import pytest
 
 from csv_graphs import write_stranger
+from ecg_gnn.inference import best_fit, fitting
 from ecg_gnn.inference.fitting import fit_model
 from ecg_gnn.pipeline import classification
-from ecg_gnn.tabular import ImportOptions, import_files
+from ecg_gnn.tabular import ImportOptions, import_files, load_named_graph
 from killed_studies import fork, wait_until
 
 TESTS = Path(__file__).parents[1]
@@ -87,6 +88,25 @@ def test_killed_and_resumed(tmp_path, built_kernels):
     for path in whole.iterdir():
         assert (killed / path.name).read_bytes() == path.read_bytes(), path.name
     assert ".model.fit" not in {path.name for path in killed.parent.iterdir()}
+
+
+@pytest.mark.parametrize("module", [best_fit, fitting])
+def test_a_model_is_written_in_a_folder_that_a_resumed_fit_removes(
+    module, monkeypatch, tmp_path
+):
+    """Killed meanwhile, it would else stay there for ever, under a hidden name."""
+    places = []
+
+    def write(folder, *_):
+        places.extend(folder.parents)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "write_model", write)
+    settings = {"budget": 1.0} if module is best_fit else {"steps": 2}
+    fit_one = getattr(module, "fit_best" if module is best_fit else "fit_model")
+    with pytest.raises(KeyboardInterrupt):
+        fit_one(load_named_graph("csbm:nodes=60"), tmp_path / "m", **settings)
+    assert tmp_path / ".m.fit" in places
 
 
 if __name__ == "__main__":

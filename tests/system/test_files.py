@@ -4,14 +4,16 @@ import errno
 import os
 import resource
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from ecg_gnn.system.checks import printable
+from ecg_gnn.system.checks import InputError, printable
 from ecg_gnn.system.files import (
     atomic_folder,
     atomic_path,
+    check_free,
     kept_until,
     made_folder,
     write_array,
@@ -33,6 +35,23 @@ def test_a_failure_leaves_no_trace(tmp_path, writes):
     with pytest.raises(KeyError):
         fail()
     assert everything(tmp_path) == []
+
+
+def test_an_output_folder_that_cannot_be_made_is_refused_at_once(tmp_path, monkeypatch):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to("nowhere")
+    (tmp_path / "other").symlink_to("empty")
+    before = everything(tmp_path)
+    for free in ("new", "empty", "new/in/new"):
+        check_free(tmp_path / free)
+    for taken in ("link", "other", "file", "file/below", "n" * 250):
+        with pytest.raises(InputError, match=r"must not exist yet|cannot be written"):
+            check_free(tmp_path / taken)
+    monkeypatch.chdir(tmp_path / "empty")
+    with pytest.raises(InputError, match="another than the current folder"):
+        check_free(Path())
+    assert everything(tmp_path) == before
 
 
 def test_folders_in_use_stay(tmp_path):

@@ -18,6 +18,7 @@ from ecg_gnn.ensemble.members import (
     text_to_tensor,
 )
 from ecg_gnn.ensemble.neighbour_table import neighbour_table
+from ecg_gnn.ensemble.tree_texts import checked_trees
 from ecg_gnn.system.cached import cached_property
 
 _PATIENCE = 40
@@ -59,6 +60,9 @@ class BoostingMember(Member):
     def predict(self, inputs: GraphInputs, target: Target, known: Bools) -> Floats:
         """The mean over folds."""
         rows = neighbour_table(inputs, self.parts, target, known)
+        # LightGBM would refuse other columns in lines of its own.
+        if any(one.num_feature() != rows.shape[1] for one in self.boosters):
+            raise ValueError(f"its trees read other columns than {rows.shape[1]}")
         each = [_shares(booster.predict(rows), target) for booster in self.boosters]
         return np.asarray(np.mean(each, axis=0), dtype=np.float32)
 
@@ -72,8 +76,9 @@ class BoostingMember(Member):
         cls, width: int, plain: dict[str, Any], tensors: dict[str, Tensor]
     ) -> Self:
         """See ``state``."""
-        texts = [tensor_to_text(tensors[str(place)]) for place in range(len(tensors))]
-        return cls(width, tuple(plain["parts"]), tuple(texts))
+        written = (tensor_to_text(tensors[str(k)]) for k in range(len(tensors)))
+        texts = tuple(checked_trees(text, width) for text in written)
+        return cls(width, tuple(plain["parts"]), texts)
 
 
 def fit_boosting(

@@ -121,8 +121,8 @@ class Contest:
                     self.reserved -= ahead
 
         with ThreadPoolExecutor(self.workers) as pool:
-            running = [pool.submit(take) for _ in range(self.workers)]
             try:
+                running = [pool.submit(take) for _ in range(self.workers)]
                 wait(running)
             except KeyboardInterrupt:
                 self.stopped.set()

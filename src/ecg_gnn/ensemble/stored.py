@@ -1,11 +1,13 @@
 """Members and ensembles on disk: safetensors and JSON, nothing pickled."""
 
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
+from numpy.typing import NDArray
 from safetensors.torch import save_file
 from torch import Tensor
 
@@ -74,21 +76,21 @@ def read_ensemble(
             if tensor.is_floating_point() and not tensor.isfinite().all():
                 raise ValueError(f"{name} must be finite numbers")
         own = below(tensors, _OWN)
-        reading = GraphInputs.of_columns(
-            as_rows(x),
-            edge_index,
-            own["sparse_columns"].numpy(),
-            own["projection"].numpy(),
-        )
-        known = own["known"].numpy()
         num_classes = int(described["classes"])
-        target, _ = hidden_target(own["values"].numpy(), num_classes, known)
+        sparse = _array(own, "sparse_columns", "b", x.size(1))
+        projection = own["projection"].numpy()
+        reading = GraphInputs.of_columns(as_rows(x), edge_index, sparse, projection)
+        known = _array(own, "known", "b", len(x))
+        values = _array(own, "values", "i" if num_classes else "f", len(x))
+        target, _ = hidden_target(values, num_classes, known)
         if not num_classes:  # they were written as members see them
-            target = type(target)(own["values"].numpy(), 0)
+            target = type(target)(values, 0)
         shares = [
             _read_share(each, below(tensors, str(place)), target.width)
             for place, each in enumerate(described["members"])
         ]
+        if not sum(share.weight for share in shares) > 0:
+            raise ValueError("the weights must have a sum above zero")
         return Ensemble(
             x=x,
             edge_index=edge_index,
@@ -96,10 +98,28 @@ def read_ensemble(
             target=target,
             known=known,
             shares=tuple(shares),
-            scaling=Scaling(float(described["slope"]), tuple(described["offsets"])),
-            conformity=Conformity(own["errors"].numpy()),
+            scaling=_scaling(described, num_classes),
+            conformity=Conformity(_array(own, "errors", "f")),
             centre=(float(described["centre"][0]), float(described["centre"][1])),
         )
+
+
+def _scaling(described: Mapping[str, Any], num_classes: int) -> Scaling:
+    offsets = tuple(map(float, described["offsets"]))
+    if len(offsets) not in (0, num_classes):
+        raise ValueError("there must be an offset for each class, or none")
+    return Scaling(float(described["slope"]), offsets)
+
+
+def _array(
+    tensors: Mapping[str, Tensor], name: str, kind: str, length: int | None = None
+) -> NDArray[Any]:
+    """One number for each of something; ``kind`` is as NumPy calls kinds of numbers."""
+    array = tensors[name].numpy()
+    right = length is None or len(array) == length
+    if array.ndim != 1 or array.dtype.kind != kind or not right:
+        raise ValueError(f"{name} has shape {array.shape} of {array.dtype}")
+    return array
 
 
 def _read_share(
@@ -107,9 +127,12 @@ def _read_share(
 ) -> Share:
     check_choice("kind of member", about["kind"], KINDS)
     member = KINDS[about["kind"]].from_state(width, dict(about["state"]), tensors)
+    weight = float(about["weight"])
+    if not 0 <= weight < math.inf:
+        raise ValueError(f"a weight must be a finite number from zero (got {weight})")
     slope = about.get("slope")  # numbers have none, nor had older models
     scaling = None if slope is None else Scaling(float(slope))
-    return Share(str(about["name"]), float(about["weight"]), member, scaling)
+    return Share(str(about["name"]), weight, member, scaling)
 
 
 # --- What is finished while others are still trained ----------------------------------

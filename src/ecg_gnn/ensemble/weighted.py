@@ -1,6 +1,7 @@
 """The result of a search: members, their weights, and how sure they are."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +13,9 @@ from torch import Tensor
 from ecg_gnn.ensemble.certainty import Conformity, Scaling, scaled
 from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Target
 from ecg_gnn.ensemble.members import Member
+from ecg_gnn.reading import first_line
 from ecg_gnn.system.checks import InputError
-from ecg_gnn.system.machine import threads_for, using_threads
+from ecg_gnn.system.machine import out_of_memory, threads_for, using_threads
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,10 +74,12 @@ class Ensemble:
         """
         inputs, target, known = self._joined(new_x, new_edges)
         total = np.zeros((inputs.num_nodes, self.target.width))
-        with using_threads(threads_for(inputs.size)):
+        # What is no number is told at the end, once.
+        with using_threads(threads_for(inputs.size)), np.errstate(all="ignore"):
             for share in self.shares:
-                said = share.member.predict(inputs, target, known)
-                total += share.weight * scaled(said, share.scaling)
+                with _fitting(share.name):
+                    said = share.member.predict(inputs, target, known)
+                    total += share.weight * scaled(said, share.scaling)
         return finite_rows("predictions", self.finished(total))
 
     def finished(self, predicted: NDArray[Any]) -> NDArray[np.float64]:
@@ -99,6 +103,22 @@ class Ensemble:
         target = Target(values.astype(self.target.values.dtype), self.num_classes)
         known = np.concatenate([self.known, np.zeros(added, dtype=bool)])
         return inputs, target, known
+
+
+@contextmanager
+def _fitting(name: str) -> Iterator[None]:
+    """Turn what a member of an edited file raises into one line."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        if out_of_memory(error):
+            raise
+        raise InputError(
+            f"the model's member {name!r} must fit its graph (got "
+            f"{type(error).__name__}: {first_line(error)})"
+        ) from error
 
 
 def finite_rows(name: str, rows: NDArray[Any]) -> NDArray[Any]:

@@ -144,7 +144,7 @@ def fit_best(
             metrics=report(result, truth.values, truth.test),
             data=graph.report,
         )
-        with atomic_folder(out) as folder:
+        with atomic_folder(out, work) as folder:
             write_model(folder, model, best_card(model, split))
             draw_leaderboard(model.metrics, folder / PICTURE)
     return model

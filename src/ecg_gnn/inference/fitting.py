@@ -112,7 +112,7 @@ def fit_model(
             metrics={name: evaluate(one, dataset) for name, one in fitted.items()},
             data=graph.report,
         )
-        with atomic_folder(out) as folder:
+        with atomic_folder(out, work) as folder:
             write_model(folder, model, model_card(model, split))
     return model
 

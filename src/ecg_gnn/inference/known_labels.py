@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ecg_gnn.ensemble.scoring import SCORES
 from ecg_gnn.inference.predictions import SET_SEPARATOR
@@ -65,7 +66,7 @@ def _class_scores(
             f"{predictions.source}: the predicted classes must have all known ones, "
             f"{classes[:20]} (got {strangers[:5]}, too)"
         )
-    columns = [numeric_column(predictions, name)[rows] for name in shares]
+    columns = [_numbers(predictions, name, rows) for name in shares]
     probabilities = np.column_stack(columns)
     y = np.array([classes.index(label) for label in labels])
     names = _FOR_CLASSES + (_FOR_TWO if set(y) == {0, 1} and len(classes) == 2 else ())
@@ -84,14 +85,26 @@ def _number_scores(
     predictions: Table, rows: list[int], labels: list[str], source: str
 ) -> dict[str, Any]:
     y = numeric_column(Table(source, {"label": list(labels)}), "label")
-    predicted = numeric_column(predictions, "predicted")[rows]
+    predicted = _numbers(predictions, "predicted", rows)
     names = tuple(name for name, one in SCORES.items() if one.for_numbers)
     scores = _by_name(names, y, predicted[:, None])
     if "low" in predictions.columns:
-        low, high = (numeric_column(predictions, end)[rows] for end in ("low", "high"))
+        low, high = (_numbers(predictions, end, rows) for end in ("low", "high"))
         scores["coverage"] = float(((low <= y) & (y <= high)).mean())
         scores["interval_width"] = float((high - low).mean())
     return scores
+
+
+def _numbers(predictions: Table, name: str, rows: list[int]) -> NDArray[np.float64]:
+    """What is said of nodes whose labels are known."""
+    predictions.column(name, "predictions")
+    values = numeric_column(predictions, name)[rows]
+    if (missing := np.isnan(values)).any():
+        raise InputError(
+            f"{predictions.source}: {name!r} must be numbers (got none in row "
+            f"{rows[int(np.argmax(missing))] + 1})"
+        )
+    return values
 
 
 def _by_name(names: tuple[str, ...], y: Any, predicted: Any) -> dict[str, Any]:

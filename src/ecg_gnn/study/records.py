@@ -136,7 +136,14 @@ def _commit() -> str | None:
         return named
     if not _git("ls-files", Path(__file__).name):
         return None  # installed inside another repository, or git is missing
-    return _git("describe", "--always", "--dirty", "--abbrev=12")
+    described = _git("describe", "--always", "--abbrev=12")
+    # Not by describe's own --dirty: it writes the index, and killed meanwhile it would
+    # leave a lock that stops the user's next commit.
+    given = "--porcelain", "--branch", "--untracked-files=no"
+    state = _git("--no-optional-locks", "status", *given)
+    if described is None or state is None:
+        return None
+    return f"{described}-dirty" if "\n" in state else described
 
 
 def _git(*arguments: str) -> str | None:

@@ -73,13 +73,15 @@ def atomic_path(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def atomic_folder(path: Path) -> Iterator[Path]:
+def atomic_folder(path: Path, work: Path | None = None) -> Iterator[Path]:
     """Give a temporary folder beside ``path`` that becomes it when the block succeeds.
 
-    ``path`` must not exist or be an empty folder. A block that raises leaves nothing.
+    ``path`` must not exist or be an empty folder. A block that raises leaves nothing; a
+    process that is killed, nothing outside of ``work`` if there is such a folder.
     """
     with made_folder(path.parent), _naming(path):
-        temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
+        home = work or path.parent
+        temporary = Path(tempfile.mkdtemp(dir=home, prefix=f".{path.name}."))
         try:
             yield temporary
             for written in temporary.rglob("*"):
@@ -121,14 +123,20 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def check_free(path: Path) -> None:
-    """Refuse an output folder that has something in it already."""
+    """Refuse an output folder that has something in it already, or cannot be made."""
     with writing(path):
-        taken = path.exists() and (not path.is_dir() or any(path.iterdir()))
+        is_empty = path.is_dir() and not any(path.iterdir())
+        taken = path.is_symlink() or (path.exists() and not is_empty)
+    if not path.name:  # an empty one could not be replaced, since it is in use
+        raise InputError(f"'out' must be another than the current folder (got {path})")
     if taken:
         raise InputError(
             "'out' must not exist yet or be an empty folder: what is there is never "
             f"written over (got {path})"
         )
+    home = next(folder for folder in path.absolute().parents if folder.exists())
+    with writing(path), tempfile.TemporaryDirectory(dir=home, prefix=f".{path.name}."):
+        pass
 
 
 def write_text(path: Path, text: str) -> None:
