@@ -39,7 +39,7 @@ BAD = {
     "spaces": (nodes("\n\n  \n"), "at least one row"),
     "header only": (nodes("id,size,kind\n"), "at least one row (got none)"),
     "no label column": (nodes("id,size\n1,2\n"), "must have the column 'kind'"),
-    "delimiter": (nodes("id;size;kind\n1;2;a\n"), "is another delimiter used?"),
+    "delimiter": (nodes("id size kind\n1 2 a\n"), "(got ['id size kind'])"),
     "short row": (
         nodes("id,size,kind\n1,2\n"),
         "3 cells, as the header (got 2 in row 1",
@@ -71,7 +71,7 @@ BAD = {
     "half a quote": (nodes('id,size,kind\n1,"2,a\n'), "must be whole CSV text"),
     "latin": (
         nodes(b"id,size,kind\n1,2,\xff\xfe\n"),
-        "must be whole CSV text in UTF-8",
+        "must be whole CSV text in UTF-8, as spreadsheets save it",
     ),
     "NUL": (nodes("id,size,kind\n1,2,a\n2,3,b\0\n"), "without NUL and half characters"),
     "minus": (nodes("id,size,kind\n0,1,6\n1,2,--5\n2,3,6\n"), "splits drawn"),

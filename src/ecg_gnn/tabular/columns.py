@@ -46,12 +46,9 @@ class Table:
             return self.columns[name]
         names = list(self.columns)
         more = f" and {len(names) - 8} more" if len(names) > 8 else ""
-        hint = ""
-        if len(names) == 1 and any(mark in names[0] for mark in ";\t|"):
-            hint = "; is another delimiter used?"
         raise InputError(
             f"{self.source}: must have the column {name!r} of the {purpose} (got "
-            f"{names[:8]}{more}{hint})"
+            f"{names[:8]}{more})"
         )
 
     def texts(self, name: str, purpose: str) -> list[str | None]:

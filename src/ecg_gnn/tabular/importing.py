@@ -105,7 +105,7 @@ def import_files(
         edges: A row per edge; or an ``.npz`` file of a scipy sparse matrix, whose rows
             are the nodes in the order of their table.
         options: Which columns are what.
-        delimiter: Of CSV files; a comma unless given.
+        delimiter: Of text files; unless given, found in their headers.
 
     Examples:
         >>> from ecg_gnn.tabular import ImportOptions
