@@ -85,6 +85,11 @@ BAD = {
         "'source' must name nodes of the node table (got '97' in row 1; 3 unknown "
         "in total: 1 in 'source' and 2 in 'target')",
     ),
+    "no header of edges": (
+        edges("0,1\n1,2\n"),
+        "edges.csv: must have a header (the first row has the names of two nodes, '0' "
+        "and '1', which would not become an edge)",
+    ),
     "edge to nowhere": (edges("source,target\n0,\n"), "'target' must have a value"),
     "one column": (edges("source\n0\n"), "must be two columns"),
     "no edges at all": (edges("source,target\n"), "at least one row"),

@@ -160,6 +160,16 @@ def test_the_folder_says_everything(few, graph, tmp_path):
     np.testing.assert_array_equal(again.classifier.probabilities(), probabilities)
 
 
+def test_test_nodes_of_one_class_are_not_ranked(few, graph, tmp_path):
+    y = graph.dataset.y.clone()
+    y[graph.dataset.split(0).test_mask] = 0
+    one_class = replace(graph, dataset=replace(graph.dataset, y=y))
+    metrics = fit_best(one_class, tmp_path / "model", budget=60).metrics
+    assert (metrics["test"], metrics["test_interval"]) == (None, None)
+    assert "0 test nodes are of the rarer class" in metrics["verdict"]
+    assert "test" not in summary(metrics)
+
+
 def test_test_labels_change_the_test_score_alone(few, graph, tmp_path):
     parts = graph.dataset.split(0)
     flipped = torch.where(parts.test_mask, 1 - graph.dataset.y, graph.dataset.y)

@@ -28,16 +28,24 @@ class Score:
         function: Higher is better.
         for_numbers: Whether it judges numbers; otherwise classes.
         is_loss: Whether people know it as a number that should be low.
+        ranks: Whether it ranks nodes of a class before all others.
     """
 
     label: str
     function: Callable[[Array, Array], float]
     for_numbers: bool = False
     is_loss: bool = False
+    ranks: bool = False
 
     def shown(self, value: float, scale: float = 1.0) -> float:
         """The value as people write it; members see numbers divided by ``scale``."""
-        return -value * scale if self.is_loss else value
+        return 0 - value * scale if self.is_loss else value  # no -0
+
+    def judge(self, y: Array, p: Array, scale: float = 1.0) -> float | None:
+        """The score as people write it; None if only one class could be ranked."""
+        if self.ranks and len(np.unique(y)) < 2:
+            return None
+        return self.shown(self.function(y, p), scale)
 
 
 def _roc_auc(y: Array, p: Array) -> float:
@@ -85,8 +93,8 @@ def _r2(y: Array, p: Array) -> float:
 
 
 SCORES: dict[str, Score] = {
-    "roc-auc": Score("ROC AUC", _roc_auc),
-    "average-precision": Score("average precision", _average_precision),
+    "roc-auc": Score("ROC AUC", _roc_auc, ranks=True),
+    "average-precision": Score("average precision", _average_precision, ranks=True),
     "accuracy": Score("accuracy", lambda y, p: float((p.argmax(axis=1) == y).mean())),
     "f1-macro": Score("macro F1", _f1),
     "log-loss": Score("log loss", _log_likelihood, is_loss=True),

@@ -95,7 +95,4 @@ def _number_scores(
 
 
 def _by_name(names: tuple[str, ...], y: Any, predicted: Any) -> dict[str, Any]:
-    return {
-        name.replace("-", "_"): SCORES[name].shown(SCORES[name].function(y, predicted))
-        for name in names
-    }
+    return {name.replace("-", "_"): SCORES[name].judge(y, predicted) for name in names}

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from shlex import quote
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,19 +13,18 @@ from ecg_gnn.data.graph_checks import UNLABELLED
 from ecg_gnn.reading import max_cells
 from ecg_gnn.system.checks import InputError, check_choice, check_in_range
 from ecg_gnn.tabular.column_kinds import KINDS, NO_VALUES
-from ecg_gnn.tabular.columns import Table, as_text, mark_missing, parse_numbers
+from ecg_gnn.tabular.columns import Table, mark_missing, parse_numbers
 from ecg_gnn.tabular.feature_blocks import ENCODINGS, MAX_CATEGORIES
 from ecg_gnn.tabular.feature_pipeline import FeaturePipeline, fit_features
 from ecg_gnn.tabular.import_report import describe_import, import_warnings
 from ecg_gnn.tabular.labels import TASKS, read_labels
 from ecg_gnn.tabular.matrix_files import MATRIX_SUFFIX, read_adjacency
 from ecg_gnn.tabular.named_graph import NamedGraph
+from ecg_gnn.tabular.node_names import Pairs, number_nodes, pair_nodes
 from ecg_gnn.tabular.split_columns import Masks, read_masks
 from ecg_gnn.tabular.structure_features import structure_features
 from ecg_gnn.tabular.table_files import read_table
 from ecg_gnn.tabular.token_blocks import MAX_WORDS
-
-Pairs = NDArray[np.int64]
 
 # Usual names of columns, looked for where the user names none.
 _SOURCES = ("source", "src", "from", "u")
@@ -239,58 +237,6 @@ def _number_nodes(nodes: Table, options: ImportOptions) -> tuple[str, dict[str, 
     nodes.column(options.label, "label")  # the likeliest mistake is reported first
     id_name = options.id or _usual_column(list(nodes.columns), _IDS, 0)
     return id_name, number_nodes(nodes, id_name)
-
-
-def number_nodes(table: Table, column: str) -> dict[str, int]:
-    """The number of every node by its name; refuses a name that occurs twice."""
-    numbers: dict[str, int] = {}
-    for row, name in enumerate(table.names(column, "nodes")):
-        if name in numbers:
-            raise InputError(
-                f"{table.source}: {column!r} must name every node once (got {name!r} "
-                f"in rows {numbers[name] + 1} and {row + 1})"
-            )
-        numbers[name] = row
-    return numbers
-
-
-def pair_nodes(
-    table: Table,
-    source: str,
-    target: str,
-    numbers: Mapping[str, int],
-    nodes: Table | None = None,
-) -> Pairs:
-    """Both ends of every edge as node numbers, ``[E, 2]``; refuses unknown nodes.
-
-    The refusal suggests a column of ``nodes`` that has all names, if there is one.
-    """
-    names = {
-        source: table.names(source, "edges' sources"),
-        target: table.names(target, "edges' targets"),
-    }
-    ends = {each: [numbers.get(n, -1) for n in names[each]] for each in names}
-    for column, end in ends.items():
-        if -1 in end:
-            row = end.index(-1)
-            counts = {each: codes.count(-1) for each, codes in ends.items()}
-            parts = " and ".join(f"{n} in {name!r}" for name, n in counts.items())
-            used = {*names[source], *names[target]}
-            raise InputError(
-                f"{table.source}: {column!r} must name nodes of the node table (got "
-                f"{names[column][row]!r} in row {row + 1}; {sum(counts.values())} "
-                f"unknown in total: {parts}){_other_id(nodes, used)}"
-            )
-    return np.array([ends[source], ends[target]], dtype=np.int64).T.copy()
-
-
-def _other_id(nodes: Table | None, used: set[str]) -> str:
-    """A suggestion of the column that names every node, among them those used."""
-    for name, column in nodes.columns.items() if nodes else ():
-        texts = {as_text(value) for value in column}
-        if used <= texts and len(texts) == len(column):
-            return f"; the column {name!r} has all of them: --id {quote(name)}"
-    return ""
 
 
 def _usual_column(columns: Sequence[str], usual: Sequence[str], place: int) -> str:
