@@ -183,7 +183,8 @@ def assemble(
         source=nodes.source,
     )
     report = describe_import(dataset, labels, pipeline, nodes, pairs)
-    guessed = [name for name in names if name not in options.kinds]
+    understood = {*options.kinds, *pipeline.decimal_marks}
+    guessed = [name for name in names if name not in understood]
     classes = report["classes"] if labels.targets is None else {}
     notes = import_warnings(nodes, guessed, classes, options.label)
     return NamedGraph(
