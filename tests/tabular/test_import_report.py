@@ -9,8 +9,9 @@ CLASSES = {"a": 30, "b": 10}
 NUMBERS = [str(row) for row in range(39)]
 
 
-def warnings_for(cells, classes=CLASSES):
-    return import_warnings(Table("t", {"age": cells}), ["age"], classes, "kind")
+def warnings_for(cells, classes=CLASSES, labels=()):
+    columns = {"age": cells, "kind": [*labels, *[""] * (len(cells) - len(labels))]}
+    return import_warnings(Table("t", columns), ["age"], classes, "kind")
 
 
 @pytest.mark.parametrize(
@@ -68,3 +69,19 @@ def test_strong_imbalance():
     assert "--metric average-precision" in note
     assert warnings_for(NUMBERS, {"fraud": 60, "fine": 5000}) == []
     assert warnings_for(NUMBERS, {}) == []
+
+
+@pytest.mark.parametrize("size", [20, 3000])
+def test_the_label_under_another_name(size):
+    labels = ["a", "b", "a", "a"] * (size // 4)
+    cells = [{"a": "1", "b": "2"}[label] for label in labels]
+    (note,) = warnings_for([*cells, "2", ""], labels=labels)
+    assert note.startswith("each value of 'age' comes with one class of 'kind'")
+    assert note.endswith("--drop age")
+    assert warnings_for(["2", *cells[1:]], labels=labels) == []
+    assert (
+        warnings_for(texts := [str(row % 7) for row in range(size)], labels=labels)
+        == []
+    )
+    assert warnings_for(texts, labels=["a"] * size) == []
+    assert warnings_for(cells[:12], labels=labels[:12]) == []  # may be chance
