@@ -236,6 +236,17 @@ def test_scores_that_few_nodes_decide_are_said_to_be_so(cheap, graph, known):
     assert few_decide(run(graph, known), graph.y.numpy(), ~known) == ""
 
 
+@pytest.mark.parametrize("metric", ["roc-auc", "average-precision"])
+def test_draws_without_the_rarer_class_are_left_out(cheap, graph, known, metric):
+    y = graph.y.numpy().copy()
+    y[np.flatnonzero(known & (y == 1))[1:]] = 0
+    found = run(graph, known, y=y, metric=metric)  # a warning would be an error
+    assert "an evolved graph." in verdict(found)
+    score, said = SCORES[metric], np.tile([0.9, 0.1], (50, 1))
+    said[0] = 0.1, 0.9
+    assert interval(score, np.eye(50, dtype=int)[0], said) == (1, 1)
+
+
 def test_what_the_clock_cut_short_is_no_argument(graph, known, monkeypatch):
     first, *_ = candidates(0)
 

@@ -100,6 +100,8 @@ def _compared(
 
     def gain(chosen: NDArray[Any]) -> float:
         judged = score.function
+        if not score.can_judge(y[chosen]):
+            return np.nan
         return judged(y[chosen], first[chosen]) - judged(y[chosen], second[chosen])
 
     low, high = resampled(gain, rows)

@@ -41,11 +41,13 @@ class Score:
         """The value as people write it; members see numbers divided by ``scale``."""
         return 0 - value * scale if self.is_loss else value  # no -0
 
+    def can_judge(self, y: Array) -> bool:
+        """Whether there is something to rank."""
+        return not self.ranks or len(np.unique(y)) > 1
+
     def judge(self, y: Array, p: Array, scale: float = 1.0) -> float | None:
         """The score as people write it; None if only one class could be ranked."""
-        if self.ranks and len(np.unique(y)) < 2:
-            return None
-        return self.shown(self.function(y, p), scale)
+        return self.shown(self.function(y, p), scale) if self.can_judge(y) else None
 
 
 def _roc_auc(y: Array, p: Array) -> float:
@@ -65,7 +67,10 @@ def _area(positive: Array, score: Array) -> float:
 def _average_precision(y: Array, p: Array) -> float:
     from sklearn.metrics import average_precision_score
 
-    each = [average_precision_score(y == c, p[:, c]) for c in _judged(y, p)]
+    each = [
+        average_precision_score(y == c, p[:, c]) if (y == c).any() else 0.0
+        for c in _judged(y, p)
+    ]
     return float(np.mean(each))
 
 
@@ -147,9 +152,7 @@ def interval(
     """Where the score may lie, see ``resampled``."""
 
     def judge(rows: Array) -> float:
-        if not score.for_numbers and len(np.unique(y[rows])) < 2:
-            return np.nan
-        return score.function(y[rows], p[rows])
+        return score.function(y[rows], p[rows]) if score.can_judge(y[rows]) else np.nan
 
     ends = resampled(judge, np.arange(len(y)), level=level, seed=seed)
     low, high = sorted(score.shown(end, scale) for end in ends)
