@@ -257,7 +257,9 @@ def test_sets_and_new_nodes(few, graph, tmp_path):
 
 
 def test_all_labels_are_learned_from_if_asked(graph, tmp_path):
-    model = fit_best(graph, tmp_path / "model", budget=4, all_labels=True)
+    model = fit_best(graph, tmp_path / "model", budget=4, all_labels=True, single=True)
+    card = (tmp_path / "model" / "MODEL_CARD.md").read_text()
+    assert f"One model, {model.metrics['single']}, chosen by ROC AUC on 120 " in card
     assert model.classifier.known.all()
     found = model.metrics
     assert (found["test"], found["test_interval"]) == (None, None)
