@@ -160,6 +160,11 @@ def test_the_folder_says_everything(few, graph, tmp_path):
     np.testing.assert_array_equal(again.classifier.probabilities(), probabilities)
 
 
+def test_a_folder_may_be_named_by_a_text(few, graph, tmp_path):
+    fit_best(graph, str(tmp_path / "model"), budget=60)
+    assert (tmp_path / "model" / "MODEL_CARD.md").is_file()
+
+
 def test_test_nodes_of_one_class_are_not_ranked(few, graph, tmp_path):
     y = graph.dataset.y.clone()
     y[graph.dataset.split(0).test_mask] = 0

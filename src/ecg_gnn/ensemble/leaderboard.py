@@ -66,8 +66,9 @@ def few_decide(search: Search, truth: NDArray[Any], test: NDArray[np.bool_]) -> 
 def verdict(search: Search) -> str:
     """Whether graph, labels, embeddings and evolved graphs helped, in one sentence."""
     score, tried = SCORES[search.metric], search.tournament.entries
-    # Of those that the clock cut short only the best counts: it won in spite of that.
-    entries = [one for one in tried if one is tried[0] or not one.cut_short]
+    entries = [entry for entry in tried if not entry.cut_short] or tried
+    if tried[0] not in entries:  # it won although the clock cut it short
+        entries = [tried[0], *entries]
     y = search.ensemble.target.values
     parts = []
     for source, name in _SOURCES.items():

@@ -60,7 +60,7 @@ class _Truth:
 
 def fit_best(
     graph: NamedGraph,
-    out: Path,
+    out: str | Path,
     *,
     split: int = 0,
     budget: float | None = None,
@@ -106,7 +106,7 @@ def fit_best(
         >>> model.metrics["metric"]
         'roc-auc'
     """
-    check_free(out)
+    check_free(out := Path(out))
     device = str(pick_device(device))
     dataset = one_split(graph.dataset, split)
     truth = _Truth.of(graph, split, all_labels)

@@ -5,6 +5,7 @@ import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 
@@ -51,6 +52,8 @@ def check_in_range(
 
     Infinity and NaN are in no range.
     """
+    if not isinstance(value, Real):
+        raise InputError(f"{name!r} must be a number (got {value!r:.60})")
     too_low = value == -math.inf if low is None else not value >= low
     too_high = value == math.inf if high is None else not value <= high
     if too_low or too_high or value != value:
