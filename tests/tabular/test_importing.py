@@ -295,6 +295,28 @@ def test_networkx_and_graphml(tmp_path):
     assert torch.equal(again.dataset.edge_index, graph.dataset.edge_index)
 
 
+def test_columns_of_arrays_are_chosen_as_those_of_tables_are(tmp_path):
+    x = np.arange(24.0).reshape(12, 2) % 3
+    arrays = {"node_features": x, "node_labels": np.arange(12) % 2}
+    np.savez(tmp_path / "g.npz", **arrays, edges=np.array([[0, 1], [1, 2]]))
+
+    def columns(**options):
+        given = ImportOptions(label="label", **options)
+        return import_graph(tmp_path / "g.npz", given).report["columns"]
+
+    assert columns() == {"x0": "numeric", "x1": "numeric"}
+    assert columns(drop=("x1",)) == columns(features=("x0",)) == {"x0": "numeric"}
+    assert columns(kinds={"x1": "categorical"})["x1"] == "categorical"
+    with pytest.raises(InputError, match="must have the column 'part'"):
+        columns(splits=("part",))
+
+
+def test_a_fault_in_graphml_names_the_file(tmp_path):
+    nx.write_graphml(networkx_ring(), tmp_path / "g.graphml")
+    with pytest.raises(InputError, match=r"g\.graphml: must have the column 'sort'"):
+        import_graph(tmp_path / "g.graphml", ImportOptions(label="sort"))
+
+
 def test_labels_without_any_class(tmp_path):
     write_stranger(tmp_path, unlabelled=138)
     with pytest.raises(InputError, match="at least 2 classes"):
