@@ -317,6 +317,30 @@ def test_a_fault_in_graphml_names_the_file(tmp_path):
         import_graph(tmp_path / "g.graphml", ImportOptions(label="sort"))
 
 
+def test_columns_of_edges_that_are_not_read_are_named(tmp_path):
+    write_stranger(tmp_path)
+    rows = (tmp_path / "edges.csv").read_text().splitlines()
+    kind = ImportOptions(label="kind")
+
+    def imported(rows):
+        (tmp_path / "edges.csv").write_text("\n".join(rows))
+        return import_files(tmp_path / "nodes.csv", tmp_path / "edges.csv", kind)
+
+    plain = imported(rows)
+    assert not any("not read" in note for note in plain.report["notes"])
+    weighed = imported([f"{rows[0]},weight", *(f"{row},2" for row in rows[1:])])
+    assert (
+        "edges have no weights or features, 'weight' is not read"
+        in (weighed.report["notes"][-1])
+    )
+    # As pandas writes a table with its index.
+    indexed = imported(
+        [",from_,to_", *(f"{n},{row}" for n, row in enumerate(rows[1:]))]
+    )
+    assert torch.equal(indexed.dataset.edge_index, plain.dataset.edge_index)
+    assert indexed.report["notes"] == plain.report["notes"]
+
+
 def test_labels_without_any_class(tmp_path):
     write_stranger(tmp_path, unlabelled=138)
     with pytest.raises(InputError, match="at least 2 classes"):

@@ -16,6 +16,9 @@ Column = list[str | None] | NDArray[np.float64]
 _MISSING = frozenset(["", "na", "n/a", "nan", "null", "none"])
 _LONGEST_MISSING = max(map(len, _MISSING))
 
+UNNAMED = "column_1"
+"""What a first column without a name is called."""
+
 _LEADING_ZERO = re.compile(r"0\d+")
 _FLAGS = {"true": "1", "yes": "1", "false": "0", "no": "0"}
 
@@ -131,6 +134,12 @@ def parse_numbers(column: Column) -> NDArray[np.float64] | None:
         except ValueError:
             continue
     return None
+
+
+def are_row_numbers(column: Column) -> bool:
+    """Whether a column counts its rows, as the index that pandas writes."""
+    numbers = parse_numbers(column)
+    return numbers is not None and bool((np.diff(numbers) == 1).all())
 
 
 def numeric_column(table: Table, name: str) -> NDArray[np.float64]:

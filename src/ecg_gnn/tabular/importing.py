@@ -13,7 +13,13 @@ from ecg_gnn.data.graph_checks import UNLABELLED
 from ecg_gnn.reading import max_cells
 from ecg_gnn.system.checks import InputError, check_choice, check_in_range
 from ecg_gnn.tabular.column_kinds import KINDS, NO_VALUES
-from ecg_gnn.tabular.columns import Table, mark_missing, parse_numbers
+from ecg_gnn.tabular.columns import (
+    UNNAMED,
+    Table,
+    are_row_numbers,
+    mark_missing,
+    parse_numbers,
+)
 from ecg_gnn.tabular.feature_blocks import ENCODINGS, MAX_CATEGORIES
 from ecg_gnn.tabular.feature_pipeline import FeaturePipeline, fit_features
 from ecg_gnn.tabular.import_report import describe_import, import_warnings
@@ -128,6 +134,12 @@ def import_tables(nodes: Table, edges: Table, options: ImportOptions) -> NamedGr
     """Make a graph of a table of nodes and a table of edges."""
     id_name, numbers = _number_nodes(nodes, options)
     names = list(edges.columns)
+    if (
+        names[0] == UNNAMED
+        and len(names) > 2
+        and are_row_numbers(edges.columns[UNNAMED])
+    ):
+        del names[0]
     source = options.source or _usual_column(names, _SOURCES, 0)
     after = 1 if source == names[0] else 0
     target = options.target or _usual_column(names, _TARGETS, after)
@@ -138,7 +150,14 @@ def import_tables(nodes: Table, edges: Table, options: ImportOptions) -> NamedGr
         )
     pairs = pair_nodes(edges, source, target, numbers, nodes)
     columns = {"id": id_name, "source": source, "target": target}
-    return assemble(nodes, tuple(numbers), pairs, columns, options)
+    graph = assemble(nodes, tuple(numbers), pairs, columns, options)
+    unread = [name for name in names if name not in (source, target)]
+    if unread:
+        more = f" and {len(unread) - 3} more" if len(unread) > 3 else ""
+        said = f"{', '.join(map(repr, unread[:3]))}{more}"
+        note = f"{edges.source}: edges have no weights or features, {said} is not read"
+        graph.report["notes"].append(note)
+    return graph
 
 
 def assemble(
