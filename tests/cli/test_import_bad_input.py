@@ -39,6 +39,7 @@ BAD = {
     "spaces": (nodes("\n\n  \n"), "at least one row"),
     "header only": (nodes("id,size,kind\n"), "at least one row (got none)"),
     "no label column": (nodes("id,size\n1,2\n"), "must have the column 'kind'"),
+    "a capital": (nodes("id,size,Kind\n1,2,a\n"), "; did you mean 'Kind'?)"),
     "delimiter": (nodes("id size kind\n1 2 a\n"), "(got ['id size kind'])"),
     "short row": (
         nodes("id,size,kind\n1,2\n"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.checks import InputError, did_you_mean
 
 Column = list[str | None] | NDArray[np.float64]
 """Texts as the file has them, or numbers where a file has numbers (NaN: missing)."""
@@ -49,9 +49,10 @@ class Table:
             return self.columns[name]
         names = list(self.columns)
         more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+        hint = did_you_mean(name, names, alike=0.8)
         raise InputError(
             f"{self.source}: must have the column {name!r} of the {purpose} (got "
-            f"{names[:8]}{more})"
+            f"{names[:8]}{more}{hint})"
         )
 
     def texts(self, name: str, purpose: str) -> list[str | None]:

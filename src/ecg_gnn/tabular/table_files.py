@@ -142,9 +142,10 @@ def _read_csv(path: Path, delimiter: str | None, most: int) -> Columns:
 
 def _guess_delimiter(path: Path, header: str) -> str:
     """What separates the names of a header, the file type's own if nothing does."""
-    own: str = type_of(path, TABLE_TYPES).delimiter
     bare = _QUOTED.sub("", header)
-    return max((own, *_DELIMITERS), key=bare.count)
+    marks = (type_of(path, TABLE_TYPES).delimiter, *_DELIMITERS)
+    most: str = max(marks, key=bare.count)
+    return most
 
 
 def _lines(path: Path, file: IO[str], longest: int) -> Iterator[str]:
