@@ -96,7 +96,9 @@ def _parts_of(targets: NDArray[np.float64]) -> Labels:
 def _part_names(bounds: NDArray[np.float64]) -> tuple[str, ...]:
     """Names of the parts, with as many digits as tell them apart."""
     for digits in range(3, _MAX_DIGITS + 1):
-        texts = [f"{bound:.{digits}g}" for bound in bounds]
+        # Rounded, and written out: 2,070 and not 2.07e+03.
+        rounded = [float(f"{bound:.{digits}g}") for bound in bounds]
+        texts = [f"{bound:,}".removesuffix(".0") for bound in rounded]
         if len(set(texts)) == len(texts):
             break
     middle = [f"{a} to {b}" for a, b in pairwise(texts)]
