@@ -241,7 +241,7 @@ def test_draws_without_the_rarer_class_are_left_out(cheap, graph, known, metric)
     y = graph.y.numpy().copy()
     y[np.flatnonzero(known & (y == 1))[1:]] = 0
     found = run(graph, known, y=y, metric=metric)  # a warning would be an error
-    assert "an evolved graph." in verdict(found)
+    assert "helped" not in verdict(found)  # one node is no proof
     score, said = SCORES[metric], np.tile([0.9, 0.1], (50, 1))
     said[0] = 0.1, 0.9
     assert interval(score, np.eye(50, dtype=int)[0], said) == (1, 1)

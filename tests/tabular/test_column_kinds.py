@@ -99,7 +99,7 @@ def test_kinds(name):
             [f"{i % 9}.5,{i % 4 - 2}" for i in range(60)],
             "two numbers in a cell, to be split into two columns",
         ),
-        (texts(range(7, 57)), "the number of the row"),
+        (texts(range(1, 51)), "the number of the row"),
         (np.arange(50.0), "the number of the row"),
     ],
 )

@@ -102,7 +102,7 @@ def _compared(
     def gain(chosen: NDArray[Any]) -> float:
         judged = score.function
         if not score.can_judge(y[chosen]):
-            return np.nan
+            return 0.0  # such draws must not make few nodes look like proof
         return judged(y[chosen], first[chosen]) - judged(y[chosen], second[chosen])
 
     low, high = resampled(gain, rows)

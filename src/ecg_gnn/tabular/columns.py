@@ -140,7 +140,9 @@ def parse_numbers(column: Column) -> NDArray[np.float64] | None:
 def are_row_numbers(column: Column) -> bool:
     """Whether a column counts its rows, as the index that pandas writes."""
     numbers = parse_numbers(column)
-    return numbers is not None and bool((np.diff(numbers) == 1).all())
+    if numbers is None or not len(numbers):
+        return False
+    return numbers[0] in (0, 1) and bool((np.diff(numbers) == 1).all())
 
 
 def numeric_column(table: Table, name: str) -> NDArray[np.float64]:
