@@ -130,6 +130,7 @@ def test_regression(tmp_path):
     graph.save(tmp_path / "g")
     again = load_named_graph(tmp_path / "g")
     assert np.array_equal(again.targets, graph.targets, equal_nan=True)
+    assert again.dataset.note.startswith("the label is a number")  # for run and advise
     assert load_dataset(str(tmp_path / "g")).num_classes == 5
 
 
