@@ -128,6 +128,15 @@ def test_truncated_graph(refused, graph_file, verb):
     assert "must be a whole .npz file" in refused(*verb.split(), path)
 
 
+@pytest.mark.parametrize("name", ["nodes.csv", "./nodes.csv", "folder", "folder/"])
+def test_tables_are_to_be_imported_first(refused, tmp_path, name):
+    (tmp_path / "nodes.csv").write_text("id,kind\n")
+    (tmp_path / "folder").mkdir()
+    said = refused("fit", "--out", "out", "--dataset", name)
+    assert f"{name}: 'dataset' must be an .npz file or a folder that" in said
+    assert "`ecg-gnn data import` wrote" in said
+
+
 def test_too_few_nodes_to_split(refused, tmp_path):
     content = ring_arrays(4)
     kept = ("node_features", "node_labels", "edges")

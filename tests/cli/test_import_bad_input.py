@@ -39,7 +39,8 @@ BAD = {
     "spaces": (nodes("\n\n  \n"), "at least one row"),
     "header only": (nodes("id,size,kind\n"), "at least one row (got none)"),
     "no label column": (nodes("id,size\n1,2\n"), "must have the column 'kind'"),
-    "delimiter": (nodes("id;size;kind\n1;2;a\n"), "is another delimiter used?"),
+    "a capital": (nodes("id,size,Kind\n1,2,a\n"), "; did you mean 'Kind'?)"),
+    "delimiter": (nodes("id size kind\n1 2 a\n"), "(got ['id size kind'])"),
     "short row": (
         nodes("id,size,kind\n1,2\n"),
         "3 cells, as the header (got 2 in row 1",
@@ -71,7 +72,7 @@ BAD = {
     "half a quote": (nodes('id,size,kind\n1,"2,a\n'), "must be whole CSV text"),
     "latin": (
         nodes(b"id,size,kind\n1,2,\xff\xfe\n"),
-        "must be whole CSV text in UTF-8",
+        "must be whole CSV text in UTF-8, as spreadsheets save it",
     ),
     "NUL": (nodes("id,size,kind\n1,2,a\n2,3,b\0\n"), "without NUL and half characters"),
     "minus": (nodes("id,size,kind\n0,1,6\n1,2,--5\n2,3,6\n"), "splits drawn"),
@@ -84,6 +85,11 @@ BAD = {
         edges("source,target\n97,98\n0,99\n"),
         "'source' must name nodes of the node table (got '97' in row 1; 3 unknown "
         "in total: 1 in 'source' and 2 in 'target')",
+    ),
+    "no header of edges": (
+        edges("0,1\n1,2\n"),
+        "edges.csv: must have a header (the first row has the names of two nodes, '0' "
+        "and '1', which would not become an edge)",
     ),
     "edge to nowhere": (edges("source,target\n0,\n"), "'target' must have a value"),
     "one column": (edges("source\n0\n"), "must be two columns"),

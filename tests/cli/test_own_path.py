@@ -1,6 +1,7 @@
 """A stranger's path: two CSV files to predictions, in five commands."""
 
 import csv
+import dataclasses
 import json
 
 import pytest
@@ -8,6 +9,7 @@ from pyarrow import parquet
 from safetensors.torch import load_file, save_file
 
 from csv_graphs import NEW, write_csv, write_stranger
+from ecg_gnn.inference import explain_node
 
 FIT = ["fit", "--dataset", "graph", "--out", "model", "--device", "cpu"]
 QUICK = ["--steps", "3", "--hidden", "8", "--layers", "1"]
@@ -78,6 +80,16 @@ def test_explain(ecg_gnn, refused, model, tmp_path):
     assert "'node' must be in the model's graph" in refused(*explain, "x")
     assert "must be one of ['.png'" in refused(*explain, "n030", "--out", "n.gif")
     assert "'most' must be in" in refused(*explain, "n030", "--most", 0)
+
+
+def test_a_node_without_neighbours_is_explained(ecg_gnn, model, monkeypatch):
+    def alone(*given):
+        return dataclasses.replace(explain_node(*given), neighbours=())
+
+    explain = ["explain", "model", "--node", "n030"]
+    assert "It has no neighbours." not in ecg_gnn(*explain)[1]
+    monkeypatch.setattr("ecg_gnn.inference.explain_node", alone)
+    assert "It has no neighbours." in ecg_gnn(*explain)[1]
 
 
 def test_run_takes_a_graph_folder(ecg_gnn, tmp_path):

@@ -16,7 +16,7 @@ from ecg_gnn.ensemble.candidates import Candidate, candidates
 from ecg_gnn.ensemble.certainty import Conformity, Scaling, fit_scaling, fit_slope
 from ecg_gnn.ensemble.folds import fold_count
 from ecg_gnn.ensemble.inputs import Target
-from ecg_gnn.ensemble.leaderboard import leaderboard, verdict
+from ecg_gnn.ensemble.leaderboard import few_decide, leaderboard, verdict
 from ecg_gnn.ensemble.scoring import SCORES, choose_metric, interval
 from ecg_gnn.ensemble.stored import read_ensemble, write_ensemble
 from ecg_gnn.system.checks import InputError
@@ -285,22 +285,57 @@ def test_the_leaderboard_and_the_verdict(cheap, graph, known):
     assert "Not tried: an embedding as input and an evolved graph." in text
 
 
+def test_scores_that_few_nodes_decide_are_said_to_be_so(cheap, graph, known):
+    y, test = graph.y.numpy().copy(), np.zeros_like(known)
+    y[np.flatnonzero(known & (y == 1))[5:]] = 0
+    test[np.flatnonzero(~known & (y == 0))] = True
+    found = run(graph, known, y=y)
+    assert "Only 5 held-out nodes and 0 test nodes are of the rarer class" in (
+        few_decide(found, y, test)
+    )
+    assert {row["test"] for row in leaderboard(found, y, test)} == {None}
+    assert few_decide(run(graph, known), graph.y.numpy(), ~known) == ""
+
+
+@pytest.mark.parametrize("metric", ["roc-auc", "average-precision"])
+def test_draws_without_the_rarer_class_are_left_out(cheap, graph, known, metric):
+    y = graph.y.numpy().copy()
+    y[np.flatnonzero(known & (y == 1))[1:]] = 0
+    found = run(graph, known, y=y, metric=metric)  # a warning would be an error
+    assert "helped" not in verdict(found)  # one node is no proof
+    score, said = SCORES[metric], np.tile([0.9, 0.1], (50, 1))
+    said[0] = 0.1, 0.9
+    assert interval(score, np.eye(50, dtype=int)[0], said) == (1, 1)
+
+
 def test_what_the_clock_cut_short_is_no_argument(graph, known, monkeypatch):
     first, *_ = candidates(0)
 
     def late(job):
         while not job.out_of_time():
             time.sleep(0.01)
-        return first.fit(job)
+        member, out = first.fit(job)
+        return member, replace(out, predicted=1 - out.predicted)
 
     slow = Candidate("slow", late, reads=frozenset({"graph"}))
     monkeypatch.setattr(tournament, "candidates", lambda seed=0: [first, slow])
-    found = run(graph, known, budget=2)
+    found = run(graph, known, budget=5)
     cut = {entry.name: entry.cut_short for entry in found.tournament.entries}
     assert cut == {first.name: False, "slow": True}
     said = verdict(found)
     assert f"only {first.name} was tried" in said
     assert "Not tried to the end: the graph" in said
+
+
+def test_the_best_is_an_argument_even_if_the_clock_cut_it_short(cheap, graph, known):
+    found = run(graph, known)
+    best, *others = found.tournament.entries
+    assert "graph" in best.candidate.reads
+    best.cut_short = True
+    assert "the graph helped" in verdict(found)
+    for one in others:
+        one.cut_short = True
+    assert "the graph helped" in verdict(found)
 
 
 def test_weights_find_the_member_that_knows():
@@ -349,9 +384,19 @@ def test_sets_and_intervals_cover_what_they_promise(coverage):
     assert (np.abs(numbers[3000:]) <= half).mean() == pytest.approx(coverage, abs=0.03)
 
 
+def test_rounding_leaves_no_certain_class_out_of_its_set():
+    errors = np.r_[np.zeros(95), np.full(5, 0.5)]
+    certain = np.array([[1 - 4e-16, 4e-16]])
+    assert Conformity(errors).class_sets(certain, 0.9).tolist() == [[True, False]]
+
+
 def test_too_few_errors_promise_everything():
     conformity = Conformity(np.array([0.1, 0.2]))
     assert conformity.threshold(0.9) == np.inf
+
+
+def test_no_loss_is_zero_and_not_minus_zero():
+    assert str(SCORES["log-loss"].judge(np.array([0, 1]), np.eye(2))) == "0.0"
 
 
 @pytest.mark.parametrize("name", SCORES)

@@ -160,6 +160,21 @@ def test_the_folder_says_everything(few, graph, tmp_path):
     np.testing.assert_array_equal(again.classifier.probabilities(), probabilities)
 
 
+def test_a_folder_may_be_named_by_a_text(few, graph, tmp_path):
+    fit_best(graph, str(tmp_path / "model"), budget=60)
+    assert (tmp_path / "model" / "MODEL_CARD.md").is_file()
+
+
+def test_test_nodes_of_one_class_are_not_ranked(few, graph, tmp_path):
+    y = graph.dataset.y.clone()
+    y[graph.dataset.split(0).test_mask] = 0
+    one_class = replace(graph, dataset=replace(graph.dataset, y=y))
+    metrics = fit_best(one_class, tmp_path / "model", budget=60).metrics
+    assert (metrics["test"], metrics["test_interval"]) == (None, None)
+    assert "0 test nodes are of the rarer class" in metrics["verdict"]
+    assert "test" not in summary(metrics)
+
+
 def test_test_labels_change_the_test_score_alone(few, graph, tmp_path):
     parts = graph.dataset.split(0)
     flipped = torch.where(parts.test_mask, 1 - graph.dataset.y, graph.dataset.y)
@@ -257,7 +272,9 @@ def test_networks_that_know_no_direction_read_edges_both_ways(graph):
 
 
 def test_all_labels_are_learned_from_if_asked(graph, tmp_path):
-    model = fit_best(graph, tmp_path / "model", budget=4, all_labels=True)
+    model = fit_best(graph, tmp_path / "model", budget=4, all_labels=True, single=True)
+    card = (tmp_path / "model" / "MODEL_CARD.md").read_text()
+    assert f"One model, {model.metrics['single']}, chosen by ROC AUC on 120 " in card
     assert model.classifier.known.all()
     found = model.metrics
     assert (found["test"], found["test_interval"]) == (None, None)

@@ -130,6 +130,7 @@ def test_rare_classes_are_found_when_balanced():
         ({"model": "linkx"}, "'model' must be one of"),
         ({"validation_fraction": 0}, "'validation_fraction' must be in"),
         ({"k": 0}, "'k' must be in"),
+        ({"k": "ten"}, r"'k' must be a number \(got 'ten'\)"),
         ({"self_loops": "maybe"}, "self_loops' must be one of"),
     ],
 )
@@ -149,6 +150,28 @@ def test_bad_input(data):
         ECGClassifier(**SMALL).fit(np.eye(4), [0, 1, 0, 1], edge_index=[[0, 1, 2]])
     with pytest.raises(InputError, match="must have x and edge_index"):
         ECGClassifier(**SMALL).fit(Data(x=torch.eye(3)))
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (["a", "b"] * 3, r"'y' must be finite numbers \(got \['a', 'b'\]\)"),
+        ([np.nan] * 6, r"'y' must be finite numbers \(got \[\]\)"),
+        ([None] * 6, r"'y' must be finite numbers \(got \[\]\)"),
+    ],
+)
+def test_bad_numbers_to_predict(data, y, message):
+    nodes = np.arange(6)
+    with pytest.raises(InputError, match=message):
+        ECGRegressor(graph=data).fit(nodes, y, budget=2)
+    if y[0] != "a":
+        with pytest.raises(InputError, match="'y' must have at least 2 classes"):
+            ECGClassifier(graph=data).fit(nodes, y, budget=2)
+
+
+def test_bad_budgets(data):
+    with pytest.raises(InputError, match=r"'budget' must be a number \(got \[3\]\)"):
+        ECGClassifier(graph=data).fit([0, 1], ["a", "b"], budget=[3])
 
 
 def test_a_graph_as_the_package_loads_it():

@@ -86,6 +86,22 @@ def test_lines_of_all_graphs_have_one_scale(model):
     assert figure.axes[2].get_xlim() == (-0.5, 0.5)  # whatever the effects are
 
 
+def test_a_bar_that_the_scale_cuts_says_how_long_it_is(model):
+    found = explain_node(model, "n030", most=3)
+    effects = (0.93, 0.2, -0.71)
+    columns = [
+        replace(row, effect=effect)
+        for row, effect in zip(found.columns, effects, strict=True)
+    ]
+    figure = explanation_figure._figure(
+        Figure, replace(found, columns=columns), model.classes
+    )
+    assert [text.get_text().strip() for text in figure.axes[-1].texts] == [
+        "-0.71",
+        "+0.93",
+    ]
+
+
 def test_effect_of_a_column_is_what_a_usual_value_does(model):
     found, node = explain_node(model, "n030", most=3), model.ids.index("n030")
     assert len(found.columns) == 3

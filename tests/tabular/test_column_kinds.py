@@ -94,11 +94,13 @@ def test_kinds(name):
         (["7", "7"], "constant"),
         (["2024-05-01"] * 3, "constant"),
         ([f"person{i}" for i in range(60)], "a different value in nearly every row"),
-        ([f"{i:05}" for i in range(60)], "a different value in nearly every row"),
+        ([f"{7 * i:05}" for i in range(60)], "a different value in nearly every row"),
         (
             [f"{i % 9}.5,{i % 4 - 2}" for i in range(60)],
             "two numbers in a cell, to be split into two columns",
         ),
+        (texts(range(1, 51)), "the number of the row"),
+        (np.arange(50.0), "the number of the row"),
     ],
 )
 def test_what_tells_nothing(column, why):

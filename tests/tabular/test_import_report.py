@@ -10,8 +10,9 @@ CLASSES = {"a": 30, "b": 10}
 NUMBERS = [str(row) for row in range(39)]
 
 
-def warnings_for(cells, classes=CLASSES):
-    return import_warnings(Table("t", {"age": cells}), ["age"], classes, "kind")
+def warnings_for(cells, classes=CLASSES, labels=()):
+    columns = {"age": cells, "kind": [*labels, *[""] * (len(cells) - len(labels))]}
+    return import_warnings(Table("t", columns), ["age"], classes, "kind")
 
 
 @pytest.mark.parametrize(
@@ -84,3 +85,19 @@ def test_edges_that_may_have_a_direction(pairs, note):
     table, edges = Table("t", {}), np.array(pairs, dtype=np.int64).reshape(-1, 2)
     notes = import_warnings(table, [], CLASSES, "kind", edges)
     assert [one[:32] for one in notes] == ([] if note is None else [note])
+
+
+@pytest.mark.parametrize("size", [20, 3000])
+def test_the_label_under_another_name(size):
+    labels = ["a", "b", "a", "a"] * (size // 4)
+    cells = [{"a": "1", "b": "2"}[label] for label in labels]
+    (note,) = warnings_for([*cells, "2", ""], labels=labels)
+    assert note.startswith("each value of 'age' comes with one class of 'kind'")
+    assert note.endswith("--drop age")
+    assert warnings_for(["2", *cells[1:]], labels=labels) == []
+    assert (
+        warnings_for(texts := [str(row % 7) for row in range(size)], labels=labels)
+        == []
+    )
+    assert warnings_for(texts, labels=["a"] * size) == []
+    assert warnings_for(cells[:12], labels=labels[:12]) == []  # may be chance

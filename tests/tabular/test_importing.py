@@ -130,6 +130,7 @@ def test_regression(tmp_path):
     graph.save(tmp_path / "g")
     again = load_named_graph(tmp_path / "g")
     assert np.array_equal(again.targets, graph.targets, equal_nan=True)
+    assert again.dataset.note.startswith("the label is a number")  # for run and advise
     assert load_dataset(str(tmp_path / "g")).num_classes == 5
 
 
@@ -293,6 +294,52 @@ def test_networkx_and_graphml(tmp_path):
     again = import_graph(tmp_path / "g.graphml", OPTIONS)
     assert torch.equal(again.dataset.x, graph.dataset.x)
     assert torch.equal(again.dataset.edge_index, graph.dataset.edge_index)
+
+
+def test_columns_of_arrays_are_chosen_as_those_of_tables_are(tmp_path):
+    x = np.arange(24.0).reshape(12, 2) % 3
+    arrays = {"node_features": x, "node_labels": np.arange(12) % 2}
+    np.savez(tmp_path / "g.npz", **arrays, edges=np.array([[0, 1], [1, 2]]))
+
+    def columns(**options):
+        given = ImportOptions(label="label", **options)
+        return import_graph(tmp_path / "g.npz", given).report["columns"]
+
+    assert columns() == {"x0": "numeric", "x1": "numeric"}
+    assert columns(drop=("x1",)) == columns(features=("x0",)) == {"x0": "numeric"}
+    assert columns(kinds={"x1": "categorical"})["x1"] == "categorical"
+    with pytest.raises(InputError, match="must have the column 'part'"):
+        columns(splits=("part",))
+
+
+def test_a_fault_in_graphml_names_the_file(tmp_path):
+    nx.write_graphml(networkx_ring(), tmp_path / "g.graphml")
+    with pytest.raises(InputError, match=r"g\.graphml: must have the column 'sort'"):
+        import_graph(tmp_path / "g.graphml", ImportOptions(label="sort"))
+
+
+def test_columns_of_edges_that_are_not_read_are_named(tmp_path):
+    write_stranger(tmp_path)
+    rows = (tmp_path / "edges.csv").read_text().splitlines()
+    kind = ImportOptions(label="kind")
+
+    def imported(rows):
+        (tmp_path / "edges.csv").write_text("\n".join(rows))
+        return import_files(tmp_path / "nodes.csv", tmp_path / "edges.csv", kind)
+
+    plain = imported(rows)
+    assert not any("not read" in note for note in plain.report["notes"])
+    weighed = imported([f"{rows[0]},weight", *(f"{row},2" for row in rows[1:])])
+    assert (
+        "edges have no weights or features, 'weight' is not read"
+        in (weighed.report["notes"][-1])
+    )
+    # As pandas writes a table with its index.
+    indexed = imported(
+        [",from_,to_", *(f"{n},{row}" for n, row in enumerate(rows[1:]))]
+    )
+    assert torch.equal(indexed.dataset.edge_index, plain.dataset.edge_index)
+    assert indexed.report["notes"] == plain.report["notes"]
 
 
 def test_labels_without_any_class(tmp_path):

@@ -51,6 +51,11 @@ def test_five_equal_parts():
     assert found.targets[3] == 0.3
 
 
+def test_large_bounds_are_written_out():
+    found = labels([f"{1000 * i}" for i in range(100)])
+    assert found.classes[:2] == ("≤ 19,000", "19,000 to 39,000")
+
+
 @pytest.mark.parametrize(
     "cells",
     [

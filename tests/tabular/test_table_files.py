@@ -105,6 +105,21 @@ def test_a_table_that_is_too_large(file_type, tmp_path):
         read_table(path, delimiter=",", most=1)
 
 
+@pytest.mark.parametrize("mark", list(",;\t|"))
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "txt"])
+def test_the_delimiter_is_found_in_the_header(tmp_path, mark, suffix):
+    path = tmp_path / f"t.{suffix}"
+    rows = [["id", '"a, b; c\td|e,;\t|"', "size"], ["x", "1", "2,5" * (mark != ",")]]
+    path.write_text("\ufeff\r\n" + "\r\n".join(map(mark.join, rows)))
+    columns = {"id": ["x"], "a, b; c\td|e,;\t|": ["1"], "size": [rows[1][2]]}
+    assert read_table(path).columns == columns
+
+
+def test_a_table_of_one_column_needs_no_delimiter(tmp_path):
+    (tmp_path / "t.tsv").write_text("id\na\n")
+    assert read_table(tmp_path / "t.tsv").columns == {"id": ["a"]}
+
+
 def test_a_line_without_an_end_is_not_read_to_its_end(tmp_path):
     path = tmp_path / "t.csv"
     with path.open("wb") as file:

@@ -37,7 +37,9 @@ def _reading(help_text: str, *names: str, **options: Any) -> Any:
     return typer.Option(*names, help=help_text, rich_help_panel="Reading", **options)
 
 
-Delimiter = Annotated[str | None, _reading("Delimiter of CSV files (a comma).")]
+Delimiter = Annotated[
+    str | None, _reading("Delimiter of CSV files (found in their headers).")
+]
 MaxCells = Annotated[
     int,
     _reading(

@@ -159,7 +159,8 @@ def explain(
     if as_json:
         print_json(explanation.to_dict())
         return
-    header = ["graph", "neighbour", "class", "predicted", "similarity", "effect"]
+    kind = "class" if loaded.classes else "known"
+    header = ["graph", "neighbour", kind, "predicted", "similarity", "effect"]
     rows = [
         [
             row.graph,
@@ -175,7 +176,10 @@ def explain(
     sure = explanation.probability
     predicted = explanation.predicted + ("" if sure is None else f" ({sure:.3f})")
     print(printable(f"{explanation.id}: {predicted}{known}"))
-    print_table((header, rows))
+    if rows:
+        print_table((header, rows))
+    else:
+        print("It has no neighbours.")
     columns = [[row.name, f"{row.effect:+.4f}"] for row in explanation.columns]
     print_table((["own column", "effect"], columns))
     if out is not None:

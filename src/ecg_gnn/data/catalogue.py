@@ -124,9 +124,16 @@ def find_source(spec: str) -> Entry | None:
     if is_path(spec) and not path.exists():
         hint = did_you_mean(path.name, _graphs_in(path.parent))
         raise InputError(f"{spec}: cannot be read (No such file or directory{hint})")
-    if is_graph_folder(path) or is_path(spec):
+    if is_graph_folder(path):
         return None
-    return find_entry(spec.partition(":")[0])
+    is_file, name = is_path(spec), spec.partition(":")[0]
+    is_table = path.is_dir() or (path.is_file() and path.suffix != ".npz")
+    if is_table and (is_file or _key(name) not in CATALOGUE):
+        raise InputError(
+            f"{spec}: 'dataset' must be an .npz file or a folder that `ecg-gnn data "
+            "import` wrote, which turns tables and other graph files into one"
+        )
+    return None if is_file else find_entry(name)
 
 
 def is_path(spec: str) -> bool:
@@ -151,7 +158,7 @@ def resolve_data_root(data_root: str | Path | None = None) -> Path:
 
 def find_entry(name: str) -> Entry:
     """The catalogue's entry; upper or lower case, and - or _, do not matter."""
-    wanted = name.strip().lower().replace("_", "-")
+    wanted = _key(name)
     if wanted in CATALOGUE:
         return CATALOGUE[wanted]
     hint = did_you_mean(wanted, [*CATALOGUE, *_graphs_in(Path())])
@@ -159,6 +166,10 @@ def find_entry(name: str) -> Entry:
         f"'dataset' must be a path to an .npz file, a graph folder, or one of "
         f"{list(CATALOGUE)} (got {name!r}{hint})"
     )
+
+
+def _key(name: str) -> str:
+    return name.strip().lower().replace("_", "-")
 
 
 def _graphs_in(folder: Path) -> list[str]:

@@ -34,6 +34,7 @@ from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.files import atomic_path, sha256_of_file, writing
 
 ARRAYS = "graph.npz"
+TARGETS = "targets.npz"  # of a regression
 FORMAT, VERSION = "ecg-gnn graph", 1
 # Ours, beside the benchmark's keys, and written for directed graphs only: the
 # benchmark has none, and its readers ignore keys that they do not know.
@@ -181,6 +182,11 @@ def read_graph_folder(path: Path) -> GraphFolder:
     name = path.resolve().name  # never one that the file claims
     directed = entry(manifest, "directed", bool, path)
     options = {"name": name, "directed": directed, "unlabelled": True, "sha256": digest}
+    if (path / TARGETS).is_file():
+        options["note"] = (
+            "the label is a number, which `ecg-gnn fit` predicts; here its equal parts "
+            "are classes"
+        )
     dataset = dataset_from_arrays(source, arrays, **options)
     ids = node_names(source, arrays[NAMES_KEY], dataset.num_nodes)
     classes = class_names(path, manifest, dataset.num_classes)

@@ -105,7 +105,9 @@ class Conformity:
         Where predictions are right more often than was asked for, the sets of the least
         certain nodes are empty: with any class they would cover too much.
         """
-        return np.asarray(1 - probabilities <= self.threshold(coverage))
+        # Below that, rounding would decide which certain classes are in no set.
+        usual = max(self.threshold(coverage), _SMALLEST)
+        return np.asarray(1 - probabilities <= usual)
 
     def half_width(self, coverage: float) -> float:
         """Of the interval around a predicted number."""

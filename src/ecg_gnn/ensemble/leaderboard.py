@@ -15,6 +15,7 @@ _SOURCES = {
     "embedding": "an embedding as input",
     "evolved": "an evolved graph",
 }
+_FEW = 10
 
 
 def leaderboard(
@@ -36,7 +37,7 @@ def leaderboard(
             said = entry.member.predict(
                 ensemble.reading, ensemble.target, ensemble.known
             )
-            value = score.shown(score.function(truth[test], said[test]), scale)
+            value = score.judge(truth[test], said[test], scale)
         rows.append(
             {
                 "name": entry.name,
@@ -49,10 +50,25 @@ def leaderboard(
     return rows
 
 
+def few_decide(search: Search, truth: NDArray[Any], test: NDArray[np.bool_]) -> str:
+    """A sentence where few nodes of the rarer of two classes decide the scores."""
+    if search.ensemble.num_classes != 2:
+        return ""
+    held_out = search.ensemble.target.values[search.tournament.rows]
+    parts = {"held-out": held_out} | ({"test": truth[test]} if test.any() else {})
+    counts = {name: min((y == 0).sum(), (y == 1).sum()) for name, y in parts.items()}
+    if min(counts.values()) >= _FEW:
+        return ""
+    said = " and ".join(f"{count} {name} nodes" for name, count in counts.items())
+    return f" Only {said} are of the rarer class: these scores may be chance."
+
+
 def verdict(search: Search) -> str:
     """Whether graph, labels, embeddings and evolved graphs helped, in one sentence."""
     score, tried = SCORES[search.metric], search.tournament.entries
     entries = [entry for entry in tried if not entry.cut_short] or tried
+    if tried[0] not in entries:  # it won although the clock cut it short
+        entries = [tried[0], *entries]
     y = search.ensemble.target.values
     parts = []
     for source, name in _SOURCES.items():
@@ -70,7 +86,8 @@ def verdict(search: Search) -> str:
     text = "; ".join(parts) or f"only {entries[0].name} was tried"
     if untried:
         some = "Not tried to the end" if len(entries) < len(tried) else "Not tried"
-        return f"On held-out nodes {text}. {some}: {' and '.join(untried)}."
+        names = " and ".join([", ".join(untried[:-1]), untried[-1]][len(untried) < 2 :])
+        return f"On held-out nodes {text}. {some}: {names}."
     return f"On held-out nodes {text}."
 
 
@@ -84,6 +101,8 @@ def _compared(
 
     def gain(chosen: NDArray[Any]) -> float:
         judged = score.function
+        if not score.can_judge(y[chosen]):
+            return 0.0  # such draws must not make few nodes look like proof
         return judged(y[chosen], first[chosen]) - judged(y[chosen], second[chosen])
 
     low, high = resampled(gain, rows)

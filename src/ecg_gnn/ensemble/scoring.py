@@ -28,16 +28,26 @@ class Score:
         function: Higher is better.
         for_numbers: Whether it judges numbers; otherwise classes.
         is_loss: Whether people know it as a number that should be low.
+        ranks: Whether it ranks nodes of a class before all others.
     """
 
     label: str
     function: Callable[[Array, Array], float]
     for_numbers: bool = False
     is_loss: bool = False
+    ranks: bool = False
 
     def shown(self, value: float, scale: float = 1.0) -> float:
         """The value as people write it; members see numbers divided by ``scale``."""
-        return -value * scale if self.is_loss else value
+        return 0 - value * scale if self.is_loss else value  # no -0
+
+    def can_judge(self, y: Array) -> bool:
+        """Whether there is something to rank."""
+        return not self.ranks or len(np.unique(y)) > 1
+
+    def judge(self, y: Array, p: Array, scale: float = 1.0) -> float | None:
+        """The score as people write it; None if only one class could be ranked."""
+        return self.shown(self.function(y, p), scale) if self.can_judge(y) else None
 
 
 def _roc_auc(y: Array, p: Array) -> float:
@@ -57,7 +67,10 @@ def _area(positive: Array, score: Array) -> float:
 def _average_precision(y: Array, p: Array) -> float:
     from sklearn.metrics import average_precision_score
 
-    each = [average_precision_score(y == c, p[:, c]) for c in _judged(y, p)]
+    each = [
+        average_precision_score(y == c, p[:, c]) if (y == c).any() else 0.0
+        for c in _judged(y, p)
+    ]
     return float(np.mean(each))
 
 
@@ -85,8 +98,8 @@ def _r2(y: Array, p: Array) -> float:
 
 
 SCORES: dict[str, Score] = {
-    "roc-auc": Score("ROC AUC", _roc_auc),
-    "average-precision": Score("average precision", _average_precision),
+    "roc-auc": Score("ROC AUC", _roc_auc, ranks=True),
+    "average-precision": Score("average precision", _average_precision, ranks=True),
     "accuracy": Score("accuracy", lambda y, p: float((p.argmax(axis=1) == y).mean())),
     "f1-macro": Score("macro F1", _f1),
     "log-loss": Score("log loss", _log_likelihood, is_loss=True),
@@ -139,9 +152,7 @@ def interval(
     """Where the score may lie, see ``resampled``."""
 
     def judge(rows: Array) -> float:
-        if not score.for_numbers and len(np.unique(y[rows])) < 2:
-            return np.nan
-        return score.function(y[rows], p[rows])
+        return score.function(y[rows], p[rows]) if score.can_judge(y[rows]) else np.nan
 
     ends = resampled(judge, np.arange(len(y)), level=level, seed=seed)
     low, high = sorted(score.shown(end, scale) for end in ends)

@@ -8,6 +8,7 @@ from typing import Any
 from ecg_gnn._version import __version__
 from ecg_gnn.ensemble.folds import fold_count
 from ecg_gnn.ensemble.scoring import SCORES
+from ecg_gnn.ensemble.weighted import Ensemble
 from ecg_gnn.inference.model_folder import Model
 from ecg_gnn.system.canvas import BLUE, ORANGE, draw, in_lines, key
 from ecg_gnn.system.checks import MissingExtraError
@@ -17,9 +18,12 @@ _MOST_ROWS = 12
 
 def best_card(model: Model, split: int) -> str:
     """The model card in Markdown: one page."""
-    metrics, dataset = model.metrics, model.dataset
+    metrics, dataset, ensemble = model.metrics, model.dataset, model.classifier
+    assert isinstance(ensemble, Ensemble)
     score = SCORES[metrics["metric"]]
-    known = int((dataset.train_masks | dataset.val_masks).sum())
+    known = int(ensemble.known.sum())
+    is_one = len(ensemble.shares) == 1
+    what = f"One model, {metrics['single']}" if is_one else "A weighted ensemble"
     folds = fold_count(known)
     predicts = ", ".join(model.classes[:20]) if model.classes else "a number"
     header, rows = leaderboard_rows(metrics)
@@ -27,8 +31,8 @@ def best_card(model: Model, split: int) -> str:
     parts = [
         "# Model card",
         f"Predicts `{model.columns.get('label', 'label')}` ({predicts}) for nodes of a "
-        f"graph of {dataset.num_nodes:,} nodes and {dataset.num_edges:,} edges. A "
-        f"weighted ensemble, chosen by {score.label} on {known:,} labelled nodes held "
+        f"graph of {dataset.num_nodes:,} nodes and {dataset.num_edges:,} edges. "
+        f"{what}, chosen by {score.label} on {known:,} labelled nodes held "
         f"out fold by fold (split {split}). Made by ecg-gnn {__version__}.",
         "## Scores",
         summary(metrics),

@@ -16,7 +16,7 @@ from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.ensemble import Search, default_budget, search
 from ecg_gnn.ensemble.candidates import Candidate
 from ecg_gnn.ensemble.contest import Say, Train
-from ecg_gnn.ensemble.leaderboard import leaderboard, verdict
+from ecg_gnn.ensemble.leaderboard import few_decide, leaderboard, verdict
 from ecg_gnn.ensemble.scoring import SCORES, interval
 from ecg_gnn.ensemble.tournament import held_out_score
 from ecg_gnn.inference.best_card import best_card, draw_leaderboard
@@ -61,7 +61,7 @@ class _Truth:
 
 def fit_best(
     graph: NamedGraph,
-    out: Path,
+    out: str | Path,
     *,
     split: int = 0,
     budget: float | None = None,
@@ -107,7 +107,7 @@ def fit_best(
         >>> model.metrics["metric"]
         'roc-auc'
     """
-    check_free(out)
+    check_free(out := Path(out))
     device = str(pick_device(device))
     dataset = one_split(graph.dataset, split)
     truth = _Truth.of(graph, split, all_labels)
@@ -191,8 +191,9 @@ def report(
     }
     if test.any():
         said, y = ensemble.probabilities()[test], values[test]
-        scores["test"] = score.shown(score.function(y, said))
-        scores["test_interval"] = list(interval(score, y, said))
+        scores["test"] = score.judge(y, said)
+        if scores["test"] is not None:
+            scores["test_interval"] = list(interval(score, y, said))
     return scores | {
         "seconds": round(result.seconds, 2),
         "failed": dict(result.tournament.failed),
@@ -200,5 +201,5 @@ def report(
         "interrupted": result.tournament.interrupted,
         "leaderboard": leaderboard(result, truth, test),
         "single": result.tournament.best.name,
-        "verdict": verdict(result),
+        "verdict": verdict(result) + few_decide(result, truth, test),
     }

@@ -120,6 +120,7 @@ class ECGClassifier(ClassifierMixin, inputs.NodeEstimator):  # type: ignore[misc
         """
         check_in_range("validation_fraction", self.validation_fraction, 0.01, 0.9)
         labelled = _read(self, X, y, edge_index)
+        labelled.check_classes()
         self.classes_ = labelled.classes
         if budget is not None:
             found = _search(self, labelled, labelled.codes, len(self.classes_), budget)
@@ -130,6 +131,7 @@ class ECGClassifier(ClassifierMixin, inputs.NodeEstimator):  # type: ignore[misc
         dataset = labelled.dataset(self.validation_fraction, seed)
         given = {name: getattr(self, name) for name in _SETTINGS}
         if self.k is not None:
+            check_in_range("k", self.k, 1, None)
             given["k"] = min(self.k, dataset.num_nodes - 1)
         embedding = given["embedding"] = self.embedding or "mlp"
         config = fit_settings(dataset, seed=seed, **given)
@@ -209,10 +211,8 @@ class ECGRegressor(RegressorMixin, inputs.NodeEstimator):  # type: ignore[misc] 
     ) -> Self:
         """Search; ``budget`` here takes precedence over the constructor's."""
         labelled = _read(self, X, y, edge_index)
-        known = labelled.codes >= 0
-        values = np.where(known, labelled.classes[labelled.codes], np.nan)
         budget = self.budget if budget is None else budget
-        found = _search(self, labelled, values.astype(np.float64), 0, budget)
+        found = _search(self, labelled, labelled.numbers(), 0, budget)
         self.classifier_, self.validation_score_ = found.ensemble, best_score(found)
         return self
 

@@ -54,13 +54,28 @@ class Labelled(NamedTuple):
     val_mask: NDArray[np.bool_] | None = None
     """Validation nodes; None to draw some"""
 
-    def dataset(self, validation_fraction: float, seed: int) -> GraphDataset:
-        """A dataset with one split, whose test part is empty."""
+    def check_classes(self) -> None:
+        """Refuse fewer than two."""
         if len(self.classes) < 2:
             raise InputError(
                 "'y' must have at least 2 classes: a classifier cannot learn one class "
                 f"(got {self.classes.tolist()})"
             )
+
+    def numbers(self) -> NDArray[np.float64]:
+        """The labels as numbers, NaN where one is hidden."""
+        try:
+            values = self.classes.astype(np.float64)
+        except (TypeError, ValueError):
+            values = np.array([np.inf])
+        if not len(values) or not np.isfinite(values).all():
+            raise InputError(
+                f"'y' must be finite numbers (got {self.classes[:3].tolist()})"
+            )
+        return np.where(self.codes >= 0, values[self.codes], np.nan)
+
+    def dataset(self, validation_fraction: float, seed: int) -> GraphDataset:
+        """A dataset with one split, whose test part is empty."""
         val = self.val_mask
         if val is None:
             val = _draw_validation(self.codes, validation_fraction, seed)

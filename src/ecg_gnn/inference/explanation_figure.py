@@ -75,6 +75,10 @@ def _draw_columns(axes: Any, explanation: Explanation) -> None:
     for place, row in enumerate(rows):
         effect = max(-end, min(end, row.effect))
         axes.barh(place, effect, color="0.5", hatch=None if effect >= 0 else "//")
+        if effect != row.effect:  # longer than the scale that all pictures share
+            side = "right" if effect > 0 else "left"
+            text = f" {row.effect:+.3g} "
+            axes.text(effect, place, text, ha=side, va="center", color="white")
     names = [in_lines(row.name, 24) for row in rows]
     axes.set_yticks(range(len(rows)), names, size=8)
     axes.axvline(0, color="black", lw=0.8)

@@ -51,7 +51,7 @@ _STAGE, _STAGE_FORMAT, _STAGE_VERSION = "stage.json", "ecg-gnn stage", 1
 @holding("fit")
 def fit_model(
     graph: NamedGraph,
-    out: Path,
+    out: str | Path,
     *,
     split: int = 0,
     balance: bool | None = None,
@@ -82,7 +82,7 @@ def fit_model(
         >>> list(model.metrics)  # the model, the plain network, the control
         ['mlp', 'none', 'identity']
     """
-    check_free(out)
+    check_free(out := Path(out))
     if graph.targets is not None:
         raise InputError(
             "the label must be a class for a model of given settings (got a number, "

@@ -9,7 +9,8 @@ from ecg_gnn.ensemble.scoring import SCORES
 from ecg_gnn.inference.predictions import SET_SEPARATOR
 from ecg_gnn.system.cells import text_of_cell
 from ecg_gnn.system.checks import InputError
-from ecg_gnn.tabular.columns import Table, numeric_column
+from ecg_gnn.tabular.columns import Column, Table, numeric_column
+from ecg_gnn.tabular.written_numbers import decimal_mark, plain_numbers
 
 _FOR_CLASSES = ("accuracy", "f1-macro", "log-loss")
 _FOR_TWO = ("roc-auc", "average-precision")
@@ -84,7 +85,9 @@ def _class_scores(
 def _number_scores(
     predictions: Table, rows: list[int], labels: list[str], source: str
 ) -> dict[str, Any]:
-    y = numeric_column(Table(source, {"label": list(labels)}), "label")
+    texts: Column = [*labels]
+    plain = plain_numbers(texts, decimal_mark(texts))
+    y = numeric_column(Table(source, {"label": plain}), "label")
     predicted = _numbers(predictions, "predicted", rows)
     names = tuple(name for name, one in SCORES.items() if one.for_numbers)
     scores = _by_name(names, y, predicted[:, None])
@@ -108,7 +111,4 @@ def _numbers(predictions: Table, name: str, rows: list[int]) -> NDArray[np.float
 
 
 def _by_name(names: tuple[str, ...], y: Any, predicted: Any) -> dict[str, Any]:
-    return {
-        name.replace("-", "_"): SCORES[name].shown(SCORES[name].function(y, predicted))
-        for name in names
-    }
+    return {name.replace("-", "_"): SCORES[name].judge(y, predicted) for name in names}

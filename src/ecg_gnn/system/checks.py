@@ -5,6 +5,7 @@ import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 
@@ -37,11 +38,11 @@ def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
         raise InputError(f"{name!r} must be one of {allowed} (got {value!r}{hint})")
 
 
-def did_you_mean(value: Any, choices: Iterable[str]) -> str:
+def did_you_mean(value: Any, choices: Iterable[str], alike: float = 0.6) -> str:
     """The end of a message that offers the choice most like a mistyped value."""
-    text, allowed = str(value).lower(), map(str, choices)
-    close = difflib.get_close_matches(text, allowed, n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    allowed = {str(choice).lower(): str(choice) for choice in choices}
+    close = difflib.get_close_matches(str(value).lower(), allowed, 1, alike)
+    return f"; did you mean {allowed[close[0]]!r}?" if close else ""
 
 
 def check_in_range(
@@ -51,6 +52,8 @@ def check_in_range(
 
     Infinity and NaN are in no range.
     """
+    if not isinstance(value, Real):
+        raise InputError(f"{name!r} must be a number (got {value!r:.60})")
     too_low = value == -math.inf if low is None else not value >= low
     too_high = value == math.inf if high is None else not value <= high
     if too_low or too_high or value != value:

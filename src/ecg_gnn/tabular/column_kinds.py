@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ecg_gnn.tabular.columns import (
     Column,
+    are_row_numbers,
     has_leading_zeros,
     parse_numbers,
     present_texts,
@@ -104,6 +105,8 @@ def guess_kind(column: Column) -> Guess:
         return Guess(None, "constant")
     numbers = parse_numbers(column)
     are_codes = numbers is not None and has_leading_zeros(column)
+    if distinct > _FEW_VALUES and are_row_numbers(column):
+        return Guess(None, "the number of the row")
     if numbers is not None and not are_codes:
         return _guess_numbers(numbers[~np.isnan(numbers)])
     are_names = distinct > _FEW_VALUES and _share_of_single(counts) >= _NAME_SHARE

@@ -16,6 +16,9 @@ Column = list[str | None] | NDArray[np.float64]
 _MISSING = frozenset(["", "na", "n/a", "nan", "null", "none"])
 _LONGEST_MISSING = max(map(len, _MISSING))
 
+UNNAMED = "column_1"
+"""What a first column without a name is called."""
+
 _LEADING_ZERO = re.compile(r"0\d+")
 _FLAGS = {"true": "1", "yes": "1", "false": "0", "no": "0"}
 
@@ -46,9 +49,7 @@ class Table:
             return self.columns[name]
         names = list(self.columns)
         more = f" and {len(names) - 8} more" if len(names) > 8 else ""
-        hint = did_you_mean(name, names)
-        if len(names) == 1 and any(mark in names[0] for mark in ";\t|"):
-            hint = "; is another delimiter used?"
+        hint = did_you_mean(name, names, alike=0.8)
         raise InputError(
             f"{self.source}: must have the column {name!r} of the {purpose} (got "
             f"{names[:8]}{more}{hint})"
@@ -134,6 +135,14 @@ def parse_numbers(column: Column) -> NDArray[np.float64] | None:
         except ValueError:
             continue
     return None
+
+
+def are_row_numbers(column: Column) -> bool:
+    """Whether a column counts its rows, as the index that pandas writes."""
+    numbers = parse_numbers(column)
+    if numbers is None or not len(numbers):
+        return False
+    return numbers[0] in (0, 1) and bool((np.diff(numbers) == 1).all())
 
 
 def numeric_column(table: Table, name: str) -> NDArray[np.float64]:

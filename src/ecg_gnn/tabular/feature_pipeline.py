@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,9 @@ from ecg_gnn.tabular.feature_blocks import (
     NumericBlock,
 )
 from ecg_gnn.tabular.token_blocks import MAX_WORDS, SetBlock, TextBlock
+from ecg_gnn.tabular.written_numbers import decimal_mark, plain_numbers
 
+_OF_NUMBERS = ("numeric", "ordinal")
 _BLOCKS: dict[str, type[Block]] = {
     block.kind: block
     for block in (NumericBlock, CategoryBlock, SetBlock, DateBlock, TextBlock)
@@ -35,6 +38,8 @@ class FeaturePipeline:
     """Columns that are not read, and why."""
     missing: tuple[str, ...] = ()
     """Texts that stand for no value, beside the usual ones."""
+    decimal_marks: Mapping[str, str] = field(default_factory=dict)
+    """Of columns whose numbers are not plain, see ``decimal_mark``."""
     decisions: Mapping[str, str] = field(default_factory=dict)
     """What is worth knowing of how columns were read in fitting; not stored."""
 
@@ -68,7 +73,7 @@ class FeaturePipeline:
                 f"{table.source}: must have the columns that the features are made of "
                 f"(missing: {missing}; the file has {list(table.columns)[:20]})"
             )
-        table = mark_missing(table, self.columns, self.missing)
+        table = self._read(table)
         check_cells("features", [table.num_rows, len(self.names)], most)
         none = np.zeros((table.num_rows, 0), dtype=np.float32)
         rows = np.hstack([none, *(block.transform(table) for block in self.blocks)])
@@ -76,9 +81,13 @@ class FeaturePipeline:
 
     def unseen(self, table: Table) -> dict[str, list[str]]:
         """Cells by column whose category has no feature."""
-        table = mark_missing(table, self.columns, self.missing)
+        table = self._read(table)
         blocks = [block for block in self.blocks if isinstance(block, CategoryBlock)]
         return {k: v for block in blocks for k, v in block.unseen(table).items()}
+
+    def _read(self, table: Table) -> Table:
+        table = mark_missing(table, self.columns, self.missing)
+        return _with_plain_numbers(table, self.decimal_marks)
 
     def state(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         """Plain values for JSON, and arrays for an .npz file."""
@@ -91,7 +100,11 @@ class FeaturePipeline:
                     arrays[f"{place}.{key}"] = value
                 else:
                     blocks[-1][key] = value
-        plain = {"dropped": dict(self.dropped), "missing": list(self.missing)}
+        plain = {
+            "dropped": dict(self.dropped),
+            "missing": list(self.missing),
+            "decimal_marks": dict(self.decimal_marks),
+        }
         return {"blocks": blocks, **plain}, arrays
 
     @classmethod
@@ -110,7 +123,13 @@ class FeaturePipeline:
                     raise ValueError("parts of the state do not fit")
                 blocks.append(block)
             missing = tuple(map(str, state.get("missing", ())))
-            return cls(tuple(blocks), dict(state["dropped"]), missing)
+            marks = dict(state.get("decimal_marks", {}))
+            pipeline = cls(tuple(blocks), dict(state["dropped"]), missing, marks)
+            if not (
+                set(marks.values()) <= {".", ","} and set(marks) <= {*pipeline.columns}
+            ):
+                raise ValueError("decimal marks do not fit")
+            return pipeline
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InputError(f"{source}: the feature pipeline is damaged") from error
 
@@ -145,7 +164,12 @@ def fit_features(
     for name in columns:
         table.column(name, "features")
     table = mark_missing(table, columns, missing)
-    by_kind, dropped, decisions = _sort_columns(table, columns, kinds or {})
+    kinds = kinds or {}
+    may_be_numbers = [n for n in columns if kinds.get(n, "numeric") in _OF_NUMBERS]
+    found = {name: decimal_mark(table.columns[name]) for name in may_be_numbers}
+    marks = {name: mark for name, mark in found.items() if mark}
+    written, table = table, _with_plain_numbers(table, marks)
+    by_kind, dropped, decisions = _sort_columns(table, columns, kinds)
     encoding = encoding if scale else "raw"
     blocks: list[Block] = []
     numbers = by_kind["numeric"] + by_kind["ordinal"]
@@ -164,11 +188,25 @@ def fit_features(
         blocks.append(DateBlock.fit(table, name, encoding=encoding))
     for name in by_kind["text"]:
         blocks.append(TextBlock.fit(table, name, hashed=hashed, most=max_words))
-    for block in blocks:
-        for name, note in block.left_out(table).items():
-            said = decisions.get(name)
-            decisions[name] = f"{said}; {note}" if said else note
-    return FeaturePipeline(tuple(blocks), dropped, tuple(missing), decisions)
+    notes = [block.left_out(table) for block in blocks]
+    notes.append({name: _explain_written(name, written, table) for name in marks})
+    for name, note in (item for each in notes for item in each.items()):
+        decisions[name] = "; ".join(filter(None, [decisions.get(name), note]))
+    return FeaturePipeline(tuple(blocks), dropped, tuple(missing), marks, decisions)
+
+
+def _with_plain_numbers(table: Table, marks: Mapping[str, str]) -> Table:
+    changed = {n: plain_numbers(table.columns[n], mark) for n, mark in marks.items()}
+    return Table(table.source, table.columns | changed) if changed else table
+
+
+def _explain_written(name: str, written: Table, plain: Table) -> str:
+    pairs = zip(written.columns[name], plain.columns[name], strict=True)
+    before, after = max(pairs, key=lambda pair: len(str(pair[0] or "")))
+    return (
+        f"{str(before).strip()!r} is read as {after}; --categorical {quote(name)} "
+        "keeps the cells as they are"
+    )
 
 
 def _sort_columns(

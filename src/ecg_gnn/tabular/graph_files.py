@@ -60,7 +60,9 @@ def from_data(data: Any, options: ImportOptions | None = None) -> NamedGraph:
     return _from_tensors("data", values, options or ImportOptions(label=LABEL))
 
 
-def from_networkx(graph: Any, options: ImportOptions) -> NamedGraph:
+def from_networkx(
+    graph: Any, options: ImportOptions, *, source: str = "graph"
+) -> NamedGraph:
     """Import a NetworkX graph whose label and features are attributes of its nodes."""
     attributes = [each for _, each in graph.nodes(data=True)]
     columns: dict[str, Column] = {ID: [str(node) for node in graph.nodes]}
@@ -72,11 +74,11 @@ def from_networkx(graph: Any, options: ImportOptions) -> NamedGraph:
         "source": [str(source) for source, _ in graph.edges()],
         "target": [str(target) for _, target in graph.edges()],
     }
-    check_cells("graph", [len(columns[ID]), len(columns)], options.max_cells)
+    check_cells(source, [len(columns[ID]), len(columns)], options.max_cells)
     options = replace(
         options, id=ID, source="source", target="target", directed=graph.is_directed()
     )
-    return import_tables(Table("graph", columns), Table("graph", edges), options)
+    return import_tables(Table(source, columns), Table(source, edges), options)
 
 
 def _attribute_text(value: Any) -> str | None:
@@ -121,7 +123,7 @@ def read_graphml(path: Path, options: ImportOptions) -> NamedGraph:
     with refusing(str(path), "a GraphML file"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of keys without a type, which are texts
         graph = nx.read_graphml(path)
-    return from_networkx(graph, options)
+    return from_networkx(graph, options, source=str(path))
 
 
 def read_mat(path: Path, options: ImportOptions) -> NamedGraph:
@@ -175,13 +177,13 @@ def _from_arrays(
     columns: dict[str, Column] = {LABEL: labels, ID: list(ids)}
     for place in range(x.shape[1]):
         columns[f"x{place}"] = x[:, place].astype(np.float64)
-    names = tuple(f"x{place}" for place in range(x.shape[1]))
+    all_names = tuple(f"x{place}" for place in range(x.shape[1]))
+    names = [n for n in options.features or all_names if n not in options.drop]
     given = replace(
         options,
         label=LABEL,
-        features=names,
-        kinds=dict.fromkeys(names, "numeric"),
-        splits=(),
+        features=options.features or all_names,
+        kinds=dict.fromkeys(names, "numeric") | {**options.kinds},
         scale=False,
     )
     ends = {"id": ID, "source": "source", "target": "target"}

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ecg_gnn.data import GraphDataset, describe
 from ecg_gnn.tabular.columns import (
     Table,
+    filled_texts,
     first_non_number,
     is_number,
     parse_numbers,
@@ -28,6 +29,8 @@ _STRONG_IMBALANCE = 100
 # Undirected graphs are written with every edge once, or with every edge both ways.
 _SOME_BOTH_WAYS = (0.05, 0.95)
 _NO_PAIRS = np.empty((0, 2), dtype=np.int64)
+_ENOUGH_ROWS = 10  # with each value of a column that tells the label
+_GLANCE = 1000
 # Like a missing value, but people do have classes of these names.
 _LIKE_MISSING = frozenset(["unknown", "missing", "?"])
 
@@ -98,14 +101,15 @@ def import_warnings(
 
     Examples:
         >>> cells = [str(row) for row in range(39)] + ["forty"]
-        >>> table = Table("nodes.csv", {"age": cells})
-        >>> import_warnings(table, ["age"], {"a": 30, "b": 10}, "kind")[0][:58]
+        >>> table = Table("nodes.csv", {"age": cells, "kind": ["a", "b"] * 20})
+        >>> import_warnings(table, ["age"], {"a": 20, "b": 20}, "kind")[0][:58]
         "'age' is not read as numbers: 39 of 40 values are, but not"
     """
     notes = [_nearly_numbers(nodes, name) for name in columns]
     notes += [_like_missing(name, label, classes[name]) for name in classes]
     notes += [_rare_classes(classes, label), _imbalance(classes)]
     notes += [_alike_classes(classes, label), _direction(undirected)]
+    notes += [_tells_the_label(nodes, name, classes, label) for name in columns]
     return [note for note in notes if note is not None]
 
 
@@ -171,8 +175,8 @@ def _imbalance(classes: Mapping[str, int]) -> str | None:
     name = next(name for name, count in classes.items() if count == smallest)
     return (
         f"class {name!r:.40} has {smallest} nodes, the largest class {largest} "
-        f"({largest / smallest:.0f} times as many): who never predicts it is right "
-        "nearly always; choose and judge models by average precision (`--metric "
+        f"({largest / smallest:.0f} times as many): a model that never predicts it is "
+        "nearly always right; choose and judge models by average precision (`--metric "
         "average-precision`), and look at its nodes one by one"
     )
 
@@ -187,3 +191,23 @@ def _alike_classes(classes: Mapping[str, int], label: str) -> str | None:
                 f"as {other!r:.60} and {name!r:.60}: are they one?"
             )
     return None
+
+
+def _tells_the_label(
+    nodes: Table, name: str, classes: Mapping[str, int], label: str
+) -> str | None:
+    """Whether each of a column's few values comes with one class only."""
+    # A glance is enough for most columns.
+    for step in (max(1, nodes.num_rows // _GLANCE), 1):
+        columns = (nodes.columns[each][::step] for each in (name, label))
+        pairs = zip(*map(filled_texts, columns), strict=True)
+        known = [pair for pair in pairs if all(pair) and pair[1] in classes]
+        values, told = {value for value, _ in known}, {kind for _, kind in known}
+        is_function = len(values) == len({*known})
+        few = len(known) >= _ENOUGH_ROWS * len(values)
+        if not (is_function and few and len(told) > 1):
+            return None
+    return (
+        f"each value of {name!r} comes with one class of {label!r}: if it is the label "
+        f"under another name, or known only once the label is, --drop {quote(name)}"
+    )

@@ -13,14 +13,20 @@ from ecg_gnn.data.graph_checks import UNLABELLED
 from ecg_gnn.reading import max_cells
 from ecg_gnn.system.checks import InputError, check_choice, check_in_range
 from ecg_gnn.tabular.column_kinds import KINDS, NO_VALUES
-from ecg_gnn.tabular.columns import Table, mark_missing, parse_numbers
+from ecg_gnn.tabular.columns import (
+    UNNAMED,
+    Table,
+    are_row_numbers,
+    mark_missing,
+    parse_numbers,
+)
 from ecg_gnn.tabular.feature_blocks import ENCODINGS, MAX_CATEGORIES
 from ecg_gnn.tabular.feature_pipeline import FeaturePipeline, fit_features
 from ecg_gnn.tabular.import_report import describe_import, import_warnings
 from ecg_gnn.tabular.labels import TASKS, read_labels
 from ecg_gnn.tabular.matrix_files import MATRIX_SUFFIX, read_adjacency
 from ecg_gnn.tabular.named_graph import NamedGraph
-from ecg_gnn.tabular.node_numbers import Pairs, number_nodes, pair_nodes
+from ecg_gnn.tabular.node_names import Pairs, number_nodes, pair_nodes
 from ecg_gnn.tabular.split_columns import Masks, read_masks
 from ecg_gnn.tabular.structure_features import structure_features
 from ecg_gnn.tabular.table_files import read_table
@@ -103,7 +109,7 @@ def import_files(
         edges: A row per edge; or an ``.npz`` file of a scipy sparse matrix, whose rows
             are the nodes in the order of their table.
         options: Which columns are what.
-        delimiter: Of CSV files; a comma unless given.
+        delimiter: Of text files; unless given, found in their headers.
 
     Examples:
         >>> from ecg_gnn.tabular import ImportOptions
@@ -128,6 +134,12 @@ def import_tables(nodes: Table, edges: Table, options: ImportOptions) -> NamedGr
     """Make a graph of a table of nodes and a table of edges."""
     id_name, numbers = _number_nodes(nodes, options)
     names = list(edges.columns)
+    if (
+        names[0] == UNNAMED
+        and len(names) > 2
+        and are_row_numbers(edges.columns[UNNAMED])
+    ):
+        del names[0]
     source = options.source or _usual_column(names, _SOURCES, 0)
     after = 1 if source == names[0] else 0
     target = options.target or _usual_column(names, _TARGETS, after)
@@ -138,7 +150,14 @@ def import_tables(nodes: Table, edges: Table, options: ImportOptions) -> NamedGr
         )
     pairs = pair_nodes(edges, source, target, numbers, nodes)
     columns = {"id": id_name, "source": source, "target": target}
-    return assemble(nodes, tuple(numbers), pairs, columns, options)
+    graph = assemble(nodes, tuple(numbers), pairs, columns, options)
+    unread = [name for name in names if name not in (source, target)]
+    if unread:
+        more = f" and {len(unread) - 3} more" if len(unread) > 3 else ""
+        said = f"{', '.join(map(repr, unread[:3]))}{more}"
+        note = f"{edges.source}: edges have no weights or features, {said} is not read"
+        graph.report["notes"].append(note)
+    return graph
 
 
 def assemble(
@@ -184,7 +203,8 @@ def assemble(
     )
     report = describe_import(dataset, labels, pipeline, nodes, pairs)
     undirected = pairs[:0] if options.directed else pairs
-    guessed = [name for name in names if name not in options.kinds]
+    understood = {*options.kinds, *pipeline.decimal_marks}
+    guessed = [name for name in names if name not in understood]
     classes = report["classes"] if labels.targets is None else {}
     notes = import_warnings(nodes, guessed, classes, options.label, undirected)
     return NamedGraph(

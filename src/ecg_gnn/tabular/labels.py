@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 from ecg_gnn.data.graph_checks import UNLABELLED
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.tabular.columns import (
+    Column,
     Table,
     has_leading_zeros,
     numeric_column,
     parse_numbers,
 )
+from ecg_gnn.tabular.written_numbers import decimal_mark, plain_numbers
 
 TASKS = ("auto", "classification", "regression")
 # Longer numbers are names: Python refuses to read them, too.
@@ -49,10 +51,11 @@ def read_labels(table: Table, name: str, task: str = "auto") -> Labels:
             f"{table.source}: the label {name!r} must have at least 2 classes "
             f"(got {got})"
         )
+    plain = plain_numbers(texts, decimal_mark(texts))
     if task == "auto":
-        task = "regression" if _are_targets(texts) else "classification"
+        task = "regression" if _are_targets(plain) else "classification"
     if task == "regression":
-        return _parts_of(numeric_column(table, name))
+        return _parts_of(numeric_column(Table(table.source, {name: plain}), name))
     number = {text: place for place, text in enumerate(classes)}
     codes = [UNLABELLED if text is None else number[text] for text in texts]
     return Labels(np.array(codes, dtype=np.int64), classes)
@@ -65,10 +68,10 @@ def class_names(labels: Sequence[str | None]) -> tuple[str, ...]:
     return tuple(sorted(names, key=lambda text: (int(text) if whole else 0, text)))
 
 
-def _are_targets(texts: list[str | None]) -> bool:
+def _are_targets(column: Column) -> bool:
     """Whether labels are numbers of too many different values to be classes."""
-    numbers = parse_numbers(texts)
-    if numbers is None or np.isinf(numbers).any() or has_leading_zeros(texts):
+    numbers = parse_numbers(column)
+    if numbers is None or np.isinf(numbers).any() or has_leading_zeros(column):
         return False
     present = numbers[~np.isnan(numbers)]
     values = np.unique(present)
@@ -93,7 +96,9 @@ def _parts_of(targets: NDArray[np.float64]) -> Labels:
 def _part_names(bounds: NDArray[np.float64]) -> tuple[str, ...]:
     """Names of the parts, with as many digits as tell them apart."""
     for digits in range(3, _MAX_DIGITS + 1):
-        texts = [f"{bound:.{digits}g}" for bound in bounds]
+        # Rounded, and written out: 2,070 and not 2.07e+03.
+        rounded = [float(f"{bound:.{digits}g}") for bound in bounds]
+        texts = [f"{bound:,}".removesuffix(".0") for bound in rounded]
         if len(set(texts)) == len(texts):
             break
     middle = [f"{a} to {b}" for a, b in pairwise(texts)]

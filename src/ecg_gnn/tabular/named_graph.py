@@ -15,6 +15,7 @@ from ecg_gnn.data.graph_checks import UNLABELLED
 from ecg_gnn.data.graph_storage import (
     ARRAYS,
     FORMAT,
+    TARGETS,
     VERSION,
     entry,
     graph_arrays,
@@ -29,7 +30,7 @@ from ecg_gnn.system.files import atomic_folder, check_free, write_json, writing
 from ecg_gnn.tabular.feature_pipeline import FeaturePipeline
 
 FEATURES = "features.npz"
-TARGETS, _TARGETS_KEY = "targets.npz", "targets"
+_TARGETS_KEY = "targets"
 _COLUMNS = ("id", "source", "target", "label")
 
 

@@ -7,11 +7,13 @@ reader by a file's ending follow from the entry.
 
 import csv
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
@@ -26,6 +28,8 @@ Reader = Callable[..., Any]
 Writer = Callable[[Path, str, Mapping[str, Iterable[Any]]], None]
 
 _MIN_CELL_LENGTH = 131_072  # the csv module's own limit
+_DELIMITERS = ",;\t|"
+_QUOTED = re.compile(r'"[^"]*"')
 
 
 @dataclass(frozen=True)
@@ -35,10 +39,10 @@ class FileType:
     Attributes:
         name: What people call it.
         suffix: How names of such files end, in lower case.
-        read: Reads a path; a table also needs a delimiter and the most cells that may
-            be read, a graph the options of the import.
+        read: Reads a path; a table also needs a delimiter (None: found in the header)
+            and the most cells that may be read, a graph the options of the import.
         write: Its writer, if we write such files, too.
-        delimiter: What separates cells, unless the user says otherwise.
+        delimiter: What separates the cells that we write.
         package: A package that it needs beyond the core dependencies.
         extra: The extra of ecg-gnn that brings this package.
     """
@@ -77,7 +81,7 @@ def read_table(
 
     Args:
         path: The file.
-        delimiter: Of a text file; by default a tab for .tsv and else a comma.
+        delimiter: Of a text file; by default the one that its header has most often.
         most: See :func:`ecg_gnn.reading.check_cells`.
     """
     path = Path(path)
@@ -85,8 +89,7 @@ def read_table(
     check_file(path)
     try:
         _check_installed(file_type)
-        separator = delimiter or file_type.delimiter
-        columns = file_type.read(path, separator, max_cells(most))
+        columns = file_type.read(path, delimiter, max_cells(most))
     except OSError as error:
         reason = error.strerror or str(error)
         raise InputError(f"{path}: cannot be read ({reason})") from error
@@ -113,9 +116,9 @@ def _check_installed(file_type: FileType) -> None:
 # --- CSV ------------------------------------------------------------------------------
 
 
-def _read_csv(path: Path, delimiter: str, most: int) -> Columns:
+def _read_csv(path: Path, delimiter: str | None, most: int) -> Columns:
     """Read text whose cells are separated by one character."""
-    if len(delimiter) != 1 or delimiter in '"\r\n':
+    if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
         raise InputError(f"'delimiter' must be one character (got {delimiter!r})")
     try:
         longest = max(_MIN_CELL_LENGTH, min(most, sys.maxsize - 1))
@@ -124,12 +127,25 @@ def _read_csv(path: Path, delimiter: str, most: int) -> Columns:
         with path.open(encoding="utf-8-sig", newline="") as file:
             # strict: half a quoted cell at the end is refused.
             lines = _lines(path, file, longest)
-            rows = csv.reader(lines, delimiter=delimiter, strict=True)
+            header = next((line for line in lines if line.strip("\r\n")), "")
+            mark = delimiter or _guess_delimiter(path, header)
+            rows = csv.reader(chain([header], lines), delimiter=mark, strict=True)
             return _columns(path, (row for row in rows if row), most)
-    except (UnicodeDecodeError, csv.Error) as error:
+    except UnicodeDecodeError as error:
         raise InputError(
-            f"{path}: must be whole CSV text in UTF-8 (got {error})"
+            f"{path}: must be whole CSV text in UTF-8, as spreadsheets save it under "
+            f"the name 'CSV UTF-8' (got {error})"
         ) from error
+    except csv.Error as error:
+        raise InputError(f"{path}: must be whole CSV text (got {error})") from error
+
+
+def _guess_delimiter(path: Path, header: str) -> str:
+    """What separates the names of a header, the file type's own if nothing does."""
+    bare = _QUOTED.sub("", header)
+    marks = (type_of(path, TABLE_TYPES).delimiter, *_DELIMITERS)
+    most: str = max(marks, key=bare.count)
+    return most
 
 
 def _lines(path: Path, file: IO[str], longest: int) -> Iterator[str]:
@@ -180,7 +196,7 @@ def _check_header(path: Path, header: Sequence[str]) -> None:
 # --- Parquet --------------------------------------------------------------------------
 
 
-def _read_parquet(path: Path, delimiter: str, most: int) -> Columns:
+def _read_parquet(path: Path, delimiter: str | None, most: int) -> Columns:
     """Read floating-point numbers as numbers, lists as JSON, all else as texts."""
     from pyarrow import parquet
 

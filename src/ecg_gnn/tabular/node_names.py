@@ -1,4 +1,4 @@
-"""Nodes are numbered by their row; edges name them."""
+"""Names of nodes in tables, and edges as pairs of node numbers."""
 
 from collections.abc import Mapping
 from shlex import quote
@@ -40,6 +40,11 @@ def pair_nodes(
         source: table.names(source, "edges' sources"),
         target: table.names(target, "edges' targets"),
     }
+    if source in numbers and target in numbers:
+        raise InputError(
+            f"{table.source}: must have a header (the first row has the names of two "
+            f"nodes, {source!r} and {target!r}, which would not become an edge)"
+        )
     ends = {each: [numbers.get(n, -1) for n in names[each]] for each in names}
     for column, end in ends.items():
         if -1 in end:
