@@ -12,7 +12,7 @@ from ecg_gnn.system.canvas import minus
 from ecg_gnn_lab import paper_numbers
 from ecg_gnn_lab.report.details import varied_settings
 from ecg_gnn_lab.tables.document import Row, score_text, starred
-from ecg_gnn_lab.tables.leaderboard import best_published, boards, splits_text
+from ecg_gnn_lab.tables.ranking import best_published, boards, splits_text
 
 BAR = 1.0
 """Points that a mean may be away from the paper's; an ECG mean may be any above."""
