@@ -24,6 +24,7 @@ from ecg_gnn.inference.fitting import one_split
 from ecg_gnn.inference.model_folder import MANIFEST, Model, write_model
 from ecg_gnn.inference.whole_members import whole_candidates
 from ecg_gnn.pipeline.resolve import pick_device
+from ecg_gnn.system.digests import content_hash
 from ecg_gnn.system.files import (
     atomic_folder,
     check_free,
@@ -32,7 +33,6 @@ from ecg_gnn.system.files import (
     writing,
 )
 from ecg_gnn.tabular import NamedGraph
-from ecg_gnn.train.state import content_hash
 
 PICTURE = "leaderboard.svg"
 

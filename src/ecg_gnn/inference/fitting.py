@@ -27,6 +27,7 @@ from ecg_gnn.pipeline import Workspace, evolves, resolve
 from ecg_gnn.pipeline.classification import with_batches_if_large
 from ecg_gnn.pipeline.resolve import choose_model
 from ecg_gnn.system.checks import InputError, check_choice
+from ecg_gnn.system.digests import content_hash
 from ecg_gnn.system.files import (
     atomic_folder,
     check_free,
@@ -38,7 +39,6 @@ from ecg_gnn.system.files import (
 from ecg_gnn.system.machine import holding
 from ecg_gnn.tabular import NamedGraph
 from ecg_gnn.train import score_probabilities
-from ecg_gnn.train.state import content_hash
 
 Progress = Callable[[str, str], Callable[[int, int, float], None]]
 """Starts a display of one piece of work, by a title and a name."""

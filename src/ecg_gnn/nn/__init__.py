@@ -1,8 +1,5 @@
 """STEP 3: standard GNN layers on several graphs in parallel, projected together."""
 
-from ecg_gnn.config.classify_settings import BACKBONES as BACKBONES
-from ecg_gnn.config.classify_settings import model_names as model_names
-from ecg_gnn.config.classify_settings import selectable as selectable
 from ecg_gnn.nn.benchmark_net import MODULES as MODULES
 from ecg_gnn.nn.benchmark_net import BenchmarkNet as BenchmarkNet
 from ecg_gnn.nn.benchmark_net import Dropout as Dropout

@@ -23,9 +23,14 @@ from ecg_gnn.data.graph_storage import (
     write_arrays,
 )
 from ecg_gnn.evolve import graph_statistics
-from ecg_gnn.reading import expanded
 from ecg_gnn.system.checks import InputError
-from ecg_gnn.system.files import atomic_folder, check_free, write_json, writing
+from ecg_gnn.system.files import (
+    atomic_folder,
+    check_free,
+    expanded,
+    write_json,
+    writing,
+)
 from ecg_gnn.tabular.feature_pipeline import FeaturePipeline
 
 FEATURES = "features.npz"
