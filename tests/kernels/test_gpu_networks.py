@@ -4,12 +4,11 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from ecg_gnn.config.classify_settings import BACKBONES, model_names
 from ecg_gnn.kernels import engine, using_engine
 from ecg_gnn.nn import (
-    BACKBONES,
     NetworkSpec,
     build_network,
-    model_names,
     wants_self_loops,
 )
 from toy_graphs import directed_edges, graph_input, random, undirected_edges

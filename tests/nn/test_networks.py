@@ -5,16 +5,15 @@ import torch
 import torch.nn.functional as F
 from torch_geometric.nn import GATConv, GCNConv, SAGEConv, TAGConv
 
+from ecg_gnn.config.classify_settings import BACKBONES, model_names
 from ecg_gnn.kernels import add_norm
 from ecg_gnn.nn import (
-    BACKBONES,
     MODULES,
     BenchmarkNet,
     Network,
     NetworkSpec,
     TunedNet,
     build_network,
-    model_names,
     wants_self_loops,
 )
 from ecg_gnn.system.checks import InputError

@@ -12,13 +12,12 @@ from pathlib import Path
 import pytest
 import torch
 
+from ecg_gnn.config.classify_settings import BACKBONES, model_names
 from ecg_gnn.kernels import Adjacency, using_engine
 from ecg_gnn.nn import (
-    BACKBONES,
     GraphInput,
     NetworkSpec,
     build_network,
-    model_names,
     wants_self_loops,
 )
 from ecg_gnn.system.seeds import seeded
