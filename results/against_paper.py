@@ -7,8 +7,8 @@ from quoting import NOTHING, cell_name, signed, tables
 from ecg_gnn.config.identity import LABELS
 from ecg_gnn.study import Cell, Store
 from ecg_gnn.study.records import STATISTICS
-from ecg_gnn.study.table import markdown
 from ecg_gnn.system.canvas import minus
+from ecg_gnn.system.cells import markdown
 from ecg_gnn_lab import paper_numbers
 from ecg_gnn_lab.report.details import varied_settings
 from ecg_gnn_lab.tables.document import Row, score_text, starred

@@ -54,7 +54,9 @@ def info(
     name: Name, data_root: opt.DataRoot = None, as_json: opt.AsJson = False
 ) -> None:
     """Show sizes, classes, splits, degrees, components and checksum of one graph."""
-    _show_description(_described(_load(name, data_root)), as_json)
+    from ecg_gnn.data import describe
+
+    _show_description(describe(_load(name, data_root)), as_json)
 
 
 @app.command()
@@ -64,7 +66,9 @@ def check(
     as_json: opt.AsJson = False,
 ) -> None:
     """Check that a graph can be trained on; the first fault is named, exit status 2."""
-    description = _described(_load(name, data_root, download=False))
+    from ecg_gnn.data import describe
+
+    description = describe(_load(name, data_root, download=False))
     if as_json:
         description = {"ok": True, **description}
     else:
@@ -105,12 +109,6 @@ def _load(name: str, data_root: Path | None, download: bool = True) -> "GraphDat
             download=download,
             progress=lambda done, total: bar(done, total or done, 0.0),
         )
-
-
-def _described(dataset: "GraphDataset") -> dict[str, Any]:
-    from ecg_gnn.data import describe
-
-    return describe(dataset)
 
 
 def _show_description(description: dict[str, Any], as_json: bool) -> None:

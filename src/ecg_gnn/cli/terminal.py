@@ -26,7 +26,7 @@ from ecg_gnn.system.files import cache_folder
 
 if TYPE_CHECKING:
     from ecg_gnn.embed import EmbeddingCache
-    from ecg_gnn.study.table import Table
+    from ecg_gnn.system.cells import Table
 
 STEP_1, STEP_2 = "Step 1: embed", "Step 2: evolve"
 STEP_3, OUTPUT = "Step 3: classify", "Output"

@@ -13,7 +13,7 @@ from ecg_gnn.data.graph_checks import UNLABELLED
 from ecg_gnn.data.splits import Masks, fewer_labels, stratified_splits
 from ecg_gnn.reading import AnyArray, MappedFile
 from ecg_gnn.system.checks import InputError
-from ecg_gnn.system.digests import content_hash
+from ecg_gnn.system.files import content_hash
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data

@@ -21,7 +21,7 @@ from ecg_gnn.evolve.approximate import (
 )
 from ecg_gnn.evolve.exact.nearest import search_exact
 from ecg_gnn.evolve.query import Query, Rows, SearchResult
-from ecg_gnn.system.checks import InputError, MissingExtraError
+from ecg_gnn.system.checks import InputError, MissingExtraError, duration
 from ecg_gnn.system.machine import available_bytes, fits_in_memory
 
 EXACT_NODES = 100_000
@@ -108,14 +108,6 @@ def choose_backend(
         f"by a factor of {needed / max(1, free):.1f} (got {backend.name!r}, which "
         f"needs {_gib(needed)} where {_gib(free)} can be had)"
     )
-
-
-def duration(seconds: float) -> str:
-    """A rough time in words."""
-    for name, size in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
-        if seconds >= 1.5 * size:
-            return f"{seconds / size:.0f} {name}"
-    return f"{seconds:.0f} seconds"
 
 
 def _gib(size: int) -> str:

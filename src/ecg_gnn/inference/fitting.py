@@ -27,10 +27,10 @@ from ecg_gnn.pipeline import Workspace, evolves, resolve
 from ecg_gnn.pipeline.classification import with_batches_if_large
 from ecg_gnn.pipeline.resolve import choose_model
 from ecg_gnn.system.checks import InputError, check_choice
-from ecg_gnn.system.digests import content_hash
 from ecg_gnn.system.files import (
     atomic_folder,
     check_free,
+    content_hash,
     kept_until,
     made_folder,
     write_json,

@@ -142,18 +142,19 @@ def _check_fit(config: RunConfig, dataset: GraphDataset) -> None:
         )
     for index in known(config.splits) if config.embed.cross_fit else ():
         check_folds(dataset.split(index).train_mask, config.embed.cross_fit)
+    traits = nn.traits_of(model.backbone, model.name)
     weighted = config.evolve.weights != "uniform"
-    if weighted and not nn.takes_weights(model.backbone, model.name):
+    if weighted and not traits.weights:
         raise InputError(
             f"'edge_weights' must be one of ['uniform'] for the model {model.name!r} "
             f"(got {config.evolve.weights!r})"
         )
-    if config.train.batch_size and not nn.takes_batches(model.backbone, model.name):
+    if config.train.batch_size and not traits.batches:
         raise InputError(
             f"'batch_size' must be 0 for the model {model.name!r}, which is no network "
             f"of layers of one hop each (got {config.train.batch_size})"
         )
-    if config.train.label_input and not nn.takes_labels(model.name):
+    if config.train.label_input and not traits.labels:
         raise InputError(
             f"'label_input' must be 0 for the model {model.name!r}, in which a label "
             "would reach its own node's loss or no other node "
@@ -163,7 +164,7 @@ def _check_fit(config: RunConfig, dataset: GraphDataset) -> None:
 
 def evolves(model: ModelConfig) -> bool:
     """Whether a model has room for evolved graphs; one that has not is a baseline."""
-    return nn.takes_evolved_graphs(model.backbone, model.name)
+    return nn.traits_of(model.backbone, model.name).evolved_graphs
 
 
 def choose_variants(config: RunConfig) -> list[Variant]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ecg_gnn._version import __version__
 from ecg_gnn.system.checks import InputError
-from ecg_gnn.system.files import write_json
+from ecg_gnn.system.files import claiming, write_json
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -60,33 +60,17 @@ class RunFolder:
         """Mark the folder as this run's; refuse one that holds another run."""
         if not self.is_writer:
             return
-        if self.path.exists() and not self.path.is_dir():
-            raise InputError(
-                f"'out' must be a folder (got the file {str(self.path)!r})"
-            )
-        try:
+        with claiming(self.path, "run.json", "run"):
             existing = self._read("run.json", dict[str, Any])
             if existing is None:
-                names = [path.name for path in self.path.glob("*")]
-                # A killed first write leaves such a file behind.
-                if not all(name.startswith(".run.json.") for name in names):
-                    raise InputError(
-                        f"'out' {str(self.path)!r} is not empty and holds no run: "
-                        "choose another folder"
-                    )
-                write_json(
-                    self.path / "run.json", {"id": run_id, "config": config, **extra}
-                )
+                about = {"id": run_id, "config": config, **extra}
+                write_json(self.path / "run.json", about)
             elif (other := existing.get("id")) != run_id:
                 raise InputError(
                     f"'out' {str(self.path)!r} holds another run ({other}, this one is "
                     f"{run_id}): choose another folder"
                 )
             write_json(self.path / "config.json", config)
-        except OSError as error:
-            raise InputError(
-                f"'out' {str(self.path)!r} cannot be written ({error.strerror})"
-            ) from None
 
     def load(self, name: str) -> Record | None:
         """A finished training, or None."""

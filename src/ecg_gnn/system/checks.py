@@ -103,7 +103,6 @@ def metric_label(metric: str) -> str:
     return METRIC_NAMES[metric].label
 
 
-TIME_UNITS = {"h": 3600, "m": 60, "s": 1}
 _TIME = re.compile(r"(?:(\d+\.?\d*)h)?(?:(\d+\.?\d*)m)?(?:(\d+\.?\d*)s)?")
 
 
@@ -112,7 +111,18 @@ def parse_budget(text: str) -> float:
     match = _TIME.fullmatch(text.strip().lower())
     if match is None or not any(match.groups()):
         raise InputError(f"'budget' must be like 90s, 5m or 1h30m (got {text!r})")
-    parts = zip(match.groups(), TIME_UNITS.values(), strict=True)
+    parts = zip(match.groups(), (3600, 60, 1), strict=True)
     seconds = sum(float(part or 0) * unit for part, unit in parts)
     check_in_range("budget", seconds, 1, None)
     return seconds
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people say them: 45 s, 12 min, 3.5 h, 2.1 days."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    if seconds < 6000:
+        return f"{seconds / 60:.0f} min"
+    if seconds < 48 * 3600:
+        return f"{seconds / 3600:.1f} h"
+    return f"{seconds / 86400:.1f} days"
