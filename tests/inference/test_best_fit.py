@@ -125,8 +125,7 @@ def few(monkeypatch):
 
     monkeypatch.setattr(tournament, "candidates", some)
     monkeypatch.setattr(tournament, "_MOST_DRAWS", 0)
-    for name in ("embedded_candidates", "whole_candidates"):
-        monkeypatch.setattr(best_fit, name, lambda *_: [])
+    monkeypatch.setattr(best_fit, "_more_candidates", lambda *_: [])
 
 
 def test_without_lightgbm_the_others_go_on(few, graph, tmp_path, monkeypatch):

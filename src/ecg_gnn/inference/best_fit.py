@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ecg_gnn._version import NUMERICS
 from ecg_gnn.config.identity import digest
+from ecg_gnn.data import GraphDataset
 from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.ensemble import Search, default_budget, search
 from ecg_gnn.ensemble.candidates import Candidate
@@ -114,9 +115,6 @@ def fit_best(
     labels = torch.from_numpy(truth.values[truth.known])
     key += [content_hash([torch.from_numpy(truth.known), labels])]
     work = out.parent / f".{out.name}.fit" / digest(key)[:16]
-    extra = embedded_candidates(dataset, seed, device, cache)
-    if truth.num_classes:
-        extra += whole_candidates(dataset, seed, device)
     with writing(out), kept_until(out / MANIFEST, work.parent), made_folder(work):
         result = search(
             dataset.x,
@@ -133,7 +131,7 @@ def fit_best(
             workers=workers,
             device=device,
             train=train,
-            extra=extra,
+            extra=_more_candidates(dataset, truth, seed, device, cache),
         )
         model = Model(
             classifier=result.ensemble,
@@ -149,6 +147,20 @@ def fit_best(
             write_model(folder, model, best_card(model, split))
             draw_leaderboard(model.metrics, folder / PICTURE)
     return model
+
+
+def _more_candidates(
+    dataset: GraphDataset,
+    truth: _Truth,
+    seed: int,
+    device: str,
+    cache: EmbeddingCache | None,
+) -> list[Candidate]:
+    """Those for which the pipeline trains something."""
+    found = embedded_candidates(dataset, seed, device, cache)
+    if truth.num_classes:
+        found += whole_candidates(dataset, seed, device)
+    return found
 
 
 def report(
