@@ -142,6 +142,14 @@ def graph_statistics(
     }
 
 
+def defined_statistics(
+    edge_index: Tensor, y: Tensor, *, directed: bool
+) -> dict[str, float | int | None]:
+    """As ``graph_statistics``; what is undefined is None, for JSON has no NaN."""
+    measured = graph_statistics(edge_index, y, directed=directed)
+    return {key: None if math.isnan(v) else v for key, v in measured.items()}
+
+
 def _same_class(edge_index: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     """Which edges join nodes of one class, and their targets."""
     _check(edge_index, y)

@@ -1,7 +1,6 @@
 """The records of one run, the folder that keeps them, and what they were made with."""
 
 import json
-import math
 import os
 import platform
 import subprocess
@@ -155,11 +154,6 @@ RECALL = "knn_recall"
 """Only for approximate evolved graphs: the share of true neighbours that was found."""
 
 
-def plain(statistics: Mapping[str, float | int]) -> Statistics:
-    """JSON has no NaN: what is undefined is null."""
-    return {key: None if math.isnan(v) else v for key, v in statistics.items()}
-
-
 def of_input(dataset: "GraphDataset") -> Statistics:
     """Everything that is measured of a dataset's own graph."""
     return _measured(dataset, dataset.edge_index, dataset.directed)
@@ -174,10 +168,9 @@ def of_evolved(graph: "EvolvedGraph", dataset: "GraphDataset") -> Statistics:
 def _measured(
     dataset: "GraphDataset", edge_index: "Tensor", directed: bool
 ) -> Statistics:
-    from ecg_gnn.evolve import graph_statistics  # with torch, which no reader needs
+    from ecg_gnn.evolve import defined_statistics  # with torch, which no reader needs
 
-    labelled = dataset.labelled_part(edge_index)
-    return plain(graph_statistics(*labelled, directed=directed))
+    return defined_statistics(*dataset.labelled_part(edge_index), directed=directed)
 
 
 def mean(rows: Sequence[Statistics]) -> Statistics:
