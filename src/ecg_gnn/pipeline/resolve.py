@@ -30,7 +30,7 @@ from ecg_gnn.paper_settings import best_settings
 from ecg_gnn.pipeline.classification import network_of
 from ecg_gnn.pipeline.cross_fit import check_folds
 from ecg_gnn.pipeline.workspace import Workspace, make_embedder
-from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.checks import InputError, check_device
 from ecg_gnn.train import computing_in, default_precision
 
 # Below this, neighbours say little about a node's class, or point to another one: SAGE
@@ -111,11 +111,8 @@ def pick_device(name: str) -> torch.device:
     """A device by name; ``auto`` is the GPU where there is one."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    check_device(name)
     kind, _, index = name.partition(":")
-    if name != "cpu" and not (kind == "cuda" and (name == kind or index.isdecimal())):
-        raise InputError(
-            f"'device' must be one of ['auto', 'cpu', 'cuda', 'cuda:N'] (got {name!r})"
-        )
     # Read here and not by torch.device, which wraps large numbers around.
     if kind == "cuda" and int(index or 0) >= torch.cuda.device_count():
         raise InputError(

@@ -1,4 +1,4 @@
-"""Errors for a user's mistakes, in one sentence each; and which metrics there are."""
+"""Errors in one sentence each; names of metrics; times and sizes as people write them."""
 
 import difflib
 import math
@@ -35,6 +35,12 @@ def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
     if value not in allowed:
         hint = did_you_mean(value, allowed)
         raise InputError(f"{name!r} must be one of {allowed} (got {value!r}{hint})")
+
+
+def check_device(name: str) -> None:
+    """Refuse what names no device, whether or not it is there."""
+    shown = "cuda:N" if re.fullmatch(r"cuda:\d+", name) else name
+    check_choice("device", shown, ["auto", "cpu", "cuda", "cuda:N"])
 
 
 def did_you_mean(value: Any, choices: Iterable[str]) -> str:
@@ -126,3 +132,8 @@ def duration(seconds: float) -> str:
     if seconds < 48 * 3600:
         return f"{seconds / 3600:.1f} h"
     return f"{seconds / 86400:.1f} days"
+
+
+def size_text(count: int) -> str:
+    """Bytes as people say them."""
+    return f"{count / 2**30:.1f} GiB" if count >= 2**28 else f"{count / 2**20:.0f} MiB"
