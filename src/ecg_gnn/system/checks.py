@@ -1,4 +1,4 @@
-"""Errors in one sentence each; names of metrics; times and sizes as people write them."""
+"""Errors in one sentence each; names of metrics; times and sizes in words."""
 
 import difflib
 import math
