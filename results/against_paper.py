@@ -8,12 +8,12 @@ from quoting import NOTHING, cell_name, signed, tables
 from ecg_gnn.config.identity import LABELS
 from ecg_gnn.study import Cell, Store
 from ecg_gnn.study.records import STATISTICS
-from ecg_gnn.study.table import markdown
 from ecg_gnn.system.canvas import minus
+from ecg_gnn.system.cells import markdown
 from ecg_gnn_lab import paper_numbers
 from ecg_gnn_lab.report.details import varied_settings
 from ecg_gnn_lab.tables.document import Row, gap_text, score_text, starred
-from ecg_gnn_lab.tables.leaderboard import best_published, boards, splits_text
+from ecg_gnn_lab.tables.ranking import best_published, boards, splits_text
 
 BAR = 1.0
 """Points that a mean may be away from the paper's; an ECG mean may be any above."""

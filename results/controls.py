@@ -11,7 +11,7 @@ from ecg_gnn.data import CATALOGUE
 from ecg_gnn.study import Store
 from ecg_gnn.study.comparison import PairedTest, corrected
 from ecg_gnn.study.selection import Candidate, Cell
-from ecg_gnn.study.table import markdown
+from ecg_gnn.system.cells import markdown
 from ecg_gnn_lab import paper_numbers
 from ecg_gnn_lab.report.summary import VERDICTS, answers, lede, verdict
 from ecg_gnn_lab.tables.document import Row, score_text, score_values, starred

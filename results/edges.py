@@ -19,9 +19,9 @@ from ecg_gnn.data.generators import look_alikes
 from ecg_gnn.study import Store
 from ecg_gnn.study.selection import Cell, best_ecg
 from ecg_gnn.study.store import Configuration
-from ecg_gnn.study.table import markdown
 from ecg_gnn.study.verdict import judge
 from ecg_gnn.system import canvas
+from ecg_gnn.system.cells import markdown
 from ecg_gnn_lab.tables.scores import RIVALS
 
 HERE = Path(__file__).resolve().parent

@@ -47,7 +47,7 @@ from quoting import cell_name, tables
 from wanted import missing_block
 
 from ecg_gnn.study import Store, merge_stores, write_records
-from ecg_gnn.study.table import markdown
+from ecg_gnn.system.cells import markdown
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.files import write_text
 from ecg_gnn_lab.figures import FIGURES, draw_figure

@@ -171,6 +171,22 @@ def test_files_and_functions_stay_short(path):
             assert length <= MAX_FUNCTION_LINES, f"{node.name}: {length} lines"
 
 
+def test_no_ten_lines_stand_twice():
+    places = {}
+    for path in [*FILES, *SRC.rglob("*.cpp")]:
+        lines = [line.strip() for line in path.read_text("utf-8").splitlines()]
+        lines = list(filter(None, lines))
+        for start in range(len(lines) - 9):
+            run = tuple(lines[start : start + 10])
+            place = f"{path.relative_to(SRC.parent)}: {run[0]}"
+            assert places.setdefault(run, place) is place
+
+
+def test_a_file_name_has_one_meaning():
+    names = [path.name for path in FILES if path.name != "__init__.py"]
+    assert len(names) == len(set(names))
+
+
 BLOCK_AND_IMPORT = '''
 import importlib, sys
 

@@ -38,7 +38,12 @@ def train(
     quick: Annotated[
         bool, typer.Option("--quick", help="Only the small width.")
     ] = False,
-    engine: opt.EngineName = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            help="fast, or reference (plain torch, the same numbers up to rounding)."
+        ),
+    ] = None,
     as_json: opt.AsJson = False,
 ) -> None:
     """Time a training step with its evaluation against plain PyG, in one process.

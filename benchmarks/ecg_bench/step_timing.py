@@ -15,7 +15,7 @@ from ecg_bench.pyg_net import PyGNet
 from ecg_gnn.data import GraphDataset, load_dataset
 from ecg_gnn.evolve import knn_graph
 from ecg_gnn.kernels import Adjacency, using_engine
-from ecg_gnn.nn import GraphInput, Network, NetworkSpec, build_network, wants_self_loops
+from ecg_gnn.nn import GraphInput, Network, NetworkSpec, build_network, traits_of
 from ecg_gnn.system.seeds import seeded
 from ecg_gnn.train import METRICS, LoopSettings, Task, Training, computing_in
 from ecg_gnn.train.training_task import supervised_loss
@@ -181,7 +181,7 @@ def _time_cell(
 
 def _edges(cell: Cell, dataset: GraphDataset) -> list[Tensor]:
     """The input graph with the self-loops its model wants, and an evolved one."""
-    loops = wants_self_loops("benchmark", cell.model)
+    loops = traits_of("benchmark", cell.model).self_loops
     given = Adjacency.from_edge_index(
         dataset.edge_index, dataset.num_nodes, add_self_loops=loops
     ).edge_index()

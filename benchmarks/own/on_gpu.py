@@ -18,6 +18,7 @@ from run import parser_of_graphs, read_graph, truth_of, with_split
 from ecg_gnn.ensemble.candidates import candidates
 from ecg_gnn.ensemble.folds import fold_count, make_folds
 from ecg_gnn.ensemble.inputs import GraphInputs
+from ecg_gnn.ensemble.job import Job
 from ecg_gnn.ensemble.network_members import fit_networks
 from ecg_gnn.ensemble.weighted import hidden_target
 from ecg_gnn.inference.best_fit import fit_best
@@ -36,18 +37,18 @@ def time_networks(graph, device):
     target, _ = hidden_target(values, classes, known)
     inputs = GraphInputs.of(graph.dataset.x.numpy(), graph.dataset.edge_index)
     folds = make_folds(target, np.flatnonzero(known), fold_count(int(known.sum())), 0)
-    options = {"metric": METRICS.get(classes, "accuracy"), "device": device}
-    options["out_of_time"] = bool
+    metric = METRICS.get(classes, "accuracy")
+    given = inputs, target, dict(enumerate(folds)), metric, np.inf, bool
+    job = Job(*given, device=device)
     milliseconds = {}
     for each in candidates():
         if not each.layers:
             continue
-        given = inputs, target, dict(enumerate(folds))
         seconds = []
         for steps in (8, STEPS + 8):  # what is made once is in both
             shape = replace(each.fit.args[0], steps=steps, patience=steps)
             start = time.perf_counter()
-            fit_networks(*given, shape, **options)
+            fit_networks(shape, 0, job)
             seconds.append(time.perf_counter() - start)
         milliseconds[each.name] = 1000 * (seconds[1] - seconds[0]) / STEPS
     return milliseconds

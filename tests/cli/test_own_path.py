@@ -78,7 +78,7 @@ def test_explain(ecg_gnn, refused, model, tmp_path):
     assert len(json.loads(found)["neighbours"]) == 2
     explain = ["explain", "model", "--node"]
     assert "'node' must be in the model's graph" in refused(*explain, "x")
-    assert "must be one of ['.png'" in refused(*explain, "n030", "--out", "n.gif")
+    assert "must end in one of ['.png'" in refused(*explain, "n030", "--out", "n.gif")
     assert "'most' must be in" in refused(*explain, "n030", "--most", 0)
 
 

@@ -5,8 +5,8 @@ import json
 import pytest
 import yaml
 
-from ecg_gnn.cli.study_run import duration
 from ecg_gnn.study.store import Store
+from ecg_gnn.system.checks import duration
 from small_runs import BOARD
 from small_studies import SMALL_RECIPE, HandmadeStore
 

@@ -20,8 +20,9 @@ from ecg_gnn.config import (
     TrainConfig,
     is_control,
 )
+from ecg_gnn.config.classify_settings import model_names
 from ecg_gnn.data import make_dataset
-from ecg_gnn.nn import SPECIALISED, model_names
+from ecg_gnn.nn import SPECIALISED
 from ecg_gnn.paper_settings import best_settings
 from ecg_gnn.pipeline import Workspace
 from ecg_gnn.pipeline.resolve import pick_device, resolve

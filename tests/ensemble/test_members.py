@@ -9,6 +9,7 @@ from ecg_gnn.ensemble import network_members
 from ecg_gnn.ensemble.boosting import fit_boosting
 from ecg_gnn.ensemble.folds import make_folds
 from ecg_gnn.ensemble.inputs import GraphInputs, Target
+from ecg_gnn.ensemble.job import Job
 from ecg_gnn.ensemble.linear import fit_linear
 from ecg_gnn.ensemble.neighbour_table import PARTS
 from ecg_gnn.ensemble.network_members import fit_networks
@@ -27,15 +28,15 @@ SHAPES = {
 KNOWN = ["linear", "linear-table", "boosting", *SHAPES]
 
 
-def fit(name, inputs, target, folds, seed=0):
-    if name.startswith("linear"):
-        return fit_linear(inputs, target, folds, PARTS if "table" in name else ())
-    options = dict(out_of_time=lambda: False, seed=seed)
-    if name == "boosting":
-        return fit_boosting(inputs, target, folds, PARTS, **options)
+def fit(name, inputs, target, folds, out_of_time=lambda: False, device="cpu"):
     metric = "r2" if target.is_number else "accuracy"
-    shape = SHAPES[name]
-    return fit_networks(inputs, target, folds, shape, metric=metric, **options)
+    given = inputs, target, folds, metric, np.inf, out_of_time
+    job = Job(*given, device=device)
+    if name.startswith("linear"):
+        return fit_linear(PARTS if "table" in name else (), 0, job)
+    if name == "boosting":
+        return fit_boosting(PARTS, 0, job)
+    return fit_networks(SHAPES[name], 0, job)
 
 
 def known_of(inputs, folds):
@@ -152,8 +153,7 @@ def test_folds_may_come_one_after_another(name, inputs, target, folds):
 def test_every_device_trains_networks_for_the_cpu(
     name, device, inputs, target, folds, labelled
 ):
-    options = dict(metric="accuracy", out_of_time=bool, device=str(device))
-    member, out = fit_networks(inputs, target, folds, SHAPES[name], **options)
+    member, out = fit(name, inputs, target, folds, device=str(device))
     score = SCORES["roc-auc"].function
     assert score(target.values[labelled], out.predicted[labelled]) > 0.6
     assert {weights.device.type for weights in member.state()[1].values()} == {"cpu"}
@@ -165,7 +165,8 @@ def test_every_device_trains_networks_for_the_cpu(
 @pytest.mark.parametrize("name", SHAPES)
 def test_a_step_waits_for_no_device(name, device, inputs, target, folds):
     shape = SHAPES[name]
-    batch = network_members._prepare(inputs, target, folds, shape, str(device))
+    given = inputs, target, folds, "accuracy", np.inf, bool
+    batch = network_members._prepare(shape, Job(*given, device=str(device)))
     network = network_members._new_network(batch, shape, 0).to(device)
     optimizer = torch.optim.Adam(network.parameters(), fused=True)
     step = network, optimizer, batch, torch.Generator(device)
@@ -219,14 +220,7 @@ def test_a_second_graph_is_read_beside_the_first(inputs):
 
 @pytest.mark.parametrize("name", ["boosting", "gcn"])
 def test_what_is_stopped_keeps_what_it_has(name, inputs, target, folds):
-    options = dict(out_of_time=lambda: True, seed=0)
-    if name == "boosting":
-        member, out = fit_boosting(inputs, target, folds, PARTS, **options)
-    else:
-        shape = SHAPES[name]
-        member, out = fit_networks(
-            inputs, target, folds, shape, metric="accuracy", **options
-        )
+    member, out = fit(name, inputs, target, folds, out_of_time=lambda: True)
     assert out.folds == tuple(folds)
     np.testing.assert_allclose(
         member.predict(inputs, target, known_of(inputs, folds)).sum(axis=1),

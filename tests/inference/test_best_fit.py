@@ -10,9 +10,10 @@ import pytest
 import torch
 
 from ecg_gnn.ensemble import tournament
-from ecg_gnn.ensemble.candidates import Job, candidates
+from ecg_gnn.ensemble.candidates import candidates
 from ecg_gnn.ensemble.folds import make_folds
 from ecg_gnn.ensemble.inputs import GraphInputs, Target
+from ecg_gnn.ensemble.job import Job
 from ecg_gnn.ensemble.stored import KINDS
 from ecg_gnn.inference import best_fit
 from ecg_gnn.inference.best_card import summary

@@ -4,13 +4,12 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from ecg_gnn.config.classify_settings import BACKBONES, model_names
 from ecg_gnn.kernels import engine, using_engine
 from ecg_gnn.nn import (
-    BACKBONES,
     NetworkSpec,
     build_network,
-    model_names,
-    wants_self_loops,
+    traits_of,
 )
 from toy_graphs import directed_edges, graph_input, random, undirected_edges
 
@@ -19,7 +18,7 @@ MODELS = [(backbone, name) for backbone in BACKBONES for name in model_names(bac
 
 
 def loss_and_gradients(backbone, model, place, dtype, *, autocast=False):
-    loops = wants_self_loops(backbone, model)
+    loops = traits_of(backbone, model).self_loops
     graphs = [
         graph_input(undirected_edges(NUM_NODES, 12), NUM_NODES, self_loops=loops),
         graph_input(directed_edges(NUM_NODES, 20, seed=1), NUM_NODES, drop_edge=0.4),

@@ -277,8 +277,8 @@ def test_engines_draw_the_same_mask(seed):
 @pytest.mark.parametrize(
     ("edges", "message"),
     [
-        (torch.tensor([[0, 1]]), r"'edge_index' must have shape \[2, E\]"),
-        (torch.tensor([[0.0], [1.0]]), "'edge_index' must hold integers"),
+        (torch.tensor([[0, 1]]), r"'edge_index' must be integer \[2, E\]"),
+        (torch.tensor([[0.0], [1.0]]), r"'edge_index' must be integer \[2, E\]"),
         (torch.tensor([[0], [3]]), r"'edge_index' must be in \[0, 2\] \(got 3\)"),
         (torch.tensor([[-1], [0]]), r"'edge_index' must be in \[0, 2\] \(got -1\)"),
     ],

@@ -2,7 +2,8 @@
 
 import pytest
 
-from ecg_gnn.nn import SPECIALISED, model_names
+from ecg_gnn.config.classify_settings import model_names
+from ecg_gnn.nn import SPECIALISED
 from ecg_gnn_lab import paper_numbers, published
 
 

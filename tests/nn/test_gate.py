@@ -13,8 +13,7 @@ from ecg_gnn.nn import (
     NodeGate,
     ParallelModules,
     build_network,
-    takes_gate,
-    wants_self_loops,
+    traits_of,
 )
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.seeds import seeded
@@ -64,7 +63,7 @@ def open_unevenly(net):
 def inputs(backbone, model, order=None, *, weighted=False):
     """Three graphs, the nodes in another order if there is one."""
     place = torch.arange(NUM_NODES) if order is None else order.argsort()
-    loops = wants_self_loops(backbone, model)
+    loops = traits_of(backbone, model).self_loops
     graphs = [graph_input(place[undirected_edges()], self_loops=loops)]
     for seed in (3, 4):
         edges = directed_edges(seed=seed)
@@ -172,6 +171,6 @@ def test_around_a_pyg_convolution():
 
 @pytest.mark.parametrize("model", ["resnet", "h2gcn", "gpr-gnn", "linkx"])
 def test_models_without_a_place_for_it_refuse_it(model):
-    assert not takes_gate("benchmark", model)
+    assert not traits_of("benchmark", model).gate
     with pytest.raises(InputError, match=f"'gate' must be .* for the model '{model}'"):
         build("benchmark", model, num_graphs=1)

@@ -5,17 +5,16 @@ import torch
 import torch.nn.functional as F
 from torch_geometric.nn import GATConv, GCNConv, SAGEConv, TAGConv
 
+from ecg_gnn.config.classify_settings import BACKBONES, model_names
 from ecg_gnn.kernels import add_norm
 from ecg_gnn.nn import (
-    BACKBONES,
     MODULES,
     BenchmarkNet,
     Network,
     NetworkSpec,
     TunedNet,
     build_network,
-    model_names,
-    wants_self_loops,
+    traits_of,
 )
 from ecg_gnn.system.checks import InputError
 from toy_graphs import directed_edges, graph_input, random, undirected_edges
@@ -89,7 +88,7 @@ def inputs(num_graphs, self_loops):
 @pytest.mark.parametrize("num_graphs", [1, 2, 3])
 def test_benchmark_net_matches_hand_written_forward(model, num_graphs):
     net = benchmark_net(model, num_graphs)
-    graphs = inputs(num_graphs, wants_self_loops("benchmark", model))
+    graphs = inputs(num_graphs, traits_of("benchmark", model).self_loops)
     x = random(NUM_NODES, FEATURES)
     states, logits = by_hand(net, x, graphs)
     torch.testing.assert_close(net.represent(x, graphs), states, atol=1e-10, rtol=0)
@@ -103,7 +102,7 @@ def test_benchmark_net_with_evolved_graphs_in_the_last_layer_alone(model):
     net = build(model=model, num_graphs=2, layers=3, evolved_layers="last")
     net = net.double().eval()
     assert [len(block.branches) for block in net.blocks] == [1, 1, 2]
-    graphs = inputs(2, wants_self_loops("benchmark", model))
+    graphs = inputs(2, traits_of("benchmark", model).self_loops)
     state = net.enter(x := random(NUM_NODES, FEATURES))
     for layer in range(3):
         state = net.layer(layer, state, graphs[:1] if layer < 2 else graphs)
@@ -138,7 +137,7 @@ def test_stream_keeps_its_precision_under_autocast(model, monkeypatch):
 
     monkeypatch.setattr("ecg_gnn.nn.benchmark_net.add_norm", spy)
     net = benchmark_net(model, 2).float()
-    graphs = inputs(2, wants_self_loops("benchmark", model))
+    graphs = inputs(2, traits_of("benchmark", model).self_loops)
     x = random(NUM_NODES, FEATURES, dtype=torch.float32)
     exact = net(x, graphs)
     seen.clear()
@@ -317,7 +316,7 @@ def every_model():
 def test_every_name_builds_and_trains(backbone, model, num_graphs, device):
     net = build(backbone=backbone, model=model, num_graphs=num_graphs).to(device)
     assert isinstance(net, Network)
-    graphs = inputs(num_graphs, wants_self_loops(backbone, model))
+    graphs = inputs(num_graphs, traits_of(backbone, model).self_loops)
     x = random(NUM_NODES, FEATURES, dtype=torch.float32).to(device)
     logits = net(x, [graph.to(device) for graph in graphs])
     assert logits.shape == (NUM_NODES, CLASSES)
@@ -344,7 +343,7 @@ def test_names():
 @pytest.mark.parametrize(("backbone", "model"), every_model())
 def test_self_loops(backbone, model):
     expected = backbone == "tuned" or model in ("gcn", "gat", "gt")
-    assert wants_self_loops(backbone, model) == expected
+    assert traits_of(backbone, model).self_loops == expected
 
 
 @pytest.mark.parametrize(

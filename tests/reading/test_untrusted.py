@@ -8,8 +8,9 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ecg_gnn.reading import expanded, read_json, read_text, read_yaml
+from ecg_gnn.reading import read_json, read_text, read_yaml
 from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.files import expanded
 
 FEW = settings(max_examples=150, deadline=None)
 LEAVES = st.none() | st.booleans() | st.integers() | st.text(max_size=9)

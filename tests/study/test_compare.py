@@ -1,14 +1,14 @@
 """Means, deviations and paired intervals against statistics done by others."""
 
-import math
-
 import numpy as np
 import pytest
+import torch
 from scipy import stats
 
+from ecg_gnn.evolve import defined_statistics
 from ecg_gnn.study import Record, compare, summarize
 from ecg_gnn.study.comparison import paired_interval
-from ecg_gnn.study.records import mean, plain
+from ecg_gnn.study.records import mean
 
 
 def record(test, split, variant="baseline", val=0.5):
@@ -96,6 +96,9 @@ def test_pairs_need_the_same_splits():
 
 
 def test_undefined_statistics_are_null():
-    assert plain({"a": math.nan, "b": 2}) == {"a": None, "b": 2}
+    none = torch.empty(2, 0, dtype=torch.long)
+    measured = defined_statistics(none, torch.tensor([0, 1]), directed=True)
+    assert measured["num_edges"] == 0
+    assert measured["edge_homophily"] is None
     rows = [{"a": 1, "b": None}, {"a": 2, "b": 3}]
     assert mean(rows) == {"a": 1.5, "b": None}

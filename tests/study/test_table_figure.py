@@ -11,12 +11,12 @@ from ecg_gnn.study import run
 from ecg_gnn.study.run_figure import draw, paint
 from ecg_gnn.study.table import (
     format_statistic,
-    markdown,
     report_markdown,
     result_table,
     row_name,
     statistics_table,
 )
+from ecg_gnn.system.cells import markdown
 from ecg_gnn.system.checks import InputError, MissingExtraError
 from small_runs import small_config
 

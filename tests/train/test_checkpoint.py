@@ -13,11 +13,11 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 from ecg_gnn.kernels import Adjacency
+from ecg_gnn.system.files import content_hash
 from ecg_gnn.train import LoopSettings, train, training
 from ecg_gnn.train import state as state_module
 from ecg_gnn.train.state import (
     TrainState,
-    content_hash,
     load_checkpoint,
     save_checkpoint,
 )

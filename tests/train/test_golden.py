@@ -12,14 +12,13 @@ from pathlib import Path
 import pytest
 import torch
 
+from ecg_gnn.config.classify_settings import BACKBONES, model_names
 from ecg_gnn.kernels import Adjacency, using_engine
 from ecg_gnn.nn import (
-    BACKBONES,
     GraphInput,
     NetworkSpec,
     build_network,
-    model_names,
-    wants_self_loops,
+    traits_of,
 )
 from ecg_gnn.system.seeds import seeded
 from ecg_gnn.train import LoopSettings, Task, train
@@ -46,7 +45,7 @@ def make_task(backbone, model, num_graphs):
     node, column = torch.arange(NUM_NODES)[:, None], torch.arange(FEATURES)
     given = edges_of((1, 7), (3, 1), (7, 5))
     given = torch.unique(torch.cat([given, given.flip(0)], dim=1), dim=1)
-    loops = wants_self_loops(backbone, model)
+    loops = traits_of(backbone, model).self_loops
     graphs = [
         GraphInput(Adjacency.from_edge_index(given, NUM_NODES, add_self_loops=loops)),
         GraphInput(

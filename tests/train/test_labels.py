@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from ecg_gnn.kernels import Adjacency, using_engine
-from ecg_gnn.nn import SPECIALISED, GraphInput, wants_self_loops
+from ecg_gnn.nn import SPECIALISED, GraphInput, traits_of
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.seeds import seeded
 from ecg_gnn.train import LabelInput, LoopSettings, train, training
@@ -138,7 +138,7 @@ def test_models_that_could_not_keep_a_label_from_its_node_take_none():
 
 @pytest.mark.parametrize("model", WHOLE)
 def test_whole_networks_do_not_see_it_either(model):
-    task = make_task(3, self_loops=wants_self_loops("benchmark", model))
+    task = make_task(3, self_loops=traits_of("benchmark", model).self_loops)
     task = replace(task, labels=LabelInput(rate=RATE, num_classes=3))
     network = network_for(task, {"model": model}).train()
 

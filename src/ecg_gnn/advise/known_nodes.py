@@ -16,6 +16,7 @@ from ecg_gnn.config.run_config import replaced
 from ecg_gnn.data import GraphDataset, Split
 from ecg_gnn.ensemble.folds import Fold, make_folds
 from ecg_gnn.ensemble.inputs import GraphInputs
+from ecg_gnn.ensemble.job import Job
 from ecg_gnn.ensemble.network_members import NetworkMember, fit_networks
 from ecg_gnn.ensemble.networks import NetworkInputs, Shape
 from ecg_gnn.ensemble.weighted import hidden_target
@@ -135,15 +136,10 @@ class KnownNodes:
         shares = []
         for place, folds in enumerate(groups):
             read = inputs[place % len(inputs)]
-            member, _ = fit_networks(
-                read,
-                self.target,
-                folds,
-                shape,
-                metric=self.dataset.metric.replace("_", "-"),
-                out_of_time=_telling(progress, shape.steps),
-                seed=self.config.seed + self.index,
-            )
+            metric = self.dataset.metric.replace("_", "-")
+            ends = math.inf, _telling(progress, shape.steps)
+            job = Job(read, self.target, folds, metric, *ends)
+            member, _ = fit_networks(shape, self.config.seed + self.index, job)
             assert isinstance(member, NetworkMember)
             with torch.no_grad():  # each network alone; the member gives their mean
                 logits = member.batches[0].eval()(NetworkInputs.of(read, shape), None)

@@ -9,7 +9,7 @@ from ecg_gnn.config.classify_settings import selectable
 from ecg_gnn.config.identity import variant_of
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.ensemble.networks import Shape
-from ecg_gnn.nn import takes_evolved_graphs
+from ecg_gnn.nn import traits_of
 from ecg_gnn.pipeline.resolve import check_embeddings, choose_model, resolve
 from ecg_gnn.system.checks import InputError
 
@@ -67,7 +67,9 @@ def make_question(
         dataset = dataset.with_random_splits(_NUM_SPLITS, seed)
     splits = splits or tuple(range(min(_NUM_SPLITS, dataset.num_splits)))
     model = choose_model(model, dataset, dataset.split(0))
-    takes = [m for m in selectable("benchmark") if takes_evolved_graphs("benchmark", m)]
+    takes = [
+        m for m in selectable("benchmark") if traits_of("benchmark", m).evolved_graphs
+    ]
     if model not in takes:
         raise InputError(
             f"'model' must be one of {takes}, which take evolved graphs (got {model!r})"

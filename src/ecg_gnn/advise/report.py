@@ -12,11 +12,11 @@ from ecg_gnn.advise.advice import DIFFERENCES, PARTS, VARIANTS, Advice, Differen
 from ecg_gnn.advise.criterion import WORTH_NATS, Gain
 from ecg_gnn.config import KEPT_EMBEDDINGS
 from ecg_gnn.config.classify_settings import MODULES
-from ecg_gnn.study.table import Table, markdown, row_name
+from ecg_gnn.study.table import row_name
 from ecg_gnn.system.canvas import COLOURS, DASHES, draw, look, minus
-from ecg_gnn.system.cells import without_html
-from ecg_gnn.system.checks import InputError, MissingExtraError, metric_label
-from ecg_gnn.system.files import write_json, write_text
+from ecg_gnn.system.cells import Table, markdown, without_html
+from ecg_gnn.system.checks import MissingExtraError, metric_label
+from ecg_gnn.system.files import claiming, write_json, write_text
 from ecg_gnn.tabular.named_graph import homophily
 
 _TEXT, _NUMBERS, _FIGURE = "advice.md", "advice.json", "advice.png"
@@ -220,25 +220,11 @@ def next_steps(advice: Advice, source: Sequence[str]) -> list[dict[str, str]]:
 
 
 def claim_folder(folder: Path) -> None:
-    """Create the folder before anything is trained, or refuse.
-
-    One that holds earlier advice is reused; anything else in it is the user's.
-    """
-    shown = repr(str(folder))
-    try:
-        if folder.exists() and not folder.is_dir():
-            raise InputError(f"'out' must be a folder (got the file {shown})")
-        earlier = (folder / _NUMBERS).is_file()
-        if folder.is_dir() and any(folder.iterdir()) and not earlier:
-            raise InputError(
-                f"'out' {shown} is not empty and holds no advice: choose another folder"
-            )
+    """Create the folder before anything is trained, or refuse what is not ours."""
+    with claiming(folder, _NUMBERS, "advice"):
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
-    except OSError as error:
-        reason = error.strerror or str(folder)
-        raise InputError(f"'out' {shown} cannot be written ({reason})") from None
 
 
 def write_advice(advice: Advice, source: Sequence[str], folder: Path) -> dict[str, Any]:

@@ -54,7 +54,7 @@ def info(
     name: Name, data_root: opt.DataRoot = None, as_json: opt.AsJson = False
 ) -> None:
     """Show sizes, classes, splits, degrees, components and checksum of one graph."""
-    _show_description(_described(_load(name, data_root)), as_json)
+    _show(_load(name, data_root), as_json)
 
 
 @app.command()
@@ -64,12 +64,10 @@ def check(
     as_json: opt.AsJson = False,
 ) -> None:
     """Check that a graph can be trained on, or name its first fault (status 2)."""
-    description = _described(_load(name, data_root, download=False))
-    if as_json:
-        description = {"ok": True, **description}
-    else:
-        print(f"{description['name']}: ok")
-    _show_description(description, as_json)
+    dataset = _load(name, data_root, download=False)
+    if not as_json:
+        print(f"{dataset.name}: ok")
+    _show(dataset, as_json, ok=True)
 
 
 @app.command()
@@ -107,15 +105,12 @@ def _load(name: str, data_root: Path | None, download: bool = True) -> "GraphDat
         )
 
 
-def _described(dataset: "GraphDataset") -> dict[str, Any]:
-    from ecg_gnn.data import describe
+def _show(dataset: "GraphDataset", as_json: bool, **more: bool) -> None:
+    from ecg_gnn.data import describe  # with torch, which a wrong name does not need
 
-    return describe(dataset)
-
-
-def _show_description(description: dict[str, Any], as_json: bool) -> None:
+    description: dict[str, Any] = describe(dataset)
     if as_json:
-        print_json(description)
+        print_json(more | description)
         return
     splits = description["splits"]
     first = f"{len(splits)}, the first: {value_text(splits[0])}"

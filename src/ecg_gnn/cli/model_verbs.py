@@ -15,7 +15,7 @@ from ecg_gnn.cli.terminal import (
 )
 from ecg_gnn.config.choices import MOST_EXPLAINED
 from ecg_gnn.reading import MAX_CELLS
-from ecg_gnn.system.canvas import FORMATS
+from ecg_gnn.system.canvas import check_format
 from ecg_gnn.system.checks import (
     InputError,
     check_choice,
@@ -148,7 +148,7 @@ def explain(
     """
     check_in_range("most", most, 1, None)
     if out is not None:
-        check_choice(f"ending of {out}", out.suffix.lower(), FORMATS)
+        check_format(out)
     from ecg_gnn.inference import explain_node, read_model
     from ecg_gnn.inference.explanation_figure import draw_explanation
 

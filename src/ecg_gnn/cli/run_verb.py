@@ -68,7 +68,13 @@ def run(
             "run; options given here take precedence."
         ),
     ] = None,
-    workers: opt.Workers = 0,
+    workers: Annotated[
+        int,
+        typer.Option(
+            help="Processes that prepare batches ahead; results stay the same.",
+            rich_help_panel="Graphs too large for full-batch steps",
+        ),
+    ] = 0,
     jobs: Annotated[
         int, typer.Option(help="Parallel runs, each in its own process.")
     ] = 1,
@@ -94,8 +100,8 @@ def run(
     opt.warn_of_cross_fit(asked.embed.cross_fit, asked.embed.names)
     names = [name for name in asked.embed.names if name != "none"]
     from ecg_gnn.pipeline import choose_variants
-    from ecg_gnn.scale import joined
     from ecg_gnn.study import run as run_all
+    from ecg_gnn.system.machine import joined
 
     if "embedding" in settings and names and choose_variants(asked) == [BASELINE]:
         text = f"it runs without {' or '.join(names)}"

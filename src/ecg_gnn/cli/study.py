@@ -14,7 +14,8 @@ from ecg_gnn.cli.study_run import run
 from ecg_gnn.cli.terminal import print_json, print_table
 from ecg_gnn.study.recipe import load_recipe, shipped_recipes
 from ecg_gnn.study.store import Progress, Store, merge_stores, write_records
-from ecg_gnn.study.table import Table, configuration_name, model_name, row_name
+from ecg_gnn.study.table import configuration_name, model_name, row_name
+from ecg_gnn.system.cells import Table
 
 app = typer.Typer(
     no_args_is_help=True,

@@ -17,7 +17,7 @@ from ecg_gnn.config.run_config import Settings, read_splits
 from ecg_gnn.study.recipe import load_recipe, shipped_recipes
 from ecg_gnn.study.store import Failed
 from ecg_gnn.study.table import configuration_name, model_name
-from ecg_gnn.system.checks import InputError, check_choice
+from ecg_gnn.system.checks import InputError, check_choice, duration
 
 if TYPE_CHECKING:
     from ecg_gnn.study.execute import Ended, StudyReport
@@ -87,17 +87,6 @@ def settings_text(point: Settings) -> str:
     forms = {name: ".4g" if isinstance(point[name], float) else "" for name in point}
     parts = [f"{name}={format(point[name], form)}" for name, form in forms.items()]
     return ", ".join(parts) or "no choice"
-
-
-def duration(seconds: float) -> str:
-    """Seconds as people say them: 45 s, 12 min, 3.5 h, 2.1 days."""
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    if seconds < 6000:
-        return f"{seconds / 60:.0f} min"
-    if seconds < 48 * 3600:
-        return f"{seconds / 3600:.1f} h"
-    return f"{seconds / 86400:.1f} days"
 
 
 RecipeName = Annotated[

@@ -26,7 +26,7 @@ from ecg_gnn.system.files import cache_folder
 
 if TYPE_CHECKING:
     from ecg_gnn.embed import EmbeddingCache
-    from ecg_gnn.study.table import Table
+    from ecg_gnn.system.cells import Table
 
 STEP_1, STEP_2 = "Step 1: embed", "Step 2: evolve"
 STEP_3, OUTPUT = "Step 3: classify", "Output"
@@ -39,19 +39,6 @@ DataRoot = Annotated[
     ),
 ]
 Device = Annotated[str | None, typer.Option(help="Device: auto, cpu, cuda or cuda:N.")]
-EngineName = Annotated[
-    str | None,
-    typer.Option(
-        help="fast, or reference (plain torch, the same numbers up to rounding)."
-    ),
-]
-Workers = Annotated[
-    int,
-    typer.Option(
-        help="Processes that prepare batches ahead; results stay the same.",
-        rich_help_panel="Graphs too large for full-batch steps",
-    ),
-]
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print only JSON.", rich_help_panel=OUTPUT)
 ]
@@ -183,6 +170,7 @@ OfRecipe = Annotated[
 
 _QUIET_SECONDS = 20  # between lines without a terminal
 _PIPE_WIDTH = 10_000
+_MAX_PARTS = 12  # of a dictionary in one line
 
 
 def print_json(value: Any) -> None:
@@ -212,12 +200,13 @@ def print_facts(facts: Mapping[str, Any]) -> None:
             print(f"{key.replace('_', ' '):>24}  {printable(shown)}")
 
 
-def value_text(value: Any, most: int = 12) -> str:
+def value_text(value: Any) -> str:
     """A plain value as people read it; of a dictionary, the first entries."""
     if isinstance(value, dict):
         parts = [f"{key} {value_text(part)}" for key, part in value.items()]
-        rest = f", and {len(parts) - most} more" if len(parts) > most else ""
-        return ", ".join(parts[:most]) + rest
+        more = len(parts) - _MAX_PARTS
+        rest = f", and {more} more" if more > 0 else ""
+        return ", ".join(parts[:_MAX_PARTS]) + rest
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):

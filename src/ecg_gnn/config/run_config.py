@@ -8,7 +8,6 @@ a run really used is written into its output folder, and that file is itself a v
 import dataclasses
 import hashlib
 import json
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self, TypeVar
@@ -18,7 +17,7 @@ from ecg_gnn.config.classify_settings import ModelConfig, TrainConfig
 from ecg_gnn.config.embedders import AS_INPUT, entry_of
 from ecg_gnn.config.evolve_settings import EmbedConfig, EvolveConfig
 from ecg_gnn.config.setting import Section, Setting, setting, settings_of
-from ecg_gnn.system.checks import InputError, check_choice, did_you_mean
+from ecg_gnn.system.checks import InputError, check_device, did_you_mean
 
 _T = TypeVar("_T")
 
@@ -111,8 +110,7 @@ class RunConfig(Section):
     train: TrainConfig = field(default_factory=TrainConfig)
 
     def _check(self) -> None:
-        device = "cuda:N" if re.fullmatch(r"cuda:\d+", self.device) else self.device
-        check_choice("device", device, ["auto", "cpu", "cuda", "cuda:N"])
+        check_device(self.device)
         if self.embed.cross_fit and self.evolve.symmetric:
             raise InputError(
                 "'symmetric' must be off with 'cross_fit': reversed edges are found by "

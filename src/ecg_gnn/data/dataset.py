@@ -1,7 +1,6 @@
 """A graph with its splits, and the one function that makes it from checked arrays."""
 
 import dataclasses
-import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from ecg_gnn.data.graph_checks import UNLABELLED
 from ecg_gnn.data.splits import Masks, fewer_labels, stratified_splits
 from ecg_gnn.reading import AnyArray, MappedFile
 from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.files import content_hash
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -150,7 +150,7 @@ class GraphDataset:
         masks = _checked_masks(self.name, masks, self.y, self.metric)
         drawn = f"{num_splits} random splits from seed {seed}"
         # The file's checksum would claim the file's own splits.
-        digest = _contents_sha256(self.x, self.y, self.edge_index, *masks)
+        digest = content_hash([self.x, self.y, self.edge_index, *masks])
         note = f"{self.note}; {drawn}" if self.note else drawn
         fresh: dict[str, Any] = dict(zip(checks.MASK_KEYS, masks, strict=True))
         return dataclasses.replace(self, sha256=digest, note=note, **fresh)
@@ -159,7 +159,7 @@ class GraphDataset:
         """The same graph with fewer training nodes, ``rate`` of all labelled ones."""
         masks = fewer_labels(self.y, self.train_masks, rate, seed)
         others = self.val_masks, self.test_masks
-        digest = _contents_sha256(self.x, self.y, self.edge_index, masks, *others)
+        digest = content_hash([self.x, self.y, self.edge_index, masks, *others])
         fewer = f"{100 * rate:.3g}% of the labelled nodes train"
         note = f"{self.note}; {fewer}" if self.note else fewer
         return dataclasses.replace(self, train_masks=masks, sha256=digest, note=note)
@@ -236,7 +236,7 @@ def make_dataset(
         metric=checked_metric,
         **dict(zip(checks.MASK_KEYS, checked, strict=True)),
         directed=directed,
-        sha256=sha256 or _contents_sha256(tx, ty, edge_index, *checked),
+        sha256=sha256 or content_hash([tx, ty, edge_index, *checked]),
         note=note,
         features_file=file,
     )
@@ -250,14 +250,6 @@ def _checked_masks(
     checked = checks.check_masks(source, arrays, y.numpy(), metric)
     train, val, test = map(torch.from_numpy, checked)
     return train, val, test
-
-
-def _contents_sha256(*tensors: Tensor) -> str:
-    digest = hashlib.sha256()
-    for tensor in tensors:
-        digest.update(f"{tensor.dtype}{list(tensor.shape)}".encode())
-        digest.update(tensor.contiguous().numpy().data)
-    return digest.hexdigest()
 
 
 def _array(value: Array) -> AnyArray:

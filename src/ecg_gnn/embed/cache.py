@@ -29,8 +29,7 @@ from ecg_gnn.embed.protocol import (
 )
 from ecg_gnn.kernels import current_engine
 from ecg_gnn.system.checks import InputError
-from ecg_gnn.system.files import atomic_path, below
-from ecg_gnn.train.state import content_hash
+from ecg_gnn.system.files import atomic_path, below, content_hash
 
 _CHECKED_ELEMENTS = 1 << 24
 _EMBEDDING, _KEPT = "embedding", "kept"

@@ -38,9 +38,6 @@ class StructureEmbedder(Untrained):
     sorted degree sequences ring by ring; here shares of degrees on a log scale.
     """
 
-    uses_labels = False
-    leaks = False
-
     def embed(self, data: Data) -> Tensor:
         """Cumulative shares of degrees, ring by ring."""
         edges = spaces.neighbourhoods(data.edge_index, data.num_nodes)
@@ -53,9 +50,6 @@ class PositionEmbedder(Untrained):
 
     One of the latent spaces of Geom-GCN (Pei et al., 2020), in 16 dimensions.
     """
-
-    uses_labels = False
-    leaks = False
 
     def embed(self, data: Data) -> Tensor:
         """Landmark Isomap."""

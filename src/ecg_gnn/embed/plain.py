@@ -24,7 +24,10 @@ _T = TypeVar("_T")
 
 
 class Untrained:
-    """An embedder without settings that learns nothing."""
+    """An embedder without settings that learns nothing, unless it says otherwise."""
+
+    uses_labels = False
+    leaks = False
 
     @classmethod
     def from_config(cls, config: RunConfig, progress: Progress | None) -> Self:
@@ -61,8 +64,6 @@ class FeaturesEmbedder(Untrained):
     """The raw node features: what step 1 has to beat."""
 
     stored: ClassVar = StoredFeatures
-    uses_labels = False
-    leaks = False
 
     def keep(self, x: Tensor) -> StoredFeatures:
         """Nothing to keep."""
@@ -159,9 +160,6 @@ _READERS: dict[str, Callable[[Path], object]] = {
 @dataclass(frozen=True)
 class RandomControl(Untrained):
     """k random nodes: degree and parameters, no similarity."""
-
-    uses_labels = False
-    leaks = False
 
     def embed(self, data: Data) -> Tensor:
         """The same row for every node: all ties."""

@@ -12,7 +12,7 @@ from ecg_gnn._version import MOVED, NUMERICS
 from ecg_gnn.config import RunConfig, known
 from ecg_gnn.embed.protocol import Fit, SplitMasks
 from ecg_gnn.kernels import Adjacency
-from ecg_gnn.nn import GraphInput, Network, NetworkSpec, build_network, wants_self_loops
+from ecg_gnn.nn import GraphInput, Network, NetworkSpec, build_network, traits_of
 from ecg_gnn.system.checks import InputError, default_metric
 from ecg_gnn.system.seeds import seeded
 from ecg_gnn.train import LoopSettings, Progress, Task, Training, train_together
@@ -174,7 +174,7 @@ class TrainedModelEmbedder(TrainedOnLabels):
         return represent(self.network, data.x, self._graphs(data))
 
     def _graphs(self, data: Data) -> list[GraphInput]:
-        loops = wants_self_loops(self.backbone, self.model)
+        loops = traits_of(self.backbone, self.model).self_loops
         given = Adjacency.from_edge_index(
             data.edge_index, data.num_nodes, add_self_loops=loops
         )

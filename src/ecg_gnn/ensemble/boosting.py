@@ -1,6 +1,6 @@
 """Gradient boosting over a node's row of the neighbour table, by LightGBM."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ecg_gnn.ensemble.folds import Fold
 from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Target
+from ecg_gnn.ensemble.job import Job
 from ecg_gnn.ensemble.members import (
     Fitted,
     Member,
@@ -82,14 +82,7 @@ class BoostingMember(Member):
 
 
 def fit_boosting(
-    inputs: GraphInputs,
-    target: Target,
-    folds: dict[int, Fold],
-    parts: Sequence[str],
-    *,
-    out_of_time: Callable[[], bool],
-    seed: int = 0,
-    random_splits: bool = False,
+    parts: Sequence[str], seed: int, job: Job, random_splits: bool = False
 ) -> Fitted:
     """Boost all folds side by side until their mean loss on held-out nodes rises.
 
@@ -98,6 +91,7 @@ def fit_boosting(
     """
     import lightgbm
 
+    inputs, target, folds = job.inputs, job.target, job.folds
     parameters = _parameters(target, seed) | {"extra_trees": random_splits}
     boosters, held_out = [], []
     for fold in folds.values():
@@ -116,7 +110,7 @@ def fit_boosting(
         if loss < best_loss:
             best_round, best_loss = number, loss
         stalled = number - best_round >= _PATIENCE
-        if stalled or all(finished) or out_of_time():
+        if stalled or all(finished) or job.out_of_time():
             break
     predicted = [
         _shares(booster.predict(rows, num_iteration=best_round), target)

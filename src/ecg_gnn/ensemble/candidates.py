@@ -1,57 +1,18 @@
 """What the search tries, in the order in which it tries it: cheap ones first."""
 
-import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from ecg_gnn.ensemble.boosting import fit_boosting
-from ecg_gnn.ensemble.folds import Fold
-from ecg_gnn.ensemble.inputs import GraphInputs, Target
+from ecg_gnn.ensemble.job import Job
 from ecg_gnn.ensemble.linear import fit_linear
 from ecg_gnn.ensemble.members import Fitted
 from ecg_gnn.ensemble.neighbour_table import HOPS, PARTS
 from ecg_gnn.ensemble.network_members import fit_networks
 from ecg_gnn.ensemble.networks import Shape
 from ecg_gnn.system.machine import using_threads
-
-
-@dataclass(frozen=True)
-class Job:
-    """One candidate on some folds."""
-
-    inputs: GraphInputs
-    target: Target
-    folds: dict[int, Fold]
-    metric: str
-    deadline: float
-    """On the monotonic clock: training stops there and keeps what it has."""
-    out_of_time: Callable[[], bool]
-    """Whether the deadline has passed, or the user has had enough."""
-    stopped: Callable[[], bool] = bool
-    """Whether the user has had enough."""
-    device: str = "cpu"
-    """Where networks are trained."""
-
-    def to_send(self) -> "Job":
-        """The job as another machine needs it: with the time that is left."""
-        left = self.deadline - time.monotonic()
-        return replace(self, deadline=left, out_of_time=bool, stopped=bool)
-
-    def received(self) -> "Job":
-        """The job on another machine, with that machine's clock."""
-        end = time.monotonic() + self.deadline
-
-        def out_of_time() -> bool:
-            return time.monotonic() > end
-
-        # Arrays that come from elsewhere may be such that cannot be written to.
-        folds = {
-            number: Fold(fold.train.copy(), fold.held_out.copy())
-            for number, fold in self.folds.items()
-        }
-        return replace(self, folds=folds, deadline=end, out_of_time=out_of_time)
 
 
 @dataclass(frozen=True)
@@ -86,50 +47,13 @@ class Candidate:
         return self.fit(job)
 
 
-# Functions of modules, not closures: candidates travel to other machines.
-
-
-def _fit_linear(parts: tuple[str, ...], _: int, job: Job) -> Fitted:
-    given = job.inputs, job.target, job.folds, parts
-    return fit_linear(*given, out_of_time=job.out_of_time)
-
-
-def _fit_boosting(
-    parts: tuple[str, ...], seed: int, job: Job, random_splits: bool = False
-) -> Fitted:
-    return fit_boosting(
-        job.inputs,
-        job.target,
-        job.folds,
-        parts,
-        out_of_time=job.out_of_time,
-        seed=seed,
-        random_splits=random_splits,
-    )
-
-
-_fit_randomised = partial(_fit_boosting, random_splits=True)
-
-
-def _fit_networks(shape: Shape, seed: int, job: Job) -> Fitted:
-    return fit_networks(
-        job.inputs,
-        job.target,
-        job.folds,
-        shape,
-        metric=job.metric,
-        out_of_time=job.out_of_time,
-        device=job.device,
-        seed=seed,
-    )
-
-
 def train_received(candidate: Candidate, job: Job) -> Fitted:
     """Train what another process sent, with one thread."""
     with using_threads(1):
         return candidate.train(job.received())
 
 
+_fit_randomised = partial(fit_boosting, random_splits=True)
 _NOTHING = frozenset[str]()
 _GRAPH = frozenset({"graph"})
 _LABELS = _GRAPH | {"labels"}
@@ -147,9 +71,9 @@ _GCN: dict[str, Any] = {"convolution": "gcn"}
 _WITH_LABELS: dict[str, Any] = {"label_input": True}
 # Cheap ones first: models of a table, by its parts, and networks, by their shape.
 _LIST: tuple[tuple[str, frozenset[str], Any], ...] = (
-    ("linear", _NOTHING, (_fit_linear, ())),
-    ("linear, neighbours and labels", _LABELS, (_fit_linear, PARTS)),
-    ("boosting, neighbours and labels", _LABELS, (_fit_boosting, PARTS)),
+    ("linear", _NOTHING, (fit_linear, ())),
+    ("linear, neighbours and labels", _LABELS, (fit_linear, PARTS)),
+    ("boosting, neighbours and labels", _LABELS, (fit_boosting, PARTS)),
     (
         "table network",
         _LABELS,
@@ -158,9 +82,9 @@ _LIST: tuple[tuple[str, frozenset[str], Any], ...] = (
     ("GCN", _GRAPH, Shape(**_GCN, **_PLAIN)),
     ("SAGE, labels", _LABELS, Shape(**_SAGE, **_WITH_LABELS, **_PLAIN)),
     ("GCN, labels", _LABELS, Shape(**_GCN, **_WITH_LABELS, **_PLAIN)),
-    ("boosting", _NOTHING, (_fit_boosting, ())),
+    ("boosting", _NOTHING, (fit_boosting, ())),
     ("MLP", _NOTHING, Shape(convolution="none", **_PLAIN)),
-    ("boosting, neighbours", _GRAPH, (_fit_boosting, HOPS)),
+    ("boosting, neighbours", _GRAPH, (fit_boosting, HOPS)),
     ("randomised boosting, neighbours and labels", _LABELS, (_fit_randomised, PARTS)),
     ("SAGE", _GRAPH, Shape(**_SAGE, **_PLAIN)),
     ("deep GCN", _GRAPH, Shape(**_GCN, **_RESIDUAL)),
@@ -177,8 +101,9 @@ def candidates(seed: int = 0) -> list[Candidate]:
 
 def _candidate(name: str, reads: frozenset[str], how: Any, seed: int) -> Candidate:
     """A network of a shape, or a model of a table's parts."""
+    # Partial functions of modules, not closures: candidates travel to other machines.
     if isinstance(how, Shape):
-        fit = partial(_fit_networks, how, seed)
+        fit = partial(fit_networks, how, seed)
         is_deep = how.layers >= _DEEP["layers"]
         return Candidate(name, fit, reads, is_deep, layers=1 + how.layers)
     function, parts = how

@@ -9,10 +9,11 @@ from statistics import median
 
 import numpy as np
 
-from ecg_gnn.ensemble.candidates import Candidate, Job
+from ecg_gnn.ensemble.candidates import Candidate
 from ecg_gnn.ensemble.certainty import Array, Scaling, scaled
 from ecg_gnn.ensemble.folds import Fold, OutOfFold
 from ecg_gnn.ensemble.inputs import GraphInputs, Target
+from ecg_gnn.ensemble.job import Job
 from ecg_gnn.ensemble.members import Fitted, Member
 from ecg_gnn.ensemble.scoring import SCORES
 from ecg_gnn.system.checks import not_finite

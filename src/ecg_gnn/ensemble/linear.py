@@ -18,6 +18,7 @@ from ecg_gnn.ensemble.inputs import (
     Sparse,
     Target,
 )
+from ecg_gnn.ensemble.job import Job
 from ecg_gnn.ensemble.members import Fitted, Member, out_of_fold
 from ecg_gnn.ensemble.neighbour_table import neighbour_table
 from ecg_gnn.ensemble.scoring import loss
@@ -84,15 +85,9 @@ class LinearMember(Member):
         return cls(width, tuple(plain["parts"]), means, scales, weights, biases)
 
 
-def fit_linear(
-    inputs: GraphInputs,
-    target: Target,
-    folds: dict[int, Fold],
-    parts: Sequence[str],
-    *,
-    out_of_time: Callable[[], bool] = bool,
-) -> Fitted:
+def fit_linear(parts: Sequence[str], _seed: int, job: Job) -> Fitted:
     """Fit a model per fold, regularised as is best for the first."""
+    inputs, target, folds = job.inputs, job.target, job.folds
     everything = neighbour_table(
         inputs, parts, target, np.isin(np.arange(inputs.num_nodes), _all_train(folds))
     )
@@ -112,7 +107,7 @@ def fit_linear(
     first = {number: folds[number] for number in list(folds)[:1]}
 
     def steps() -> int:
-        return _FEW_STEPS if out_of_time() else _MOST_STEPS
+        return _FEW_STEPS if job.out_of_time() else _MOST_STEPS
 
     def error(strength: float) -> float:
         fitted = _fit_folds(start, rows, target, first, strength, steps)

@@ -1,6 +1,5 @@
 """Train a batch of networks, one per fold, and keep them."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -11,6 +10,7 @@ from torch import Tensor
 
 from ecg_gnn.ensemble.folds import Fold
 from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Target
+from ecg_gnn.ensemble.job import Job
 from ecg_gnn.ensemble.members import Fitted, Member, out_of_fold
 from ecg_gnn.ensemble.neighbour_table import neighbour_table
 from ecg_gnn.ensemble.networks import BatchedNetwork, NetworkInputs, Shape
@@ -116,23 +116,14 @@ class _Batch:
     scaling: Tensor
 
 
-def fit_networks(
-    inputs: GraphInputs,
-    target: Target,
-    folds: dict[int, Fold],
-    shape: Shape,
-    *,
-    metric: str,
-    out_of_time: Callable[[], bool],
-    device: str = "cpu",
-    seed: int = 0,
-) -> Fitted:
+def fit_networks(shape: Shape, seed: int, job: Job) -> Fitted:
     """Train one network per fold until their mean score on held-out nodes falls.
 
     A step that each fold chose for itself would flatter it. What is kept is on the
     CPU; a GPU is waited for only where the networks are judged.
     """
-    batch = _prepare(inputs, target, folds, shape, device)
+    device = job.device
+    batch = _prepare(shape, job)
     network = _new_network(batch, shape, seed).to(device)
     optimizer = torch.optim.Adam(
         network.parameters(), lr=shape.lr, weight_decay=shape.weight_decay
@@ -145,10 +136,10 @@ def fit_networks(
     for step in range(shape.steps):
         with seeds.step():
             _learn(network, optimizer, batch, generator)
-        is_last = step == shape.steps - 1 or out_of_time()
+        is_last = step == shape.steps - 1 or job.out_of_time()
         if step % _EVERY == _EVERY - 1 or is_last:
             said = _ask(network, batch)
-            score = _judge(said, batch, metric)
+            score = _judge(said, batch, job.metric)
             if score > best[0] or not weights:
                 best, held_out = (score, step), said
                 weights = {k: v.clone() for k, v in network.state_dict().items()}
@@ -156,17 +147,13 @@ def fit_networks(
             break
     network.load_state_dict(weights)
     scaling = batch.scaling[None]
-    member = NetworkMember(target.width, shape, (network.cpu().eval(),), scaling)
-    return member, out_of_fold(inputs.num_nodes, target.width, folds, held_out)
+    width, networks = job.target.width, (network.cpu().eval(),)
+    member = NetworkMember(width, shape, networks, scaling)
+    return member, out_of_fold(job.inputs.num_nodes, width, job.folds, held_out)
 
 
-def _prepare(
-    inputs: GraphInputs,
-    target: Target,
-    folds: dict[int, Fold],
-    shape: Shape,
-    device: str,
-) -> _Batch:
+def _prepare(shape: Shape, job: Job) -> _Batch:
+    inputs, target, folds, device = job.inputs, job.target, job.folds, job.device
     masks = [fold.known(inputs.num_nodes) for fold in folds.values()]
     dense, scaling = None, torch.zeros(2, 0)
     if shape.table:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 _SMALLEST = 1e-7
 _RESAMPLES = 200
+_LEVEL = 0.9  # how often the truth is in an interval
 _MOST_DRAWN = 10_000
 """Rows in a draw. Of more, scores spread less by the root of their number."""
 
@@ -146,41 +147,29 @@ def interval(
     p: Array,
     *,
     scale: float = 1.0,
-    level: float = 0.9,
-    seed: int = 0,
 ) -> tuple[float, float]:
     """Where the score may lie, see ``resampled``."""
 
     def judge(rows: Array) -> float:
         return score.function(y[rows], p[rows]) if score.can_judge(y[rows]) else np.nan
 
-    ends = resampled(judge, np.arange(len(y)), level=level, seed=seed)
+    ends = resampled(judge, np.arange(len(y)))
     low, high = sorted(score.shown(end, scale) for end in ends)
     return low, high
 
 
-def resampled(
-    judge: Callable[[Array], float],
-    rows: Array,
-    *,
-    level: float = 0.9,
-    seed: int = 0,
-) -> tuple[float, float]:
-    """Where a score of rows may lie, by drawing them again (percentile bootstrap).
+def resampled(judge: Callable[[Array], float], rows: Array) -> tuple[float, float]:
+    """Where a score of rows lies nine times out of ten, by drawing them again.
 
-    Args:
-        judge: The score of some rows, NaN where they have none.
-        rows: All rows.
-        level: How often the truth is inside.
-        seed: Random seed.
+    ``judge`` gives the score of some rows, NaN where they have none.
     """
-    generator = np.random.default_rng(seed)
+    generator = np.random.default_rng(0)
     size = min(len(rows), _MOST_DRAWN)
     draws = np.array([judge(generator.choice(rows, size)) for _ in range(_RESAMPLES)])
     draws = draws[~np.isnan(draws)]
     if not len(draws):
         return 0.0, 0.0
-    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
+    low, high = np.quantile(draws, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2])
     if size < len(rows):
         shrink, middle = (size / len(rows)) ** 0.5, float(np.median(draws))
         centre = judge(rows)

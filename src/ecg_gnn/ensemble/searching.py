@@ -81,25 +81,10 @@ def search(
 ) -> Search:
     """Try candidates on folds of the known nodes, and weigh the best.
 
-    Args:
-        x: Features. ``[N, F]``
-        edge_index: Edges, both ways if undirected. ``[2, E]``
-        values: Classes, or numbers where ``num_classes`` is 0; only those of ``known``
-            nodes are ever read. ``[N]``
-        num_classes: How many classes there are.
-        known: Nodes to learn from. ``[N]``
-        metric: What to optimise, see ``SCORES``; by default ROC AUC for two classes,
-            accuracy for more, R² for numbers.
-        budget: Seconds; by default by the graph's size.
-        single: Whether the best single candidate is kept instead of an ensemble.
-        seed: Random seed, of folds and first weights.
-        workers: Candidates trained in parallel; by default one per core,
-            and one alone on a GPU and on a graph of few nodes and edges.
-        device: Where networks are trained; the other candidates are on the CPU.
-        train: Trains a candidate, perhaps on another machine.
-        work: A folder for finished candidates; a killed search resumes from it.
-        say: Reports progress.
-        extra: Further candidates.
+    Values ``[N]`` are classes, or numbers where ``num_classes`` is 0; only those of
+    ``known`` nodes are ever read. ``extra`` are candidates beside the usual ones, and
+    ``work`` is a folder for finished ones, from which a killed search resumes. The
+    other options are those of ``fit_best``.
     """
     start = time.monotonic()
     budget = default_budget(len(x)) if budget is None else budget

@@ -19,8 +19,8 @@ from ecg_gnn.ensemble.linear import LinearMember
 from ecg_gnn.ensemble.members import Fitted, Member, tensor_to_text, text_to_tensor
 from ecg_gnn.ensemble.network_members import NetworkMember
 from ecg_gnn.ensemble.weighted import Ensemble, Share, as_rows, hidden_target
-from ecg_gnn.reading import check_file, refusing
-from ecg_gnn.reading.tensor_files import read_safetensors
+from ecg_gnn.reading import refusing
+from ecg_gnn.reading.tensor_files import read_safetensors, read_written
 from ecg_gnn.system.checks import InputError, check_choice
 from ecg_gnn.system.files import atomic_path, below, sha256_of_file
 
@@ -64,17 +64,8 @@ def read_ensemble(
 ) -> Ensemble:
     """Read what ``write_ensemble`` wrote, for the graph that it was fitted on."""
     path = folder / _FILE
-    check_file(path)
-    if (actual := sha256_of_file(path)) != described.get("sha256"):
-        raise InputError(
-            f"{path}: must be as it was written, with the sha256 "
-            f"{described.get('sha256')!r:.70} (got {actual})"
-        )
-    tensors = read_safetensors(path)
+    tensors = read_written(path, str(described.get("sha256")))
     with refusing(str(path), "the members that the model names"):
-        for name, tensor in tensors.items():
-            if tensor.is_floating_point() and not tensor.isfinite().all():
-                raise ValueError(f"{name} must be finite numbers")
         own = below(tensors, _OWN)
         num_classes = int(described["classes"])
         sparse = _array(own, "sparse_columns", "b", x.size(1))

@@ -83,19 +83,8 @@ def hold_tournament(
 ) -> Tournament:
     """Try candidates, cheap ones first, until time runs out, and weigh the best.
 
-    Args:
-        inputs: The graph.
-        target: What to predict; only labels of ``labelled`` nodes are read.
-        labelled: Nodes to learn from.
-        metric: What to optimise, a key of ``SCORES``.
-        seconds: The budget.
-        keep: Stores finished candidates; a killed search resumes from them.
-        train: Trains a candidate, perhaps on another machine.
-        workers: Number of candidates trained in parallel.
-        device: Where networks are trained.
-        seed: Random seed, of folds and first weights.
-        say: Reports progress.
-        extra: Further candidates, tried last.
+    ``keep`` stores finished candidates, from which a killed search resumes; ``extra``
+    ones are tried last. The other options are those of ``search``.
     """
     start = time.monotonic()
     folds = make_folds(target, labelled, fold_count(len(labelled)), seed)

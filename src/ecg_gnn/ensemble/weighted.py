@@ -1,6 +1,6 @@
 """The result of a search: members, their weights, and how sure they are."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -145,8 +145,3 @@ def hidden_target(
     mean, scale = float(values[known].mean()), float(values[known].std()) or 1.0
     standard = np.where(known, (values - mean) / scale, 0.0)
     return Target(standard.astype(np.float32), 0), (mean, scale)
-
-
-def weights_of(shares: Sequence[Share]) -> dict[str, float]:
-    """Weights by name."""
-    return {share.name: share.weight for share in shares}

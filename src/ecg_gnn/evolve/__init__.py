@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from ecg_gnn.evolve.graph import similarity_weights as similarity_weights
     from ecg_gnn.evolve.homophily import adjusted_homophily as adjusted_homophily
     from ecg_gnn.evolve.homophily import class_homophily as class_homophily
+    from ecg_gnn.evolve.homophily import defined_statistics as defined_statistics
     from ecg_gnn.evolve.homophily import edge_homophily as edge_homophily
     from ecg_gnn.evolve.homophily import graph_statistics as graph_statistics
     from ecg_gnn.evolve.homophily import label_informativeness as label_informativeness

@@ -21,7 +21,7 @@ from ecg_gnn.evolve.approximate import (
 )
 from ecg_gnn.evolve.exact.nearest import search_exact
 from ecg_gnn.evolve.query import Query, Rows, SearchResult
-from ecg_gnn.system.checks import InputError, MissingExtraError
+from ecg_gnn.system.checks import InputError, MissingExtraError, duration, size_text
 from ecg_gnn.system.machine import available_bytes, fits_in_memory
 
 EXACT_NODES = 100_000
@@ -93,7 +93,7 @@ def choose_backend(
     if knn == "auto":
         reason = "pip install 'ecg-gnn[ann]' for an approximate search"
         if backend.is_installed:
-            has = f"{_gib(needed)}, {_gib(free)} can be had"
+            has = f"{size_text(needed)}, {size_text(free)} can be had"
             reason = f"an approximate search needs {has}"
         warnings.warn(
             f"exact kNN among {num_nodes:,} × {dim} embeddings takes about "
@@ -106,20 +106,8 @@ def choose_backend(
     raise InputError(
         f"'knn' must be exact, which needs less memory, or the embeddings narrower "
         f"by a factor of {needed / max(1, free):.1f} (got {backend.name!r}, which "
-        f"needs {_gib(needed)} where {_gib(free)} can be had)"
+        f"needs {size_text(needed)} where {size_text(free)} can be had)"
     )
-
-
-def duration(seconds: float) -> str:
-    """A rough time in words."""
-    for name, size in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
-        if seconds >= 1.5 * size:
-            return f"{seconds / size:.0f} {name}"
-    return f"{seconds:.0f} seconds"
-
-
-def _gib(size: int) -> str:
-    return f"{size / 2**30:.1f} GiB"
 
 
 # --- How fast exact searches are ------------------------------------------------------

@@ -12,6 +12,7 @@ import math
 import torch
 from torch import Tensor
 
+from ecg_gnn.kernels.adjacency import check_edge_index
 from ecg_gnn.system.checks import InputError
 
 NAN = math.nan
@@ -142,6 +143,14 @@ def graph_statistics(
     }
 
 
+def defined_statistics(
+    edge_index: Tensor, y: Tensor, *, directed: bool
+) -> dict[str, float | int | None]:
+    """As ``graph_statistics``; what is undefined is None, for JSON has no NaN."""
+    measured = graph_statistics(edge_index, y, directed=directed)
+    return {key: None if math.isnan(v) else v for key, v in measured.items()}
+
+
 def _same_class(edge_index: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     """Which edges join nodes of one class, and their targets."""
     _check(edge_index, y)
@@ -173,14 +182,4 @@ def _check(edge_index: Tensor, y: Tensor) -> None:
         raise InputError(
             f"'y' must be integer classes [N] (got {y.dtype} {list(y.shape)})"
         )
-    has_pairs = edge_index.dim() == 2 and edge_index.size(0) == 2
-    if not has_pairs or edge_index.is_floating_point():
-        got = f"{edge_index.dtype} {list(edge_index.shape)}"
-        raise InputError(f"'edge_index' must be integer [2, E] (got {got})")
-    if edge_index.numel():
-        low, high = (int(end) for end in edge_index.aminmax())
-        if low < 0 or high >= y.numel():
-            bad = low if low < 0 else high
-            raise InputError(
-                f"'edge_index' must be in [0, {y.numel() - 1}] (got {bad})"
-            )
+    check_edge_index(edge_index, y.numel())

@@ -11,6 +11,7 @@ from ecg_gnn.ensemble.scoring import SCORES
 from ecg_gnn.ensemble.weighted import Ensemble
 from ecg_gnn.inference.model_folder import Model
 from ecg_gnn.system.canvas import BLUE, ORANGE, draw, in_lines, key
+from ecg_gnn.system.cells import Table, markdown
 from ecg_gnn.system.checks import MissingExtraError
 
 _MOST_ROWS = 12
@@ -27,7 +28,6 @@ def best_card(model: Model, split: int) -> str:
     folds = fold_count(known)
     predicts = ", ".join(model.classes[:20]) if model.classes else "a number"
     header, rows = leaderboard_rows(metrics)
-    table = [header, ["---"] * len(header), *rows[:_MOST_ROWS]]
     parts = [
         "# Model card",
         f"Predicts `{model.columns.get('label', 'label')}` ({predicts}) for nodes of a "
@@ -36,7 +36,7 @@ def best_card(model: Model, split: int) -> str:
         f"out fold by fold (split {split}). Made by ecg-gnn {__version__}.",
         "## Scores",
         summary(metrics),
-        "\n".join(f"| {' | '.join(row)} |" for row in table),
+        markdown((header, rows[:_MOST_ROWS])),
         metrics["verdict"],
         "## Use",
         "`ecg-gnn predict FOLDER --out FILE.csv` predicts nodes without a label; "
@@ -75,7 +75,7 @@ def _with_interval(metrics: Mapping[str, Any], part: str) -> str:
     return f"{metrics[part]:.4f} [{low:.4f}, {high:.4f}]"
 
 
-def leaderboard_rows(metrics: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
+def leaderboard_rows(metrics: Mapping[str, Any]) -> Table:
     """The leaderboard as a table of texts."""
     header = ["candidate", "validation", "test", "seconds", "weight"]
     cut_short = metrics.get("cut_short", ())  # by the clock

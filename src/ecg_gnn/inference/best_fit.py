@@ -28,12 +28,12 @@ from ecg_gnn.pipeline.resolve import pick_device
 from ecg_gnn.system.files import (
     atomic_folder,
     check_free,
+    content_hash,
     kept_until,
     made_folder,
     writing,
 )
 from ecg_gnn.tabular import NamedGraph
-from ecg_gnn.train.state import content_hash
 
 PICTURE = "leaderboard.svg"
 

@@ -5,6 +5,7 @@ from typing import Any
 from ecg_gnn._version import __version__
 from ecg_gnn.config.identity import card_sentences, run_tags, tagged
 from ecg_gnn.inference.model_folder import Model
+from ecg_gnn.system.cells import Table, markdown
 from ecg_gnn.system.checks import metric_label
 
 NAMES = {"none": "plain GNN (baseline)", "identity": "identity control (self-loops)"}
@@ -14,13 +15,11 @@ _MOST_CLASSES = 20
 
 def model_card(model: Model, split: int) -> str:
     """The card in Markdown."""
-    header, rows = score_rows(model)
-    dashes = ["---"] * len(header)
     parts = [
         "# Model card",
         _what(model),
         "## Scores",
-        "\n".join(f"| {' | '.join(line)} |" for line in (header, dashes, *rows)),
+        markdown(score_rows(model)),
         class_by_class(model),
         f"{verdict(model)}\n\nProbabilities are calibrated by temperature "
         f"({model.network.calibration.temperature:.2f}) on the validation nodes. "
@@ -89,7 +88,7 @@ def _what(model: Model) -> str:
     )
 
 
-def score_rows(model: Model) -> tuple[list[str], list[list[str]]]:
+def score_rows(model: Model) -> Table:
     """The table of scores: the model, then its controls."""
     metric = metric_label(model.dataset.metric)
     shown = {"score": f"test {metric}", "accuracy": "test accuracy"}

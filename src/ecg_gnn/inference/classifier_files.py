@@ -25,8 +25,8 @@ from ecg_gnn.inference.classifier import GraphClassifier, label_columns
 from ecg_gnn.kernels import using_engine
 from ecg_gnn.pipeline.classification import network_of
 from ecg_gnn.pipeline.workspace import restore_embedder
-from ecg_gnn.reading import check_file, refusing
-from ecg_gnn.reading.tensor_files import read_safetensors
+from ecg_gnn.reading import refusing
+from ecg_gnn.reading.tensor_files import read_written
 from ecg_gnn.system.checks import InputError, check_choice, check_in_range
 from ecg_gnn.system.files import below, sha256_of_file
 
@@ -128,18 +128,8 @@ def _read_config(path: Path, described: Mapping[str, Any], num_nodes: int) -> Ru
 
 
 def _read_weights(path: Path, expected: Any, config: RunConfig) -> dict[str, Tensor]:
-    """The tensors of a file: as written, finite, and enough for the settings."""
-    check_file(path)
-    # Folders of earlier versions have no checksum.
-    if expected is not None and (actual := sha256_of_file(path)) != expected:
-        raise InputError(
-            f"{path}: must be as it was written, with the sha256 {expected!r:.70} (got "
-            f"{actual})"
-        )
-    tensors = read_safetensors(path)
-    for name, tensor in tensors.items():
-        if not tensor.isfinite().all():
-            raise InputError(f"{path}: {name!r} must be finite numbers")
+    """The tensors of a file, which must be enough for the settings."""
+    tensors = read_written(path, expected)
     for layers in (config.model.layers, config.embed.layers):
         if known(layers) > len(tensors):  # a layer has one tensor at least
             raise InputError(

@@ -12,8 +12,9 @@ from ecg_gnn.config import RunConfig
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.embed.protocol import StoredEmbedder, as_trained
-from ecg_gnn.ensemble.candidates import Candidate, Job, candidates
+from ecg_gnn.ensemble.candidates import Candidate, candidates
 from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Target
+from ecg_gnn.ensemble.job import Job
 from ecg_gnn.ensemble.members import Fitted, Member
 from ecg_gnn.ensemble.stored import KINDS
 from ecg_gnn.ensemble.weighted import as_rows

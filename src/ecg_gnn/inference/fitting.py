@@ -30,6 +30,7 @@ from ecg_gnn.system.checks import InputError, check_choice
 from ecg_gnn.system.files import (
     atomic_folder,
     check_free,
+    content_hash,
     kept_until,
     made_folder,
     write_json,
@@ -38,7 +39,6 @@ from ecg_gnn.system.files import (
 from ecg_gnn.system.machine import holding
 from ecg_gnn.tabular import NamedGraph
 from ecg_gnn.train import score_probabilities
-from ecg_gnn.train.state import content_hash
 
 Progress = Callable[[str, str], Callable[[int, int, float], None]]
 """Starts a display of one piece of work, by a title and a name."""

@@ -29,10 +29,9 @@ from ecg_gnn.ensemble.stored import read_ensemble, write_ensemble
 from ecg_gnn.ensemble.weighted import Ensemble
 from ecg_gnn.inference.classifier import GraphClassifier
 from ecg_gnn.inference.classifier_files import read_classifier, write_classifier
-from ecg_gnn.reading import expanded
 from ecg_gnn.system.cells import without_html
 from ecg_gnn.system.checks import InputError
-from ecg_gnn.system.files import write_json, write_text
+from ecg_gnn.system.files import expanded, write_json, write_text
 from ecg_gnn.tabular.feature_pipeline import FeaturePipeline
 from ecg_gnn.tabular.named_graph import FEATURES, read_columns, read_features
 

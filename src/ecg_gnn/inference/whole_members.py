@@ -11,9 +11,10 @@ from torch import Tensor
 from ecg_gnn.config import RunConfig
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.embed.protocol import as_trained, load_weights
-from ecg_gnn.ensemble.candidates import Candidate, Job
+from ecg_gnn.ensemble.candidates import Candidate
 from ecg_gnn.ensemble.folds import Fold, fold_count, make_folds
 from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Target
+from ecg_gnn.ensemble.job import Job
 from ecg_gnn.ensemble.members import Fitted, Member, out_of_fold
 from ecg_gnn.ensemble.stored import KINDS
 from ecg_gnn.ensemble.tournament import SMALL

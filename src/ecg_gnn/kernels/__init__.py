@@ -17,7 +17,6 @@ from ecg_gnn.kernels.dense import dropout as dropout
 from ecg_gnn.kernels.dense import joint_linear as joint_linear
 from ecg_gnn.kernels.dense import linear_dropout as linear_dropout
 from ecg_gnn.kernels.dense import product as product
-from ecg_gnn.kernels.engine import Engine as Engine
 from ecg_gnn.kernels.engine import current_engine as current_engine
 from ecg_gnn.kernels.engine import using_engine as using_engine
 from ecg_gnn.kernels.hashing import StepSeeds as StepSeeds

@@ -64,15 +64,7 @@ class Adjacency:
         node that has none. Edges with weights ``[E]``, which are above zero, get none.
         ``more`` is what a subclass adds.
         """
-        if edge_index.dim() != 2 or edge_index.size(0) != 2:
-            got = list(edge_index.shape)
-            raise InputError(f"'edge_index' must have shape [2, E] (got {got})")
-        if edge_index.is_floating_point() or edge_index.dtype == torch.bool:
-            kind = edge_index.dtype
-            raise InputError(f"'edge_index' must hold integers (got {kind})")
-        if edge_index.numel():  # compiled kernels read memory by them
-            for end in edge_index.aminmax():
-                check_in_range("edge_index", int(end), 0, num_nodes - 1)
+        check_edge_index(edge_index, num_nodes)  # compiled kernels read memory by it
         source, target = edge_index.long()
         if edge_weight is not None:
             assert not add_self_loops, "nobody says what they would weigh"
@@ -271,6 +263,16 @@ class SampledAdjacency(Adjacency):
         """
         left = self.whole_out * (1 - self.drop_rate) + self.drop_rate
         return torch.where(self.whole_out > 0, left, 1).rsqrt()
+
+
+def check_edge_index(edge_index: Tensor, num_nodes: int) -> None:
+    """Refuse what is no pair of node numbers for each edge."""
+    is_whole = not edge_index.is_floating_point() and edge_index.dtype != torch.bool
+    if edge_index.dim() != 2 or edge_index.size(0) != 2 or not is_whole:
+        got = f"{edge_index.dtype} {list(edge_index.shape)}"
+        raise InputError(f"'edge_index' must be integer [2, E] (got {got})")
+    for end in edge_index.aminmax() if edge_index.numel() else ():
+        check_in_range("edge_index", int(end), 0, num_nodes - 1)
 
 
 def _check_weights(edge_weight: Tensor, num_edges: int) -> None:

@@ -1,8 +1,5 @@
 """STEP 3: standard GNN layers on several graphs in parallel, projected together."""
 
-from ecg_gnn.config.classify_settings import BACKBONES as BACKBONES
-from ecg_gnn.config.classify_settings import model_names as model_names
-from ecg_gnn.config.classify_settings import selectable as selectable
 from ecg_gnn.nn.benchmark_net import MODULES as MODULES
 from ecg_gnn.nn.benchmark_net import BenchmarkNet as BenchmarkNet
 from ecg_gnn.nn.benchmark_net import Dropout as Dropout
@@ -10,12 +7,7 @@ from ecg_gnn.nn.benchmark_net import FeedForward as FeedForward
 from ecg_gnn.nn.ecg_conv import ECGConv as ECGConv
 from ecg_gnn.nn.models import build_network as build_network
 from ecg_gnn.nn.models import read_options as read_options
-from ecg_gnn.nn.models import takes_batches as takes_batches
-from ecg_gnn.nn.models import takes_evolved_graphs as takes_evolved_graphs
-from ecg_gnn.nn.models import takes_gate as takes_gate
-from ecg_gnn.nn.models import takes_labels as takes_labels
-from ecg_gnn.nn.models import takes_weights as takes_weights
-from ecg_gnn.nn.models import wants_self_loops as wants_self_loops
+from ecg_gnn.nn.models import traits_of as traits_of
 from ecg_gnn.nn.network import GraphInput as GraphInput
 from ecg_gnn.nn.network import Known as Known
 from ecg_gnn.nn.network import LayeredNetwork as LayeredNetwork

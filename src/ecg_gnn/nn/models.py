@@ -2,57 +2,39 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from ecg_gnn.config.classify_settings import selectable
-from ecg_gnn.nn.benchmark_net import MODULES, NUM_HEADS, BenchmarkNet
+from ecg_gnn.nn.benchmark_net import MODULES, NUM_HEADS, BenchmarkNet, GraphModule
 from ecg_gnn.nn.network import GATES, Network, NetworkSpec, Options, read_all
 from ecg_gnn.nn.specialised import SPECIALISED
 from ecg_gnn.nn.tuned_net import NORMS, TUNED_CONVS, TUNED_OPTIONS, TunedNet
 from ecg_gnn.system.checks import InputError, check_choice, check_in_range
 
 
-def wants_self_loops(backbone: str, model: str) -> bool:
-    """Whether the input graph gets self-loops before this model reads it."""
-    if model in SPECIALISED:
-        return SPECIALISED[model].self_loops
-    return backbone == "tuned" or MODULES[model].self_loops
+class Traits(NamedTuple):
+    """What a model takes beside features and the input graph."""
+
+    self_loops: bool  # whether the input graph gets self-loops before it is read
+    evolved_graphs: bool  # whether there is room for graphs beside it
+    weights: bool  # whether their edges may weigh differently
+    gate: bool  # whether a gate can stand between the graphs
+    some_layers: bool  # whether some of its layers alone can read evolved graphs
+    batches: bool  # whether it can be trained on sampled neighbours, layer by layer
+    labels: bool  # whether labels of training nodes may be input
 
 
-def takes_evolved_graphs(backbone: str, model: str) -> bool:
-    """Whether a model has room for graphs beside the input graph."""
-    if model in SPECIALISED:
-        return SPECIALISED[model].several_graphs
-    # Whether there is such a model is checked elsewhere, in one line.
-    return backbone == "tuned" or model not in MODULES or MODULES[model].uses_graph
-
-
-def takes_weights(backbone: str, model: str) -> bool:
-    """Whether a model's evolved edges may weigh differently."""
-    kind = SPECIALISED.get(model)
-    return kind.weighted_edges if kind else takes_evolved_graphs(backbone, model)
-
-
-def takes_gate(backbone: str, model: str) -> bool:
-    """Whether a model can have a gate between its graphs."""
-    kind = SPECIALISED.get(model)
-    return kind.gated if kind else takes_evolved_graphs(backbone, model)
-
-
-def chooses_layers(backbone: str, model: str) -> bool:
-    """Whether a model can read evolved graphs in some of its layers alone."""
-    return model not in SPECIALISED and takes_evolved_graphs(backbone, model)
-
-
-def takes_batches(backbone: str, model: str) -> bool:
-    """Whether a model can be trained on sampled neighbours, layer by layer."""
-    kinds: Mapping[str, Any] = MODULES if backbone == "benchmark" else TUNED_CONVS
-    return model not in SPECIALISED and bool(kinds[model].one_hop)
-
-
-def takes_labels(model: str) -> bool:
-    """Whether labels of training nodes may be input beside a model's features."""
-    return model not in SPECIALISED or SPECIALISED[model].label_input
+def traits_of(backbone: str, model: str) -> Traits:
+    """What a model takes; one that does not exist is refused elsewhere, in one line."""
+    if (whole := SPECIALISED.get(model)) is not None:
+        graphs = whole.several_graphs, whole.weighted_edges, whole.gated
+        return Traits(whole.self_loops, *graphs, False, False, whole.label_input)
+    if backbone == "tuned":
+        conv = TUNED_CONVS.get(model, TUNED_CONVS["gcn"])
+        return Traits(True, True, True, True, True, conv.one_hop, True)
+    module = MODULES.get(model, GraphModule)
+    reads = module.uses_graph
+    return Traits(module.self_loops, reads, reads, reads, reads, module.one_hop, True)
 
 
 def read_options(
@@ -94,9 +76,13 @@ def _check(spec: NetworkSpec) -> None:
     check_choice("model", model, selectable(backbone))
     check_choice("norm", spec.norm, NORMS)
     check_choice("gate", spec.gate, GATES)
-    rules = (("evolved_layers", "all", chooses_layers), ("gate", "none", takes_gate))
+    traits = traits_of(backbone, model)
+    rules = (
+        ("evolved_layers", "all", traits.some_layers),
+        ("gate", "none", traits.gate),
+    )
     for name, usual, allowed in rules:
-        if (given := getattr(spec, name)) != usual and not allowed(backbone, model):
+        if (given := getattr(spec, name)) != usual and not allowed:
             raise InputError(
                 f"{name!r} must be one of [{usual!r}] for the model {model!r} "
                 f"(got {given!r})"
@@ -104,7 +90,7 @@ def _check(spec: NetworkSpec) -> None:
     check_in_range("layers", spec.layers, 1, None)
     check_in_range("hidden", spec.hidden, 1, None)
     check_in_range("dropout", spec.dropout, 0, 0.99)
-    alone = model in SPECIALISED and not SPECIALISED[model].several_graphs
+    alone = model in SPECIALISED and not traits.evolved_graphs
     if spec.num_graphs > 1 and alone:
         several = [name for name, other in SPECIALISED.items() if other.several_graphs]
         raise InputError(

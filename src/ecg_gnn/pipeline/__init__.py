@@ -1,14 +1,12 @@
 """The three steps of the paper, written once: see ``pipeline.method``."""
 
 from ecg_gnn.pipeline.classification import Classification as Classification
-from ecg_gnn.pipeline.embed_ahead import KeptEmbedding as KeptEmbedding
 from ecg_gnn.pipeline.embed_ahead import embed_for_new_nodes as embed_for_new_nodes
 from ecg_gnn.pipeline.embed_ahead import embed_together as embed_together
 from ecg_gnn.pipeline.method import classify as classify
 from ecg_gnn.pipeline.method import embed as embed
 from ecg_gnn.pipeline.method import embed_as_input as embed_as_input
 from ecg_gnn.pipeline.method import evolve as evolve
-from ecg_gnn.pipeline.resolve import check_embeddings as check_embeddings
 from ecg_gnn.pipeline.resolve import choose_variants as choose_variants
 from ecg_gnn.pipeline.resolve import evolves as evolves
 from ecg_gnn.pipeline.resolve import resolve as resolve

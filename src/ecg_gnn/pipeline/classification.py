@@ -100,7 +100,7 @@ def with_batches_if_large(config: RunConfig, dataset: GraphDataset) -> RunConfig
     Some networks have no mini-batches, and what was asked for is left as it is.
     """
     model, nodes = config.model, dataset.num_nodes
-    has_batches = nn.takes_batches(model.backbone, str(model.name))
+    has_batches = nn.traits_of(model.backbone, model.name).batches
     if config.train.batch_size or not has_batches:
         return config
     step = Step(
@@ -128,7 +128,7 @@ def prepare_graphs(
     device: str = "cpu",
 ) -> list[nn.GraphInput]:
     """The input graph as the model wants it, then the evolved ones as they are."""
-    loops = nn.wants_self_loops(config.model.backbone, config.model.name)
+    loops = nn.traits_of(config.model.backbone, config.model.name).self_loops
     given = Adjacency.from_edge_index(
         data.edge_index.to(device), data.num_nodes, add_self_loops=loops
     )

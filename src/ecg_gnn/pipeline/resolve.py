@@ -30,7 +30,7 @@ from ecg_gnn.paper_settings import best_settings
 from ecg_gnn.pipeline.classification import network_of
 from ecg_gnn.pipeline.cross_fit import check_folds
 from ecg_gnn.pipeline.workspace import Workspace, make_embedder
-from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.checks import InputError, check_device
 from ecg_gnn.train import computing_in, default_precision
 
 # Below this, neighbours say little about a node's class, or point to another one: SAGE
@@ -111,11 +111,8 @@ def pick_device(name: str) -> torch.device:
     """A device by name; ``auto`` is the GPU where there is one."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    check_device(name)
     kind, _, index = name.partition(":")
-    if name != "cpu" and not (kind == "cuda" and (name == kind or index.isdecimal())):
-        raise InputError(
-            f"'device' must be one of ['auto', 'cpu', 'cuda', 'cuda:N'] (got {name!r})"
-        )
     # Read here and not by torch.device, which wraps large numbers around.
     if kind == "cuda" and int(index or 0) >= torch.cuda.device_count():
         raise InputError(
@@ -142,18 +139,19 @@ def _check_fit(config: RunConfig, dataset: GraphDataset) -> None:
         )
     for index in known(config.splits) if config.embed.cross_fit else ():
         check_folds(dataset.split(index).train_mask, config.embed.cross_fit)
+    traits = nn.traits_of(model.backbone, model.name)
     weighted = config.evolve.weights != "uniform"
-    if weighted and not nn.takes_weights(model.backbone, model.name):
+    if weighted and not traits.weights:
         raise InputError(
             f"'edge_weights' must be one of ['uniform'] for the model {model.name!r} "
             f"(got {config.evolve.weights!r})"
         )
-    if config.train.batch_size and not nn.takes_batches(model.backbone, model.name):
+    if config.train.batch_size and not traits.batches:
         raise InputError(
             f"'batch_size' must be 0 for the model {model.name!r}, which is no network "
             f"of layers of one hop each (got {config.train.batch_size})"
         )
-    if config.train.label_input and not nn.takes_labels(model.name):
+    if config.train.label_input and not traits.labels:
         raise InputError(
             f"'label_input' must be 0 for the model {model.name!r}, in which a label "
             "would reach its own node's loss or no other node "
@@ -163,7 +161,7 @@ def _check_fit(config: RunConfig, dataset: GraphDataset) -> None:
 
 def evolves(model: ModelConfig) -> bool:
     """Whether a model has room for evolved graphs; one that has not is a baseline."""
-    return nn.takes_evolved_graphs(model.backbone, model.name)
+    return nn.traits_of(model.backbone, model.name).evolved_graphs
 
 
 def choose_variants(config: RunConfig) -> list[Variant]:

@@ -33,13 +33,12 @@ from ecg_gnn.embed.cache import hide_labels
 from ecg_gnn.embed.plain import StoredParts
 from ecg_gnn.embed.protocol import StoredEmbedder
 from ecg_gnn.evolve import EvolvedGraph
-from ecg_gnn.scale import all_have
 from ecg_gnn.scale.memory_advice import FLOAT, PER_EDGE, Step, narrower, shortage
 from ecg_gnn.system.checks import InputError, check_choice
-from ecg_gnn.system.files import below
+from ecg_gnn.system.files import below, content_hash
+from ecg_gnn.system.machine import all_have
 from ecg_gnn.system.seeds import derive_seed
 from ecg_gnn.train import ROWS_AT_ONCE, Progress
-from ecg_gnn.train.state import content_hash
 
 ProgressFor = Callable[[str], Progress | None]
 """Gives the progress callback for a named piece of work."""

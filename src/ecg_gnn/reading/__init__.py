@@ -16,4 +16,3 @@ from ecg_gnn.reading.untrusted import read_json as read_json
 from ecg_gnn.reading.untrusted import read_text as read_text
 from ecg_gnn.reading.untrusted import read_yaml as read_yaml
 from ecg_gnn.reading.untrusted import refusing as refusing
-from ecg_gnn.system.files import expanded as expanded

@@ -20,6 +20,7 @@ from ecg_gnn.reading.untrusted import (
     refusing,
 )
 from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.files import sha256_of_file
 
 # A tensor by its bytes, its shape, and nothing that would make one of another size.
 _OF_TENSORS = (
@@ -42,6 +43,24 @@ def read_safetensors(path: Path, *, most: int | None = None) -> dict[str, Tensor
             shape = file.get_slice(name).get_shape()
             check_cells(f"{path}: {name!r}", shape, most)
         return {name: file.get_tensor(name) for name in names}
+
+
+def read_written(path: Path, sha256: str | None) -> dict[str, Tensor]:
+    """Tensors that this package wrote: as they were written, and finite numbers.
+
+    Without a checksum, as in folders of the first version, any file is read.
+    """
+    check_file(path)
+    if sha256 is not None and (actual := sha256_of_file(path)) != sha256:
+        raise InputError(
+            f"{path}: must be as it was written, with the sha256 {sha256!r:.70} (got "
+            f"{actual})"
+        )
+    tensors = read_safetensors(path)
+    for name, tensor in tensors.items():
+        if not tensor.isfinite().all():
+            raise InputError(f"{path}: {name!r} must be finite numbers")
+    return tensors
 
 
 def read_torch(

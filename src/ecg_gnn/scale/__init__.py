@@ -11,7 +11,3 @@ from ecg_gnn.scale.memory_advice import Step as Step
 from ecg_gnn.scale.memory_advice import step_advice as step_advice
 from ecg_gnn.scale.sampler import SAMPLER_NAME as SAMPLER_NAME
 from ecg_gnn.scale.sampler import GraphSampler as GraphSampler
-from ecg_gnn.system.machine import all_have as all_have
-from ecg_gnn.system.machine import joined as joined
-from ecg_gnn.system.machine import wait_for_all as wait_for_all
-from ecg_gnn.system.machine import world as world

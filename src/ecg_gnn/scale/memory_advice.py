@@ -8,6 +8,7 @@ import torch
 
 from ecg_gnn.nn import GraphInput, LayeredNetwork, Network
 from ecg_gnn.scale.batches import Neighbourhood
+from ecg_gnn.system.checks import size_text
 from ecg_gnn.system.machine import available_bytes
 
 FLOAT = 4  # bytes of a number
@@ -78,8 +79,8 @@ def shortage(what: str, needed: int, device: torch.device) -> tuple[str, float]:
     free = available_bytes(device)
     # Where the estimate sees room and was wrong, half is the next thing to try.
     share = min(_USABLE * free, needed / 2) / needed
-    said = f"{what} takes about {_size(needed)}, and {_size(free)} are left on {device}"
-    return f"{said}: ", share
+    said = f"{what} takes about {size_text(needed)}, and {size_text(free)} are left"
+    return f"{said} on {device}: ", share
 
 
 def narrower(option: str, width: int, share: float) -> str:
@@ -94,7 +95,3 @@ def widths(network: Network) -> tuple[int, int]:
     """The width of a network's states, and how many features it reads."""
     width, features = next(p for p in network.parameters() if p.dim() > 1).shape
     return width, features
-
-
-def _size(count: int) -> str:
-    return f"{count / 2**30:.1f} GiB" if count >= 2**28 else f"{count / 2**20:.0f} MiB"

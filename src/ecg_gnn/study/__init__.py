@@ -27,22 +27,16 @@ if TYPE_CHECKING:
     from ecg_gnn.study.comparison import Summary as Summary
     from ecg_gnn.study.comparison import compare as compare
     from ecg_gnn.study.comparison import summarize as summarize
-    from ecg_gnn.study.execute import StudyReport as StudyReport
     from ecg_gnn.study.execute import run_study as run_study
     from ecg_gnn.study.grid import Only as Only
     from ecg_gnn.study.one_run import run as run
-    from ecg_gnn.study.ray_executor import RayExecutor as RayExecutor
-    from ecg_gnn.study.recipe import Override as Override
     from ecg_gnn.study.recipe import Part as Part
     from ecg_gnn.study.recipe import Recipe as Recipe
     from ecg_gnn.study.recipe import load_recipe as load_recipe
     from ecg_gnn.study.recipe import shipped_recipes as shipped_recipes
     from ecg_gnn.study.records import Record as Record
     from ecg_gnn.study.records import RunFolder as RunFolder
-    from ecg_gnn.study.search_space import Search as Search
-    from ecg_gnn.study.selection import Candidate as Candidate
     from ecg_gnn.study.selection import Cell as Cell
-    from ecg_gnn.study.selection import CellKey as CellKey
     from ecg_gnn.study.selection import Selection as Selection
     from ecg_gnn.study.selection import best_ecg as best_ecg
     from ecg_gnn.study.store import Store as Store

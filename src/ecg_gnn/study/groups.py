@@ -13,13 +13,13 @@ from ecg_gnn.config.run_config import replaced
 from ecg_gnn.data import GraphDataset, load_dataset, resolve_data_root
 from ecg_gnn.data.catalogue import find_entry, is_graph_folder, is_path, is_present
 from ecg_gnn.pipeline.resolve import check_embeddings
-from ecg_gnn.reading import expanded
 from ecg_gnn.study.grid import Plan
 from ecg_gnn.study.one_run import prepare
 from ecg_gnn.study.records import of_input
 from ecg_gnn.study.store import Configuration, DatasetInfo, StoredUnit
 from ecg_gnn.study.store.rows import names_of
 from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.files import expanded
 from ecg_gnn.train import default_precision
 
 

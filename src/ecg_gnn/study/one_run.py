@@ -11,7 +11,6 @@ from ecg_gnn.config.identity import Variant, controls_of
 from ecg_gnn.data import GraphDataset, load_dataset
 from ecg_gnn.embed import Embedder, EmbeddingCache
 from ecg_gnn.pipeline.resolve import check_embeddings, choose_variants, resolve
-from ecg_gnn.scale import wait_for_all, world
 from ecg_gnn.study.comparison import Report, compare, summarize
 from ecg_gnn.study.records import (
     Record,
@@ -25,7 +24,7 @@ from ecg_gnn.study.units import OnProgress, UnitRunner, run_units
 from ecg_gnn.study.workers import WorkerPool
 from ecg_gnn.system.checks import InputError, check_in_range
 from ecg_gnn.system.files import write_json
-from ecg_gnn.system.machine import holding
+from ecg_gnn.system.machine import holding, wait_for_all, world
 
 OnRecord = Callable[[Record, int, int], None]
 OnReused = Callable[[int, int], None]

@@ -13,8 +13,9 @@ from ecg_gnn.config.classify_settings import MODULES, SPECIALISED
 from ecg_gnn.config.identity import Purpose
 from ecg_gnn.config.run_config import DEFAULTS, OPTION, Settings, number_type
 from ecg_gnn.data.catalogue import find_entry, is_graph_folder, is_path
-from ecg_gnn.reading import expanded, read_text, read_yaml
+from ecg_gnn.reading import read_text, read_yaml
 from ecg_gnn.system.checks import InputError, check_choice, did_you_mean
+from ecg_gnn.system.files import expanded
 
 WINNER = "paper-winner"  # the variant with the embedding of the paper's best model
 _OWN_KEYS = {"dataset": "datasets", "model.name": "models", "embed.names": "variants"}

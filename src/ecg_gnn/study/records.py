@@ -1,7 +1,6 @@
 """The records of one run, the folder that keeps them, and what they were made with."""
 
 import json
-import math
 import os
 import platform
 import subprocess
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ecg_gnn._version import __version__
 from ecg_gnn.system.checks import InputError
-from ecg_gnn.system.files import write_json
+from ecg_gnn.system.files import claiming, write_json
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -60,33 +59,17 @@ class RunFolder:
         """Mark the folder as this run's; refuse one that holds another run."""
         if not self.is_writer:
             return
-        if self.path.exists() and not self.path.is_dir():
-            raise InputError(
-                f"'out' must be a folder (got the file {str(self.path)!r})"
-            )
-        try:
+        with claiming(self.path, "run.json", "run"):
             existing = self._read("run.json", dict[str, Any])
             if existing is None:
-                names = [path.name for path in self.path.glob("*")]
-                # A killed first write leaves such a file behind.
-                if not all(name.startswith(".run.json.") for name in names):
-                    raise InputError(
-                        f"'out' {str(self.path)!r} is not empty and holds no run: "
-                        "choose another folder"
-                    )
-                write_json(
-                    self.path / "run.json", {"id": run_id, "config": config, **extra}
-                )
+                about = {"id": run_id, "config": config, **extra}
+                write_json(self.path / "run.json", about)
             elif (other := existing.get("id")) != run_id:
                 raise InputError(
                     f"'out' {str(self.path)!r} holds another run ({other}, this one is "
                     f"{run_id}): choose another folder"
                 )
             write_json(self.path / "config.json", config)
-        except OSError as error:
-            raise InputError(
-                f"'out' {str(self.path)!r} cannot be written ({error.strerror})"
-            ) from None
 
     def load(self, name: str) -> Record | None:
         """A finished training, or None."""
@@ -178,11 +161,6 @@ RECALL = "knn_recall"
 """Only for approximate evolved graphs: the share of true neighbours that was found."""
 
 
-def plain(statistics: Mapping[str, float | int]) -> Statistics:
-    """JSON has no NaN: what is undefined is null."""
-    return {key: None if math.isnan(v) else v for key, v in statistics.items()}
-
-
 def of_input(dataset: "GraphDataset") -> Statistics:
     """Everything that is measured of a dataset's own graph."""
     return _measured(dataset, dataset.edge_index, dataset.directed)
@@ -197,10 +175,9 @@ def of_evolved(graph: "EvolvedGraph", dataset: "GraphDataset") -> Statistics:
 def _measured(
     dataset: "GraphDataset", edge_index: "Tensor", directed: bool
 ) -> Statistics:
-    from ecg_gnn.evolve import graph_statistics  # with torch, which no reader needs
+    from ecg_gnn.evolve import defined_statistics  # with torch, which no reader needs
 
-    labelled = dataset.labelled_part(edge_index)
-    return plain(graph_statistics(*labelled, directed=directed))
+    return defined_statistics(*dataset.labelled_part(edge_index), directed=directed)
 
 
 def mean(rows: Sequence[Statistics]) -> Statistics:

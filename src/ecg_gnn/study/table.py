@@ -15,12 +15,11 @@ from ecg_gnn.config.identity import (
 from ecg_gnn.study.comparison import Comparison, Report, Summary
 from ecg_gnn.study.records import RECALL, Record, Statistics
 from ecg_gnn.study.records import STATISTICS as STATISTICS
+from ecg_gnn.system.cells import Table, markdown
 from ecg_gnn.system.checks import metric_label
 
 if TYPE_CHECKING:
     from ecg_gnn.study.store import Configuration
-
-Table = tuple[list[str], list[list[str]]]
 
 
 def row_name(variant: str, embedding: str | None, tags: Tags = ()) -> str:
@@ -102,14 +101,6 @@ def format_statistic(key: str, value: float | int | None) -> str:
     if value is None:
         return "undefined"
     return f"{value:,.0f}" if key == "num_edges" else f"{value:.3f}"
-
-
-def markdown(table: Table) -> str:
-    """A table in Markdown."""
-    header, rows = table
-    lines = [header, ["---"] * len(header), *rows]
-    cells = [[cell.replace("|", "\\|") for cell in line] for line in lines]
-    return "\n".join("| " + " | ".join(line) + " |" for line in cells)
 
 
 def report_markdown(report: Report) -> str:

@@ -24,10 +24,11 @@ from ecg_gnn.pipeline import (
     evolve,
 )
 from ecg_gnn.pipeline.workspace import Workspace
-from ecg_gnn.scale import SAMPLER_NAME, world
+from ecg_gnn.scale import SAMPLER_NAME
 from ecg_gnn.study.records import Record, of_evolved
 from ecg_gnn.study.workers import LostWorkerError, WorkerPool
 from ecg_gnn.system.checks import not_finite
+from ecg_gnn.system.machine import world
 from ecg_gnn.train import Progress, TrainResult
 
 OnProgress = Callable[[str, str], Progress | None]

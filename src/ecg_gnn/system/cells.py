@@ -1,4 +1,4 @@
-"""Names that no spreadsheet takes for a formula and no browser for HTML."""
+"""Tables of texts, with names that no spreadsheet computes and no browser runs."""
 
 import re
 from typing import Any
@@ -31,6 +31,18 @@ def text_of_cell(text: str) -> str:
         ('=1+1', "'tis")
     """
     return text[1:] if safe_cell(text[1:]) == text else text
+
+
+Table = tuple[list[str], list[list[str]]]
+"""A header, and rows of as many cells."""
+
+
+def markdown(table: Table) -> str:
+    """A table in Markdown."""
+    header, rows = table
+    lines = [header, ["---"] * len(header), *rows]
+    cells = [[cell.replace("|", "\\|") for cell in line] for line in lines]
+    return "\n".join("| " + " | ".join(line) + " |" for line in cells)
 
 
 def without_html(markdown: str) -> str:

@@ -1,4 +1,4 @@
-"""Errors for a user's mistakes, in one sentence each; and which metrics there are."""
+"""Errors in one sentence each; names of metrics; times and sizes in words."""
 
 import difflib
 import math
@@ -36,6 +36,12 @@ def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
     if value not in allowed:
         hint = did_you_mean(value, allowed)
         raise InputError(f"{name!r} must be one of {allowed} (got {value!r}{hint})")
+
+
+def check_device(name: str) -> None:
+    """Refuse what names no device, whether or not it is there."""
+    shown = "cuda:N" if re.fullmatch(r"cuda:\d+", name) else name
+    check_choice("device", shown, ["auto", "cpu", "cuda", "cuda:N"])
 
 
 def did_you_mean(value: Any, choices: Iterable[str], alike: float = 0.6) -> str:
@@ -106,7 +112,6 @@ def metric_label(metric: str) -> str:
     return METRIC_NAMES[metric].label
 
 
-TIME_UNITS = {"h": 3600, "m": 60, "s": 1}
 _TIME = re.compile(r"(?:(\d+\.?\d*)h)?(?:(\d+\.?\d*)m)?(?:(\d+\.?\d*)s)?")
 
 
@@ -115,7 +120,23 @@ def parse_budget(text: str) -> float:
     match = _TIME.fullmatch(text.strip().lower())
     if match is None or not any(match.groups()):
         raise InputError(f"'budget' must be like 90s, 5m or 1h30m (got {text!r})")
-    parts = zip(match.groups(), TIME_UNITS.values(), strict=True)
+    parts = zip(match.groups(), (3600, 60, 1), strict=True)
     seconds = sum(float(part or 0) * unit for part, unit in parts)
     check_in_range("budget", seconds, 1, None)
     return seconds
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people say them: 45 s, 12 min, 3.5 h, 2.1 days."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    if seconds < 6000:
+        return f"{seconds / 60:.0f} min"
+    if seconds < 48 * 3600:
+        return f"{seconds / 3600:.1f} h"
+    return f"{seconds / 86400:.1f} days"
+
+
+def size_text(count: int) -> str:
+    """Bytes as people say them."""
+    return f"{count / 2**30:.1f} GiB" if count >= 2**28 else f"{count / 2**20:.0f} MiB"

@@ -5,16 +5,19 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 
 from ecg_gnn.system.checks import InputError
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 _T = TypeVar("_T")
 
@@ -139,6 +142,28 @@ def check_free(path: Path) -> None:
         pass
 
 
+@contextmanager
+def claiming(folder: Path, mark: str, what: str) -> Iterator[None]:
+    """Refuse an output folder of other contents than ours, or one not to be written.
+
+    One that has the file ``mark`` holds ``what`` was made before, and may be used.
+    """
+    shown = f"'out' {str(folder)!r}"
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"'out' must be a folder (got the file {str(folder)!r})")
+    try:
+        # A killed first write leaves a file behind that begins like this.
+        others = [p for p in folder.glob("*") if not p.name.startswith(f".{mark}.")]
+        if others and not (folder / mark).is_file():
+            raise InputError(
+                f"{shown} is not empty and holds no {what}: choose another folder"
+            )
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise InputError(f"{shown} cannot be written ({reason})") from None
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a text file atomically."""
     with atomic_path(path) as temporary:
@@ -166,6 +191,19 @@ def sha256_of_file(path: Path) -> str:
     """The SHA-256 of a file's bytes, read in pieces."""
     with path.open("rb") as source:
         return hashlib.file_digest(source, "sha256").hexdigest()
+
+
+def content_hash(tensors: "Iterable[Tensor]") -> str:
+    """The SHA-256 of the types, shapes and values of tensors, in their order."""
+    import torch  # which not every caller of this module has a use for
+
+    digest = hashlib.sha256()
+    for tensor in tensors:
+        digest.update(f"{tensor.dtype}{list(tensor.shape)}".encode())
+        flat = tensor.detach().cpu().contiguous().flatten()
+        if flat.numel():  # nothing cannot be viewed as bytes
+            digest.update(flat.view(torch.uint8).numpy().data)  # for bfloat16, too
+    return digest.hexdigest()
 
 
 def expanded(path: str | Path) -> Path:

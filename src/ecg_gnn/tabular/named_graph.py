@@ -1,6 +1,5 @@
 """A graph with names for its nodes and classes, its columns, and its targets."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,10 +22,15 @@ from ecg_gnn.data.graph_storage import (
     read_graph_folder,
     write_arrays,
 )
-from ecg_gnn.evolve import graph_statistics
-from ecg_gnn.reading import expanded
+from ecg_gnn.evolve import defined_statistics
 from ecg_gnn.system.checks import InputError
-from ecg_gnn.system.files import atomic_folder, check_free, write_json, writing
+from ecg_gnn.system.files import (
+    atomic_folder,
+    check_free,
+    expanded,
+    write_json,
+    writing,
+)
 from ecg_gnn.tabular.feature_pipeline import FeaturePipeline
 
 FEATURES = "features.npz"
@@ -152,6 +156,5 @@ def load_named_graph(
 
 def homophily(dataset: GraphDataset) -> dict[str, float | int | None]:
     """All measures, over edges whose two ends have a class; null if undefined."""
-    edges, y = dataset.labelled_part(dataset.edge_index)
-    measures = graph_statistics(edges, y, directed=dataset.directed)
-    return {k: None if math.isnan(v) else v for k, v in measures.items()}
+    labelled = dataset.labelled_part(dataset.edge_index)
+    return defined_statistics(*labelled, directed=dataset.directed)

@@ -5,9 +5,8 @@ them and keeping the best ones are hundreds of operations in every step, and tak
 longer than the matrix products; on one tensor they are three.
 """
 
-import hashlib
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -230,17 +229,6 @@ class TrainState:
 
 
 _BUFFERS = ("best_val", "best_step", "step", "losses", "val_scores", "test_scores")
-
-
-def content_hash(tensors: Iterable[Tensor]) -> str:
-    """The SHA-256 of the types, shapes and values of tensors, in their order."""
-    digest = hashlib.sha256()
-    for tensor in tensors:
-        digest.update(f"{tensor.dtype}{list(tensor.shape)}".encode())
-        flat = tensor.detach().cpu().contiguous().flatten()
-        if flat.numel():  # nothing cannot be viewed as bytes
-            digest.update(flat.view(torch.uint8).numpy().data)  # for bfloat16, too
-    return digest.hexdigest()
 
 
 def save_checkpoint(path: Path, state: TrainState, fingerprint: str) -> None:

@@ -14,11 +14,11 @@ from torch import Tensor
 from ecg_gnn.kernels import Adjacency
 from ecg_gnn.nn.network import GraphInput, Known, Network
 from ecg_gnn.system.checks import not_finite
+from ecg_gnn.system.files import content_hash
 from ecg_gnn.system.seeds import seeded
 from ecg_gnn.train.state import (
     Scores,
     TrainState,
-    content_hash,
     load_checkpoint,
     save_checkpoint,
 )

@@ -17,10 +17,10 @@ from ecg_gnn.system.canvas import (
     look,
 )
 from ecg_gnn.system.checks import InputError
-from ecg_gnn_lab.figures.curves import curves
+from ecg_gnn_lab.figures.training_curves import curves
 from ecg_gnn_lab.tables import StudyTables
 from ecg_gnn_lab.tables.document import Row, starred
-from ecg_gnn_lab.tables.leaderboard import boards
+from ecg_gnn_lab.tables.ranking import boards
 from ecg_gnn_lab.tables.scores import compared_with, surely
 
 Groups = Sequence[Sequence[Row]]

@@ -30,7 +30,7 @@ from ecg_gnn_lab.tables.document import (
     signed_text,
     within_spread,
 )
-from ecg_gnn_lab.tables.leaderboard import best_published, boards
+from ecg_gnn_lab.tables.ranking import best_published, boards
 from ecg_gnn_lab.tables.scores import SURE, compared_with
 from ecg_gnn_lab.tables.statistics import graph_rows
 

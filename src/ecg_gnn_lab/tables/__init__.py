@@ -1,7 +1,7 @@
 """The paper's four tables from our records, its numbers beside; and a leaderboard."""
 
 from ecg_gnn.study.store import Store
-from ecg_gnn_lab.tables import leaderboard, scores, statistics
+from ecg_gnn_lab.tables import ranking, scores, statistics
 from ecg_gnn_lab.tables.document import (
     FORMATS,
     TABLES,
@@ -15,7 +15,7 @@ TABLES |= {
     "statistics": statistics.statistics_table,
     "hyperparameters": scores.hyperparameters_table,
     "embeddings": scores.embeddings_table,
-    "leaderboard": leaderboard.leaderboard_table,
+    "leaderboard": ranking.leaderboard_table,
 }
 
 __all__ = ["FORMATS", "TABLES", "StudyTables", "TableDocument", "make_table", "render"]

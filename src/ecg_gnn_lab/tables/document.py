@@ -12,9 +12,8 @@ from typing import Any
 from ecg_gnn.config.identity import explain
 from ecg_gnn.study.selection import Candidate, Cell, Selection
 from ecg_gnn.study.store import DatasetInfo, Store
-from ecg_gnn.study.table import markdown
 from ecg_gnn.system.canvas import minus
-from ecg_gnn.system.cells import safe_cell, without_html
+from ecg_gnn.system.cells import markdown, safe_cell, without_html
 
 Row = Mapping[str, Any]
 _LATEX = str.maketrans(

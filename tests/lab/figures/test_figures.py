@@ -7,7 +7,7 @@ from ecg_gnn.study.selection import Selection
 from ecg_gnn.study.store import Store
 from ecg_gnn.system.checks import InputError
 from ecg_gnn_lab.figures import FIGURES, draw_figure
-from ecg_gnn_lab.figures.curves import score_band
+from ecg_gnn_lab.figures.training_curves import score_band
 from reported_studies import HOSTILE, fill
 from small_studies import HandmadeStore, dataset_info
 

@@ -14,7 +14,7 @@ from ecg_gnn.nn import (
     Known,
     Network,
     read_options,
-    wants_self_loops,
+    traits_of,
 )
 from ecg_gnn.nn.benchmark_net import Dropout
 from ecg_gnn.system.checks import InputError
@@ -99,7 +99,7 @@ def test_what_is_made_of_a_graph_goes_with_it(model):
 
 @pytest.mark.parametrize("model", SPECIALISED)
 def test_the_pipeline_adds_self_loops_where_the_formula_has_them(model):
-    assert wants_self_loops("benchmark", model) == (model in LOOPED)
+    assert traits_of("benchmark", model).self_loops == (model in LOOPED)
 
 
 def dropped(given, out):

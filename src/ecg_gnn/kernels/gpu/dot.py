@@ -11,7 +11,7 @@ from torch.autograd.function import once_differentiable
 
 from ecg_gnn.kernels.adjacency import Adjacency
 from ecg_gnn.kernels.gpu import edge_tiles as et
-from ecg_gnn.kernels.gpu.edge_tiles import LOWEST, by_source, by_target
+from ecg_gnn.kernels.gpu.edge_tiles import LOWEST
 from ecg_gnn.kernels.gpu.launch import over_rows
 from ecg_gnn.kernels.gpu.reductions import row_dots, sum_type
 from ecg_gnn.kernels.gpu.sums import head_sum
@@ -140,7 +140,7 @@ class _Dot(torch.autograd.Function):
         stride, scale = packed.stride(0), channels**-0.5
         given = (query, key, values, stride, scale, out, lse, channels)
         rest = (channels, given, sum_type(packed))
-        over_rows(_dot_forward, "dot", by_target(adjacency), *rest, heads=heads)
+        over_rows(_dot_forward, "dot", et.by_target(adjacency), *rest, heads=heads)
         ctx.adjacency = adjacency
         ctx.save_for_backward(packed, out, lse)
         return out
@@ -159,9 +159,9 @@ class _Dot(torch.autograd.Function):
         given = (grad, lse, delta, query, key, values, stride, scale)
         made = (grad_key, grad_values, edges, channels)
         rest = (channels, given + made, sum_type(packed))
-        over_rows(_dot_backward, "dot", by_source(ctx.adjacency), *rest, heads=heads)
+        over_rows(_dot_backward, "dot", et.by_source(ctx.adjacency), *rest, heads=heads)
         # The query's gradient is the sum of keys weighted by the scores' gradients.
-        head_sum(by_target(ctx.adjacency), edges, key, grad_query)
+        head_sum(et.by_target(ctx.adjacency), edges, key, grad_query)
         return None, grads
 
 

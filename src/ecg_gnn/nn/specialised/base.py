@@ -1,7 +1,7 @@
 """What the specialised models share."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -95,6 +95,15 @@ def with_self_loops(adjacency: Adjacency) -> Adjacency:
     """The same edges, and one from every node to itself."""
     edges = adjacency.edge_index()
     return Adjacency.from_edge_index(edges, adjacency.num_nodes, add_self_loops=True)
+
+
+def without_self_loops(adjacency: Adjacency) -> Adjacency:
+    """The same edges but those from a node to itself: a graph of its own."""
+    edges = adjacency.edge_index()
+    others = edges[:, edges[0] != edges[1]]
+    if others.size(1) == adjacency.num_edges:
+        return replace(adjacency)
+    return Adjacency.from_edge_index(others, adjacency.num_nodes)
 
 
 def warm_up(

@@ -14,8 +14,12 @@ from torch import Tensor, nn
 from ecg_gnn.kernels import Adjacency, neighbour_sum
 from ecg_gnn.nn import spaces
 from ecg_gnn.nn.network import GraphInput, NetworkSpec, Option
-from ecg_gnn.nn.specialised.base import OncePerGraph, SpecialisedNet, Usual
-from ecg_gnn.nn.specialised.h2gcn import without_self_loops
+from ecg_gnn.nn.specialised.base import (
+    OncePerGraph,
+    SpecialisedNet,
+    Usual,
+    without_self_loops,
+)
 
 _HOPS = 2  # of the degrees that the space of structure compares
 _MOST = 4  # neighbours in the space, in mean degrees of the graph

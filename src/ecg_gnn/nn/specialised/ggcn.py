@@ -11,8 +11,12 @@ from torch import Tensor, nn
 
 from ecg_gnn.kernels import Adjacency, edge_dot, gated_sum
 from ecg_gnn.nn.network import GraphInput, NetworkSpec, Option
-from ecg_gnn.nn.specialised.base import ColumnPerClass, OncePerGraph, Usual
-from ecg_gnn.nn.specialised.h2gcn import without_self_loops
+from ecg_gnn.nn.specialised.base import (
+    ColumnPerClass,
+    OncePerGraph,
+    Usual,
+    without_self_loops,
+)
 
 
 class Degrees(NamedTuple):

@@ -7,7 +7,6 @@ magnitude faster.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import ClassVar
 
@@ -18,7 +17,12 @@ from torch import Tensor, nn
 
 from ecg_gnn.kernels import Adjacency, normalized_sum
 from ecg_gnn.nn.network import GraphInput, NetworkSpec, Option
-from ecg_gnn.nn.specialised.base import OncePerGraph, SpecialisedNet, Usual
+from ecg_gnn.nn.specialised.base import (
+    OncePerGraph,
+    SpecialisedNet,
+    Usual,
+    without_self_loops,
+)
 
 _FULL = 1 / 10
 _MAX_MATRIX_NODES = 32_000
@@ -27,15 +31,6 @@ _MAX_MATRIX_NODES = 32_000
 TwoHop = Callable[[Tensor, bool], Tensor]
 """``sum_v x_v / sqrt(d_in(u) d_out(v))`` over the nodes v two steps from u, of x and of
 whether it is training."""
-
-
-def without_self_loops(adjacency: Adjacency) -> Adjacency:
-    """The same edges but those from a node to itself: a graph of its own."""
-    edges = adjacency.edge_index()
-    others = edges[:, edges[0] != edges[1]]
-    if others.size(1) == adjacency.num_edges:
-        return replace(adjacency)
-    return Adjacency.from_edge_index(others, adjacency.num_nodes)
 
 
 def two_hop_pairs(adjacency: Adjacency) -> Tensor:
