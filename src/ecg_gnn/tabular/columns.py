@@ -18,6 +18,10 @@ _LONGEST_MISSING = max(map(len, _MISSING))
 
 _LEADING_ZERO = re.compile(r"0\d+")
 _FLAGS = {"true": "1", "yes": "1", "false": "0", "no": "0"}
+# "$48,193", "-1,067.5", "12%". Other commas may be decimal ones, or separate elements.
+_WRITTEN_NUMBER = re.compile(
+    r"([+-]?)[$€£]?[ ]?([1-9]\d{0,2}(?:,\d{3})+|\d+)(\.\d+)?[ ]?[%$€£]?"
+)
 
 # Squares of larger numbers no longer fit, and no measurement is as large.
 _LARGEST_NUMBER = 1e30
@@ -123,17 +127,29 @@ def parse_numbers(column: Column) -> NDArray[np.float64] | None:
     """Numbers with NaN where there is no value; None if some text is no number.
 
     True and yes are 1, false and no are 0.
+
+    Examples:
+        >>> parse_numbers(["$48,193", "7", "-1,067.5", "12%", ""]).tolist()
+        [48193.0, 7.0, -1067.5, 12.0, nan]
     """
     if isinstance(column, np.ndarray):
         return column.astype(np.float64)
     cells = ["nan" if is_missing(text) else str(text) for text in column]
-    for words in ({}, _FLAGS):
+    for read in (str, _bare_number):
         try:
-            cells = [words.get(cell.strip().lower(), cell) for cell in cells]
-            return np.array(cells, dtype=np.float64)
+            return np.array([read(cell) for cell in cells], dtype=np.float64)
         except ValueError:
             continue
     return None
+
+
+def _bare_number(text: str) -> str:
+    """A number as Python writes it, if people write numbers like the text."""
+    bare = text.strip()
+    if number := _WRITTEN_NUMBER.fullmatch(bare):
+        sign, whole, fraction = number.groups("")
+        return sign + whole.replace(",", "") + fraction
+    return _FLAGS.get(bare.lower(), bare)
 
 
 def numeric_column(table: Table, name: str) -> NDArray[np.float64]:
@@ -164,7 +180,7 @@ def has_leading_zeros(column: Column) -> bool:
 def is_number(text: str) -> bool:
     """Whether a text is read as a number."""
     try:
-        float(_FLAGS.get(text.strip().lower(), text))
+        float(_bare_number(text))
     except ValueError:
         return False
     return True
