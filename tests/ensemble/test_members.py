@@ -5,10 +5,11 @@ import pytest
 import torch
 from torch_geometric.nn import GCNConv, SAGEConv
 
-from ecg_gnn.ensemble import network_members
+from ecg_gnn.ensemble import linear, network_members
 from ecg_gnn.ensemble.boosting import fit_boosting
-from ecg_gnn.ensemble.inputs import Target
-from ecg_gnn.ensemble.linear import fit_linear
+from ecg_gnn.ensemble.folds import Fold
+from ecg_gnn.ensemble.inputs import GraphInputs, Target
+from ecg_gnn.ensemble.linear import EDGES, fit_linear
 from ecg_gnn.ensemble.neighbour_table import PARTS
 from ecg_gnn.ensemble.network_members import fit_networks
 from ecg_gnn.ensemble.networks import BatchedNetwork, NetworkInputs, Shape
@@ -23,12 +24,13 @@ SHAPES = {
     "gcn": Shape(convolution="gcn", **SMALL),
     "sage": Shape(convolution="sage", label_input=True, residual=True, **SMALL),
 }
-KNOWN = ["linear", "linear-table", "boosting", *SHAPES]
+LINEAR = {"linear": (), "linear-table": PARTS, "linear-edges": (*PARTS, EDGES)}
+KNOWN = [*LINEAR, "boosting", *SHAPES]
 
 
 def fit(name, inputs, target, folds, seed=0):
-    if name.startswith("linear"):
-        return fit_linear(inputs, target, folds, PARTS if "table" in name else ())
+    if name in LINEAR:
+        return fit_linear(inputs, target, folds, LINEAR[name])
     options = dict(out_of_time=lambda: False, seed=seed)
     if name == "boosting":
         return fit_boosting(inputs, target, folds, PARTS, **options)
@@ -124,6 +126,36 @@ def test_folds_may_come_one_after_another(name, inputs, target, folds):
     for number, (_, more) in zip(folds, parts, strict=True):
         rows = folds[number].held_out
         np.testing.assert_array_equal(out.predicted[rows], more.predicted[rows])
+
+
+def test_whom_a_node_is_joined_to_is_read(folds):
+    """Its class is that of the one among ten others to which it is joined."""
+    generator = np.random.default_rng(0)
+    nodes = max(n for fold in folds.values() for n in [*fold.train, *fold.held_out]) + 1
+    hubs = generator.integers(0, 10, nodes)
+    pairs = torch.from_numpy(np.stack([hubs, np.arange(nodes)]))
+    noise = generator.normal(size=(nodes, 2)).astype(np.float32)
+    inputs = GraphInputs.of(noise, pairs)
+    target = Target(hubs % 2, 2)
+    member, out = fit_linear(inputs, target, folds, [EDGES])
+    held_out = np.concatenate([fold.held_out for fold in folds.values()])
+    held_out = held_out[held_out >= 10]
+    score = SCORES["roc-auc"].function
+    assert score(target.values[held_out], out.predicted[held_out]) > 0.95
+    new = torch.tensor([[3, 4], [nodes, nodes + 1]])
+    wider = inputs.of_graph(
+        np.vstack([noise, noise[:2]]), torch.cat([pairs, new], dim=1)
+    )
+    said = member.predict(wider, target, known_of(inputs, folds))
+    assert said[-2:].argmax(axis=1).tolist() == [1, 0]
+
+
+def test_steps_are_limited_where_columns_outnumber_rows(inputs, numbers, monkeypatch):
+    few = {0: Fold(np.arange(10), np.arange(10, 20))}
+    whole = fit_linear(inputs, numbers, few, PARTS)[1].predicted
+    monkeypatch.setattr(linear, "_MOST_STEPS", 1)
+    cut = fit_linear(inputs, numbers, few, PARTS)[1].predicted
+    assert not np.allclose(cut, whole, atol=1e-4)
 
 
 @pytest.mark.parametrize("name", SHAPES)
