@@ -1,5 +1,7 @@
 """Members: they learn, they are kept, and folds may come one after another."""
 
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -148,6 +150,14 @@ def test_whom_a_node_is_joined_to_is_read(folds):
     )
     said = member.predict(wider, target, known_of(inputs, folds))
     assert said[-2:].argmax(axis=1).tolist() == [1, 0]
+
+
+def test_a_tree_looks_at_a_limited_number_of_columns(inputs, target, folds):
+    noise = np.random.default_rng(0).normal(size=(inputs.num_nodes, 1000))
+    wide = inputs.with_columns(noise.astype(np.float32))
+    member, _ = fit_boosting(wide, target, folds, (), out_of_time=lambda: True)
+    (share,) = re.findall(r"\[feature_fraction: ([0-9.]+)\]", member.trees[0])
+    assert float(share) * wide.columns.shape[1] == pytest.approx(100, rel=1e-3)
 
 
 def test_steps_are_limited_where_columns_outnumber_rows(inputs, numbers, monkeypatch):
