@@ -1,16 +1,18 @@
 """Members: they learn, they are kept, and folds may come one after another."""
 
+import re
+
 import numpy as np
 import pytest
 import torch
 from torch_geometric.nn import GCNConv, SAGEConv
 
-from ecg_gnn.ensemble import network_members
+from ecg_gnn.ensemble import linear, network_members
 from ecg_gnn.ensemble.boosting import fit_boosting
-from ecg_gnn.ensemble.folds import make_folds
+from ecg_gnn.ensemble.folds import Fold, make_folds
 from ecg_gnn.ensemble.inputs import GraphInputs, Target
 from ecg_gnn.ensemble.job import Job
-from ecg_gnn.ensemble.linear import fit_linear
+from ecg_gnn.ensemble.linear import EDGES, fit_linear
 from ecg_gnn.ensemble.neighbour_table import PARTS
 from ecg_gnn.ensemble.network_members import fit_networks
 from ecg_gnn.ensemble.networks import BatchedNetwork, NetworkInputs, Shape
@@ -25,15 +27,17 @@ SHAPES = {
     "gcn": Shape(convolution="gcn", **SMALL),
     "sage": Shape(convolution="sage", label_input=True, residual=True, **SMALL),
 }
-KNOWN = ["linear", "linear-table", "boosting", *SHAPES]
+LINEAR = {"linear": (), "linear-table": PARTS, "linear-edges": (*PARTS, EDGES)}
+LINEAR["edges"] = (EDGES,)
+KNOWN = ["linear", "linear-table", "linear-edges", "boosting", *SHAPES]
 
 
 def fit(name, inputs, target, folds, out_of_time=lambda: False, device="cpu"):
     metric = "r2" if target.is_number else "accuracy"
     given = inputs, target, folds, metric, np.inf, out_of_time
     job = Job(*given, device=device)
-    if name.startswith("linear"):
-        return fit_linear(PARTS if "table" in name else (), 0, job)
+    if name in LINEAR:
+        return fit_linear(LINEAR[name], 0, job)
     if name == "boosting":
         return fit_boosting(PARTS, 0, job)
     return fit_networks(SHAPES[name], 0, job)
@@ -147,6 +151,45 @@ def test_folds_may_come_one_after_another(name, inputs, target, folds):
     for number, (_, more) in zip(folds, parts, strict=True):
         rows = folds[number].held_out
         np.testing.assert_array_equal(out.predicted[rows], more.predicted[rows])
+
+
+def test_whom_a_node_is_joined_to_is_read(folds):
+    """Its class is that of the one among ten others to which it is joined."""
+    generator = np.random.default_rng(0)
+    nodes = max(n for fold in folds.values() for n in [*fold.train, *fold.held_out]) + 1
+    hubs = generator.integers(0, 10, nodes)
+    pairs = torch.from_numpy(np.stack([hubs, np.arange(nodes)]))
+    noise = generator.normal(size=(nodes, 2)).astype(np.float32)
+    inputs = GraphInputs.of(noise, pairs)
+    target = Target(hubs % 2, 2)
+    member, out = fit("edges", inputs, target, folds)
+    held_out = np.concatenate([fold.held_out for fold in folds.values()])
+    held_out = held_out[held_out >= 10]
+    score = SCORES["roc-auc"].function
+    assert score(target.values[held_out], out.predicted[held_out]) > 0.95
+    new = torch.tensor([[3, 4], [nodes, nodes + 1]])
+    wider = inputs.of_graph(
+        np.vstack([noise, noise[:2]]), torch.cat([pairs, new], dim=1)
+    )
+    said = member.predict(wider, target, known_of(inputs, folds))
+    assert said[-2:].argmax(axis=1).tolist() == [1, 0]
+
+
+def test_a_tree_looks_at_a_limited_number_of_columns(inputs, target, folds):
+    noise = np.random.default_rng(0).normal(size=(inputs.num_nodes, 1000))
+    wide = inputs.with_columns(noise.astype(np.float32))
+    job = Job(wide, target, folds, "roc-auc", np.inf, lambda: True)
+    member, _ = fit_boosting((), 0, job)
+    (share,) = re.findall(r"\[feature_fraction: ([0-9.]+)\]", member.trees[0])
+    assert float(share) * wide.columns.shape[1] == pytest.approx(100, rel=1e-3)
+
+
+def test_steps_are_limited_where_columns_outnumber_rows(inputs, numbers, monkeypatch):
+    few = {0: Fold(np.arange(10), np.arange(10, 20))}
+    whole = fit("linear-table", inputs, numbers, few)[1].predicted
+    monkeypatch.setattr(linear, "_MOST_STEPS", 1)
+    cut = fit("linear-table", inputs, numbers, few)[1].predicted
+    assert not np.allclose(cut, whole, atol=1e-4)
 
 
 @pytest.mark.parametrize("name", SHAPES)

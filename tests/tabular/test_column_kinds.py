@@ -43,6 +43,11 @@ KINDS = {
     "orders": (texts(RNG.negative_binomial(0.5, 0.05, 400)), "numeric"),
     "views": (texts(RNG.lognormal(6, 2, 400).astype(int)), "numeric"),
     "posts": (texts(RNG.zipf(1.7, 2000)), "numeric"),
+    "differences": (
+        texts([*(RNG.geometric(0.4, 1500) - 1), *[-9] * 200, *range(-8, 0)]),
+        "numeric",
+    ),
+    "months": (draw([*range(4, 16), *[12, 24, 30, 36, 48, 60] * 3]), "numeric"),
     "mostly zero": ([*texts(range(1, 200)), *["0"] * 300], "numeric"),
     "hundreds": (texts(100 * RNG.normal(35, 9, 400).astype(int)), "numeric"),
     "gross": (
@@ -70,7 +75,7 @@ KINDS = {
     "partly shared": ([f"p{i}" for i in [*range(97), *range(50)]], "categorical"),
     "decimal commas": (draw(["1,5", "2,5", "-3,5", "4"]), "categorical"),
     "postcodes": (draw(["01067", "04109", "10115", "80331"]), "categorical"),
-    "months": (draw([f"{month:02}" for month in range(1, 13)]), "categorical"),
+    "calendar": (draw([f"{month:02}" for month in range(1, 13)]), "categorical"),
     "lists": (['["a", "b"]', "[]", "[1, null]", ""], "set"),
     "joined": (["2024-05-01", "2023-12-24", ""], "date"),
     "times": (["2024-05-01T12:00:00Z", "2024-05-01 13:30"], "date"),

@@ -23,11 +23,12 @@ from ecg_gnn.system.cached import cached_property
 
 _PATIENCE = 40
 _MOST_ROUNDS = 1000
+_SHARE, _MOST_COLUMNS = 0.3, 100
+"""Of a table's columns, what a tree looks at; more take time and are hardly better."""
 _PARAMETERS: dict[str, Any] = {
     "learning_rate": 0.06,
     "num_leaves": 15,
     "min_data_in_leaf": 10,
-    "feature_fraction": 0.3,
     "bagging_fraction": 0.8,
     "bagging_freq": 1,
     "lambda_l2": 1.0,
@@ -96,6 +97,8 @@ def fit_boosting(
     boosters, held_out = [], []
     for fold in folds.values():
         rows = neighbour_table(inputs, parts, target, fold.known(inputs.num_nodes))
+        share = min(_SHARE, _MOST_COLUMNS / rows.shape[1])
+        parameters["feature_fraction"] = share
         learned, judged = (
             (rows[part], target.values[part]) for part in (fold.train, fold.held_out)
         )

@@ -7,7 +7,7 @@ from typing import Any
 
 from ecg_gnn.ensemble.boosting import fit_boosting
 from ecg_gnn.ensemble.job import Job
-from ecg_gnn.ensemble.linear import fit_linear
+from ecg_gnn.ensemble.linear import EDGES, fit_linear
 from ecg_gnn.ensemble.members import Fitted
 from ecg_gnn.ensemble.neighbour_table import HOPS, PARTS
 from ecg_gnn.ensemble.network_members import fit_networks
@@ -72,7 +72,7 @@ _WITH_LABELS: dict[str, Any] = {"label_input": True}
 # Cheap ones first: models of a table, by its parts, and networks, by their shape.
 _LIST: tuple[tuple[str, frozenset[str], Any], ...] = (
     ("linear", _NOTHING, (fit_linear, ())),
-    ("linear, neighbours and labels", _LABELS, (fit_linear, PARTS)),
+    ("linear, neighbours and labels", _LABELS, (fit_linear, (*PARTS, EDGES))),
     ("boosting, neighbours and labels", _LABELS, (fit_boosting, PARTS)),
     (
         "table network",

@@ -23,9 +23,13 @@ from ecg_gnn.ensemble.members import Fitted, Member, out_of_fold
 from ecg_gnn.ensemble.neighbour_table import neighbour_table
 from ecg_gnn.ensemble.scoring import loss
 
+EDGES = "edges"
+"""A part beside those of a neighbour table: to which nodes a node is joined."""
+_MOST_JOINED = 20_000
+"""Nodes that have a column of their own in it, those with the most edges."""
 _STRENGTHS = (0.03, 0.3, 3.0)
 """Inverse strengths of regularisation; the first fold chooses one for all."""
-_MOST_STEPS, _FEW_STEPS = 100, 5
+_MOST_STEPS, _FEW_STEPS = 100, 20
 _NEVER = -1e4
 """The bias of a class that a model has not seen."""
 _MOST_ROWS = 50_000
@@ -41,7 +45,9 @@ class LinearMember(Member):
     of_folds = ("weights", "biases")
 
     parts: tuple[str, ...]
-    """What is read beside a node's own features, see ``neighbour_table``."""
+    """What is read beside a node's own features, see ``neighbour_table``, and edges."""
+    joined_to: Numbers
+    """Nodes with a column that says who is joined to them."""
     means: Floats
     scales: Floats
     """Of every column of the table, ``[F]``."""
@@ -62,17 +68,19 @@ class LinearMember(Member):
     def rows(self, inputs: GraphInputs, target: Target, known: Bools) -> Sparse:
         """The table, standardised, with all sparse columns beside it."""
         table = neighbour_table(inputs, self.parts, target, known)
-        own = sp.csr_matrix((table - self.means) / self.scales)
+        own = _as_sparse((table - self.means) / self.scales)
         blocks = [own, inputs.sparse]
         if "hop1" in self.parts:
             readings = (inputs, *inputs.ways)
             blocks += [each.mean_of_neighbours @ inputs.sparse for each in readings]
+        blocks.append(inputs.adjacency[:, self.joined_to])
         return sp.hstack(blocks).tocsr().astype(np.float32)
 
     def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
         """Weights, and how columns are scaled."""
         scaling = torch.from_numpy(np.stack([self.means, self.scales]))
         tensors = {"weights": self.weights, "biases": self.biases, "scaling": scaling}
+        tensors["joined_to"] = torch.from_numpy(self.joined_to)
         return {"parts": list(self.parts)}, tensors
 
     @classmethod
@@ -81,8 +89,25 @@ class LinearMember(Member):
     ) -> Self:
         """See ``state``."""
         means, scales = tensors["scaling"].numpy()
-        weights, biases = tensors["weights"], tensors["biases"]
-        return cls(width, tuple(plain["parts"]), means, scales, weights, biases)
+        none = torch.zeros(0, dtype=torch.int64)  # as in older models
+        joined_to = tensors.get("joined_to", none).numpy()
+        fitted = tensors["weights"], tensors["biases"]
+        return cls(width, tuple(plain["parts"]), joined_to, means, scales, *fitted)
+
+
+def _most_joined(inputs: GraphInputs) -> Numbers:
+    """Nodes to which at least two others are joined."""
+    counts = np.bincount(inputs.adjacency.indices, minlength=inputs.num_nodes)
+    most = np.argsort(-counts, kind="stable")[:_MOST_JOINED]
+    return np.sort(most[counts[most] > 1])
+
+
+def _as_sparse(table: Floats) -> Sparse:
+    """All cells as entries; looking for those that are zero would take longer."""
+    rows, columns = table.shape
+    places = np.tile(np.arange(columns, dtype=np.int32), rows)
+    ends = np.arange(rows + 1) * columns
+    return sp.csr_matrix((table.ravel(), places, ends), table.shape)
 
 
 def fit_linear(parts: Sequence[str], _seed: int, job: Job) -> Fitted:
@@ -95,6 +120,7 @@ def fit_linear(parts: Sequence[str], _seed: int, job: Job) -> Fitted:
     start = LinearMember(
         width=target.width,
         parts=tuple(parts),
+        joined_to=_most_joined(inputs) if EDGES in parts else np.zeros(0, np.int64),
         means=everything.mean(axis=0),
         scales=np.where(scales > 1e-6, scales, 1).astype(np.float32),
         weights=torch.empty(0),
@@ -156,7 +182,9 @@ def _solve(
 
     y = target.values[train]
     if target.is_number:
-        ridge = Ridge(alpha=1 / strength, solver="sparse_cg").fit(rows, y)
+        # Not by sparse_cg, whose steps have no limit where columns outnumber rows.
+        ridge = Ridge(1 / strength, solver="lsqr", max_iter=steps, tol=_TOLERANCE)
+        ridge.fit(rows, y)
         return ridge.coef_[:, None], np.array([ridge.intercept_])
     if len(classes := np.unique(y)) == 1:  # a fold without the rarer class
         certain = np.full(target.width, _NEVER, dtype=np.float32)
