@@ -192,9 +192,9 @@ def test_graphs_of_one_name_are_told_apart(made):
         labels = [graph.label for graph in measured_graphs(store)]
     name = "G_ECG (mlp, k = None, self-loops exclude"
     assert labels == [
-        f"{name}, embed.hidden=None, embed.lr=None)",
-        f"{name}, embed.hidden=64, embed.lr=0.25)",
-        f"{name}, embed.hidden=None, embed.lr=0.5)",
+        f"{name}, embed hidden None, embed lr None)",
+        f"{name}, embed hidden 64, embed lr 0.25)",
+        f"{name}, embed hidden None, embed lr 0.5)",
         "G_ECG (mlp, k = 7, self-loops exclude)",
     ]
 

@@ -116,8 +116,6 @@ def _odd_nodes():
         "no class": csv_of(HEADER, [[*cells[:-1], ""] for cells in ROWS]),
         "nothing to learn from": csv_of(HEADER, constant),
         "half characters": NODES.replace("Oslo", "\ud800"),
-        "tabs": NODES.replace(",", "\t"),
-        "semicolons": NODES.replace(",", ";"),
         "HTML": "<html><body>404 Not Found</body></html>\n",
         "JSON": '{"id": "n00", "kind": "a"}\n',
     }

@@ -128,7 +128,7 @@ def find_source(spec: str) -> Entry | None:
         return None
     is_file, name = is_path(spec), spec.partition(":")[0]
     is_table = path.is_dir() or (path.is_file() and path.suffix != ".npz")
-    if is_table and (is_file or _key(name) not in CATALOGUE):
+    if spec and is_table and (is_file or _key(name) not in CATALOGUE):
         raise InputError(
             f"{spec}: 'dataset' must be an .npz file or a folder that `ecg-gnn data "
             "import` wrote, which turns tables and other graph files into one"
