@@ -98,7 +98,7 @@ def test_single_keeps_the_best(cheap, graph, known):
     found = run(graph, known, single=True)
     (share,) = found.ensemble.shares
     assert share.weight == 1
-    assert share.name == found.tournament.entries[0].name
+    assert share.name == found.contest.entries[0].name
 
 
 def test_a_killed_search_goes_on(cheap, graph, known, monkeypatch, tmp_path):
@@ -129,7 +129,7 @@ def test_an_interruption_keeps_what_is_there(cheap, graph, known, monkeypatch):
 
     monkeypatch.setattr(tournament, "candidates", interrupted)
     found = run(graph, known)
-    assert found.tournament.interrupted
+    assert found.contest.interrupted
     assert [share.name for share in found.ensemble.shares] == ["linear"]
 
 
@@ -208,8 +208,8 @@ def test_a_candidate_that_fails_costs_nobody_else(cheap, graph, known, monkeypat
 
     monkeypatch.setattr(tournament, "candidates", some)
     found = run(graph, known)
-    assert [entry.name for entry in found.tournament.entries] == ["linear"]
-    assert found.tournament.failed == {"bad": "RuntimeError: broken"}
+    assert [entry.name for entry in found.contest.entries] == ["linear"]
+    assert found.contest.failed == {"bad": "RuntimeError: broken"}
     monkeypatch.setattr(tournament, "candidates", lambda seed=0: some(seed, 0))
     with pytest.raises(RuntimeError, match="broken"):
         run(graph, known)
@@ -218,15 +218,17 @@ def test_a_candidate_that_fails_costs_nobody_else(cheap, graph, known, monkeypat
 @pytest.mark.filterwarnings("ignore:lbfgs failed")
 def test_a_budget_that_is_spent_at_once_still_leaves_a_model(cheap, graph, known):
     found = run(graph, known, budget=1, workers=2)
-    assert found.tournament.entries
-    late = tournament.hold_tournament(
-        found.ensemble.reading,
-        found.ensemble.target,
-        np.flatnonzero(known),
+    assert found.contest.entries
+    started = time.monotonic()
+    late = contest.Contest(
+        inputs=found.ensemble.reading,
+        target=found.ensemble.target,
+        folds=found.contest.folds,
         metric="roc-auc",
-        seconds=-1,
-        keep=lambda _, train, stopped: (train(), 0.0),
+        start=started,
+        end=started - 1,
     )
+    tournament.hold_tournament(late)
     assert [entry.name for entry in late.entries] == ["linear"]
 
 
@@ -240,16 +242,13 @@ def test_a_class_of_one_node(cheap, graph, known):
 def test_mean_absolute_errors_are_on_the_scale_of_the_labels(cheap, graph, known):
     values = 1000 * graph.x[:, 0].double().numpy() + 5
     found = run(graph, known, y=values, num_classes=0, metric="mae")
-    score, scale = SCORES["mae"], found.ensemble.centre[1]
-    held_out, (low, high) = tournament.held_out_score(
-        found.tournament, found.ensemble.target, "mae", scale
-    )
+    score = SCORES["mae"]
+    held_out, (low, high) = found.score()
     said = found.ensemble.probabilities()[~known]
     test = score.shown(score.function(values[~known], said))
     assert held_out == pytest.approx(test, rel=0.5)
     assert low < held_out < high
-    mean, scale = found.ensemble.centre
-    rows = leaderboard(found, (values - mean) / scale, ~known)
+    rows = leaderboard(found, values, ~known)
     assert rows[0]["test"] == pytest.approx(rows[0]["validation"], rel=0.5)
     assert re.search(r"\(mean absolute error [+-]\d", verdict(found))
 
@@ -257,7 +256,7 @@ def test_mean_absolute_errors_are_on_the_scale_of_the_labels(cheap, graph, known
 def test_large_graphs_show_further_folds_to_the_best(cheap, graph, known, monkeypatch):
     monkeypatch.setattr(tournament, "SMALL", 0)
     monkeypatch.setattr(tournament, "_KEPT", 3)
-    found = run(graph, known).tournament
+    found = run(graph, known).contest
     every = fold_count(int(known.sum()))
     assert {len(entry.out.folds) for entry in found.entries} == {every}
     assert len(found.folds) == every
@@ -268,7 +267,7 @@ def test_what_no_deadline_stops_is_not_begun_late(cheap, graph, known, monkeypat
         return [*candidates(seed)[:1], Candidate("long", pytest.fail, ahead=1e6)]
 
     monkeypatch.setattr(tournament, "candidates", long)
-    assert [e.name for e in run(graph, known).tournament.entries] == ["linear"]
+    assert [e.name for e in run(graph, known).contest.entries] == ["linear"]
 
 
 def test_the_leaderboard_and_the_verdict(cheap, graph, known):
@@ -320,7 +319,7 @@ def test_what_the_clock_cut_short_is_no_argument(graph, known, monkeypatch):
     slow = Candidate("slow", late, reads=frozenset({"graph"}))
     monkeypatch.setattr(tournament, "candidates", lambda seed=0: [first, slow])
     found = run(graph, known, budget=5)
-    cut = {entry.name: entry.cut_short for entry in found.tournament.entries}
+    cut = {entry.name: entry.cut_short for entry in found.contest.entries}
     assert cut == {first.name: False, "slow": True}
     said = verdict(found)
     assert f"only {first.name} was tried" in said
@@ -329,7 +328,7 @@ def test_what_the_clock_cut_short_is_no_argument(graph, known, monkeypatch):
 
 def test_the_best_is_an_argument_even_if_the_clock_cut_it_short(cheap, graph, known):
     found = run(graph, known)
-    best, *others = found.tournament.entries
+    best, *others = found.contest.entries
     assert "graph" in best.candidate.reads
     best.cut_short = True
     assert "the graph helped" in verdict(found)

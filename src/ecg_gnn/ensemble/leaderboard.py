@@ -1,12 +1,12 @@
-"""The report of a search: a leaderboard, and what helped, in words."""
+"""The report of a search: scores, a leaderboard, and what helped, in words."""
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from ecg_gnn.ensemble.contest import Entry
-from ecg_gnn.ensemble.scoring import SCORES, Score, resampled
+from ecg_gnn.ensemble.inputs import Bools
+from ecg_gnn.ensemble.scoring import SCORES, interval, resampled
 from ecg_gnn.ensemble.searching import Search
 
 _SOURCES = {
@@ -18,44 +18,66 @@ _SOURCES = {
 _FEW = 10
 
 
-def leaderboard(
-    search: Search, truth: NDArray[Any], test: NDArray[np.bool_]
-) -> list[dict[str, Any]]:
-    """A row per candidate, best first.
+def report(search: Search, values: NDArray[Any], test: Bools) -> dict[str, Any]:
+    """Scores with intervals, the leaderboard and the verdict, as plain values.
 
     Args:
         search: What was found.
-        truth: True values of test nodes, on the scale that members see. ``[N]``
+        values: True values of test nodes. ``[N]``
         test: The test nodes; none is fine.
     """
-    score, ensemble = SCORES[search.metric], search.ensemble
-    scale = ensemble.centre[1]
-    rows = []
-    for entry in search.tournament.entries:
-        value = None
-        if test.any():
-            said = entry.member.predict(
-                ensemble.reading, ensemble.target, ensemble.known
-            )
-            value = score.judge(truth[test], said[test], scale)
-        rows.append(
-            {
-                "name": entry.name,
-                "validation": score.shown(entry.score, scale),
-                "test": value,
-                "seconds": round(entry.seconds, 2),
-                "weight": round(entry.weight, 4),
-            }
-        )
-    return rows
+    contest, ensemble = search.contest, search.ensemble
+    held_out, around = search.score()
+    value = ends = None
+    if test.any():
+        said, y = ensemble.probabilities()[test], values[test]
+        score = SCORES[contest.metric]
+        if (value := score.judge(y, said)) is not None:
+            ends = list(interval(score, y, said))
+    return {
+        "metric": contest.metric,
+        "validation": held_out,
+        "validation_interval": list(around),
+        "test": value,
+        "test_interval": ends,
+        "seconds": round(search.seconds, 2),
+        "failed": dict(contest.failed),
+        "cut_short": [each.name for each in contest.entries if each.cut_short],
+        "interrupted": contest.interrupted,
+        "leaderboard": leaderboard(search, values, test),
+        "single": contest.best,
+        "verdict": verdict(search) + few_decide(search, values, test),
+    }
 
 
-def few_decide(search: Search, truth: NDArray[Any], test: NDArray[np.bool_]) -> str:
+def leaderboard(
+    search: Search, values: NDArray[Any], test: Bools
+) -> list[dict[str, Any]]:
+    """A row per candidate, best first; arguments as of ``report``."""
+    score, ensemble = SCORES[search.contest.metric], search.ensemble
+    mean, scale = ensemble.centre
+    y = (values[test] - mean) / scale if ensemble.target.is_number else values[test]
+    read = ensemble.reading, ensemble.target, ensemble.known
+    return [
+        {
+            "name": entry.name,
+            "validation": score.shown(entry.score, scale),
+            "test": score.judge(y, entry.member.predict(*read)[test], scale)
+            if test.any()
+            else None,
+            "seconds": round(entry.seconds, 2),
+            "weight": round(entry.weight, 4),
+        }
+        for entry in search.contest.entries
+    ]
+
+
+def few_decide(search: Search, values: NDArray[Any], test: Bools) -> str:
     """A sentence where few nodes of the rarer of two classes decide the scores."""
     if search.ensemble.num_classes != 2:
         return ""
-    held_out = search.ensemble.target.values[search.tournament.rows]
-    parts = {"held-out": held_out} | ({"test": truth[test]} if test.any() else {})
+    held_out = search.ensemble.target.values[search.contest.rows]
+    parts = {"held-out": held_out} | ({"test": values[test]} if test.any() else {})
     counts = {name: min((y == 0).sum(), (y == 1).sum()) for name, y in parts.items()}
     if min(counts.values()) >= _FEW:
         return ""
@@ -65,44 +87,39 @@ def few_decide(search: Search, truth: NDArray[Any], test: NDArray[np.bool_]) -> 
 
 def verdict(search: Search) -> str:
     """Whether graph, labels, embeddings and evolved graphs helped, in one sentence."""
-    score, tried = SCORES[search.metric], search.tournament.entries
-    entries = [entry for entry in tried if not entry.cut_short] or tried
-    if tried[0] not in entries:  # it won although the clock cut it short
-        entries = [tried[0], *entries]
-    y = search.ensemble.target.values
-    parts = []
+    tried = search.contest.entries
+    # The best counts even if the clock cut it short.
+    entries = [e for e in tried if not e.cut_short or e is tried[0]]
+    if all(entry.cut_short for entry in entries):
+        entries = tried
+    compared, untried = [], []
     for source, name in _SOURCES.items():
         with_it = [e for e in entries if source in e.candidate.reads]
         without = [e for e in entries if source not in e.candidate.reads]
         if with_it and without:
-            parts.append(
-                f"{name} {_compared(score, y, with_it[0], without[0], search)}"
-            )
-    untried = [
-        name
-        for source, name in _SOURCES.items()
-        if not any(source in entry.candidate.reads for entry in entries)
-    ]
-    text = "; ".join(parts) or f"only {entries[0].name} was tried"
-    if untried:
-        some = "Not tried to the end" if len(entries) < len(tried) else "Not tried"
-        names = " and ".join([", ".join(untried[:-1]), untried[-1]][len(untried) < 2 :])
-        return f"On held-out nodes {text}. {some}: {names}."
-    return f"On held-out nodes {text}."
+            compared.append(f"{name} {_compared(with_it[0], without[0], search)}")
+        elif not with_it:
+            untried.append(name)
+    text = "; ".join(compared) or f"only {entries[0].name} was tried"
+    if not untried:
+        return f"On held-out nodes {text}."
+    some = "Not tried to the end" if len(entries) < len(tried) else "Not tried"
+    *others, last = untried
+    names = f"{', '.join(others)} and {last}" if others else last
+    return f"On held-out nodes {text}. {some}: {names}."
 
 
-def _compared(
-    score: Score, y: NDArray[Any], ours: Entry, theirs: Entry, search: Search
-) -> str:
+def _compared(ours: Entry, theirs: Entry, search: Search) -> str:
     """``helped (+1.2 points)`` and the like, by drawing nodes again."""
+    score, y = SCORES[search.contest.metric], search.ensemble.target.values
     shared = sorted(set(ours.out.folds) & set(theirs.out.folds))
-    rows = np.concatenate([search.tournament.folds[n].held_out for n in shared])
+    rows = search.contest.held_out(shared)
     first, second = ours.out.predicted, theirs.out.predicted
 
     def gain(chosen: NDArray[Any]) -> float:
-        judged = score.function
         if not score.can_judge(y[chosen]):
             return 0.0  # such draws must not make few nodes look like proof
+        judged = score.function
         return judged(y[chosen], first[chosen]) - judged(y[chosen], second[chosen])
 
     low, high = resampled(gain, rows)

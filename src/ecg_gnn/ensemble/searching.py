@@ -2,11 +2,10 @@
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -15,19 +14,15 @@ from torch import Tensor
 
 from ecg_gnn.ensemble.candidates import Candidate
 from ecg_gnn.ensemble.certainty import Conformity, Scaling, fit_scaling
-from ecg_gnn.ensemble.contest import Keep, Say, Train
-from ecg_gnn.ensemble.folds import thinned
+from ecg_gnn.ensemble.contest import Contest, Say, Train
+from ecg_gnn.ensemble.folds import fold_count, make_folds, thinned
 from ecg_gnn.ensemble.inputs import Bools, GraphInputs
-from ecg_gnn.ensemble.members import Fitted
 from ecg_gnn.ensemble.scoring import choose_metric
-from ecg_gnn.ensemble.stored import read_finished, write_finished
 from ecg_gnn.ensemble.tournament import (
     MOST_WEIGHED,
     SMALL,
-    Tournament,
-    blended,
-    held_out_score,
     hold_tournament,
+    training_seconds,
 )
 from ecg_gnn.ensemble.weighted import Ensemble, Share, as_rows, hidden_target
 from ecg_gnn.system.checks import InputError, check_in_range
@@ -38,21 +33,19 @@ _MOST_WORKERS = 8
 _BUDGETS = ((5_000, 45.0), (20_000, 300.0), (None, 600.0))
 
 
-@dataclass(frozen=True, eq=False)
-class Search:
-    """What a search found.
-
-    Attributes:
-        ensemble: The members, weighed and calibrated.
-        tournament: Everything that was tried.
-        metric: What was optimised.
-        seconds: How long it took.
-    """
+class Search(NamedTuple):
+    """What a search found."""
 
     ensemble: Ensemble
-    tournament: Tournament
-    metric: str
+    """The members, weighed and calibrated"""
+    contest: Contest
+    """Everything that was tried"""
     seconds: float
+    """How long it took"""
+
+    def score(self) -> tuple[float, tuple[float, float]]:
+        """The ensemble's on nodes that were held out, and where it may lie."""
+        return self.contest.score(self.ensemble.centre[1])
 
 
 def default_budget(num_nodes: int) -> float:
@@ -92,54 +85,55 @@ def search(
     target, centre = hidden_target(values, num_classes, known)
     if num_classes and len(np.unique(target.values[known])) < 2:
         raise InputError("the label must have at least 2 classes among known nodes")
-    metric = choose_metric(metric, target)
+    metric, labelled = choose_metric(metric, target), np.flatnonzero(known)
     inputs = GraphInputs.of(as_rows(x), edge_index)
     # Python itself is the bound on small graphs: there, side by side is no faster.
     most = 1 if inputs.size < SMALL or device != "cpu" else _MOST_WORKERS
-    workers = workers or min(torch.get_num_threads(), most)
+    contest = Contest(
+        inputs=inputs,
+        target=target,
+        folds=dict(
+            enumerate(make_folds(target, labelled, fold_count(len(labelled)), seed))
+        ),
+        metric=metric,
+        start=start,
+        end=start + training_seconds(budget, inputs.size),
+        train=train,
+        work=work,
+        say=say,
+        workers=workers or min(torch.get_num_threads(), most),
+        device=device,
+    )
     # Candidates side by side, a thread each, are faster than one with all threads.
     threads = 1 if device == "cpu" else threads_for(inputs.size)
     with using_threads(threads), _ignoring_early_ends():
-        tournament = hold_tournament(
-            inputs,
-            target,
-            np.flatnonzero(known),
-            metric=metric,
-            seconds=budget - (time.monotonic() - start),
-            keep=_keeper(work),
-            workers=workers,
-            device=device,
-            train=train,
-            seed=seed,
-            say=say,
-            extra=extra,
-        )
+        hold_tournament(contest, seed, extra)
     if single:
-        _keep_the_best(tournament)
-    shares = [
-        Share(each.name, each.weight, each.member, each.scaling)
-        for each in tournament.members
-    ]
-    rows, predicted = tournament.rows, blended(tournament).predicted
-    y, scaling = target.values[rows], Scaling()
+        for entry in contest.entries:
+            entry.weight = float(entry.name == contest.best)
+    predicted, rows, scaling = contest.blended(), contest.rows, Scaling()
+    said, y = predicted[rows], target.values[rows]
     if num_classes:
         some = thinned(rows, MOST_WEIGHED)
         scaling = fit_scaling(predicted[some], target.values[some])
-        said = scaling.probabilities(predicted[rows])
+        said = scaling.probabilities(said)
     else:
-        said, y = predicted[rows] * centre[1], y * centre[1]
+        said, y = said * centre[1], y * centre[1]
     ensemble = Ensemble(
         x=x,
         edge_index=edge_index,
         reading=inputs,
         target=target,
         known=known,
-        shares=tuple(shares),
+        shares=tuple(
+            Share(each.name, each.weight, each.member, each.scaling)
+            for each in contest.members
+        ),
         scaling=scaling,
         conformity=Conformity.of(said, y, is_number=not num_classes),
         centre=centre,
     )
-    return Search(ensemble, tournament, metric, time.monotonic() - start)
+    return Search(ensemble, contest, time.monotonic() - start)
 
 
 @contextmanager
@@ -150,36 +144,3 @@ def _ignoring_early_ends() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         yield
-
-
-def _keep_the_best(tournament: Tournament) -> None:
-    best = tournament.best
-    for entry in tournament.entries:
-        entry.weight = float(entry is best)
-
-
-def _keeper(work: Path | None) -> Keep:
-    """Trains a candidate, or reads it where it was finished before."""
-
-    def keep(
-        name: str, train: Callable[[], Fitted], stopped: Callable[[], bool]
-    ) -> tuple[Fitted, float]:
-        path = None if work is None else work / f"{name.replace(' ', '_')}.safetensors"
-        if path is not None and (finished := read_finished(path)) is not None:
-            return finished
-        start = time.monotonic()
-        fitted = train()
-        seconds = time.monotonic() - start
-        if path is not None and not stopped():
-            write_finished(path, fitted, seconds)
-        return fitted, seconds
-
-    return keep
-
-
-def best_score(found: Search) -> float:
-    """The ensemble's score on nodes that were held out."""
-    ensemble = found.ensemble
-    given = found.tournament, ensemble.target, found.metric, ensemble.centre[1]
-    value, _ = held_out_score(*given)
-    return value

@@ -13,12 +13,10 @@ from ecg_gnn._version import NUMERICS
 from ecg_gnn.config.identity import digest
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.embed import EmbeddingCache
-from ecg_gnn.ensemble import Search, default_budget, search
+from ecg_gnn.ensemble import default_budget, search
 from ecg_gnn.ensemble.candidates import Candidate
 from ecg_gnn.ensemble.contest import Say, Train
-from ecg_gnn.ensemble.leaderboard import few_decide, leaderboard, verdict
-from ecg_gnn.ensemble.scoring import SCORES, interval
-from ecg_gnn.ensemble.tournament import held_out_score
+from ecg_gnn.ensemble.leaderboard import report
 from ecg_gnn.inference.best_card import best_card, draw_leaderboard
 from ecg_gnn.inference.embedded_members import embedded_candidates
 from ecg_gnn.inference.fitting import one_split
@@ -171,35 +169,3 @@ def _more_candidates(
     if truth.num_classes:
         found += whole_candidates(dataset, seed, device)
     return found
-
-
-def report(
-    result: Search, values: NDArray[Any], test: NDArray[np.bool_]
-) -> dict[str, Any]:
-    """Scores with intervals, the leaderboard and the verdict, as plain values."""
-    metric, ensemble = result.metric, result.ensemble
-    score = SCORES[metric]
-    mean, scale = ensemble.centre
-    truth = values if ensemble.num_classes else (values - mean) / scale
-    held_out, around = held_out_score(result.tournament, ensemble.target, metric, scale)
-    scores: dict[str, Any] = {
-        "metric": metric,
-        "validation": held_out,
-        "validation_interval": list(around),
-        "test": None,
-        "test_interval": None,
-    }
-    if test.any():
-        said, y = ensemble.probabilities()[test], values[test]
-        scores["test"] = score.judge(y, said)
-        if scores["test"] is not None:
-            scores["test_interval"] = list(interval(score, y, said))
-    return scores | {
-        "seconds": round(result.seconds, 2),
-        "failed": dict(result.tournament.failed),
-        "cut_short": [e.name for e in result.tournament.entries if e.cut_short],
-        "interrupted": result.tournament.interrupted,
-        "leaderboard": leaderboard(result, truth, test),
-        "single": result.tournament.best.name,
-        "verdict": verdict(result) + few_decide(result, truth, test),
-    }

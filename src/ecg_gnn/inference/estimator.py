@@ -13,7 +13,6 @@ from torch_geometric.data import Data
 
 from ecg_gnn.config.run_config import kept_options
 from ecg_gnn.ensemble import Ensemble, Search, search
-from ecg_gnn.ensemble.searching import best_score
 from ecg_gnn.inference import estimator_inputs as inputs
 from ecg_gnn.inference.classifier import GraphClassifier, fit_classifier
 from ecg_gnn.inference.fitting import class_weights, fit_settings
@@ -125,7 +124,7 @@ class ECGClassifier(ClassifierMixin, inputs.NodeEstimator):  # type: ignore[misc
         if budget is not None:
             found = _search(self, labelled, labelled.codes, len(self.classes_), budget)
             self.classifier_: GraphClassifier | Ensemble = found.ensemble
-            self.best_step_, self.validation_score_ = None, best_score(found)
+            self.best_step_, (self.validation_score_, _) = None, found.score()
             return self
         seed = int(self.random_state or 0)
         dataset = labelled.dataset(self.validation_fraction, seed)
@@ -213,7 +212,7 @@ class ECGRegressor(RegressorMixin, inputs.NodeEstimator):  # type: ignore[misc] 
         labelled = _read(self, X, y, edge_index)
         budget = self.budget if budget is None else budget
         found = _search(self, labelled, labelled.numbers(), 0, budget)
-        self.classifier_, self.validation_score_ = found.ensemble, best_score(found)
+        self.classifier_, (self.validation_score_, _) = found.ensemble, found.score()
         return self
 
     def predict(self, X: Any, edge_index: Any = None) -> Array:
