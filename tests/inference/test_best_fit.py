@@ -16,8 +16,8 @@ from ecg_gnn.ensemble.inputs import GraphInputs, Target
 from ecg_gnn.ensemble.job import Job
 from ecg_gnn.ensemble.stored import KINDS
 from ecg_gnn.inference import best_fit
-from ecg_gnn.inference.best_card import summary
 from ecg_gnn.inference.best_fit import fit_best
+from ecg_gnn.inference.card import summary
 from ecg_gnn.inference.embedded_members import embedded_candidates
 from ecg_gnn.inference.model_folder import read_model
 from ecg_gnn.inference.predictions import predict_nodes, predict_stored

@@ -160,7 +160,7 @@ def fit(
         settings["device"] = "cpu"
     seconds = None if budget is None else parse_budget(budget)
     from ecg_gnn.inference import fit_best
-    from ecg_gnn.inference.best_card import leaderboard_rows, summary
+    from ecg_gnn.inference.card import leaderboard_rows, summary
     from ecg_gnn.inference.model_folder import CARD
     from ecg_gnn.tabular import load_named_graph
 

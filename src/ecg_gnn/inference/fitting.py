@@ -22,20 +22,12 @@ from ecg_gnn.inference.calibration import calibration_error
 from ecg_gnn.inference.card import model_card
 from ecg_gnn.inference.classifier import GraphClassifier, fit_classifier
 from ecg_gnn.inference.classifier_files import read_classifier, write_classifier
-from ecg_gnn.inference.model_folder import MANIFEST, Model, write_model
+from ecg_gnn.inference.model_folder import Model, resumable, write_model
 from ecg_gnn.pipeline import Workspace, evolves, resolve
 from ecg_gnn.pipeline.classification import with_batches_if_large
 from ecg_gnn.pipeline.resolve import choose_model
 from ecg_gnn.system.checks import InputError, check_choice
-from ecg_gnn.system.files import (
-    atomic_folder,
-    check_free,
-    content_hash,
-    kept_until,
-    made_folder,
-    write_json,
-    writing,
-)
+from ecg_gnn.system.files import atomic_folder, content_hash, write_json
 from ecg_gnn.system.machine import holding
 from ecg_gnn.tabular import NamedGraph
 from ecg_gnn.train import score_probabilities
@@ -82,7 +74,6 @@ def fit_model(
         >>> list(model.metrics)  # the model, the plain network, the control
         ['mlp', 'none', 'identity']
     """
-    check_free(out := Path(out))
     if graph.targets is not None:
         raise InputError(
             "the label must be a class for a model of given settings (got a number, "
@@ -93,25 +84,16 @@ def fit_model(
     dataset = one_split(graph.dataset, split)
     config = with_batches_if_large(fit_settings(dataset, **options), dataset)
     weights = class_weights(dataset, config, balance)
-    work = out.parent / f".{out.name}.fit"
     fitted: dict[str, GraphClassifier] = {}
-    with writing(out), kept_until(out / MANIFEST, work), made_folder(work):
+    with resumable(out := Path(out)) as work:
         controls = ["none", "identity"] if evolves(config.model) else ["none"]
         for name in dict.fromkeys([embedding, *controls]):
             workspace = Workspace(cache=cache)
             if progress is not None:
                 workspace = replace(workspace, progress=partial(progress, name))
             fitted[name] = _fit_or_read(name, dataset, config, weights, workspace, work)
-        model = Model(
-            classifier=fitted[embedding],
-            dataset=dataset,
-            ids=graph.ids,
-            classes=graph.classes,
-            columns=graph.columns,
-            features=graph.features,
-            metrics={name: evaluate(one, dataset) for name, one in fitted.items()},
-            data=graph.report,
-        )
+        metrics = {name: evaluate(one, dataset) for name, one in fitted.items()}
+        model = Model.fitted(graph, dataset, fitted[embedding], metrics)
         with atomic_folder(out, work) as folder:
             write_model(folder, model, model_card(model, split))
     return model
@@ -157,13 +139,11 @@ def _fit_or_read(
     return fitted
 
 
-def fit_settings(dataset: GraphDataset, split: int = 0, **options: Any) -> RunConfig:
+def fit_settings(dataset: GraphDataset, **options: Any) -> RunConfig:
     """Settings by the names of their options, the others by the graph; resolved.
 
-    Args:
-        dataset: The graph.
-        split: Which of its splits.
-        options: As in ``RunConfig.of``; ``model`` is chosen by homophily if not given.
+    Options are those of ``RunConfig.of``; ``model`` is chosen by homophily if it is not
+    given. Of the graph's splits the first counts.
 
     Examples:
         >>> from ecg_gnn import load_dataset
@@ -173,11 +153,9 @@ def fit_settings(dataset: GraphDataset, split: int = 0, **options: Any) -> RunCo
     """
     for option in options:
         check_choice("a setting of a model that is kept", option, kept_options())
-    model = choose_model(options.get("model"), dataset, dataset.split(split))
-    options["model"] = model
-    asked = RunConfig.of(
-        dataset=dataset.name, preset="auto", splits=(split,), **options
-    )
+    model = choose_model(options.pop("model", None), dataset, dataset.split(0))
+    given = options | {"dataset": dataset.name, "model": model}
+    asked = RunConfig.of(preset="auto", splits=(0,), **given)
     if len(asked.embed.names) != 1:
         names = list(asked.embed.names)
         raise InputError(f"'embedding' must be a single one here (got {names})")

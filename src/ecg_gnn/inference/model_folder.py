@@ -6,7 +6,8 @@ The classifier is in ``weights.safetensors`` and ``index.npz``, its graph in
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,9 +32,22 @@ from ecg_gnn.inference.classifier import GraphClassifier
 from ecg_gnn.inference.classifier_files import read_classifier, write_classifier
 from ecg_gnn.system.cells import without_html
 from ecg_gnn.system.checks import InputError
-from ecg_gnn.system.files import expanded, write_json, write_text
+from ecg_gnn.system.files import (
+    check_free,
+    expanded,
+    kept_until,
+    made_folder,
+    write_json,
+    write_text,
+    writing,
+)
 from ecg_gnn.tabular.feature_pipeline import FeaturePipeline
-from ecg_gnn.tabular.named_graph import FEATURES, read_columns, read_features
+from ecg_gnn.tabular.named_graph import (
+    FEATURES,
+    NamedGraph,
+    read_columns,
+    read_features,
+)
 
 MANIFEST, CARD = "model.json", "MODEL_CARD.md"
 FORMAT, VERSION = "ecg-gnn model", 1
@@ -72,6 +86,26 @@ class Model:
     metrics: Mapping[str, Any]
     data: Mapping[str, Any]
 
+    @classmethod
+    def fitted(
+        cls,
+        graph: NamedGraph,
+        dataset: GraphDataset,
+        classifier: GraphClassifier | Ensemble,
+        metrics: Mapping[str, Any],
+    ) -> "Model":
+        """A model of a graph, of which ``dataset`` has the one split."""
+        return cls(
+            classifier=classifier,
+            dataset=dataset,
+            ids=graph.ids,
+            classes=graph.classes if graph.targets is None else (),
+            columns=graph.columns,
+            features=graph.features,
+            metrics=metrics,
+            data=graph.report,
+        )
+
     @property
     def network(self) -> GraphClassifier:
         """The classifier of a model whose settings were given, not searched for."""
@@ -86,6 +120,15 @@ class Model:
             return f"{value:.5g}" if known else None
         code = int(self.dataset.y[node])
         return None if code < 0 else self.classes[code]
+
+
+@contextmanager
+def resumable(out: Path) -> Iterator[Path]:
+    """A folder for finished work, kept beside ``out`` until the model is there."""
+    check_free(out)
+    work = out.parent / f".{out.name}.fit"
+    with writing(out), kept_until(out / MANIFEST, work), made_folder(work):
+        yield work
 
 
 def write_model(folder: Path, model: Model, card: str) -> None:
