@@ -9,9 +9,8 @@ from torch_geometric.nn import GCNConv, SAGEConv
 
 from ecg_gnn.ensemble import linear, network_members
 from ecg_gnn.ensemble.boosting import fit_boosting
-from ecg_gnn.ensemble.folds import Fold, make_folds
+from ecg_gnn.ensemble.folds import Fold, Job, make_folds
 from ecg_gnn.ensemble.inputs import GraphInputs, Target
-from ecg_gnn.ensemble.job import Job
 from ecg_gnn.ensemble.linear import EDGES, fit_linear
 from ecg_gnn.ensemble.neighbour_table import PARTS
 from ecg_gnn.ensemble.network_members import fit_networks

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ecg_gnn.ensemble.folds import Job
 from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Target
-from ecg_gnn.ensemble.job import Job
 from ecg_gnn.ensemble.members import (
     Fitted,
     Member,
@@ -93,7 +93,15 @@ def fit_boosting(
     import lightgbm
 
     inputs, target, folds = job.inputs, job.target, job.folds
-    parameters = _parameters(target, seed) | {"extra_trees": random_splits}
+    objective = {0: "regression", 2: "binary"}.get(target.num_classes, "multiclass")
+    parameters = _PARAMETERS | {
+        "objective": objective,
+        "seed": seed,
+        "num_threads": torch.get_num_threads(),
+        "extra_trees": random_splits,
+    }
+    if objective == "multiclass":
+        parameters["num_class"] = target.num_classes
     boosters, held_out = [], []
     for fold in folds.values():
         rows = neighbour_table(inputs, parts, target, fold.known(inputs.num_nodes))
@@ -122,18 +130,6 @@ def fit_boosting(
     trees = [booster.model_to_string(num_iteration=best_round) for booster in boosters]
     member = BoostingMember(target.width, tuple(parts), tuple(trees))
     return member, out_of_fold(inputs.num_nodes, target.width, folds, predicted)
-
-
-def _parameters(target: Target, seed: int) -> dict[str, Any]:
-    objective = {0: "regression", 2: "binary"}.get(target.num_classes, "multiclass")
-    given = {
-        "objective": objective,
-        "seed": seed,
-        "num_threads": torch.get_num_threads(),
-    }
-    if objective == "multiclass":
-        given["num_class"] = target.num_classes
-    return _PARAMETERS | given
 
 
 def _shares(predicted: Any, target: Target) -> Floats:

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from ecg_gnn.ensemble.boosting import fit_boosting
-from ecg_gnn.ensemble.job import Job
+from ecg_gnn.ensemble.folds import Job
 from ecg_gnn.ensemble.linear import EDGES, fit_linear
 from ecg_gnn.ensemble.members import Fitted
 from ecg_gnn.ensemble.neighbour_table import HOPS, PARTS

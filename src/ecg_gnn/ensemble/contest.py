@@ -13,9 +13,8 @@ import numpy as np
 
 from ecg_gnn.ensemble.candidates import Candidate
 from ecg_gnn.ensemble.certainty import Array, Scaling, scaled
-from ecg_gnn.ensemble.folds import Fold, OutOfFold
+from ecg_gnn.ensemble.folds import Fold, Job, OutOfFold
 from ecg_gnn.ensemble.inputs import GraphInputs, Numbers, Target
-from ecg_gnn.ensemble.job import Job
 from ecg_gnn.ensemble.members import Fitted, Member
 from ecg_gnn.ensemble.scoring import SCORES, interval
 from ecg_gnn.ensemble.stored import read_finished, write_finished

@@ -1,10 +1,12 @@
-"""Folds of the labelled nodes, and the predictions that models of folds make."""
+"""Folds of the labelled nodes: what models of them are given, and what they predict."""
 
-from dataclasses import dataclass, field
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ecg_gnn.ensemble.inputs import Bools, Floats, Numbers, Target
+from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Numbers, Target
 from ecg_gnn.system.checks import InputError
 
 _MANY = 5_000
@@ -35,13 +37,50 @@ class OutOfFold:
     """
 
     predicted: Floats
-    folds: tuple[int, ...] = field(default=())
+    folds: tuple[int, ...] = ()
 
     def joined(self, other: "OutOfFold", held_out: Numbers) -> "OutOfFold":
         """With predictions of further folds."""
         predicted = self.predicted.copy()
         predicted[held_out] = other.predicted[held_out]
         return OutOfFold(predicted, (*self.folds, *other.folds))
+
+
+@dataclass(frozen=True)
+class Job:
+    """One candidate on some folds."""
+
+    inputs: GraphInputs
+    target: Target
+    folds: dict[int, Fold]
+    metric: str
+    deadline: float
+    """On the monotonic clock: training stops there and keeps what it has."""
+    out_of_time: Callable[[], bool]
+    """Whether the deadline has passed, or the user has had enough."""
+    stopped: Callable[[], bool] = bool
+    """Whether the user has had enough."""
+    device: str = "cpu"
+    """Where networks are trained."""
+
+    def to_send(self) -> "Job":
+        """The job as another machine needs it: with the time that is left."""
+        left = self.deadline - time.monotonic()
+        return replace(self, deadline=left, out_of_time=bool, stopped=bool)
+
+    def received(self) -> "Job":
+        """The job on another machine, with that machine's clock."""
+        end = time.monotonic() + self.deadline
+
+        def out_of_time() -> bool:
+            return time.monotonic() > end
+
+        # Arrays that come from elsewhere may be such that cannot be written to.
+        folds = {
+            number: Fold(fold.train.copy(), fold.held_out.copy())
+            for number, fold in self.folds.items()
+        }
+        return replace(self, folds=folds, deadline=end, out_of_time=out_of_time)
 
 
 def fold_count(labelled: int) -> int:

@@ -1,6 +1,6 @@
 """Logistic regression, or ridge regression for numbers."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -9,16 +9,8 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from ecg_gnn.ensemble.folds import Fold, thinned
-from ecg_gnn.ensemble.inputs import (
-    Bools,
-    Floats,
-    GraphInputs,
-    Numbers,
-    Sparse,
-    Target,
-)
-from ecg_gnn.ensemble.job import Job
+from ecg_gnn.ensemble.folds import Fold, Job, thinned
+from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Numbers, Sparse, Target
 from ecg_gnn.ensemble.members import Fitted, Member, out_of_fold
 from ecg_gnn.ensemble.neighbour_table import neighbour_table
 from ecg_gnn.ensemble.scoring import loss
@@ -113,9 +105,9 @@ def _as_sparse(table: Floats) -> Sparse:
 def fit_linear(parts: Sequence[str], _seed: int, job: Job) -> Fitted:
     """Fit a model per fold, regularised as is best for the first."""
     inputs, target, folds = job.inputs, job.target, job.folds
-    everything = neighbour_table(
-        inputs, parts, target, np.isin(np.arange(inputs.num_nodes), _all_train(folds))
-    )
+    known = {number: fold.known(inputs.num_nodes) for number, fold in folds.items()}
+    learned = np.any(list(known.values()), axis=0)
+    everything = neighbour_table(inputs, parts, target, learned)
     scales = everything.std(axis=0)
     start = LinearMember(
         width=target.width,
@@ -126,26 +118,18 @@ def fit_linear(parts: Sequence[str], _seed: int, job: Job) -> Fitted:
         weights=torch.empty(0),
         biases=torch.empty(0),
     )
-    rows = {
-        number: start.rows(inputs, target, fold.known(inputs.num_nodes))
-        for number, fold in folds.items()
-    }
-    first = {number: folds[number] for number in list(folds)[:1]}
+    rows = {number: start.rows(inputs, target, mask) for number, mask in known.items()}
+    first = dict([next(iter(folds.items()))])
 
-    def steps() -> int:
-        return _FEW_STEPS if job.out_of_time() else _MOST_STEPS
+    def fit(some: dict[int, Fold], strength: float) -> Fitted:
+        steps = _FEW_STEPS if job.out_of_time() else _MOST_STEPS
+        return _fit_folds(start, rows, target, some, strength, steps)
 
     def error(strength: float) -> float:
-        fitted = _fit_folds(start, rows, target, first, strength, steps)
-        return _held_out_loss(fitted, target, first)
+        (fold,) = first.values()
+        return loss(target, fit(first, strength)[1].predicted, fold.held_out)
 
-    return _fit_folds(start, rows, target, folds, min(_STRENGTHS, key=error), steps)
-
-
-def _held_out_loss(fitted: Fitted, target: Target, folds: dict[int, Fold]) -> float:
-    """The loss on nodes that the models were not trained on."""
-    held_out = np.concatenate([fold.held_out for fold in folds.values()])
-    return loss(target, fitted[1].predicted, held_out)
+    return fit(folds, min(_STRENGTHS, key=error))
 
 
 def _fit_folds(
@@ -154,12 +138,12 @@ def _fit_folds(
     target: Target,
     folds: dict[int, Fold],
     strength: float,
-    steps: Callable[[], int],
+    steps: int,
 ) -> Fitted:
     weights, biases, held_out = [], [], []
     for number, fold in folds.items():
         train = thinned(fold.train, _MOST_ROWS)
-        weight, bias = _solve(rows[number][train], target, train, strength, steps())
+        weight, bias = _solve(rows[number][train], target, train, strength, steps)
         weights.append(weight)
         biases.append(bias)
         logits = torch.from_numpy(rows[number][fold.held_out] @ weight + bias)
@@ -186,23 +170,18 @@ def _solve(
         ridge = Ridge(1 / strength, solver="lsqr", max_iter=steps, tol=_TOLERANCE)
         ridge.fit(rows, y)
         return ridge.coef_[:, None], np.array([ridge.intercept_])
-    if len(classes := np.unique(y)) == 1:  # a fold without the rarer class
-        certain = np.full(target.width, _NEVER, dtype=np.float32)
-        certain[classes] = 0
-        return np.zeros((rows.shape[1], target.width), dtype=np.float32), certain
-    model = LogisticRegression(C=strength, max_iter=steps, tol=_TOLERANCE)
-    model.fit(rows, y)
     weights = np.zeros((rows.shape[1], target.width), dtype=np.float32)
     biases = np.full(target.width, _NEVER, dtype=np.float32)
-    if len(model.classes_) == 2:  # one row of weights, for the second class
-        first, second = model.classes_
+    if len(classes := np.unique(y)) == 1:  # a fold without the rarer class
+        biases[classes] = 0
+        return weights, biases
+    model = LogisticRegression(C=strength, max_iter=steps, tol=_TOLERANCE)
+    model.fit(rows, y)
+    if len(classes) == 2:  # one row of weights, for the second class
+        first, second = classes
         weights[:, second], biases[first] = model.coef_[0], 0
         biases[second] = model.intercept_[0]
     else:
-        weights[:, model.classes_] = model.coef_.T
-        biases[model.classes_] = model.intercept_
+        weights[:, classes] = model.coef_.T
+        biases[classes] = model.intercept_
     return weights, biases
-
-
-def _all_train(folds: dict[int, Fold]) -> Any:
-    return np.unique(np.concatenate([fold.train for fold in folds.values()]))

@@ -1,6 +1,6 @@
 """Train a batch of networks, one per fold, and keep them."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -8,9 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ecg_gnn.ensemble.folds import Fold
+from ecg_gnn.ensemble.folds import Fold, Job
 from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Target
-from ecg_gnn.ensemble.job import Job
 from ecg_gnn.ensemble.members import Fitted, Member, out_of_fold
 from ecg_gnn.ensemble.neighbour_table import neighbour_table
 from ecg_gnn.ensemble.networks import BatchedNetwork, NetworkInputs, Shape
@@ -68,29 +67,22 @@ class NetworkMember(Member):
         for place, batch in enumerate(self.batches):
             weights = batch.state_dict().items()
             tensors |= {f"{place}.{name}": each for name, each in weights}
-        widths = [_widths(batch) for batch in self.batches]
-        return {"shape": self.shape.to_dict(), "widths": widths}, tensors
+        widths = [[batch.folds, *batch.widths] for batch in self.batches]
+        return {"shape": asdict(self.shape), "widths": widths}, tensors
 
     @classmethod
     def from_state(
         cls, width: int, plain: dict[str, Any], tensors: dict[str, Tensor]
     ) -> Self:
         """See ``state``."""
-        shape, batches = Shape.from_dict(plain["shape"]), []
+        given, batches = plain["shape"], []
+        shape = Shape(**(given | {"table": tuple(given["table"])}))
         for place, (folds, *widths) in enumerate(plain["widths"]):
             with torch.device("meta"):  # absurd sizes must not take memory
                 batch = BatchedNetwork(shape, folds, widths, width)
             batch.load_state_dict(below(tensors, str(place)), assign=True)
             batches.append(batch)
         return cls(width, shape, tuple(batches), tensors["scaling"])
-
-
-def _widths(batch: BatchedNetwork) -> list[int]:
-    """Folds and the widths that a network was built with."""
-    given = (batch.dense, batch.sparse, batch.labels)
-    columns = [0 if each is None else each.size(1) for each in given]
-    parts = batch.weights[0].size(1) // batch.shape.hidden
-    return [batch.folds, *columns, parts - (batch.shape.convolution != "gcn")]
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,9 +114,15 @@ def fit_networks(shape: Shape, seed: int, job: Job) -> Fitted:
     A step that each fold chose for itself would flatter it. What is kept is on the
     CPU; a GPU is waited for only where the networks are judged.
     """
-    device = job.device
-    batch = _prepare(shape, job)
-    network = _new_network(batch, shape, seed).to(device)
+    batch, device = _prepare(shape, job), job.device
+    read, width = batch.inputs, job.target.width
+    widths = [
+        read.dense.size(-1),
+        0 if read.sparse is None else read.sparse[0].size(1),
+        0 if batch.labels is None else batch.labels.size(1),
+        len(read.graphs),
+    ]
+    network = BatchedNetwork(shape, len(job.folds), widths, width, seed).to(device)
     optimizer = torch.optim.Adam(
         network.parameters(), lr=shape.lr, weight_decay=shape.weight_decay
     )
@@ -135,20 +133,23 @@ def fit_networks(shape: Shape, seed: int, job: Job) -> Fitted:
     held_out: list[Floats] = []
     for step in range(shape.steps):
         with seeds.step():
-            _learn(network, optimizer, batch, generator)
+            network.train()
+            shown, learned = _half_of(batch, generator)
+            loss = _mean_loss(network(read, shown), batch, learned)
+            optimizer.zero_grad(set_to_none=True)
+            loss.backward()
+            optimizer.step()
         is_last = step == shape.steps - 1 or job.out_of_time()
         if step % _EVERY == _EVERY - 1 or is_last:
             said = _ask(network, batch)
-            score = _judge(said, batch, job.metric)
+            score = _judge(said, job)
             if score > best[0] or not weights:
                 best, held_out = (score, step), said
                 weights = {k: v.clone() for k, v in network.state_dict().items()}
         if is_last or step - best[1] > shape.patience:
             break
     network.load_state_dict(weights)
-    scaling = batch.scaling[None]
-    width, networks = job.target.width, (network.cpu().eval(),)
-    member = NetworkMember(width, shape, networks, scaling)
+    member = NetworkMember(width, shape, (network.cpu().eval(),), batch.scaling[None])
     return member, out_of_fold(job.inputs.num_nodes, width, job.folds, held_out)
 
 
@@ -183,16 +184,6 @@ def _prepare(shape: Shape, job: Job) -> _Batch:
     )
 
 
-def _new_network(batch: _Batch, shape: Shape, seed: int) -> BatchedNetwork:
-    widths = [
-        batch.inputs.dense.size(-1),
-        0 if batch.inputs.sparse is None else batch.inputs.sparse[0].size(1),
-        0 if batch.labels is None else batch.labels.size(1),
-        len(batch.inputs.graphs),
-    ]
-    return BatchedNetwork(shape, len(batch.folds), widths, batch.target.width, seed)
-
-
 def _label_columns(target: Target, known: Bools) -> Tensor:
     """Labels as input ``[N, width + 1]``, last whether there is one."""
     return torch.from_numpy(np.column_stack([target.columns(known), known])).float()
@@ -200,21 +191,6 @@ def _label_columns(target: Target, known: Bools) -> Tensor:
 
 def _scaled(table: Tensor, scaling: Tensor) -> Tensor:
     return ((table - scaling[0]) / scaling[1]).clamp(-10, 10)
-
-
-def _learn(
-    network: BatchedNetwork,
-    optimizer: torch.optim.Optimizer,
-    batch: _Batch,
-    generator: torch.Generator,
-) -> None:
-    """One step of all networks, which waits for no device."""
-    network.train()
-    shown, learned = _half_of(batch, generator)
-    logits = network(batch.inputs, shown)
-    optimizer.zero_grad(set_to_none=True)
-    _mean_loss(logits, batch, learned).backward()
-    optimizer.step()
 
 
 def _half_of(batch: _Batch, generator: torch.Generator) -> tuple[Tensor | None, Tensor]:
@@ -251,11 +227,11 @@ def _ask(network: BatchedNetwork, batch: _Batch) -> list[Floats]:
     return [part.numpy() for part in said.cpu().split(sizes)]
 
 
-def _judge(said: list[Floats], batch: _Batch, metric: str) -> float:
-    rows = [fold.held_out for fold in batch.folds.values()]
+def _judge(said: list[Floats], job: Job) -> float:
+    rows, target = [fold.held_out for fold in job.folds.values()], job.target
     many = sum(map(len, rows)) >= _MANY
-    name = metric if many else ("r2" if batch.target.is_number else "log-loss")
-    function, y = SCORES[name].function, batch.target.values
+    name = job.metric if many else ("r2" if target.is_number else "log-loss")
+    function, y = SCORES[name].function, target.values
     each = [function(y[held], part) for held, part in zip(rows, said, strict=True)]
     return float(np.mean(each))
 

@@ -7,7 +7,7 @@ operation serves them all.
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -52,15 +52,6 @@ class Shape:
         check_choice("convolution", self.convolution, CONVOLUTIONS)
         check_in_range("hidden", self.hidden, 1, 4096)
         check_in_range("layers", self.layers, 1, 64)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return asdict(self) | {"table": list(self.table)}
-
-    @classmethod
-    def from_dict(cls, plain: dict[str, Any]) -> "Shape":
-        """See ``to_dict``."""
-        return cls(**(plain | {"table": tuple(plain["table"])}))
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +148,7 @@ class BatchedNetwork(nn.Module):
         seed: int = 0,
     ) -> None:
         super().__init__()
-        self.shape, self.folds = shape, folds
+        self.shape, self.folds, self.widths = shape, folds, list(widths)
         generator = torch.Generator().manual_seed(seed)
         hidden = shape.hidden
 
@@ -177,9 +168,8 @@ class BatchedNetwork(nn.Module):
         # The paper's parallel step: what each graph brings, side by side, projected.
         parts = graphs + (shape.convolution != "gcn")
         layers = range(shape.layers)
-        self.weights = nn.ParameterList(
-            [matrix(parts * hidden, hidden) for _ in layers]
-        )
+        rows = parts * hidden
+        self.weights = nn.ParameterList([matrix(rows, hidden) for _ in layers])
         self.biases = nn.ParameterList([zeros(hidden) for _ in layers])
         self.gains = nn.ParameterList([nn.Parameter(zeros(hidden) + 1) for _ in layers])
         self.shifts = nn.ParameterList([zeros(hidden) for _ in layers])
@@ -192,12 +182,8 @@ class BatchedNetwork(nn.Module):
         if shape.residual:
             x = F.relu(x)
         for layer in range(shape.layers):
-            read = self._drop(x)
-            state = torch.baddbmm(
-                self.biases[layer],
-                self._parts(read, inputs.graphs),
-                self.weights[layer],
-            )
+            read = self._parts(self._drop(x), inputs.graphs)
+            state = torch.baddbmm(self.biases[layer], read, self.weights[layer])
             if shape.residual:
                 state = F.layer_norm(state, (shape.hidden,))
                 state = torch.addcmul(self.shifts[layer], state, self.gains[layer])
@@ -225,11 +211,9 @@ class BatchedNetwork(nn.Module):
         is_gcn = self.shape.convolution == "gcn"
         parts = [] if is_gcn else [x]
         for graph in graphs:
-            sums = (
-                normalized_sum(graph, rows) if is_gcn else neighbour_mean(graph, rows)
-            )
-            around = sums.view(-1, self.folds, self.shape.hidden).transpose(0, 1)
-            parts.append(around)
+            around = (normalized_sum if is_gcn else neighbour_mean)(graph, rows)
+            around = around.view(-1, self.folds, self.shape.hidden)
+            parts.append(around.transpose(0, 1))
         return parts[0] if len(parts) == 1 else torch.cat(parts, dim=2)
 
     def _drop(self, x: Tensor) -> Tensor:

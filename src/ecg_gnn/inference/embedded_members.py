@@ -1,7 +1,7 @@
 """Candidates that read an embedding: as further features, or as an evolved graph."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -13,8 +13,8 @@ from ecg_gnn.data import GraphDataset
 from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.embed.protocol import StoredEmbedder, as_trained
 from ecg_gnn.ensemble.candidates import Candidate, candidates
+from ecg_gnn.ensemble.folds import Job
 from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Target
-from ecg_gnn.ensemble.job import Job
 from ecg_gnn.ensemble.members import Fitted, Member
 from ecg_gnn.ensemble.stored import KINDS
 from ecg_gnn.ensemble.weighted import as_rows
@@ -61,8 +61,7 @@ class Embedding:
     def added_to(self, inputs: GraphInputs, use: str) -> GraphInputs:
         """A graph, the stored nodes first, with the embedding in its inputs."""
         x, edges = torch.from_numpy(inputs.x), inputs.edge_index
-        stored = len(self.z)
-        z = self.z
+        z, stored = self.z, len(self.z)
         if use == "features" or len(x) > stored:
             with using_engine(self.config.engine):
                 z = self.embedder.embed(x.double(), edges).float()
@@ -91,12 +90,11 @@ class EmbeddedMember(Member):
         """The embedding beside the inner member."""
         plain, tensors = self.inner.state()
         one = self.embedding
-        kept = {f"inner.{name}": each for name, each in tensors.items()}
-        kept |= {
-            f"embedder.{k}": as_trained(v) for k, v in one.embedder.tensors().items()
-        }
         # Copies: several members may share one embedding.
-        kept |= {"z": one.z.clone(), "evolved": one.evolved.clone()}
+        kept = {"z": one.z.clone(), "evolved": one.evolved.clone()}
+        kept |= {f"inner.{name}": each for name, each in tensors.items()}
+        for name, each in one.embedder.tensors().items():
+            kept[f"embedder.{name}"] = as_trained(each)
         about = {
             "use": self.use,
             "embedding": one.name,
@@ -112,8 +110,7 @@ class EmbeddedMember(Member):
     ) -> Self:
         """See ``state``."""
         config, name = RunConfig.from_dict(plain["config"]), plain["embedding"]
-        kept = below(tensors, "embedder")
-        channels = int(plain["channels"])
+        kept, channels = below(tensors, "embedder"), int(plain["channels"])
         embedder = restore_embedder(name, kept, config, channels)
         index = tensors["z"], tensors["evolved"]
         one = Embedding(name, config, channels, embedder, *index)
@@ -130,57 +127,53 @@ class EmbeddedMember(Member):
 KINDS[EmbeddedMember.kind] = EmbeddedMember
 
 
+@dataclass(eq=False)
 class Embeddings:
-    """The embeddings of one graph, each trained when it is first asked for.
+    """The embeddings of one graph, each trained when it is first asked for."""
 
-    Args:
-        dataset: The graph.
-        seed: Random seed.
-        device: Where they are trained.
-        store: Where embeddings are kept.
-    """
-
-    def __init__(
-        self,
-        dataset: GraphDataset,
-        seed: int,
-        device: str,
-        store: EmbeddingCache | None,
-    ) -> None:
-        self._dataset, self._store = dataset, store
-        self._settings: dict[str, Any] = {"seed": seed, "device": device}
-        self._made: dict[str, Embedding] = {}
+    dataset: GraphDataset
+    seed: int
+    device: str
+    store: EmbeddingCache | None
+    made: dict[str, Embedding] = field(default_factory=dict)
 
     def of(self, name: str) -> Embedding:
         """The embedding of this name."""
         with holding("generator"):
-            if name not in self._made:
-                self._made[name] = self._train(name)
-            return self._made[name]
+            if name not in self.made:
+                self.made[name] = self._train(name)
+            return self.made[name]
 
     def _train(self, name: str) -> Embedding:
-        dataset, workspace = self._dataset, Workspace(cache=self._store)
-        given = self._settings | {"model": "sage", "embed_steps": _STEPS}
-        config = fit_settings(dataset, embedding=name, **given)
+        dataset, workspace = self.dataset, Workspace(cache=self.store)
+        config = fit_settings(
+            dataset,
+            embedding=name,
+            seed=self.seed,
+            device=self.device,
+            model="sage",
+            embed_steps=_STEPS,
+        )
         split = dataset.split(0)
         kept = embed_for_new_nodes(name, dataset, split, config, workspace)
         graph = evolve_embedding(kept.z, name, dataset, split, config, workspace)
         index = kept.z.float(), graph.edge_index
         return Embedding(name, config, dataset.num_features, kept.embedder, *index)
 
-    def seconds(self, name: str) -> float:
-        """A guess at how long it takes to train one, on one CPU core."""
-        if name != "bgrl" or name in self._made:
-            return 0.0
-        nodes, edges = self._dataset.num_nodes, self._dataset.edge_index.size(1)
-        cells = nodes * self._dataset.num_features
-        return _STEPS * (2e-5 * nodes + 2.5e-7 * edges + 2.4e-8 * cells)
+
+def _seconds(name: str, dataset: GraphDataset) -> float:
+    """A guess at how long it takes to train an embedding, on one CPU core."""
+    if name != "bgrl":
+        return 0.0
+    nodes, edges = dataset.num_nodes, dataset.edge_index.size(1)
+    cells = nodes * dataset.num_features
+    return _STEPS * (2e-5 * nodes + 2.5e-7 * edges + 2.4e-8 * cells)
 
 
 def embedded_candidates(
     dataset: GraphDataset, seed: int, device: str, store: EmbeddingCache | None
 ) -> list[Candidate]:
-    """Candidates that embed the nodes first; arguments as of ``Embeddings``."""
+    """Candidates that embed the nodes first, or read them from a ``store``."""
     embeddings = Embeddings(dataset, seed, device, store)
     plain = {each.name: each for each in candidates(seed)}
     found = []
@@ -190,7 +183,7 @@ def embedded_candidates(
         reads = plain[inner].reads | {"embedding" if use == "features" else "evolved"}
         fit = partial(_fit_embedded, embeddings, name, use, plain[inner].fit)
         wider = replace(plain[inner], name=label, fit=fit, reads=reads)
-        found.append(replace(wider, cheap=False, ahead=embeddings.seconds(name)))
+        found.append(replace(wider, cheap=False, ahead=_seconds(name, dataset)))
     return found
 
 

@@ -7,21 +7,23 @@ from typing import Any, ClassVar, NamedTuple, Self, cast
 import numpy as np
 import torch
 from torch import Tensor
+from torch_geometric.data import Data
 
 from ecg_gnn.config import RunConfig
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.embed.protocol import as_trained, load_weights
 from ecg_gnn.ensemble.candidates import Candidate
-from ecg_gnn.ensemble.folds import Fold, fold_count, make_folds
+from ecg_gnn.ensemble.folds import Fold, Job, fold_count, make_folds
 from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Target
-from ecg_gnn.ensemble.job import Job
 from ecg_gnn.ensemble.members import Fitted, Member, out_of_fold
 from ecg_gnn.ensemble.stored import KINDS
 from ecg_gnn.ensemble.tournament import SMALL
 from ecg_gnn.inference.calibration import Calibration
 from ecg_gnn.inference.classifier import GraphClassifier, fit_classifier
+from ecg_gnn.kernels import using_engine
+from ecg_gnn.nn import Network
 from ecg_gnn.pipeline import resolve
-from ecg_gnn.pipeline.classification import BATCH_SIZE, network_of
+from ecg_gnn.pipeline.classification import BATCH_SIZE, network_of, prepare_graphs
 from ecg_gnn.system.files import below
 from ecg_gnn.system.machine import holding
 
@@ -38,26 +40,30 @@ class WholeMember(Member):
     kind: ClassVar[str] = "whole"
     of_folds = ("networks",)
 
-    networks: tuple[GraphClassifier, ...]
+    config: RunConfig
+    channels: int
+    networks: tuple[Network, ...]
 
+    @torch.no_grad()
     def predict(self, inputs: GraphInputs, target: Target, known: Bools) -> Floats:
         """The mean over folds."""
-        x, edges = torch.from_numpy(inputs.x), inputs.edge_index
-        asked = [replace(one, x=x, edge_index=edges) for one in self.networks]
-        shares = np.mean([one.probabilities() for one in asked], axis=0)
-        return np.asarray(shares, dtype=np.float32)
+        data = Data(torch.from_numpy(inputs.x).double(), inputs.edge_index)
+        graphs, plain = prepare_graphs(data, [], self.config), Calibration()
+        with using_engine(self.config.engine):
+            said = [plain.probabilities(each(data.x, graphs)) for each in self.networks]
+        return np.asarray(np.mean(said, axis=0), dtype=np.float32)
 
     def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
         """Settings, and weights fold by fold."""
         tensors = {
             f"{place}.{name}": as_trained(tensor)
-            for place, one in enumerate(self.networks)
-            for name, tensor in one.network.state_dict().items()
+            for place, network in enumerate(self.networks)
+            for name, tensor in network.state_dict().items()
         }
         plain = {
-            "config": self.networks[0].config.to_dict(),
+            "config": self.config.to_dict(),
             "networks": len(self.networks),
-            "channels": self.networks[0].x.size(1),
+            "channels": self.channels,
         }
         return plain, tensors
 
@@ -66,27 +72,15 @@ class WholeMember(Member):
         cls, width: int, plain: dict[str, Any], tensors: dict[str, Tensor]
     ) -> Self:
         """See ``state``; the graph is given when predictions are asked for."""
-        config = RunConfig.from_dict(plain["config"])
-        sizes = _Sizes(int(plain["channels"]), width)
+        config, channels = RunConfig.from_dict(plain["config"]), int(plain["channels"])
+        sizes = cast(GraphDataset, _Sizes(channels, width))
         networks = []
         for place in range(int(plain["networks"])):
             with torch.device("meta"):  # absurd sizes must not take memory
-                network = network_of(config, cast(GraphDataset, sizes), 1)
+                network = network_of(config, sizes, 1)
                 load_weights(network, below(tensors, str(place)))
-            networks.append(
-                GraphClassifier(
-                    config=config,
-                    embedding="none",
-                    num_classes=width,
-                    x=torch.empty(0, sizes.num_features),
-                    edge_index=torch.empty(2, 0, dtype=torch.long),
-                    z=None,
-                    evolved=None,
-                    embedder=None,
-                    network=network.double().eval(),
-                )
-            )
-        return cls(width, tuple(networks))
+            networks.append(network.double().eval())
+        return cls(width, config, channels, tuple(networks))
 
 
 class _Sizes(NamedTuple):
@@ -104,48 +98,47 @@ def whole_candidates(dataset: GraphDataset, seed: int, device: str) -> list[Cand
     """Networks that the pipeline trains, of classes only.
 
     Where full batches do not fit into memory, SAGE by mini-batches takes their place.
-
-    Args:
-        dataset: The graph.
-        seed: Random seed.
-        device: Where they are trained.
     """
     nodes, edges = dataset.num_nodes, dataset.edge_index.size(1)
     step = _SECONDS_PER_NODE * nodes + _SECONDS_PER_EDGE * edges
     step += _SECONDS_PER_CELL * nodes * dataset.num_features
-    given: dict[str, Any] = {"seed": seed, "device": device}
     split = dataset.split(0)
     labelled = int((split.train_mask | split.val_mask).sum())
     folds = 1 if nodes + edges > SMALL else fold_count(labelled)
-    found = []
-    for name in _WHOLE:
-        settings = given | {"model": name}
-        fit = partial(_fit_whole, dataset, settings)
-        ahead = folds * _STEPS * step
-        about: dict[str, Any] = {"ahead": ahead, "layers": _LAYERS}
-        found.append(Candidate(name, fit, frozenset({"graph"}), **about))
-    settings = given | {"model": "sage", "batch_size": BATCH_SIZE}
-    fit = partial(_fit_whole, dataset, settings)
-    by_batches = Candidate("SAGE by mini-batches", fit, frozenset({"graph"}))
-    return [*found, replace(by_batches, only_if_large=True)]
+
+    def candidate(name: str, about: dict[str, Any], **settings: Any) -> Candidate:
+        given = settings | {"seed": seed, "device": device}
+        fit = partial(_fit_whole, dataset, given)
+        return Candidate(name, fit, frozenset({"graph"}), **about)
+
+    full = {"ahead": folds * _STEPS * step, "layers": _LAYERS}
+    batches = {"model": "sage", "batch_size": BATCH_SIZE}
+    return [
+        *(candidate(name, full, model=name) for name in _WHOLE),
+        candidate("SAGE by mini-batches", {"only_if_large": True}, **batches),
+    ]
 
 
 def _fit_whole(dataset: GraphDataset, settings: dict[str, Any], job: Job) -> Fitted:
     fixed: dict[str, Any] = {"preset": "auto", "splits": (0,), "embedding": "none"}
-    networks, held_out = [], []
+    fitted: list[GraphClassifier] = []
     for fold in job.folds.values():
         if job.stopped():
             raise InterruptedError("stopped before the last fold")
         part = _with_fold(dataset, job.target, fold)
         asked = RunConfig.of(dataset=part.name, **fixed, **settings)
         with holding("generator"):
-            network, _ = fit_classifier(part, resolve(asked, part), "none")
+            one, _ = fit_classifier(part, resolve(asked, part), "none")
         # The ensemble has a calibration of its own.
-        network = replace(network, calibration=Calibration())
-        networks.append(network)
-        held_out.append(network.probabilities()[fold.held_out].astype(np.float32))
-    member = WholeMember(job.target.width, tuple(networks))
-    return member, out_of_fold(dataset.num_nodes, member.width, job.folds, held_out)
+        fitted.append(replace(one, calibration=Calibration()))
+    held_out = [
+        one.probabilities()[fold.held_out].astype(np.float32)
+        for one, fold in zip(fitted, job.folds.values(), strict=True)
+    ]
+    networks, channels = tuple(one.network for one in fitted), dataset.num_features
+    width = job.target.width
+    member = WholeMember(width, fitted[0].config, channels, networks)
+    return member, out_of_fold(dataset.num_nodes, width, job.folds, held_out)
 
 
 def _with_fold(dataset: GraphDataset, target: Target, fold: Fold) -> GraphDataset:
