@@ -208,16 +208,15 @@ def test_every_device_trains_networks_for_the_cpu(
 def test_a_step_waits_for_no_device(name, device, inputs, target, folds):
     shape = SHAPES[name]
     given = inputs, target, folds, "accuracy", np.inf, bool
-    batch = network_members._prepare(shape, Job(*given, device=str(device)))
-    network = network_members._new_network(batch, shape, 0).to(device)
-    optimizer = torch.optim.Adam(network.parameters(), fused=True)
-    step = network, optimizer, batch, torch.Generator(device)
-    network_members._learn(*step)  # what is made once may wait
+    training = network_members.Training(shape, 0, Job(*given, device=str(device)))
+    weights = training.network.parameters()
+    training.optimizer = torch.optim.Adam(weights, fused=True)
+    training.step()  # what is made once may wait
     with NoWaiting():
-        network_members._learn(*step)
+        training.step()
     if device.type == "cuda":
         with no_waiting_on_a_gpu():
-            network_members._learn(*step)
+            training.step()
 
 
 @pytest.mark.parametrize("convolution", ["gcn", "sage"])

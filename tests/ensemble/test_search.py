@@ -377,7 +377,7 @@ def test_sets_and_intervals_cover_what_they_promise(coverage):
     )
     assert covered >= coverage - 0.03
     numbers, said = generator.normal(size=6000), np.zeros((6000, 1))
-    half = Conformity.of(said[:3000], numbers[:3000], is_number=True).half_width(
+    half = Conformity.of(said[:3000], numbers[:3000], is_number=True).threshold(
         coverage
     )
     assert (np.abs(numbers[3000:]) <= half).mean() == pytest.approx(coverage, abs=0.03)

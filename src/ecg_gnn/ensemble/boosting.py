@@ -46,10 +46,8 @@ class BoostingMember(Member):
     kind: ClassVar[str] = "boosting"
     of_folds = ("trees",)
 
-    parts: tuple[str, ...]
-    """What is read beside a node's own features, see ``neighbour_table``."""
-    trees: tuple[str, ...]
-    """A text per fold."""
+    parts: tuple[str, ...]  # what is read beside own features, see neighbour_table
+    trees: tuple[str, ...]  # a text per fold
 
     @cached_property
     def boosters(self) -> list[Any]:

@@ -1,7 +1,7 @@
 """What the search tries, in the order in which it tries it: cheap ones first."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -17,30 +17,19 @@ from ecg_gnn.system.machine import using_threads
 
 @dataclass(frozen=True)
 class Candidate:
-    """A way to predict.
+    """A way to predict."""
 
-    Attributes:
-        name: Its name in the leaderboard.
-        fit: Trains a model for every fold of a job.
-        reads: What it learns from beside a node's own features: ``graph``, ``labels``
-            of neighbours, ``embedding``, ``evolved`` graph.
-        deep: Whether it pays only with many labelled nodes.
-        cheap: Whether all folds cost little, however large the graph is.
-        ahead: Estimated seconds of preparation that no deadline can stop.
-        layers: How many layers hold a state of every node; 0 without full batches.
-        only_if_large: Whether it is for graphs whose full batches do not fit.
-        family: The candidate that this one repeats with another seed.
-    """
-
-    name: str
-    fit: Callable[[Job], Fitted]
-    reads: frozenset[str] = field(default=frozenset())
-    deep: bool = False
-    cheap: bool = False
-    ahead: float = 0.0
-    layers: int = 0
-    only_if_large: bool = False
-    family: str = ""
+    name: str  # in the leaderboard
+    fit: Callable[[Job], Fitted]  # trains a model for every fold of a job
+    reads: frozenset[str] = frozenset()
+    """What it learns from beside a node's own features: ``graph``, ``labels`` of
+    neighbours, ``embedding``, ``evolved`` graph."""
+    deep: bool = False  # pays only with many labelled nodes
+    cheap: bool = False  # all folds cost little, however large the graph is
+    ahead: float = 0.0  # estimated seconds of preparation that no deadline can stop
+    layers: int = 0  # that hold a state of every node; 0 without full batches
+    only_if_large: bool = False  # for graphs whose full batches do not fit
+    family: str = ""  # the candidate that this one repeats with another seed
 
     def train(self, job: Job) -> Fitted:
         """Train a model for every fold of a job."""

@@ -40,10 +40,8 @@ class Entry:
     seconds: float
     score: float = -np.inf
     weight: float = 0.0
-    scaling: Scaling | None = None
-    """Makes its probabilities as sure as they should be, beside those of others."""
-    cut_short: bool = False
-    """Whether time ran out before it was trained to the end; it may look worse."""
+    scaling: Scaling | None = None  # makes its probabilities as sure as they should be
+    cut_short: bool = False  # by the clock, so that it may look worse than it is
 
     @property
     def held_out(self) -> Array:
@@ -61,22 +59,12 @@ class Work(NamedTuple):
 
     candidate: Candidate
     folds: tuple[int, ...]
-    seconds: float | None = None
-    """What it is expected to take; None if nobody knows."""
+    seconds: float | None = None  # what it should take; None if nobody knows
 
 
 @dataclass(eq=False, kw_only=True)
 class Contest:
-    """What a search may use, what is left of its time, and who leads.
-
-    Attributes:
-        work: A folder for what is finished, from which a killed search resumes.
-        entries: Candidates that were trained, best first.
-        failed: Candidates that could not be trained, and why.
-        interrupted: Whether it was ended by the user.
-        rows: Nodes that every member of the ensemble has been judged on.
-        best: The name of the best single candidate on these nodes.
-    """
+    """What a search may use, what is left of its time, and who leads."""
 
     inputs: GraphInputs
     target: Target
@@ -85,19 +73,19 @@ class Contest:
     start: float
     end: float
     train: Train = Candidate.train
-    work: Path | None = None
+    work: Path | None = None  # a folder for what is finished, to resume after a kill
     say: Say | None = None
     workers: int = 1
     device: str = "cpu"
-    entries: list[Entry] = field(default_factory=list)
-    failed: dict[str, str] = field(default_factory=dict)
-    interrupted: bool = False
+    entries: list[Entry] = field(default_factory=list)  # best first
+    failed: dict[str, str] = field(default_factory=dict)  # candidates, and why
+    error: Exception | None = None  # the last one
+    interrupted: bool = False  # by the user
     rows: Numbers = field(default_factory=lambda: np.zeros(0, np.int64))
-    best: str = ""
-    error: Exception | None = None
+    """Nodes that every member of the ensemble has been judged on."""
+    best: str = ""  # the name of the best single candidate on these
     begun: bool = False
-    reserved: float = 0.0
-    """Seconds of what is under way that no deadline stops."""
+    reserved: float = 0.0  # seconds of what is under way that no deadline stops
     stopped: threading.Event = field(default_factory=threading.Event)
     lock: threading.Lock = field(default_factory=threading.Lock)
 

@@ -29,15 +29,10 @@ class Fold:
 
 @dataclass(frozen=True, eq=False)
 class OutOfFold:
-    """Predictions of nodes by models that were not trained on them.
+    """Predictions of nodes by models that were not trained on them."""
 
-    Attributes:
-        predicted: ``[N, width]``, zero where no model has held the node out.
-        folds: Which folds there are models of.
-    """
-
-    predicted: Floats
-    folds: tuple[int, ...] = ()
+    predicted: Floats  # [N, width], zero where no model has held the node out
+    folds: tuple[int, ...]  # which there are models of
 
     def joined(self, other: "OutOfFold", held_out: Numbers) -> "OutOfFold":
         """With predictions of further folds."""
@@ -54,14 +49,10 @@ class Job:
     target: Target
     folds: dict[int, Fold]
     metric: str
-    deadline: float
-    """On the monotonic clock: training stops there and keeps what it has."""
-    out_of_time: Callable[[], bool]
-    """Whether the deadline has passed, or the user has had enough."""
-    stopped: Callable[[], bool] = bool
-    """Whether the user has had enough."""
-    device: str = "cpu"
-    """Where networks are trained."""
+    deadline: float  # on the monotonic clock; training stops and keeps what it has
+    out_of_time: Callable[[], bool]  # it has passed, or the user has had enough
+    stopped: Callable[[], bool] = bool  # the user has had enough
+    device: str = "cpu"  # where networks are trained
 
     def to_send(self) -> "Job":
         """The job as another machine needs it: with the time that is left."""

@@ -24,15 +24,10 @@ _PROJECTED = 64
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """What is to be predicted: a class of each node, or a number.
+    """What is to be predicted: a class of each node, or a number."""
 
-    Attributes:
-        values: Classes as whole numbers, or numbers. ``[N]``
-        num_classes: How many classes there are; 0 for numbers.
-    """
-
-    values: NDArray[Any]
-    num_classes: int
+    values: NDArray[Any]  # classes as whole numbers, or numbers, [N]
+    num_classes: int  # 0 for numbers
 
     @property
     def is_number(self) -> bool:
@@ -55,24 +50,16 @@ class Target:
 
 @dataclass(frozen=True, eq=False)
 class GraphInputs:
-    """A graph as the candidates read it.
+    """A graph as the candidates read it."""
 
-    Attributes:
-        x: Features. ``[N, F]``
-        adjacency: One where an edge joins two nodes, whichever way it leads; no loops.
-        sparse_columns: Which columns of ``x`` are mostly zeros.
-        projection: Turns those into a few dense ones. ``[S, 64]``
-        evolved: Edges of a second graph over the same nodes; None without one.
-        one_way: One where an edge leads from a column's node to a row's; None where
-            all edges lead both ways.
-    """
-
-    x: Floats
-    adjacency: Sparse
-    sparse_columns: Bools
-    projection: Floats
-    evolved: Tensor | None = None
+    x: Floats  # features, [N, F]
+    adjacency: Sparse  # one where an edge joins two nodes, either way; no loops
+    sparse_columns: Bools  # which columns of x are mostly zeros
+    projection: Floats  # turns those into a few dense ones, [S, 64]
+    evolved: Tensor | None = None  # edges of a second graph over the same nodes
     one_way: Sparse | None = None
+    """One where an edge leads from a column's node to a row's; None if all lead both
+    ways."""
 
     @classmethod
     def of(cls, x: Floats, edge_index: Tensor) -> "GraphInputs":
@@ -82,8 +69,7 @@ class GraphInputs:
         if wide.sum() <= _PROJECTED:  # dense is as good, and simpler
             wide = np.zeros_like(wide)
         projection = _principal_directions(sp.csr_matrix(x[:, wide]))
-        adjacency, one_way = _read_edges(edge_index, len(x))
-        return cls(x, adjacency, wide, projection, one_way=one_way)
+        return cls.of_columns(x, edge_index, wide, projection)
 
     @classmethod
     def of_columns(
@@ -135,10 +121,8 @@ class GraphInputs:
     @cached_property
     def dense(self) -> Floats:
         """The dense columns, and the degree, as networks read them."""
-        degree = np.log1p(self.degrees)
-        return np.column_stack([self.x[:, ~self.sparse_columns], degree / 4]).astype(
-            np.float32
-        )
+        own, degree = self.x[:, ~self.sparse_columns], np.log1p(self.degrees)
+        return np.column_stack([own, degree / 4]).astype(np.float32)
 
     @cached_property
     def sparse(self) -> Sparse:

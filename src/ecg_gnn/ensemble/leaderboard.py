@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from ecg_gnn.ensemble.contest import Entry
 from ecg_gnn.ensemble.inputs import Bools
 from ecg_gnn.ensemble.scoring import SCORES, interval, resampled
-from ecg_gnn.ensemble.searching import Search
+from ecg_gnn.ensemble.tournament import Search
 
 _SOURCES = {
     "graph": "the graph",

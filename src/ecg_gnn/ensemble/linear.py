@@ -36,17 +36,12 @@ class LinearMember(Member):
     kind: ClassVar[str] = "linear"
     of_folds = ("weights", "biases")
 
-    parts: tuple[str, ...]
-    """What is read beside a node's own features, see ``neighbour_table``, and edges."""
-    joined_to: Numbers
-    """Nodes with a column that says who is joined to them."""
-    means: Floats
+    parts: tuple[str, ...]  # of the neighbour table, and edges
+    joined_to: Numbers  # nodes with a column that says who is joined to them
+    means: Floats  # of every column of the table, [F]
     scales: Floats
-    """Of every column of the table, ``[F]``."""
-    weights: Tensor
-    """``[folds, columns, width]``"""
-    biases: Tensor
-    """``[folds, 1, width]``"""
+    weights: Tensor  # [folds, columns, width]
+    biases: Tensor  # [folds, 1, width]
 
     def predict(self, inputs: GraphInputs, target: Target, known: Bools) -> Floats:
         """The mean over folds."""

@@ -23,8 +23,7 @@ class Member(ABC):
     of_folds: ClassVar[tuple[str, ...]] = ()
     """Fields that have something for every fold: tuples, or tensors ``[folds, ...]``"""
 
-    width: int
-    """Columns of a prediction."""
+    width: int  # columns of a prediction
 
     @abstractmethod
     def predict(self, inputs: GraphInputs, target: Target, known: Bools) -> Floats:

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ecg_gnn.ensemble.folds import Fold, Job
+from ecg_gnn.ensemble.folds import Job
 from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Target
 from ecg_gnn.ensemble.members import Fitted, Member, out_of_fold
 from ecg_gnn.ensemble.neighbour_table import neighbour_table
@@ -27,19 +27,14 @@ _MANY = 1500
 
 @dataclass(frozen=True, eq=False)
 class NetworkMember(Member):
-    """Networks of one shape; several batches if folds were trained one after another.
-
-    Attributes:
-        scaling: Means and scales of a table's columns, where one is read, for each
-            batch. ``[batches, 2, F]``
-    """
+    """Networks of one shape; several batches if folds were trained in turn."""
 
     kind: ClassVar[str] = "network"
     of_folds = ("batches", "scaling")
 
     shape: Shape
     batches: tuple[BatchedNetwork, ...]
-    scaling: Tensor
+    scaling: Tensor  # of a table's columns, if one is read: [batches, 2, F]
 
     @torch.no_grad()
     def predict(self, inputs: GraphInputs, target: Target, known: Bools) -> Floats:
@@ -85,27 +80,98 @@ class NetworkMember(Member):
         return cls(width, shape, tuple(batches), tensors["scaling"])
 
 
-@dataclass(frozen=True, eq=False)
-class _Batch:
-    """What the networks of several folds learn from.
+class Training:
+    """Networks of several folds while they learn."""
 
-    Attributes:
-        train: Which nodes each network learns from. ``[folds, N]``
-        rows: Places of these in ``train``, counted row by row. ``[n]``
-        y: Their classes, or numbers. ``[n]``
-        held_out: Places of the nodes that judge, fold by fold.
-        labels: Labels as input, known ones only; None where they are not. ``[N, C]``
-    """
+    def __init__(self, shape: Shape, seed: int, job: Job) -> None:
+        inputs, target, folds = job.inputs, job.target, job.folds
+        self.job, self.seeds = job, StepSeeds(seed, torch.device(job.device))
+        self.generator = torch.Generator(job.device).manual_seed(seed)
+        masks = [fold.known(inputs.num_nodes) for fold in folds.values()]
+        dense, self.scaling = None, torch.zeros(2, 0)
+        if shape.table:
+            tables = [neighbour_table(inputs, shape.table, target, m) for m in masks]
+            stacked = torch.from_numpy(np.stack(tables))
+            rows = stacked.flatten(0, 1)
+            deviation = rows.std(dim=0).clamp_min(1e-6)
+            self.scaling = torch.stack([rows.mean(dim=0), deviation])
+            dense = _scaled(stacked, self.scaling)
+        self.inputs = NetworkInputs.of(inputs, shape, dense, job.device)
+        train = np.stack(masks)
+        self.labels: Tensor | None = None  # known ones as input, [N, C]
+        if shape.label_input:
+            columns = _label_columns(target, np.any(train, axis=0))
+            self.labels = columns.to(job.device)
+        # Which nodes each network learns from, [folds, N]; places of these in it,
+        # counted row by row; their classes, or numbers; and places of those that judge.
+        self.train = torch.from_numpy(train).to(job.device)
+        self.rows = torch.from_numpy(np.flatnonzero(train)).to(job.device)
+        kind = torch.float32 if target.is_number else torch.int64
+        y = torch.from_numpy(target.values[np.nonzero(train)[1]])
+        self.y = y.to(job.device, kind)
+        judged = [
+            place * inputs.num_nodes + fold.held_out
+            for place, fold in enumerate(folds.values())
+        ]
+        self.held_out = torch.from_numpy(np.concatenate(judged)).to(job.device)
+        widths = [
+            self.inputs.dense.size(-1),
+            0 if self.inputs.sparse is None else self.inputs.sparse[0].size(1),
+            0 if self.labels is None else self.labels.size(1),
+            len(self.inputs.graphs),
+        ]
+        network = BatchedNetwork(shape, len(folds), widths, target.width, seed)
+        self.network = network.to(job.device)
+        self.optimizer = torch.optim.Adam(
+            self.network.parameters(), lr=shape.lr, weight_decay=shape.weight_decay
+        )
 
-    inputs: NetworkInputs
-    target: Target
-    folds: dict[int, Fold]
-    train: Tensor
-    rows: Tensor
-    y: Tensor
-    held_out: Tensor
-    labels: Tensor | None
-    scaling: Tensor
+    def step(self) -> None:
+        """One step of all networks, which waits for no device."""
+        with self.seeds.step():
+            self.network.train()
+            shown, learned = self._half_of_labels()
+            loss = self._loss(self.network(self.inputs, shown), learned)
+            self.optimizer.zero_grad(set_to_none=True)
+            loss.backward()
+            self.optimizer.step()
+
+    def _half_of_labels(self) -> tuple[Tensor | None, Tensor]:
+        """Labels that are shown in a step, and the nodes that it learns from."""
+        if self.labels is None:
+            return None, self.train
+        size, device = self.train.shape, self.train.device
+        drawn = torch.rand(size, generator=self.generator, device=device) < _SHOWN
+        shown = self.train & drawn
+        return self.labels * shown[..., None], self.train & ~drawn
+
+    def _loss(self, logits: Tensor, learned: Tensor) -> Tensor:
+        """The sum over networks of their mean losses, so that none slows another."""
+        # Of all training nodes, learned in this step or not: their number stays.
+        rows = logits.flatten(0, 1).index_select(0, self.rows)
+        if self.job.target.is_number:
+            losses = (rows[:, 0] - self.y) ** 2
+        else:
+            losses = F.cross_entropy(rows, self.y, reduction="none")
+        weights = learned / learned.sum(dim=1, keepdim=True).clamp_min(1)
+        return losses @ weights.flatten()[self.rows]
+
+    @torch.no_grad()
+    def judged(self) -> tuple[float, list[Floats]]:
+        """The mean score on held-out nodes, and what is said of them, fold by fold."""
+        target, labels = self.job.target, self.labels
+        if labels is not None:
+            labels = labels * self.train[..., None]
+        logits = self.network.eval()(self.inputs, labels).flatten(0, 1)
+        shares = _shares(logits.index_select(0, self.held_out), target).cpu()
+        rows = [fold.held_out for fold in self.job.folds.values()]
+        said = [part.numpy() for part in shares.split(list(map(len, rows)))]
+        name = "r2" if target.is_number else "log-loss"
+        if len(shares) >= _MANY:
+            name = self.job.metric
+        function, pairs = SCORES[name].function, zip(rows, said, strict=True)
+        each = [function(target.values[held], part) for held, part in pairs]
+        return float(np.mean(each)), said
 
 
 def fit_networks(shape: Shape, seed: int, job: Job) -> Fitted:
@@ -114,74 +180,25 @@ def fit_networks(shape: Shape, seed: int, job: Job) -> Fitted:
     A step that each fold chose for itself would flatter it. What is kept is on the
     CPU; a GPU is waited for only where the networks are judged.
     """
-    batch, device = _prepare(shape, job), job.device
-    read, width = batch.inputs, job.target.width
-    widths = [
-        read.dense.size(-1),
-        0 if read.sparse is None else read.sparse[0].size(1),
-        0 if batch.labels is None else batch.labels.size(1),
-        len(read.graphs),
-    ]
-    network = BatchedNetwork(shape, len(job.folds), widths, width, seed).to(device)
-    optimizer = torch.optim.Adam(
-        network.parameters(), lr=shape.lr, weight_decay=shape.weight_decay
-    )
-    seeds = StepSeeds(seed, torch.device(device))
-    generator = torch.Generator(device).manual_seed(seed)
+    training = Training(shape, seed, job)
     best: tuple[float, int] = (-np.inf, 0)
     weights: dict[str, Tensor] = {}
     held_out: list[Floats] = []
     for step in range(shape.steps):
-        with seeds.step():
-            network.train()
-            shown, learned = _half_of(batch, generator)
-            loss = _mean_loss(network(read, shown), batch, learned)
-            optimizer.zero_grad(set_to_none=True)
-            loss.backward()
-            optimizer.step()
+        training.step()
         is_last = step == shape.steps - 1 or job.out_of_time()
         if step % _EVERY == _EVERY - 1 or is_last:
-            said = _ask(network, batch)
-            score = _judge(said, job)
+            score, said = training.judged()
             if score > best[0] or not weights:
                 best, held_out = (score, step), said
-                weights = {k: v.clone() for k, v in network.state_dict().items()}
+                state = training.network.state_dict()
+                weights = {name: tensor.clone() for name, tensor in state.items()}
         if is_last or step - best[1] > shape.patience:
             break
-    network.load_state_dict(weights)
-    member = NetworkMember(width, shape, (network.cpu().eval(),), batch.scaling[None])
+    training.network.load_state_dict(weights)
+    network, width = training.network.cpu().eval(), job.target.width
+    member = NetworkMember(width, shape, (network,), training.scaling[None])
     return member, out_of_fold(job.inputs.num_nodes, width, job.folds, held_out)
-
-
-def _prepare(shape: Shape, job: Job) -> _Batch:
-    inputs, target, folds, device = job.inputs, job.target, job.folds, job.device
-    masks = [fold.known(inputs.num_nodes) for fold in folds.values()]
-    dense, scaling = None, torch.zeros(2, 0)
-    if shape.table:
-        tables = [neighbour_table(inputs, shape.table, target, mask) for mask in masks]
-        stacked = torch.from_numpy(np.stack(tables))
-        rows = stacked.flatten(0, 1)
-        scaling = torch.stack([rows.mean(dim=0), rows.std(dim=0).clamp_min(1e-6)])
-        dense = _scaled(stacked, scaling)
-    train, labels = np.stack(masks), None
-    if shape.label_input:
-        labels = _label_columns(target, np.any(train, axis=0)).to(device)
-    kind = torch.float32 if target.is_number else torch.int64
-    judged = [
-        place * inputs.num_nodes + fold.held_out
-        for place, fold in enumerate(folds.values())
-    ]
-    return _Batch(
-        inputs=NetworkInputs.of(inputs, shape, dense, device),
-        target=target,
-        folds=folds,
-        train=torch.from_numpy(train).to(device),
-        rows=torch.from_numpy(np.flatnonzero(train)).to(device),
-        y=torch.from_numpy(target.values[np.nonzero(train)[1]]).to(device, kind),
-        held_out=torch.from_numpy(np.concatenate(judged)).to(device),
-        labels=labels,
-        scaling=scaling,
-    )
 
 
 def _label_columns(target: Target, known: Bools) -> Tensor:
@@ -191,49 +208,6 @@ def _label_columns(target: Target, known: Bools) -> Tensor:
 
 def _scaled(table: Tensor, scaling: Tensor) -> Tensor:
     return ((table - scaling[0]) / scaling[1]).clamp(-10, 10)
-
-
-def _half_of(batch: _Batch, generator: torch.Generator) -> tuple[Tensor | None, Tensor]:
-    """Labels that are shown in a step, and the nodes that it learns from."""
-    if batch.labels is None:
-        return None, batch.train
-    size, device = batch.train.shape, batch.train.device
-    drawn = torch.rand(size, generator=generator, device=device) < _SHOWN
-    shown = batch.train & drawn
-    return batch.labels * shown[..., None], batch.train & ~drawn
-
-
-def _mean_loss(logits: Tensor, batch: _Batch, learned: Tensor) -> Tensor:
-    """The sum over networks of their mean losses, so that none slows another."""
-    # Of all training nodes, learned in this step or not: their number never changes.
-    rows = logits.flatten(0, 1).index_select(0, batch.rows)
-    if batch.target.is_number:
-        losses = (rows[:, 0] - batch.y) ** 2
-    else:
-        losses = F.cross_entropy(rows, batch.y, reduction="none")
-    weights = learned / learned.sum(dim=1, keepdim=True).clamp_min(1)
-    return losses @ weights.flatten()[batch.rows]
-
-
-@torch.no_grad()
-def _ask(network: BatchedNetwork, batch: _Batch) -> list[Floats]:
-    """Each network's predictions of the nodes it was not trained on."""
-    labels = None
-    if batch.labels is not None:
-        labels = batch.labels * batch.train[..., None]
-    logits = network.eval()(batch.inputs, labels).flatten(0, 1)
-    said = _shares(logits.index_select(0, batch.held_out), batch.target)
-    sizes = [len(fold.held_out) for fold in batch.folds.values()]
-    return [part.numpy() for part in said.cpu().split(sizes)]
-
-
-def _judge(said: list[Floats], job: Job) -> float:
-    rows, target = [fold.held_out for fold in job.folds.values()], job.target
-    many = sum(map(len, rows)) >= _MANY
-    name = job.metric if many else ("r2" if target.is_number else "log-loss")
-    function, y = SCORES[name].function, target.values
-    each = [function(y[held], part) for held, part in zip(rows, said, strict=True)]
-    return float(np.mean(each))
 
 
 def _shares(logits: Tensor, target: Target) -> Tensor:

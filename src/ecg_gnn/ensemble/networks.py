@@ -56,17 +56,11 @@ class Shape:
 
 @dataclass(frozen=True, eq=False)
 class NetworkInputs:
-    """A graph as networks read it.
+    """A graph as networks read it."""
 
-    Attributes:
-        dense: ``[N, F]``, or a table for each fold ``[folds, N, F]``.
-        sparse: ``[N, S]``, and the other way round; None without sparse columns.
-        graphs: The edges; those of an evolved graph second.
-    """
-
-    dense: Tensor
-    sparse: tuple[Tensor, Tensor] | None
-    graphs: tuple[Adjacency, ...]
+    dense: Tensor  # [N, F], or a table for each fold [folds, N, F]
+    sparse: tuple[Tensor, Tensor] | None  # [N, S], and the other way round
+    graphs: tuple[Adjacency, ...]  # the edges; those of an evolved graph second
 
     @classmethod
     def of(

@@ -22,21 +22,13 @@ _MOST_DRAWN = 10_000
 
 @dataclass(frozen=True)
 class Score:
-    """A metric of predictions ``[n, width]`` against true values ``[n]``.
+    """A metric of predictions ``[n, width]`` against true values ``[n]``."""
 
-    Attributes:
-        label: Its name in tables and sentences.
-        function: Higher is better.
-        for_numbers: Whether it judges numbers; otherwise classes.
-        is_loss: Whether people know it as a number that should be low.
-        ranks: Whether it ranks nodes of a class before all others.
-    """
-
-    label: str
-    function: Callable[[Array, Array], float]
-    for_numbers: bool = False
-    is_loss: bool = False
-    ranks: bool = False
+    label: str  # its name in tables and sentences
+    function: Callable[[Array, Array], float]  # higher is better
+    for_numbers: bool = False  # not for classes
+    is_loss: bool = False  # people know it as a number that should be low
+    ranks: bool = False  # nodes of a class before all others
 
     def shown(self, value: float, scale: float = 1.0) -> float:
         """The value as people write it; members see numbers divided by ``scale``."""
@@ -142,11 +134,7 @@ def loss(target: "Target", predicted: Array, rows: Array) -> float:
 
 
 def interval(
-    score: Score,
-    y: Array,
-    p: Array,
-    *,
-    scale: float = 1.0,
+    score: Score, y: Array, p: Array, *, scale: float = 1.0
 ) -> tuple[float, float]:
     """Where the score may lie, see ``resampled``."""
 

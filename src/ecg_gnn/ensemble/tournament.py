@@ -1,19 +1,32 @@
-"""The strategy of a search: who is trained on what, and how much each one counts."""
+"""The search: who is trained on what and for how long, and what comes of it."""
 
 import time
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
 from ecg_gnn.ensemble.blend import blend_weights
 from ecg_gnn.ensemble.candidates import Candidate, candidates
-from ecg_gnn.ensemble.certainty import fit_slope
-from ecg_gnn.ensemble.contest import Contest, Entry, Work
-from ecg_gnn.ensemble.folds import thinned
-from ecg_gnn.ensemble.scoring import SCORES
-from ecg_gnn.system.machine import available_bytes
+from ecg_gnn.ensemble.certainty import Conformity, Scaling, fit_scaling, fit_slope
+from ecg_gnn.ensemble.contest import Contest, Entry, Say, Train, Work
+from ecg_gnn.ensemble.folds import fold_count, make_folds, thinned
+from ecg_gnn.ensemble.inputs import Bools, GraphInputs
+from ecg_gnn.ensemble.scoring import SCORES, choose_metric
+from ecg_gnn.ensemble.weighted import Ensemble, Share, as_rows, hidden_target
+from ecg_gnn.system.checks import InputError, check_in_range
+from ecg_gnn.system.machine import (
+    available_bytes,
+    holding,
+    threads_for,
+    using_threads,
+)
 
 # Graphs up to this size (nodes plus edges) show all folds to every candidate; larger
 # ones show the first fold, and the others to those that did well on it.
@@ -26,7 +39,7 @@ _KEPT = 4
 """Candidates, at least, that are shown all folds where the graph is large."""
 _ENOUGH = 1000
 """Held-out nodes that weights may be chosen on, even if there are more."""
-MOST_WEIGHED = 20_000
+_MOST_WEIGHED = 20_000
 """Nodes on which weights are chosen, about, and probabilities calibrated."""
 _MOST_SCALED = 4_000
 """Nodes on which each member is calibrated, about."""
@@ -36,9 +49,114 @@ _DRAWN = ("network", "boosting")
 _RESERVED_SHARE, _RESERVED_MOST = 0.08, 15.0
 # And for the test scores of what was tried, by nodes plus edges.
 _RESERVED_SECONDS, _RESERVED_SCORES_SHARE = 1e-5, 0.2
+_MOST_WORKERS = 8
+# Seconds that a search takes unless told otherwise, by the number of nodes.
+_BUDGETS = ((5_000, 45.0), (20_000, 300.0), (None, 600.0))
 
 
-def training_seconds(budget: float, size: int) -> float:
+class Search(NamedTuple):
+    """What a search found."""
+
+    ensemble: Ensemble
+    """The members, weighed and calibrated"""
+    contest: Contest
+    """Everything that was tried"""
+    seconds: float
+    """How long it took"""
+
+    def score(self) -> tuple[float, tuple[float, float]]:
+        """The ensemble's on nodes that were held out, and where it may lie."""
+        return self.contest.score(self.ensemble.centre[1])
+
+
+def default_budget(num_nodes: int) -> float:
+    """Seconds for a graph of this size."""
+    return next(s for most, s in _BUDGETS if most is None or num_nodes < most)
+
+
+@holding("fit")
+def search(
+    x: Tensor,
+    edge_index: Tensor,
+    values: NDArray[Any],
+    num_classes: int,
+    known: Bools,
+    *,
+    metric: str | None = None,
+    budget: float | None = None,
+    single: bool = False,
+    seed: int = 0,
+    workers: int | None = None,
+    device: str = "cpu",
+    train: Train = Candidate.train,
+    work: Path | None = None,
+    say: Say | None = None,
+    extra: Sequence[Candidate] = (),
+) -> Search:
+    """Try candidates on folds of the known nodes, and weigh the best.
+
+    Values ``[N]`` are classes, or numbers where ``num_classes`` is 0; only those of
+    ``known`` nodes are ever read. ``extra`` are candidates beside the usual ones, and
+    ``work`` is a folder for finished ones, from which a killed search resumes. The
+    other options are those of ``fit_best``.
+    """
+    start = time.monotonic()
+    budget = default_budget(len(x)) if budget is None else budget
+    check_in_range("budget", budget, 1, None)
+    target, centre = hidden_target(values, num_classes, known)
+    if num_classes and len(np.unique(target.values[known])) < 2:
+        raise InputError("the label must have at least 2 classes among known nodes")
+    metric, labelled = choose_metric(metric, target), np.flatnonzero(known)
+    inputs = GraphInputs.of(as_rows(x), edge_index)
+    folds = make_folds(target, labelled, fold_count(len(labelled)), seed)
+    # Python itself is the bound on small graphs: there, side by side is no faster.
+    most = 1 if inputs.size < SMALL or device != "cpu" else _MOST_WORKERS
+    contest = Contest(
+        inputs=inputs,
+        target=target,
+        folds=dict(enumerate(folds)),
+        metric=metric,
+        start=start,
+        end=start + _training_seconds(budget, inputs.size),
+        train=train,
+        work=work,
+        say=say,
+        workers=workers or min(torch.get_num_threads(), most),
+        device=device,
+    )
+    # Candidates side by side, a thread each, are faster than one with all threads.
+    threads = 1 if device == "cpu" else threads_for(inputs.size)
+    with using_threads(threads):
+        hold_tournament(contest, seed, extra)
+    if single:
+        for entry in contest.entries:
+            entry.weight = float(entry.name == contest.best)
+    predicted, rows, scaling = contest.blended(), contest.rows, Scaling()
+    said, y = predicted[rows], target.values[rows]
+    if num_classes:
+        some = thinned(rows, _MOST_WEIGHED)
+        scaling = fit_scaling(predicted[some], target.values[some])
+        said = scaling.probabilities(said)
+    else:
+        said, y = said * centre[1], y * centre[1]
+    ensemble = Ensemble(
+        x=x,
+        edge_index=edge_index,
+        reading=inputs,
+        target=target,
+        known=known,
+        shares=tuple(
+            Share(each.name, each.weight, each.member, each.scaling)
+            for each in contest.members
+        ),
+        scaling=scaling,
+        conformity=Conformity.of(said, y, is_number=not num_classes),
+        centre=centre,
+    )
+    return Search(ensemble, contest, time.monotonic() - start)
+
+
+def _training_seconds(budget: float, size: int) -> float:
     """What a budget leaves for training on a graph of so many nodes and edges."""
     scores = min(_RESERVED_SECONDS * size, _RESERVED_SCORES_SHARE * budget)
     return budget - min(_RESERVED_SHARE * budget, _RESERVED_MOST) - scores
@@ -51,12 +169,17 @@ def hold_tournament(
 
     ``extra`` ones are tried last.
     """
-    try:
-        _rounds(contest, seed, extra)
-    except KeyboardInterrupt:
-        if not contest.entries:
-            raise
-        contest.interrupted = True
+    from sklearn.exceptions import ConvergenceWarning
+
+    with warnings.catch_warnings():
+        # Linear models end after some steps, converged or not: held-out nodes judge.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        try:
+            _rounds(contest, seed, extra)
+        except KeyboardInterrupt:
+            if not contest.entries:
+                raise
+            contest.interrupted = True
     _weigh(contest)
 
 
@@ -136,7 +259,7 @@ def _weigh(contest: Contest) -> None:
     shared = set.intersection(*(set(entry.out.folds) for entry in entries))
     contest.rows = rows = contest.held_out(sorted(shared))
     score, values = SCORES[contest.metric], contest.target.values
-    some, few = thinned(rows, MOST_WEIGHED), thinned(rows, _MOST_SCALED)
+    some, few = thinned(rows, _MOST_WEIGHED), thinned(rows, _MOST_SCALED)
     if not contest.target.is_number:
         # Trees that were cut short are far too unsure of themselves, say.
         for entry in entries:

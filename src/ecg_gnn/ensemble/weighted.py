@@ -30,29 +30,18 @@ class Share:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Ensemble:
-    """A weighted mean of members, on the graph that they were fitted on.
+    """A weighted mean of members, on the graph that they were fitted on."""
 
-    Attributes:
-        x: Features of the stored nodes.
-        edge_index: Edges among them.
-        reading: How features are read.
-        target: What is predicted; labels that are not ``known`` are never read.
-        known: Whose labels may be read.
-        shares: The members, heaviest first.
-        scaling: Makes calibrated probabilities.
-        conformity: How wrong predictions of held-out nodes were.
-        centre: The mean and the scale of numbers, which members see standardised.
-    """
-
-    x: Tensor
-    edge_index: Tensor
-    reading: GraphInputs
-    target: Target
-    known: Bools
-    shares: tuple[Share, ...]
-    scaling: Scaling
-    conformity: Conformity
+    x: Tensor  # features of the stored nodes
+    edge_index: Tensor  # edges among them
+    reading: GraphInputs  # how features are read
+    target: Target  # what is predicted; labels that are not known are never read
+    known: Bools  # whose labels may be read
+    shares: tuple[Share, ...]  # the members, heaviest first
+    scaling: Scaling  # makes calibrated probabilities
+    conformity: Conformity  # how wrong predictions of held-out nodes were
     centre: tuple[float, float] = (0.0, 1.0)
+    """The mean and the scale of numbers, which members see standardised."""
 
     # Such a model may hold evolved graphs inside its members, but has none of its own.
     evolved: None = None

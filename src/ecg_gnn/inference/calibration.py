@@ -15,20 +15,18 @@ _MAX_TEMPERATURE = 20.0
 
 @dataclass(frozen=True)
 class Calibration:
-    """Probabilities are ``softmax(logits / temperature - log(weights))``.
+    """Probabilities are ``softmax(logits / temperature - log(weights))``."""
 
-    Attributes:
-        temperature: Above one if the network is overconfident.
-        weights: The classes' weights in training, which are undone here: they change
-            what the network learns, not how frequent a class is.
-    """
-
-    temperature: float = 1.0
+    temperature: float = 1.0  # above one if the network is overconfident
     weights: tuple[float, ...] | None = None
+    """The classes' weights in training, which are undone here: they change what the
+    network learns, not how frequent a class is."""
 
     def log_probabilities(self, logits: Tensor) -> Tensor:
         """From logits ``[N, C]``, or ``[N, 1]`` for two classes, to ``[N, C]``."""
-        scores = _two_logits(logits.double()) / self.temperature
+        if logits.size(1) == 1:
+            logits = torch.cat([torch.zeros_like(logits), logits], dim=1)
+        scores = logits.double() / self.temperature
         if self.weights is not None:
             scores = scores - torch.tensor(self.weights, dtype=torch.float64).log()
         return scores.log_softmax(dim=1)
@@ -44,10 +42,7 @@ def fit_temperature(
 ) -> Calibration:
     """Choose the temperature of the highest likelihood (Guo et al., 2017).
 
-    Args:
-        logits: Logits of nodes that were not trained on. ``[n, C]``
-        y: Their classes. ``[n]``
-        weights: The classes' weights in training, if any.
+    The nodes are others than those that were trained on.
     """
 
     def loss(log_temperature: float) -> float:
@@ -69,10 +64,3 @@ def calibration_error(probabilities: NDArray[np.float64], y: Tensor) -> float:
         for b in np.unique(bins)
     ]
     return float(sum(gaps) / len(confidence))
-
-
-def _two_logits(logits: Tensor) -> Tensor:
-    """A single logit for two classes, as two."""
-    if logits.size(1) > 1:
-        return logits
-    return torch.cat([torch.zeros_like(logits), logits], dim=1)

@@ -14,11 +14,7 @@ from ecg_gnn.config.classify_settings import model_names
 from ecg_gnn.config.run_config import flatten
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.data.graph_checks import AnyArray, check_edges
-from ecg_gnn.data.graph_storage import (
-    entry,
-    read_folder_arrays,
-    write_arrays,
-)
+from ecg_gnn.data.graph_storage import entry, read_folder_arrays, write_arrays
 from ecg_gnn.embed.protocol import as_trained, load_weights
 from ecg_gnn.inference.calibration import Calibration
 from ecg_gnn.inference.classifier import GraphClassifier, label_columns
@@ -38,16 +34,15 @@ _RESOLVED += ["embed.layers", "evolve.k"]
 def write_classifier(folder: Path, fitted: GraphClassifier) -> dict[str, Any]:
     """Write weights and index; returns what JSON must say to read them again."""
     tensors = {f"network.{k}": v for k, v in fitted.network.state_dict().items()}
-    if fitted.embedder is not None:
-        kept = fitted.embedder.tensors()
-        tensors |= {f"embedder.{key}": tensor for key, tensor in kept.items()}
-    plain = {key: as_trained(tensor) for key, tensor in tensors.items()}
-    save_file(plain, folder / WEIGHTS)
     arrays: dict[str, AnyArray] = {}
     if fitted.evolved is not None:
         arrays["evolved_edges"] = fitted.evolved.t().contiguous().numpy()
-    if fitted.z is not None:
+    if fitted.embedder is not None and fitted.z is not None:
+        kept = fitted.embedder.tensors()
+        tensors |= {f"embedder.{key}": tensor for key, tensor in kept.items()}
         arrays["embeddings"] = fitted.z.float().numpy()
+    plain = {key: as_trained(tensor) for key, tensor in tensors.items()}
+    save_file(plain, folder / WEIGHTS)
     write_arrays(folder / INDEX, arrays)
     weights = fitted.calibration.weights
     return {
@@ -71,22 +66,17 @@ def read_classifier(
     arrays = read_folder_arrays(path / INDEX, needed)
     tensors = _read_weights(path / WEIGHTS, described.get("sha256"), config)
     embedder = z = evolved = None
+    weights, meta = str(path / WEIGHTS), torch.device("meta")
     # "meta": settings that ask for absurd sizes are refused before memory is taken.
-    with (
-        refusing(str(path / WEIGHTS), "the weights of the settings"),
-        torch.device("meta"),
-    ):
+    with refusing(weights, "the weights of the settings"), meta:
         network = network_of(config, dataset, 2 if evolves else 1)
         load_weights(network, below(tensors, "network"))
         if has_index:
             kept = below(tensors, "embedder")
             embedder = restore_embedder(embedding, kept, config, dataset.num_features)
     if embedder is not None:
-        none = torch.empty(2, 0, dtype=torch.long)
-        with (
-            refusing(str(path / WEIGHTS), "the weights of the embedder"),
-            using_engine(config.engine),
-        ):
+        none, engine = torch.empty(2, 0, dtype=torch.long), using_engine(config.engine)
+        with refusing(weights, "the weights of the embedder"), engine:
             width = embedder.embed(dataset.x[:1], none).size(1)
         z = _check_index(path / INDEX, arrays["embeddings"], dataset.num_nodes, width)
     if evolves:

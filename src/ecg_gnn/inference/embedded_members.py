@@ -42,21 +42,14 @@ class Embedding:
     """An embedding of all nodes, and what embeds those that come later.
 
     It reads no labels, so one serves all folds.
-
-    Attributes:
-        name: Which embedder.
-        config: Its resolved settings.
-        z: Of the stored nodes. ``[N, D]``
-        evolved: The graph of nearest neighbours. ``[2, E]``
-        channels: Features that it embeds.
     """
 
     name: str
-    config: RunConfig
-    channels: int
+    config: RunConfig  # resolved
+    channels: int  # features that it embeds
     embedder: StoredEmbedder
-    z: Tensor
-    evolved: Tensor
+    z: Tensor  # of the stored nodes, [N, D]
+    evolved: Tensor  # the graph of nearest neighbours, [2, E]
 
     def added_to(self, inputs: GraphInputs, use: str) -> GraphInputs:
         """A graph, the stored nodes first, with the embedding in its inputs."""

@@ -173,16 +173,12 @@ def class_weights(
 ) -> Tensor | None:
     """Weights under which every class that occurs counts the same in total, ``[C]``.
 
-    Args:
-        dataset: The graph.
-        config: Resolved settings of one split.
-        balance: Whether to weigh; None is where classes differ much in size.
+    Nothing is weighed unless ``balance``, or if that is None and sizes differ much.
     """
     y = dataset.y[dataset.split(known(config.splits)[0]).train_mask]
     counts = y.bincount(minlength=dataset.num_classes)
-    if balance is None:
-        balance = bool(counts.max() >= IMBALANCED * counts[counts > 0].min())
-    if not balance:
+    differ = bool(counts.max() >= IMBALANCED * counts[counts > 0].min())
+    if not (differ if balance is None else balance):
         return None
     weights: Tensor = y.numel() / (dataset.num_classes * counts.clamp_min(1))
     return weights.to(torch.float32)

@@ -87,7 +87,7 @@ class Predictions:
         check_in_range("coverage", coverage, 0.5, 0.999)
         errors = held_out_errors(model)
         if not self.classes:
-            return replace(self, half_width=errors.half_width(coverage))
+            return replace(self, half_width=errors.threshold(coverage))
         return replace(self, sets=errors.class_sets(self.probabilities, coverage))
 
     def write(self, path: Path, *, safe_csv: bool = True) -> None:
@@ -100,18 +100,15 @@ class Predictions:
         columns = self.columns()
         if path.suffix.lower() != ".parquet":
             digits = _SHARE_DIGITS if self.classes else _NUMBER_DIGITS
-            columns = {
-                name: [_cell(value, digits, safe_csv) for value in values]
-                for name, values in columns.items()
-            }
+
+            def cell(value: str | float) -> str:
+                if not isinstance(value, str):
+                    return f"{value:.{digits}g}"
+                return str(safe_cell(value)) if safe_csv else value
+
+            columns = {name: list(map(cell, each)) for name, each in columns.items()}
         with writing(path), atomic_path(path) as temporary:
             write_table(temporary, columns)
-
-
-def _cell(value: str | float, digits: int, safe_csv: bool) -> str:
-    if not isinstance(value, str):
-        return f"{value:.{digits}g}"
-    return str(safe_cell(value)) if safe_csv else value
 
 
 def held_out_errors(model: Model) -> Conformity:
