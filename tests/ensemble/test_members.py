@@ -9,14 +9,14 @@ from torch_geometric.nn import GCNConv, SAGEConv
 
 from ecg_gnn.ensemble import linear, network_members
 from ecg_gnn.ensemble.boosting import fit_boosting
-from ecg_gnn.ensemble.folds import Fold, Job, make_folds
 from ecg_gnn.ensemble.inputs import GraphInputs, Target
 from ecg_gnn.ensemble.linear import EDGES, fit_linear
+from ecg_gnn.ensemble.members import Fold, Job, make_folds
 from ecg_gnn.ensemble.neighbour_table import PARTS
 from ecg_gnn.ensemble.network_members import fit_networks
 from ecg_gnn.ensemble.networks import BatchedNetwork, NetworkInputs, Shape
 from ecg_gnn.ensemble.scoring import SCORES
-from ecg_gnn.ensemble.stored import KINDS, read_finished, write_finished
+from ecg_gnn.ensemble.weighted import KINDS, read_finished, write_finished
 from no_waiting import NoWaiting, no_waiting_on_a_gpu
 
 SMALL = dict(hidden=8, steps=60)

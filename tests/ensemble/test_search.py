@@ -14,11 +14,11 @@ from ecg_gnn.ensemble import contest, scoring, search, tournament
 from ecg_gnn.ensemble.blend import blend_weights
 from ecg_gnn.ensemble.candidates import Candidate, candidates
 from ecg_gnn.ensemble.certainty import Conformity, Scaling, fit_scaling, fit_slope
-from ecg_gnn.ensemble.folds import fold_count
 from ecg_gnn.ensemble.inputs import Target
 from ecg_gnn.ensemble.leaderboard import few_decide, leaderboard, verdict
+from ecg_gnn.ensemble.members import fold_count
 from ecg_gnn.ensemble.scoring import SCORES, choose_metric, interval
-from ecg_gnn.ensemble.stored import read_ensemble, write_ensemble
+from ecg_gnn.ensemble.weighted import read_ensemble, write_ensemble
 from ecg_gnn.system.checks import InputError
 
 CHEAP = ["linear", "linear, neighbours and labels", "table network"]
@@ -98,7 +98,7 @@ def test_single_keeps_the_best(cheap, graph, known):
     found = run(graph, known, single=True)
     (share,) = found.ensemble.shares
     assert share.weight == 1
-    assert share.name == found.contest.entries[0].name
+    assert share.name == found.entries[0].name
 
 
 def test_a_killed_search_goes_on(cheap, graph, known, monkeypatch, tmp_path):
@@ -129,7 +129,7 @@ def test_an_interruption_keeps_what_is_there(cheap, graph, known, monkeypatch):
 
     monkeypatch.setattr(tournament, "candidates", interrupted)
     found = run(graph, known)
-    assert found.contest.interrupted
+    assert found.interrupted
     assert [share.name for share in found.ensemble.shares] == ["linear"]
 
 
@@ -208,8 +208,8 @@ def test_a_candidate_that_fails_costs_nobody_else(cheap, graph, known, monkeypat
 
     monkeypatch.setattr(tournament, "candidates", some)
     found = run(graph, known)
-    assert [entry.name for entry in found.contest.entries] == ["linear"]
-    assert found.contest.failed == {"bad": "RuntimeError: broken"}
+    assert [entry.name for entry in found.entries] == ["linear"]
+    assert found.failed == {"bad": "RuntimeError: broken"}
     monkeypatch.setattr(tournament, "candidates", lambda seed=0: some(seed, 0))
     with pytest.raises(RuntimeError, match="broken"):
         run(graph, known)
@@ -218,12 +218,12 @@ def test_a_candidate_that_fails_costs_nobody_else(cheap, graph, known, monkeypat
 @pytest.mark.filterwarnings("ignore:lbfgs failed")
 def test_a_budget_that_is_spent_at_once_still_leaves_a_model(cheap, graph, known):
     found = run(graph, known, budget=1, workers=2)
-    assert found.contest.entries
+    assert found.entries
     started = time.monotonic()
     late = contest.Contest(
         inputs=found.ensemble.reading,
         target=found.ensemble.target,
-        folds=found.contest.folds,
+        folds=found.folds,
         metric="roc-auc",
         start=started,
         end=started - 1,
@@ -256,7 +256,7 @@ def test_mean_absolute_errors_are_on_the_scale_of_the_labels(cheap, graph, known
 def test_large_graphs_show_further_folds_to_the_best(cheap, graph, known, monkeypatch):
     monkeypatch.setattr(tournament, "SMALL", 0)
     monkeypatch.setattr(tournament, "_KEPT", 3)
-    found = run(graph, known).contest
+    found = run(graph, known)
     every = fold_count(int(known.sum()))
     assert {len(entry.out.folds) for entry in found.entries} == {every}
     assert len(found.folds) == every
@@ -267,7 +267,7 @@ def test_what_no_deadline_stops_is_not_begun_late(cheap, graph, known, monkeypat
         return [*candidates(seed)[:1], Candidate("long", pytest.fail, ahead=1e6)]
 
     monkeypatch.setattr(tournament, "candidates", long)
-    assert [e.name for e in run(graph, known).contest.entries] == ["linear"]
+    assert [e.name for e in run(graph, known).entries] == ["linear"]
 
 
 def test_the_leaderboard_and_the_verdict(cheap, graph, known):
@@ -319,7 +319,7 @@ def test_what_the_clock_cut_short_is_no_argument(graph, known, monkeypatch):
     slow = Candidate("slow", late, reads=frozenset({"graph"}))
     monkeypatch.setattr(tournament, "candidates", lambda seed=0: [first, slow])
     found = run(graph, known, budget=5)
-    cut = {entry.name: entry.cut_short for entry in found.contest.entries}
+    cut = {entry.name: entry.cut_short for entry in found.entries}
     assert cut == {first.name: False, "slow": True}
     said = verdict(found)
     assert f"only {first.name} was tried" in said
@@ -328,7 +328,7 @@ def test_what_the_clock_cut_short_is_no_argument(graph, known, monkeypatch):
 
 def test_the_best_is_an_argument_even_if_the_clock_cut_it_short(cheap, graph, known):
     found = run(graph, known)
-    best, *others = found.contest.entries
+    best, *others = found.entries
     assert "graph" in best.candidate.reads
     best.cut_short = True
     assert "the graph helped" in verdict(found)

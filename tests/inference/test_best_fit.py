@@ -11,9 +11,9 @@ import torch
 
 from ecg_gnn.ensemble import tournament
 from ecg_gnn.ensemble.candidates import candidates
-from ecg_gnn.ensemble.folds import Job, make_folds
 from ecg_gnn.ensemble.inputs import GraphInputs, Target
-from ecg_gnn.ensemble.stored import KINDS
+from ecg_gnn.ensemble.members import Job, make_folds
+from ecg_gnn.ensemble.weighted import KINDS
 from ecg_gnn.inference import best_fit
 from ecg_gnn.inference.best_fit import fit_best
 from ecg_gnn.inference.card import summary

@@ -26,8 +26,7 @@ from ecg_gnn.system.checks import (
 
 if TYPE_CHECKING:
     from ecg_gnn.ensemble.candidates import Candidate
-    from ecg_gnn.ensemble.folds import Job
-    from ecg_gnn.ensemble.members import Fitted
+    from ecg_gnn.ensemble.members import Fitted, Job
     from ecg_gnn.inference import Model
     from ecg_gnn.tabular import NamedGraph
 

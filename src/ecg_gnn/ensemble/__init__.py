@@ -1,7 +1,7 @@
 """The search for the best predictions: many candidates, one weighted ensemble.
 
 Candidates (``linear``, ``boosting``, ``network_members``) are trained on folds of the
-labelled nodes (``folds``), cheap ones first and within a time budget (``tournament``);
+labelled nodes (``members``), cheap ones first, within a time budget (``tournament``);
 ``blend`` weighs the best on nodes that they were not trained on, ``certainty`` makes
 calibrated probabilities and sets. Start at ``tournament.search``.
 """
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from ecg_gnn.system import lazy_names
 
 if TYPE_CHECKING:
-    from ecg_gnn.ensemble.tournament import Search as Search
     from ecg_gnn.ensemble.tournament import default_budget as default_budget
     from ecg_gnn.ensemble.tournament import search as search
     from ecg_gnn.ensemble.weighted import Ensemble as Ensemble

@@ -8,10 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ecg_gnn.ensemble.folds import Job
 from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Target
 from ecg_gnn.ensemble.members import (
     Fitted,
+    Job,
     Member,
     out_of_fold,
     tensor_to_text,

@@ -6,9 +6,8 @@ from functools import partial
 from typing import Any
 
 from ecg_gnn.ensemble.boosting import fit_boosting
-from ecg_gnn.ensemble.folds import Job
 from ecg_gnn.ensemble.linear import EDGES, fit_linear
-from ecg_gnn.ensemble.members import Fitted
+from ecg_gnn.ensemble.members import Fitted, Job
 from ecg_gnn.ensemble.neighbour_table import HOPS, PARTS
 from ecg_gnn.ensemble.network_members import fit_networks
 from ecg_gnn.ensemble.networks import Shape

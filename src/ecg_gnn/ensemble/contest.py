@@ -13,11 +13,10 @@ import numpy as np
 
 from ecg_gnn.ensemble.candidates import Candidate
 from ecg_gnn.ensemble.certainty import Array, Scaling, scaled
-from ecg_gnn.ensemble.folds import Fold, Job, OutOfFold
 from ecg_gnn.ensemble.inputs import GraphInputs, Numbers, Target
-from ecg_gnn.ensemble.members import Fitted, Member
+from ecg_gnn.ensemble.members import Fitted, Fold, Job, Member, OutOfFold
 from ecg_gnn.ensemble.scoring import SCORES, interval
-from ecg_gnn.ensemble.stored import read_finished, write_finished
+from ecg_gnn.ensemble.weighted import Ensemble, read_finished, write_finished
 from ecg_gnn.system.checks import not_finite
 
 _FAIR_SHARES = 3
@@ -64,7 +63,7 @@ class Work(NamedTuple):
 
 @dataclass(eq=False, kw_only=True)
 class Contest:
-    """What a search may use, what is left of its time, and who leads."""
+    """A search: what it may use, what is left of its time, who leads, what it found."""
 
     inputs: GraphInputs
     target: Target
@@ -84,6 +83,8 @@ class Contest:
     rows: Numbers = field(default_factory=lambda: np.zeros(0, np.int64))
     """Nodes that every member of the ensemble has been judged on."""
     best: str = ""  # the name of the best single candidate on these
+    ensemble: Ensemble = field(init=False)  # the members, weighed and calibrated
+    seconds: float = 0.0  # that all of it took
     begun: bool = False
     reserved: float = 0.0  # seconds of what is under way that no deadline stops
     stopped: threading.Event = field(default_factory=threading.Event)
@@ -100,9 +101,9 @@ class Contest:
         parts = [each.weight * each.held_out for each in self.members]
         return np.asarray(np.sum(parts, axis=0))
 
-    def score(self, scale: float) -> tuple[float, tuple[float, float]]:
+    def score(self) -> tuple[float, tuple[float, float]]:
         """The ensemble's, out of fold, and where it may lie, on the labels' scale."""
-        score = SCORES[self.metric]
+        score, scale = SCORES[self.metric], self.ensemble.centre[1]
         y, predicted = self.target.values[self.rows], self.blended()[self.rows]
         value = score.shown(score.function(y, predicted), scale)
         return value, interval(score, y, predicted, scale=scale)
@@ -160,16 +161,9 @@ class Contest:
         def out_of_time() -> bool:
             return self.stopped.is_set() or time.monotonic() > until
 
-        job = Job(
-            self.inputs,
-            self.target,
-            {number: self.folds[number] for number in work.folds},
-            self.metric,
-            until,
-            out_of_time,
-            self.stopped.is_set,
-            self.device,
-        )
+        folds = {number: self.folds[number] for number in work.folds}
+        given = self.inputs, self.target, folds, self.metric, until
+        job = Job(*given, out_of_time, self.stopped.is_set, self.device)
         self._show(candidate.name)
         try:
             (member, out), seconds = self._trained_or_read(candidate, job)

@@ -43,8 +43,8 @@ class Target:
         """Labels as input, ``[N, width]``: zero rows where nothing is known."""
         if self.is_number:
             return np.where(known, self.values, 0.0).astype(np.float32)[:, None]
-        classes = np.where(known, self.values, -1)
-        is_class = classes[:, None] == np.arange(self.num_classes)
+        classes = np.where(known, self.values, -1)[:, None]
+        is_class = classes == np.arange(self.num_classes)
         return np.asarray(is_class, dtype=np.float32)
 
 
@@ -64,8 +64,7 @@ class GraphInputs:
     @classmethod
     def of(cls, x: Floats, edge_index: Tensor) -> "GraphInputs":
         """Inputs of a graph; which columns are sparse is decided here, once."""
-        share = (x != 0).mean(axis=0)
-        wide = share < _SPARSE_SHARE
+        wide = (x != 0).mean(axis=0) < _SPARSE_SHARE
         if wide.sum() <= _PROJECTED:  # dense is as good, and simpler
             wide = np.zeros_like(wide)
         projection = _principal_directions(sp.csr_matrix(x[:, wide]))
@@ -89,9 +88,8 @@ class GraphInputs:
 
     def with_columns(self, more: Floats) -> "GraphInputs":
         """With further dense columns after the others."""
-        dense = np.zeros(more.shape[1], dtype=bool)
-        columns = np.concatenate([self.sparse_columns, dense])
-        return replace(self, x=np.hstack([self.x, more]), sparse_columns=columns)
+        sparse = np.append(self.sparse_columns, np.zeros(more.shape[1], dtype=bool))
+        return replace(self, x=np.hstack([self.x, more]), sparse_columns=sparse)
 
     def with_evolved(self, edge_index: Tensor) -> "GraphInputs":
         """With a second graph."""
@@ -110,7 +108,7 @@ class GraphInputs:
 
     @property
     def num_nodes(self) -> int:
-        """N."""
+        """Nodes of the graph."""
         return len(self.x)
 
     @property
@@ -169,22 +167,15 @@ def _read_edges(
     edge_index: Tensor, num_nodes: int, directed: bool | None = None
 ) -> tuple[Sparse, Sparse | None]:
     """Which nodes edges join; and which way they lead, if some lead one way only."""
-    arriving = _adjacency(edge_index, num_nodes)
+    source, target = edge_index[:, edge_index[0] != edge_index[1]].numpy()
+    ones, size = np.ones(len(source), dtype=np.float32), (num_nodes, num_nodes)
+    arriving: Sparse = sp.coo_matrix((ones, (target, source)), size).tocsr()
+    arriving.data[:] = 1  # an edge that is given twice counts once
     if directed is None:
         directed = (arriving != arriving.T).nnz > 0
     if not directed:
         return arriving, None
     return arriving.maximum(arriving.T).tocsr(), arriving
-
-
-def _adjacency(edge_index: Tensor, num_nodes: int) -> Sparse:
-    source, target = edge_index.numpy()
-    apart = source != target
-    ones = np.ones(int(apart.sum()), dtype=np.float32)
-    pairs = (target[apart], source[apart])
-    matrix = sp.coo_matrix((ones, pairs), (num_nodes, num_nodes)).tocsr()
-    matrix.data[:] = 1  # an edge that is given twice counts once
-    return matrix
 
 
 def _principal_directions(columns: Sparse) -> Floats:

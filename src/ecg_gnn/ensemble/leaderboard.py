@@ -4,10 +4,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from ecg_gnn.ensemble.contest import Entry
+from ecg_gnn.ensemble.contest import Contest, Entry
 from ecg_gnn.ensemble.inputs import Bools
 from ecg_gnn.ensemble.scoring import SCORES, interval, resampled
-from ecg_gnn.ensemble.tournament import Search
 
 _SOURCES = {
     "graph": "the graph",
@@ -18,16 +17,13 @@ _SOURCES = {
 _FEW = 10
 
 
-def report(search: Search, values: NDArray[Any], test: Bools) -> dict[str, Any]:
+def report(contest: Contest, values: NDArray[Any], test: Bools) -> dict[str, Any]:
     """Scores with intervals, the leaderboard and the verdict, as plain values.
 
-    Args:
-        search: What was found.
-        values: True values of test nodes. ``[N]``
-        test: The test nodes; none is fine.
+    Of ``values [N]`` only those of the test nodes are read; there may be none.
     """
-    contest, ensemble = search.contest, search.ensemble
-    held_out, around = search.score()
+    ensemble = contest.ensemble
+    held_out, around = contest.score()
     value = ends = None
     if test.any():
         said, y = ensemble.probabilities()[test], values[test]
@@ -40,21 +36,21 @@ def report(search: Search, values: NDArray[Any], test: Bools) -> dict[str, Any]:
         "validation_interval": list(around),
         "test": value,
         "test_interval": ends,
-        "seconds": round(search.seconds, 2),
+        "seconds": round(contest.seconds, 2),
         "failed": dict(contest.failed),
         "cut_short": [each.name for each in contest.entries if each.cut_short],
         "interrupted": contest.interrupted,
-        "leaderboard": leaderboard(search, values, test),
+        "leaderboard": leaderboard(contest, values, test),
         "single": contest.best,
-        "verdict": verdict(search) + few_decide(search, values, test),
+        "verdict": verdict(contest) + few_decide(contest, values, test),
     }
 
 
 def leaderboard(
-    search: Search, values: NDArray[Any], test: Bools
+    contest: Contest, values: NDArray[Any], test: Bools
 ) -> list[dict[str, Any]]:
     """A row per candidate, best first; arguments as of ``report``."""
-    score, ensemble = SCORES[search.contest.metric], search.ensemble
+    score, ensemble = SCORES[contest.metric], contest.ensemble
     mean, scale = ensemble.centre
     y = (values[test] - mean) / scale if ensemble.target.is_number else values[test]
     read = ensemble.reading, ensemble.target, ensemble.known
@@ -68,15 +64,15 @@ def leaderboard(
             "seconds": round(entry.seconds, 2),
             "weight": round(entry.weight, 4),
         }
-        for entry in search.contest.entries
+        for entry in contest.entries
     ]
 
 
-def few_decide(search: Search, values: NDArray[Any], test: Bools) -> str:
+def few_decide(contest: Contest, values: NDArray[Any], test: Bools) -> str:
     """A sentence where few nodes of the rarer of two classes decide the scores."""
-    if search.ensemble.num_classes != 2:
+    if contest.ensemble.num_classes != 2:
         return ""
-    held_out = search.ensemble.target.values[search.contest.rows]
+    held_out = contest.ensemble.target.values[contest.rows]
     parts = {"held-out": held_out} | ({"test": values[test]} if test.any() else {})
     counts = {name: min((y == 0).sum(), (y == 1).sum()) for name, y in parts.items()}
     if min(counts.values()) >= _FEW:
@@ -85,9 +81,9 @@ def few_decide(search: Search, values: NDArray[Any], test: Bools) -> str:
     return f" Only {said} are of the rarer class: these scores may be chance."
 
 
-def verdict(search: Search) -> str:
+def verdict(contest: Contest) -> str:
     """Whether graph, labels, embeddings and evolved graphs helped, in one sentence."""
-    tried = search.contest.entries
+    tried = contest.entries
     # The best counts even if the clock cut it short.
     entries = [e for e in tried if not e.cut_short or e is tried[0]]
     if all(entry.cut_short for entry in entries):
@@ -97,7 +93,7 @@ def verdict(search: Search) -> str:
         with_it = [e for e in entries if source in e.candidate.reads]
         without = [e for e in entries if source not in e.candidate.reads]
         if with_it and without:
-            compared.append(f"{name} {_compared(with_it[0], without[0], search)}")
+            compared.append(f"{name} {_compared(with_it[0], without[0], contest)}")
         elif not with_it:
             untried.append(name)
     text = "; ".join(compared) or f"only {entries[0].name} was tried"
@@ -109,11 +105,11 @@ def verdict(search: Search) -> str:
     return f"On held-out nodes {text}. {some}: {names}."
 
 
-def _compared(ours: Entry, theirs: Entry, search: Search) -> str:
+def _compared(ours: Entry, theirs: Entry, contest: Contest) -> str:
     """``helped (+1.2 points)`` and the like, by drawing nodes again."""
-    score, y = SCORES[search.contest.metric], search.ensemble.target.values
+    score, y = SCORES[contest.metric], contest.ensemble.target.values
     shared = sorted(set(ours.out.folds) & set(theirs.out.folds))
-    rows = search.contest.held_out(shared)
+    rows = contest.held_out(shared)
     first, second = ours.out.predicted, theirs.out.predicted
 
     def gain(chosen: NDArray[Any]) -> float:
@@ -126,7 +122,7 @@ def _compared(ours: Entry, theirs: Entry, search: Search) -> str:
     difference = gain(rows)
     amount = f"{100 * difference:+.1f} points"
     if score.is_loss:
-        change = score.shown(difference, search.ensemble.centre[1])
+        change = score.shown(difference, contest.ensemble.centre[1])
         amount = f"{score.label} {change:+.3g}"
     if low > 0:
         return f"helped ({amount})"

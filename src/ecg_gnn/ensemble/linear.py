@@ -9,9 +9,8 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from ecg_gnn.ensemble.folds import Fold, Job, thinned
 from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Numbers, Sparse, Target
-from ecg_gnn.ensemble.members import Fitted, Member, out_of_fold
+from ecg_gnn.ensemble.members import Fitted, Fold, Job, Member, out_of_fold, thinned
 from ecg_gnn.ensemble.neighbour_table import neighbour_table
 from ecg_gnn.ensemble.scoring import loss
 

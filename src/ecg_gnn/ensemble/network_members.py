@@ -8,9 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ecg_gnn.ensemble.folds import Job
 from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Target
-from ecg_gnn.ensemble.members import Fitted, Member, out_of_fold
+from ecg_gnn.ensemble.members import Fitted, Job, Member, out_of_fold
 from ecg_gnn.ensemble.neighbour_table import neighbour_table
 from ecg_gnn.ensemble.networks import BatchedNetwork, NetworkInputs, Shape
 from ecg_gnn.ensemble.scoring import SCORES

@@ -73,25 +73,20 @@ class NetworkInputs:
         """Inputs of networks of one shape; ``dense`` replaces the features."""
         sparse = None
         if dense is None:
-            dense = torch.from_numpy(inputs.dense)
-            if inputs.sparse.shape[1]:
-                both_ways = inputs.sparse, inputs.sparse.T.tocsr()
-                sparse = _tensor(both_ways[0], device), _tensor(both_ways[1], device)
-        return cls(dense.to(device), sparse, _graphs(inputs, shape, device))
-
-
-def _graphs(inputs: GraphInputs, shape: Shape, device: str) -> tuple[Adjacency, ...]:
-    if shape.convolution == "none":
-        return ()
-    loops = shape.convolution == "gcn"
-    readings = (inputs,) if loops else inputs.ways or (inputs,)
-    edges = [each.edge_index for each in readings]
-    edges += [] if inputs.evolved is None else [inputs.evolved]
-    num_nodes = inputs.num_nodes
-    return tuple(
-        Adjacency.from_edge_index(each.to(device), num_nodes, add_self_loops=loops)
-        for each in edges
-    )
+            dense, columns = torch.from_numpy(inputs.dense), inputs.sparse
+            if columns.shape[1]:
+                sparse = _tensor(columns, device), _tensor(columns.T.tocsr(), device)
+        loops, edges = shape.convolution == "gcn", list[Tensor]()
+        if shape.convolution != "none":
+            readings = (inputs,) if loops else inputs.ways or (inputs,)
+            edges += [each.edge_index for each in readings]
+            edges += [] if inputs.evolved is None else [inputs.evolved]
+        number = inputs.num_nodes
+        graphs = tuple(
+            Adjacency.from_edge_index(each.to(device), number, add_self_loops=loops)
+            for each in edges
+        )
+        return cls(dense.to(device), sparse, graphs)
 
 
 with warnings.catch_warnings():
@@ -101,12 +96,10 @@ with warnings.catch_warnings():
 
 
 def _tensor(matrix: Sparse, device: str) -> Tensor:
-    rows, columns = (
-        torch.from_numpy(each).long().to(device)
-        for each in (matrix.indptr, matrix.indices)
-    )
-    values = torch.from_numpy(matrix.data).float().to(device)
-    return torch.sparse_csr_tensor(rows, columns, values, size=matrix.shape)
+    parts = matrix.indptr, matrix.indices, matrix.data
+    rows, columns, values = (torch.from_numpy(each).to(device) for each in parts)
+    given = rows.long(), columns.long(), values.float()
+    return torch.sparse_csr_tensor(*given, size=matrix.shape)
 
 
 class _SparseProduct(torch.autograd.Function):
@@ -125,12 +118,8 @@ class _SparseProduct(torch.autograd.Function):
 class BatchedNetwork(nn.Module):
     """As many networks as there are folds.
 
-    Args:
-        shape: What each looks like.
-        folds: How many.
-        widths: Dense columns, sparse columns, columns of labels, and graphs.
-        outputs: Columns of a prediction.
-        seed: Decides the first weights, whatever else is drawn.
+    Their widths are those of dense columns, of sparse ones and of labels, and how many
+    graphs there are. The seed decides the first weights, whatever else is drawn.
     """
 
     def __init__(

@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,17 +16,12 @@ from ecg_gnn.ensemble.blend import blend_weights
 from ecg_gnn.ensemble.candidates import Candidate, candidates
 from ecg_gnn.ensemble.certainty import Conformity, Scaling, fit_scaling, fit_slope
 from ecg_gnn.ensemble.contest import Contest, Entry, Say, Train, Work
-from ecg_gnn.ensemble.folds import fold_count, make_folds, thinned
 from ecg_gnn.ensemble.inputs import Bools, GraphInputs
+from ecg_gnn.ensemble.members import fold_count, make_folds, thinned
 from ecg_gnn.ensemble.scoring import SCORES, choose_metric
 from ecg_gnn.ensemble.weighted import Ensemble, Share, as_rows, hidden_target
 from ecg_gnn.system.checks import InputError, check_in_range
-from ecg_gnn.system.machine import (
-    available_bytes,
-    holding,
-    threads_for,
-    using_threads,
-)
+from ecg_gnn.system.machine import available_bytes, holding, threads_for, using_threads
 
 # Graphs up to this size (nodes plus edges) show all folds to every candidate; larger
 # ones show the first fold, and the others to those that did well on it.
@@ -54,21 +49,6 @@ _MOST_WORKERS = 8
 _BUDGETS = ((5_000, 45.0), (20_000, 300.0), (None, 600.0))
 
 
-class Search(NamedTuple):
-    """What a search found."""
-
-    ensemble: Ensemble
-    """The members, weighed and calibrated"""
-    contest: Contest
-    """Everything that was tried"""
-    seconds: float
-    """How long it took"""
-
-    def score(self) -> tuple[float, tuple[float, float]]:
-        """The ensemble's on nodes that were held out, and where it may lie."""
-        return self.contest.score(self.ensemble.centre[1])
-
-
 def default_budget(num_nodes: int) -> float:
     """Seconds for a graph of this size."""
     return next(s for most, s in _BUDGETS if most is None or num_nodes < most)
@@ -92,7 +72,7 @@ def search(
     work: Path | None = None,
     say: Say | None = None,
     extra: Sequence[Candidate] = (),
-) -> Search:
+) -> Contest:
     """Try candidates on folds of the known nodes, and weigh the best.
 
     Values ``[N]`` are classes, or numbers where ``num_classes`` is 0; only those of
@@ -139,7 +119,7 @@ def search(
         said = scaling.probabilities(said)
     else:
         said, y = said * centre[1], y * centre[1]
-    ensemble = Ensemble(
+    contest.ensemble = Ensemble(
         x=x,
         edge_index=edge_index,
         reading=inputs,
@@ -153,7 +133,8 @@ def search(
         conformity=Conformity.of(said, y, is_number=not num_classes),
         centre=centre,
     )
-    return Search(ensemble, contest, time.monotonic() - start)
+    contest.seconds = time.monotonic() - start
+    return contest
 
 
 def _training_seconds(budget: float, size: int) -> float:

@@ -22,9 +22,7 @@ _COMPARISONS = range(0, 12, 2)
 def checked_trees(text: str, width: int) -> str:
     """The trees of a text, and nothing else of it; what is no tree raises.
 
-    Args:
-        text: As ``model_to_string`` gave it.
-        width: Columns of a prediction: one for numbers, else the number of classes.
+    A prediction has as many columns as there are classes, or one for numbers.
     """
     names = re.search(r"^feature_names=(.*)$", text, re.MULTILINE)
     columns = len(names[1].split()) if names else 0

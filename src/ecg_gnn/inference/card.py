@@ -7,7 +7,7 @@ from typing import Any
 
 from ecg_gnn._version import __version__
 from ecg_gnn.config.identity import card_sentences, run_tags, tagged
-from ecg_gnn.ensemble.folds import fold_count
+from ecg_gnn.ensemble.members import fold_count
 from ecg_gnn.ensemble.scoring import SCORES
 from ecg_gnn.ensemble.weighted import Ensemble
 from ecg_gnn.inference.model_folder import Model

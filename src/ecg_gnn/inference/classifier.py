@@ -1,5 +1,6 @@
 """The three steps fitted on one graph, ready for nodes that come later."""
 
+import math
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -8,6 +9,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
 from torch import Tensor
 from torch_geometric.data import Data
 
@@ -16,7 +18,6 @@ from ecg_gnn.data import GraphDataset, Split
 from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.embed.protocol import StoredEmbedder
 from ecg_gnn.ensemble.weighted import finite_rows
-from ecg_gnn.inference.calibration import Calibration, fit_temperature
 from ecg_gnn.kernels import Adjacency, using_engine
 from ecg_gnn.nn import Network
 from ecg_gnn.pipeline import Classification, Workspace, classify, evolve
@@ -31,6 +32,60 @@ _GRID = 2.0**30
 _ROWS = 256
 # Nodes plus edges; numbers of a smaller graph are the same on every number of threads.
 _WORTH_THREADS = 30_000
+_MAX_TEMPERATURE = 20.0
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Probabilities are ``softmax(logits / temperature - log(weights))``."""
+
+    temperature: float = 1.0  # above one if the network is overconfident
+    weights: tuple[float, ...] | None = None
+    """The classes' weights in training, which are undone here: they change what the
+    network learns, not how frequent a class is."""
+
+    def log_probabilities(self, logits: Tensor) -> Tensor:
+        """From logits ``[N, C]``, or ``[N, 1]`` for two classes, to ``[N, C]``."""
+        if logits.size(1) == 1:
+            logits = torch.cat([torch.zeros_like(logits), logits], dim=1)
+        scores = logits.double() / self.temperature
+        if self.weights is not None:
+            scores = scores - torch.tensor(self.weights, dtype=torch.float64).log()
+        return scores.log_softmax(dim=1)
+
+    def probabilities(self, logits: Tensor) -> NDArray[np.float64]:
+        """Probabilities of every class in float64; rows sum to one."""
+        shares: NDArray[np.float64] = self.log_probabilities(logits).exp().numpy()
+        return shares
+
+
+def fit_temperature(
+    logits: Tensor, y: Tensor, weights: tuple[float, ...] | None
+) -> Calibration:
+    """Choose the temperature of the highest likelihood (Guo et al., 2017).
+
+    The nodes are others than those that were trained on.
+    """
+
+    def loss(log_temperature: float) -> float:
+        trial = Calibration(math.exp(log_temperature), weights)
+        return float(F.nll_loss(trial.log_probabilities(logits), y))
+
+    bound = math.log(_MAX_TEMPERATURE)
+    best = minimize_scalar(loss, bounds=(-bound, bound), method="bounded")
+    return Calibration(math.exp(float(best.x)), weights)
+
+
+def calibration_error(probabilities: NDArray[np.float64], y: Tensor) -> float:
+    """Expected calibration error: |confidence − accuracy|, averaged over ten bins."""
+    confidence = probabilities.max(axis=1)
+    right = probabilities.argmax(axis=1) == y.numpy()
+    bins = np.minimum((confidence * 10).astype(int), 9)
+    gaps = [
+        abs(confidence[bins == b].mean() - right[bins == b].mean()) * (bins == b).sum()
+        for b in np.unique(bins)
+    ]
+    return float(sum(gaps) / len(confidence))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -16,8 +16,7 @@ from ecg_gnn.data import GraphDataset
 from ecg_gnn.data.graph_checks import AnyArray, check_edges
 from ecg_gnn.data.graph_storage import entry, read_folder_arrays, write_arrays
 from ecg_gnn.embed.protocol import as_trained, load_weights
-from ecg_gnn.inference.calibration import Calibration
-from ecg_gnn.inference.classifier import GraphClassifier, label_columns
+from ecg_gnn.inference.classifier import Calibration, GraphClassifier, label_columns
 from ecg_gnn.kernels import using_engine
 from ecg_gnn.pipeline.classification import network_of
 from ecg_gnn.pipeline.workspace import restore_embedder

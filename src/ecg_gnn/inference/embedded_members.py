@@ -13,11 +13,9 @@ from ecg_gnn.data import GraphDataset
 from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.embed.protocol import StoredEmbedder, as_trained
 from ecg_gnn.ensemble.candidates import Candidate, candidates
-from ecg_gnn.ensemble.folds import Job
 from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Target
-from ecg_gnn.ensemble.members import Fitted, Member
-from ecg_gnn.ensemble.stored import KINDS
-from ecg_gnn.ensemble.weighted import as_rows
+from ecg_gnn.ensemble.members import Fitted, Job, Member
+from ecg_gnn.ensemble.weighted import KINDS, as_rows
 from ecg_gnn.inference.classifier import edges_to_new
 from ecg_gnn.inference.fitting import fit_settings
 from ecg_gnn.kernels import using_engine

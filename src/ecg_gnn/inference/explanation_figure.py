@@ -38,9 +38,8 @@ def _figure(kind: Any, explanation: Explanation, classes: tuple[str, ...]) -> An
         each.set_title(f"{graph} graph: {len(rows)} of {degree} neighbours")
     if explanation.columns:
         _draw_columns(axes[-1], explanation)
-    sure = (
-        "" if explanation.probability is None else f" ({explanation.probability:.2f})"
-    )
+    share = explanation.probability
+    sure = "" if share is None else f" ({share:.2f})"
     answer = f"Why {explanation.predicted}{sure} for {explanation.id}"
     figure.suptitle(in_lines(answer, 26 * panels), size=7 * panels)
     _legend(figure, colours, explanation)
@@ -55,10 +54,8 @@ def _draw_neighbours(
         x, y = math.cos(angle), math.sin(angle)
         colour = colours.get(row.label or row.predicted, PALETTE[0])
         strength = min(abs(row.effect) / explanation.scale / _STRONG, 1.0)
-        line = "-" if row.effect >= 0 else "--"
-        axes.plot(
-            [0, x], [0, y], color="0.5", lw=0.5 + 12 * strength, ls=line, zorder=1
-        )
+        line = {"ls": "-" if row.effect >= 0 else "--", "lw": 0.5 + 12 * strength}
+        axes.plot([0, x], [0, y], color="0.5", zorder=1, **line)
         face = colour if row.label else "white"
         axes.scatter([x], [y], s=160, c=face, edgecolors=colour, linewidths=2, zorder=2)
         side = "center" if abs(x) < 0.4 else "left" if x > 0 else "right"
@@ -95,13 +92,11 @@ def _legend(figure: Any, colours: dict[str, str], explanation: Explanation) -> N
 
     rows = explanation.neighbours
     present = {explanation.predicted, *(row.label or row.predicted for row in rows)}
-    dot: dict[str, Any] = {"marker": "o", "linestyle": ""}
-    shown = {name: colour for name, colour in colours.items() if name in present}
-    marks = [Line2D([], [], **dot, color=c, label=name) for name, c in shown.items()]
-    unknown = "predicted, not known"
-    marks += [
-        Line2D([], [], **dot, color="0.5", mfc="white", label=unknown),
-        Line2D([], [], color="0.5", linewidth=3, label="supports it (thicker: more)"),
-        Line2D([], [], color="0.5", linestyle="--", label="opposes it"),
-    ]
-    figure.legend(handles=marks, loc="outside lower center", ncols=min(len(marks), 6))
+    dot: dict[str, Any] = {"marker": "o", "ls": ""}
+    marks = {n: dot | {"color": c} for n, c in colours.items() if n in present}
+    marks["predicted, not known"] = dot | {"color": "0.5", "mfc": "white"}
+    marks["supports it (thicker: more)"] = {"color": "0.5", "lw": 3}
+    marks["opposes it"] = {"color": "0.5", "ls": "--"}
+    handles = [Line2D([], [], label=name, **style) for name, style in marks.items()]
+    columns = min(len(marks), 6)
+    figure.legend(handles=handles, loc="outside lower center", ncols=columns)

@@ -18,9 +18,12 @@ from ecg_gnn.config.run_config import kept_options
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.data.graph_storage import read_manifest
 from ecg_gnn.embed import EmbeddingCache
-from ecg_gnn.inference.calibration import calibration_error
 from ecg_gnn.inference.card import model_card
-from ecg_gnn.inference.classifier import GraphClassifier, fit_classifier
+from ecg_gnn.inference.classifier import (
+    GraphClassifier,
+    calibration_error,
+    fit_classifier,
+)
 from ecg_gnn.inference.classifier_files import read_classifier, write_classifier
 from ecg_gnn.inference.model_folder import Model, resumable, write_model
 from ecg_gnn.pipeline import Workspace, evolves, resolve
@@ -108,14 +111,9 @@ def _fit_or_read(
     work: Path,
 ) -> GraphClassifier:
     """Fit a variant, or read it if it was finished before an interruption."""
-    key = [
-        config.numerics,
-        name,
-        config.to_dict(),
-        None if weights is None else weights.tolist(),
-        dataset.sha256,
-        content_hash([dataset.train_masks, dataset.val_masks]),
-    ]
+    weighed = None if weights is None else weights.tolist()
+    masks = content_hash([dataset.train_masks, dataset.val_masks])
+    key = [config.numerics, name, config.to_dict(), weighed, dataset.sha256, masks]
     stage = work / f"{name}-{digest(key)[:16]}"
     if stage.is_dir():
         try:
@@ -133,9 +131,9 @@ def _fit_or_read(
         checkpoint=stage.with_suffix(".safetensors"),
     )
     with atomic_folder(stage) as folder:
-        described = write_classifier(folder, fitted)
-        header = {"format": _STAGE_FORMAT, "version": _STAGE_VERSION}
-        write_json(folder / _STAGE, {**header, "classifier": described})
+        manifest = {"format": _STAGE_FORMAT, "version": _STAGE_VERSION}
+        manifest["classifier"] = write_classifier(folder, fitted)
+        write_json(folder / _STAGE, manifest)
     return fitted
 
 
@@ -186,23 +184,22 @@ def class_weights(
 
 def evaluate(fitted: GraphClassifier, dataset: GraphDataset) -> dict[str, Any]:
     """Scores on the validation and test nodes, probabilities included."""
-    proba = fitted.probabilities()
-    scores: dict[str, Any] = {"metric": dataset.metric}
+    proba, count, metric = fitted.probabilities(), dataset.num_classes, dataset.metric
+    scores: dict[str, Any] = {"metric": metric}
     for part, masks in (("val", dataset.val_masks), ("test", dataset.test_masks)):
         rows, y = proba[masks[0].numpy()], dataset.y[masks[0]]
         right = torch.from_numpy(rows.argmax(axis=1)) == y
-        accuracy = float(right.float().mean())
-        score = accuracy
-        if dataset.metric != "accuracy":
-            score = score_probabilities(dataset.metric, torch.from_numpy(rows), y)
+        score = accuracy = float(right.float().mean())
+        if metric != "accuracy":
+            score = score_probabilities(metric, torch.from_numpy(rows), y)
         scores[part] = {
             "score": score,
             "accuracy": accuracy,
-            "log_loss": float(log_loss(y, rows, labels=range(dataset.num_classes))),
+            "log_loss": float(log_loss(y, rows, labels=range(count))),
             "calibration_error": calibration_error(rows, y),
             "nodes": len(y),
-            "nodes_by_class": y.bincount(minlength=dataset.num_classes).tolist(),
-            "found_by_class": y[right].bincount(minlength=dataset.num_classes).tolist(),
+            "nodes_by_class": y.bincount(minlength=count).tolist(),
+            "found_by_class": y[right].bincount(minlength=count).tolist(),
         }
     return scores
 

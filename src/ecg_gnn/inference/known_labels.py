@@ -1,5 +1,6 @@
 """Predictions compared with labels that are known by now."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -72,8 +73,8 @@ def _class_scores(
         sets = predictions.texts("set", "sets")
         texts = [text_of_cell(sets[row] or "") for row in rows]
         members = [text.split(SET_SEPARATOR) if text else [] for text in texts]
-        pairs = zip(labels, members, strict=True)
-        scores["coverage"] = float(np.mean([label in each for label, each in pairs]))
+        found = [label in each for label, each in zip(labels, members, strict=True)]
+        scores["coverage"] = float(np.mean(found))
         scores["set_size"] = float(np.mean([len(each) for each in members]))
     return scores
 
@@ -85,7 +86,7 @@ def _number_scores(
     plain = plain_numbers(texts, decimal_mark(texts))
     y = numeric_column(Table(source, {"label": plain}), "label")
     predicted = _numbers(predictions, "predicted", rows)
-    names = tuple(name for name, one in SCORES.items() if one.for_numbers)
+    names = [name for name, one in SCORES.items() if one.for_numbers]
     scores = _by_name(names, y, predicted[:, None])
     if "low" in predictions.columns:
         low, high = (_numbers(predictions, end, rows) for end in ("low", "high"))
@@ -106,5 +107,5 @@ def _numbers(predictions: Table, name: str, rows: list[int]) -> NDArray[np.float
     return values
 
 
-def _by_name(names: tuple[str, ...], y: Any, predicted: Any) -> dict[str, Any]:
+def _by_name(names: Iterable[str], y: Any, predicted: Any) -> dict[str, Any]:
     return {name.replace("-", "_"): SCORES[name].judge(y, predicted) for name in names}

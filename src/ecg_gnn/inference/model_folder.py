@@ -14,40 +14,18 @@ from typing import Any
 
 from ecg_gnn._version import __version__
 from ecg_gnn.data import GraphDataset
+from ecg_gnn.data import graph_storage as storage
 from ecg_gnn.data.graph_checks import GRAPH_KEYS, MASK_KEYS
-from ecg_gnn.data.graph_storage import (
-    ARRAYS,
-    class_names,
-    dataset_from_arrays,
-    entry,
-    graph_arrays,
-    node_names,
-    read_folder_arrays,
-    read_manifest,
-    write_arrays,
-)
-from ecg_gnn.ensemble.stored import read_ensemble, write_ensemble
-from ecg_gnn.ensemble.weighted import Ensemble
+from ecg_gnn.data.graph_storage import ARRAYS, entry
+from ecg_gnn.ensemble.weighted import Ensemble, read_ensemble, write_ensemble
 from ecg_gnn.inference.classifier import GraphClassifier
 from ecg_gnn.inference.classifier_files import read_classifier, write_classifier
+from ecg_gnn.system import files
 from ecg_gnn.system.cells import without_html
 from ecg_gnn.system.checks import InputError
-from ecg_gnn.system.files import (
-    check_free,
-    expanded,
-    kept_until,
-    made_folder,
-    write_json,
-    write_text,
-    writing,
-)
+from ecg_gnn.tabular import NamedGraph
 from ecg_gnn.tabular.feature_pipeline import FeaturePipeline
-from ecg_gnn.tabular.named_graph import (
-    FEATURES,
-    NamedGraph,
-    read_columns,
-    read_features,
-)
+from ecg_gnn.tabular.named_graph import FEATURES, read_columns, read_features
 
 MANIFEST, CARD = "model.json", "MODEL_CARD.md"
 FORMAT, VERSION = "ecg-gnn model", 1
@@ -125,9 +103,13 @@ class Model:
 @contextmanager
 def resumable(out: Path) -> Iterator[Path]:
     """A folder for finished work, kept beside ``out`` until the model is there."""
-    check_free(out)
+    files.check_free(out)
     work = out.parent / f".{out.name}.fit"
-    with writing(out), kept_until(out / MANIFEST, work), made_folder(work):
+    with (
+        files.writing(out),
+        files.kept_until(out / MANIFEST, work),
+        files.made_folder(work),
+    ):
         yield work
 
 
@@ -138,9 +120,11 @@ def write_model(folder: Path, model: Model, card: str) -> None:
         described = write_ensemble(folder, model.classifier)
     else:
         described = write_classifier(folder, model.classifier)
-    write_arrays(folder / ARRAYS, graph_arrays(model.dataset, model.ids))
-    write_arrays(folder / FEATURES, arrays)
-    write_text(folder / CARD, without_html(card))
+    storage.write_arrays(
+        folder / ARRAYS, storage.graph_arrays(model.dataset, model.ids)
+    )
+    storage.write_arrays(folder / FEATURES, arrays)
+    files.write_text(folder / CARD, without_html(card))
     manifest = {
         "format": FORMAT,
         "version": VERSION,
@@ -153,7 +137,7 @@ def write_model(folder: Path, model: Model, card: str) -> None:
         "metrics": dict(model.metrics),
         "data": dict(model.data),
     }
-    write_json(folder / MANIFEST, manifest | {_CHECKSUM: _checksum(manifest)})
+    files.write_json(folder / MANIFEST, manifest | {_CHECKSUM: _checksum(manifest)})
 
 
 def read_model(path: str | Path) -> Model:
@@ -167,13 +151,15 @@ def read_model(path: str | Path) -> Model:
         >>> read_model("model").classifier.embedding
         'mlp'
     """
-    path = expanded(path)
+    path = files.expanded(path)
     if not (path / MANIFEST).exists():
         lack = f"it has no {MANIFEST}" if path.is_dir() else "it is not there"
         raise InputError(f"{path}: must be a model folder ({lack})")
-    manifest = read_manifest(path / MANIFEST, FORMAT, VERSION)
-    arrays = read_folder_arrays(path / ARRAYS, [*GRAPH_KEYS, *MASK_KEYS, "node_ids"])
-    dataset = dataset_from_arrays(
+    manifest = storage.read_manifest(path / MANIFEST, FORMAT, VERSION)
+    arrays = storage.read_folder_arrays(
+        path / ARRAYS, [*GRAPH_KEYS, *MASK_KEYS, "node_ids"]
+    )
+    dataset = storage.dataset_from_arrays(
         path / ARRAYS,
         arrays,
         name=path.resolve().name,
@@ -189,8 +175,8 @@ def read_model(path: str | Path) -> Model:
     model = Model(
         classifier=classifier,
         dataset=dataset,
-        ids=node_names(path / ARRAYS, arrays["node_ids"], dataset.num_nodes),
-        classes=class_names(path, manifest, classifier.num_classes),
+        ids=storage.node_names(path / ARRAYS, arrays["node_ids"], dataset.num_nodes),
+        classes=storage.class_names(path, manifest, classifier.num_classes),
         columns=read_columns(path, manifest),
         features=read_features(path, manifest, dataset.num_features),
         metrics=entry(manifest, "metrics", dict, path),

@@ -60,22 +60,21 @@ class Predictions:
         the classes of a conformal set.
         """
         columns: dict[str, list[Any]] = {"id": list(self.ids)}
+        shares, width = self.probabilities, self.half_width
         if not self.classes:
-            numbers = self.probabilities[:, 0]
-            columns["predicted"] = numbers.tolist()
-            if self.half_width is not None:
-                columns["low"] = (numbers - self.half_width).tolist()
-                columns["high"] = (numbers + self.half_width).tolist()
+            columns["predicted"] = shares[:, 0].tolist()
+            if width is not None:
+                columns["low"] = (shares[:, 0] - width).tolist()
+                columns["high"] = (shares[:, 0] + width).tolist()
             return columns
-        best = self.probabilities.argmax(axis=1)
-        columns["predicted"] = [self.classes[place] for place in best]
-        columns["probability"] = self.probabilities.max(axis=1).tolist()
+        columns["predicted"] = [self.classes[best] for best in shares.argmax(axis=1)]
+        columns["probability"] = shares.max(axis=1).tolist()
         if self.sets is not None:
-            columns["set"] = [
-                SET_SEPARATOR.join(compress(self.classes, row)) for row in self.sets
-            ]
-        shares = zip(self.classes, self.probabilities.T.tolist(), strict=True)
-        return columns | {f"p_{name}": share for name, share in shares}
+            chosen = [compress(self.classes, row) for row in self.sets]
+            columns["set"] = [SET_SEPARATOR.join(names) for names in chosen]
+        for name, each in zip(self.classes, shares.T.tolist(), strict=True):
+            columns[f"p_{name}"] = each
+        return columns
 
     def with_coverage(self, model: Model, coverage: float | None) -> "Predictions":
         """With sets, or intervals, that contain the truth with this probability.
@@ -186,8 +185,9 @@ def predict_nodes(
             f"their own features{' and evolved neighbours' if evolved else ''} alone "
             "(give their edges, if any)"
         )
-    new_rows = torch.tensor([name not in stored for name in rows])
-    probabilities = model.classifier.probabilities(x[new_rows], new_edges)
+    probabilities = model.classifier.probabilities(
+        x[[rows[name] for name in new]], new_edges
+    )
     known = [name for name in rows if name in stored]
     ours = model.dataset.x[[stored[name] for name in known]]
     if changed := int((x[[rows[name] for name in known]] != ours).any(1).sum()):
@@ -223,8 +223,7 @@ def _new_edges(
     between = edge_index[:, is_old]
     known = torch.isin(between[0] * num_nodes + between[1], old[0] * num_nodes + old[1])
     notes = []
-    if unknown := int((~known).sum()):
-        unknown = unknown if directed else unknown // 2
+    if unknown := int((~known).sum()) // (1 if directed else 2):
         notes.append(
             f"{unknown} edges between nodes of the model's graph are not in it and "
             "were left out (fit again to use them)"

@@ -13,13 +13,19 @@ from ecg_gnn.config import RunConfig
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.embed.protocol import as_trained, load_weights
 from ecg_gnn.ensemble.candidates import Candidate
-from ecg_gnn.ensemble.folds import Fold, Job, fold_count, make_folds
 from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Target
-from ecg_gnn.ensemble.members import Fitted, Member, out_of_fold
-from ecg_gnn.ensemble.stored import KINDS
+from ecg_gnn.ensemble.members import (
+    Fitted,
+    Fold,
+    Job,
+    Member,
+    fold_count,
+    make_folds,
+    out_of_fold,
+)
 from ecg_gnn.ensemble.tournament import SMALL
-from ecg_gnn.inference.calibration import Calibration
-from ecg_gnn.inference.classifier import GraphClassifier, fit_classifier
+from ecg_gnn.ensemble.weighted import KINDS
+from ecg_gnn.inference.classifier import Calibration, GraphClassifier, fit_classifier
 from ecg_gnn.kernels import using_engine
 from ecg_gnn.nn import Network
 from ecg_gnn.pipeline import resolve
