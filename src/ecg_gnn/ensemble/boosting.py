@@ -6,14 +6,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Target
 from ecg_gnn.ensemble.members import (
     Fitted,
     Job,
     Member,
-    out_of_fold,
+    Plain,
+    Tensors,
     tensor_to_text,
     text_to_tensor,
 )
@@ -21,10 +21,9 @@ from ecg_gnn.ensemble.neighbour_table import neighbour_table
 from ecg_gnn.ensemble.tree_texts import checked_trees
 from ecg_gnn.system.cached import cached_property
 
-_PATIENCE = 40
-_MOST_ROUNDS = 1000
+_PATIENCE, _MOST_ROUNDS = 40, 1000
+# Of a table's columns, what a tree looks at; more take time and are hardly better.
 _SHARE, _MOST_COLUMNS = 0.3, 100
-"""Of a table's columns, what a tree looks at; more take time and are hardly better."""
 _PARAMETERS: dict[str, Any] = {
     "learning_rate": 0.06,
     "num_leaves": 15,
@@ -65,15 +64,13 @@ class BoostingMember(Member):
         each = [_shares(booster.predict(rows), target) for booster in self.boosters]
         return np.asarray(np.mean(each, axis=0), dtype=np.float32)
 
-    def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    def state(self) -> tuple[Plain, Tensors]:
         """The trees as bytes."""
         texts = {str(place): text_to_tensor(t) for place, t in enumerate(self.trees)}
         return {"parts": list(self.parts)}, texts
 
     @classmethod
-    def from_state(
-        cls, width: int, plain: dict[str, Any], tensors: dict[str, Tensor]
-    ) -> Self:
+    def from_state(cls, width: int, plain: Plain, tensors: Tensors) -> Self:
         """See ``state``."""
         written = (tensor_to_text(tensors[str(k)]) for k in range(len(tensors)))
         texts = tuple(checked_trees(text, width) for text in written)
@@ -127,15 +124,12 @@ def fit_boosting(
     ]
     trees = [booster.model_to_string(num_iteration=best_round) for booster in boosters]
     member = BoostingMember(target.width, tuple(parts), tuple(trees))
-    return member, out_of_fold(inputs.num_nodes, target.width, folds, predicted)
+    return member, job.out_of_fold(predicted)
 
 
 def _shares(predicted: Any, target: Target) -> Floats:
     """Predictions as ``[n, width]``."""
-    if target.is_number:
-        columns = predicted[:, None]
-    elif target.num_classes == 2:
-        columns = np.column_stack([1 - predicted, predicted])
-    else:
-        columns = predicted
-    return np.asarray(columns, dtype=np.float32)
+    if target.num_classes == 2:
+        predicted = np.column_stack([1 - predicted, predicted])
+    shares = np.asarray(predicted, dtype=np.float32)
+    return shares.reshape(len(shares), target.width)

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,14 +19,14 @@ from ecg_gnn.ensemble.scoring import SCORES, interval
 from ecg_gnn.ensemble.weighted import Ensemble, read_finished, write_finished
 from ecg_gnn.system.checks import not_finite
 
+# A candidate may take this many times what an even division of a round gives it.
 _FAIR_SHARES = 3
-"""A candidate may take this many times what an even division of a round gives it."""
+# Of what is left, the most that something may take which no deadline stops.
 _MOST_AHEAD = 0.4
-"""Of what is left, the most that something may take which no deadline stops."""
 
 Say = Callable[[str, str], Callable[[int, int, float], None]]
-Train = Callable[[Candidate, Job], Fitted]
-"""Trains a candidate, here or on another machine."""
+"""Starts a display of one piece of work, by a title and a name."""
+Train = Callable[[Candidate, Job], Fitted]  # here or on another machine
 
 
 @dataclass(eq=False)
@@ -57,7 +57,7 @@ class Work(NamedTuple):
     """A candidate to be trained on some folds."""
 
     candidate: Candidate
-    folds: tuple[int, ...]
+    folds: Sequence[int]
     seconds: float | None = None  # what it should take; None if nobody knows
 
 

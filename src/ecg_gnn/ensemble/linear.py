@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,21 +10,18 @@ import torch
 from torch import Tensor
 
 from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Numbers, Sparse, Target
-from ecg_gnn.ensemble.members import Fitted, Fold, Job, Member, out_of_fold, thinned
+from ecg_gnn.ensemble.members import Fitted, Job, Member, Plain, Tensors, thinned
 from ecg_gnn.ensemble.neighbour_table import neighbour_table
-from ecg_gnn.ensemble.scoring import loss
+from ecg_gnn.ensemble.scoring import smooth
 
-EDGES = "edges"
-"""A part beside those of a neighbour table: to which nodes a node is joined."""
-_MOST_JOINED = 20_000
-"""Nodes that have a column of their own in it, those with the most edges."""
+EDGES = "edges"  # a part beside those of a neighbour table: whom a node is joined to
+_MOST_JOINED = 20_000  # nodes with a column of their own in it: those of most edges
+# Inverse strengths of regularisation; the first fold chooses one for all.
 _STRENGTHS = (0.03, 0.3, 3.0)
-"""Inverse strengths of regularisation; the first fold chooses one for all."""
 _MOST_STEPS, _FEW_STEPS = 100, 20
-_NEVER = -1e4
-"""The bias of a class that a model has not seen."""
+_NEVER = -1e4  # the bias of a class that a model has not seen
+# Of more nodes, every second or third is enough for weights of a few columns.
 _MOST_ROWS = 50_000
-"""Of more nodes, every second or third is enough for weights of a few columns."""
 _TOLERANCE = 1e-3
 
 
@@ -62,7 +59,7 @@ class LinearMember(Member):
         blocks.append(inputs.adjacency[:, self.joined_to])
         return sp.hstack(blocks).tocsr().astype(np.float32)
 
-    def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    def state(self) -> tuple[Plain, Tensors]:
         """Weights, and how columns are scaled."""
         scaling = torch.from_numpy(np.stack([self.means, self.scales]))
         tensors = {"weights": self.weights, "biases": self.biases, "scaling": scaling}
@@ -70,9 +67,7 @@ class LinearMember(Member):
         return {"parts": list(self.parts)}, tensors
 
     @classmethod
-    def from_state(
-        cls, width: int, plain: dict[str, Any], tensors: dict[str, Tensor]
-    ) -> Self:
+    def from_state(cls, width: int, plain: Plain, tensors: Tensors) -> Self:
         """See ``state``."""
         means, scales = tensors["scaling"].numpy()
         none = torch.zeros(0, dtype=torch.int64)  # as in older models
@@ -113,43 +108,31 @@ def fit_linear(parts: Sequence[str], _seed: int, job: Job) -> Fitted:
         biases=torch.empty(0),
     )
     rows = {number: start.rows(inputs, target, mask) for number, mask in known.items()}
-    first = dict([next(iter(folds.items()))])
 
-    def fit(some: dict[int, Fold], strength: float) -> Fitted:
+    def fit(number: int, strength: float) -> tuple[Floats, Floats, Floats]:
+        """Weights and biases of one fold, and what is said of what it holds out."""
         steps = _FEW_STEPS if job.out_of_time() else _MOST_STEPS
-        return _fit_folds(start, rows, target, some, strength, steps)
-
-    def error(strength: float) -> float:
-        (fold,) = first.values()
-        return loss(target, fit(first, strength)[1].predicted, fold.held_out)
-
-    return fit(folds, min(_STRENGTHS, key=error))
-
-
-def _fit_folds(
-    start: LinearMember,
-    rows: dict[int, Sparse],
-    target: Target,
-    folds: dict[int, Fold],
-    strength: float,
-    steps: int,
-) -> Fitted:
-    weights, biases, held_out = [], [], []
-    for number, fold in folds.items():
-        train = thinned(fold.train, _MOST_ROWS)
+        train = thinned(folds[number].train, _MOST_ROWS)
         weight, bias = _solve(rows[number][train], target, train, strength, steps)
-        weights.append(weight)
-        biases.append(bias)
-        logits = torch.from_numpy(rows[number][fold.held_out] @ weight + bias)
+        held_out = rows[number][folds[number].held_out]
+        logits = torch.from_numpy(held_out @ weight + bias)
         shares = logits if target.is_number else logits.softmax(dim=1)
-        held_out.append(shares.numpy().astype(np.float32))
+        return weight, bias, shares.numpy().astype(np.float32)
+
+    def score(strength: float) -> float:
+        first = next(iter(folds))
+        *_, shares = fit(first, strength)
+        return smooth(target).function(target.values[folds[first].held_out], shares)
+
+    best = max(_STRENGTHS, key=score)
+    fitted = [fit(number, best) for number in folds]
+    weights, biases, held_out = zip(*fitted, strict=True)
     member = replace(
         start,
         weights=torch.from_numpy(np.stack(weights).astype(np.float32)),
         biases=torch.from_numpy(np.stack(biases).astype(np.float32))[:, None],
     )
-    num_nodes = rows[next(iter(folds))].shape[0]
-    return member, out_of_fold(num_nodes, target.width, folds, held_out)
+    return member, job.out_of_fold(held_out)
 
 
 def _solve(

@@ -2,7 +2,7 @@
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -58,6 +58,14 @@ class Job:
     stopped: Callable[[], bool] = bool  # the user has had enough
     device: str = "cpu"  # where networks are trained
 
+    def out_of_fold(self, parts: Iterable[Floats]) -> OutOfFold:
+        """Collect predictions of held-out nodes, given fold by fold."""
+        size = self.inputs.num_nodes, self.target.width
+        predicted = np.zeros(size, dtype=np.float32)
+        for fold, rows in zip(self.folds.values(), parts, strict=True):
+            predicted[fold.held_out] = rows
+        return OutOfFold(predicted, tuple(self.folds))
+
     def to_send(self) -> "Job":
         """The job as another machine needs it: with the time that is left."""
         left = self.deadline - time.monotonic()
@@ -112,6 +120,10 @@ def make_folds(
     )
 
 
+Plain = dict[str, Any]  # values for JSON
+Tensors = dict[str, Tensor]
+
+
 @dataclass(frozen=True, eq=False)
 class Member(ABC):
     """Fitted models of some folds; their predictions are averaged.
@@ -130,14 +142,12 @@ class Member(ABC):
         """Predictions of every node, ``[N, width]``; ``known`` labels may be read."""
 
     @abstractmethod
-    def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    def state(self) -> tuple[Plain, Tensors]:
         """Plain values for JSON, and tensors."""
 
     @classmethod
     @abstractmethod
-    def from_state(
-        cls, width: int, plain: dict[str, Any], tensors: dict[str, Tensor]
-    ) -> "Member":
+    def from_state(cls, width: int, plain: Plain, tensors: Tensors) -> "Member":
         """Rebuild what ``state`` described; whatever does not fit raises."""
 
     def joined(self, other: "Member") -> Self:
@@ -153,16 +163,6 @@ class Member(ABC):
 
 Fitted = tuple[Member, OutOfFold]
 """A member and what its models say of the nodes that they were not trained on."""
-
-
-def out_of_fold(
-    num_nodes: int, width: int, folds: dict[int, Fold], parts: list[Floats]
-) -> OutOfFold:
-    """Collect predictions of held-out nodes, given fold by fold."""
-    predicted = np.zeros((num_nodes, width), dtype=np.float32)
-    for fold, rows in zip(folds.values(), parts, strict=True):
-        predicted[fold.held_out] = rows
-    return OutOfFold(predicted, tuple(folds))
 
 
 def text_to_tensor(text: str) -> Tensor:

@@ -1,7 +1,7 @@
 """Train a batch of networks, one per fold, and keep them."""
 
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import torch
@@ -9,10 +9,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Target
-from ecg_gnn.ensemble.members import Fitted, Job, Member, out_of_fold
+from ecg_gnn.ensemble.members import Fitted, Job, Member, Plain, Tensors
 from ecg_gnn.ensemble.neighbour_table import neighbour_table
 from ecg_gnn.ensemble.networks import BatchedNetwork, NetworkInputs, Shape
-from ecg_gnn.ensemble.scoring import SCORES
+from ecg_gnn.ensemble.scoring import SCORES, smooth
 from ecg_gnn.kernels import StepSeeds
 from ecg_gnn.system.files import below
 
@@ -55,7 +55,7 @@ class NetworkMember(Member):
             count += batch.folds
         return np.asarray((total / count).numpy(), dtype=np.float32)
 
-    def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    def state(self) -> tuple[Plain, Tensors]:
         """The shape, and weights batch by batch."""
         tensors = {"scaling": self.scaling}
         for place, batch in enumerate(self.batches):
@@ -65,9 +65,7 @@ class NetworkMember(Member):
         return {"shape": asdict(self.shape), "widths": widths}, tensors
 
     @classmethod
-    def from_state(
-        cls, width: int, plain: dict[str, Any], tensors: dict[str, Tensor]
-    ) -> Self:
+    def from_state(cls, width: int, plain: Plain, tensors: Tensors) -> Self:
         """See ``state``."""
         given, batches = plain["shape"], []
         shape = Shape(**(given | {"table": tuple(given["table"])}))
@@ -165,11 +163,9 @@ class Training:
         shares = _shares(logits.index_select(0, self.held_out), target).cpu()
         rows = [fold.held_out for fold in self.job.folds.values()]
         said = [part.numpy() for part in shares.split(list(map(len, rows)))]
-        name = "r2" if target.is_number else "log-loss"
-        if len(shares) >= _MANY:
-            name = self.job.metric
-        function, pairs = SCORES[name].function, zip(rows, said, strict=True)
-        each = [function(target.values[held], part) for held, part in pairs]
+        score = SCORES[self.job.metric] if len(shares) >= _MANY else smooth(target)
+        pairs = zip(rows, said, strict=True)
+        each = [score.function(target.values[held], part) for held, part in pairs]
         return float(np.mean(each)), said
 
 
@@ -197,7 +193,7 @@ def fit_networks(shape: Shape, seed: int, job: Job) -> Fitted:
     training.network.load_state_dict(weights)
     network, width = training.network.cpu().eval(), job.target.width
     member = NetworkMember(width, shape, (network,), training.scaling[None])
-    return member, out_of_fold(job.inputs.num_nodes, width, job.folds, held_out)
+    return member, job.out_of_fold(held_out)
 
 
 def _label_columns(target: Target, known: Bools) -> Tensor:

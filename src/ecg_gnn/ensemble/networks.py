@@ -25,24 +25,18 @@ CONVOLUTIONS = ("none", "gcn", "sage")
 class Shape:
     """What a network looks like, and how it is trained.
 
-    Attributes:
-        convolution: ``gcn`` reads neighbours only (and the node as one of them),
-            ``sage`` the node and the mean of its neighbours (two means where edges lead
-            one way only: from where they come, and to where they lead), ``none`` no
-            edges.
-        label_input: Whether labels of training nodes are input. In every step half of
-            them are, and the others are learned.
-        table: Read the neighbour table of these parts instead of single features.
-        residual: Whether layers are added to a stream and normalised.
+    Of convolutions, ``gcn`` reads neighbours only (and the node as one of them),
+    ``sage`` the node and the mean of its neighbours (two means where edges lead one way
+    only: from where they come, and to where they lead), ``none`` no edges.
     """
 
     convolution: str
-    label_input: bool = False
-    table: tuple[str, ...] = ()
+    label_input: bool = False  # of training nodes: in a step half, to learn the others
+    table: tuple[str, ...] = ()  # parts that are read instead of single features
     hidden: int = 64
     layers: int = 2
     dropout: float = 0.5
-    residual: bool = False
+    residual: bool = False  # layers are added to a stream and normalised
     lr: float = 0.01
     weight_decay: float = 5e-4
     steps: int = 300

@@ -18,7 +18,7 @@ from ecg_gnn.ensemble.certainty import Conformity, Scaling, fit_scaling, fit_slo
 from ecg_gnn.ensemble.contest import Contest, Entry, Say, Train, Work
 from ecg_gnn.ensemble.inputs import Bools, GraphInputs
 from ecg_gnn.ensemble.members import fold_count, make_folds, thinned
-from ecg_gnn.ensemble.scoring import SCORES, choose_metric
+from ecg_gnn.ensemble.scoring import SCORES, choose_metric, smooth
 from ecg_gnn.ensemble.weighted import Ensemble, Share, as_rows, hidden_target
 from ecg_gnn.system.checks import InputError, check_in_range
 from ecg_gnn.system.machine import available_bytes, holding, threads_for, using_threads
@@ -27,17 +27,13 @@ from ecg_gnn.system.machine import available_bytes, holding, threads_for, using_
 # ones show the first fold, and the others to those that did well on it.
 SMALL = 60_000
 _ROUND_1_SHARE = 0.6
+# What a layer keeps of a node for its backward pass, at a guess.
 _BYTES_PER_STATE, _USUAL_LAYERS = 64 * 4 * 8, 3
-"""What a layer keeps of a node for its backward pass, at a guess."""
 _DEEP_NODES = 5_000
-_KEPT = 4
-"""Candidates, at least, that are shown all folds where the graph is large."""
-_ENOUGH = 1000
-"""Held-out nodes that weights may be chosen on, even if there are more."""
-_MOST_WEIGHED = 20_000
-"""Nodes on which weights are chosen, about, and probabilities calibrated."""
-_MOST_SCALED = 4_000
-"""Nodes on which each member is calibrated, about."""
+_KEPT = 4  # candidates, at least, that are shown all folds where the graph is large
+_ENOUGH = 1000  # held-out nodes that weights may be chosen on, even if there are more
+_MOST_WEIGHED = 20_000  # nodes, about, that choose weights and calibrate the ensemble
+_MOST_SCALED = 4_000  # nodes, about, on which each member is calibrated
 _MOST_DRAWS, _DRAWN_AGAIN = 3, 4
 _DRAWN = ("network", "boosting")
 # Of the budget, for blending, writing and the card.
@@ -247,7 +243,7 @@ def _weigh(contest: Contest) -> None:
             entry.scaling = fit_slope(entry.out.predicted[few], values[few])
     weights = blend_weights(
         score,
-        SCORES["r2" if contest.target.is_number else "log-loss"],
+        smooth(contest.target),
         values[some],
         [entry.held_out[some] for entry in entries],
         [entry.candidate.family or entry.name for entry in entries],

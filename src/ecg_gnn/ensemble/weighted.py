@@ -5,8 +5,7 @@ On disk they are safetensors and JSON, nothing pickled.
 
 import json
 import math
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -88,9 +87,16 @@ class Ensemble:
         # What is no number is told at the end, once.
         with using_threads(threads_for(inputs.size)), np.errstate(all="ignore"):
             for share in self.shares:
-                with _fitting(share.name):
+                try:
                     said = share.member.predict(inputs, target, known)
                     total += share.weight * scaled(said, share.scaling)
+                except Exception as error:  # it was read from an edited file
+                    if isinstance(error, InputError) or out_of_memory(error):
+                        raise
+                    raise InputError(
+                        f"the model's member {share.name!r} must fit its graph (got "
+                        f"{type(error).__name__}: {first_line(error)})"
+                    ) from error
             if self.target.is_number:
                 mean, scale = self.centre
                 total = mean + scale * total
@@ -112,22 +118,6 @@ class Ensemble:
         values = np.zeros(len(x), dtype=self.target.values.dtype)
         values[: len(self.known)] = self.target.values
         return inputs, Target(values, self.num_classes), known
-
-
-@contextmanager
-def _fitting(name: str) -> Iterator[None]:
-    """Turn what a member of an edited file raises into one line."""
-    try:
-        yield
-    except InputError:
-        raise
-    except Exception as error:
-        if out_of_memory(error):
-            raise
-        raise InputError(
-            f"the model's member {name!r} must fit its graph (got "
-            f"{type(error).__name__}: {first_line(error)})"
-        ) from error
 
 
 def finite_rows(name: str, rows: NDArray[Any]) -> NDArray[Any]:

@@ -15,16 +15,12 @@ from ecg_gnn.ensemble import default_budget, search
 from ecg_gnn.ensemble.candidates import Candidate
 from ecg_gnn.ensemble.contest import Say, Train
 from ecg_gnn.ensemble.leaderboard import report
-from ecg_gnn.inference.card import draw_leaderboard, model_card
-from ecg_gnn.inference.embedded_members import embedded_candidates
-from ecg_gnn.inference.fitting import one_split
-from ecg_gnn.inference.model_folder import Model, resumable, write_model
-from ecg_gnn.inference.whole_members import whole_candidates
+from ecg_gnn.inference.fitting import keep_model, one_split
+from ecg_gnn.inference.model_folder import Model, resumable
+from ecg_gnn.inference.pipeline_members import embedded_candidates, whole_candidates
 from ecg_gnn.pipeline.resolve import pick_device
-from ecg_gnn.system.files import atomic_folder, content_hash, made_folder
+from ecg_gnn.system.files import content_hash, made_folder
 from ecg_gnn.tabular import NamedGraph
-
-PICTURE = "leaderboard.svg"
 
 
 def fit_best(
@@ -107,11 +103,7 @@ def fit_best(
             extra=_more_candidates(dataset, bool(classes), seed, device, cache),
         )
         metrics = report(found, values, test)
-        model = Model.fitted(graph, dataset, found.ensemble, metrics)
-        with atomic_folder(out, work) as folder:
-            write_model(folder, model, model_card(model, split))
-            draw_leaderboard(model.metrics, folder / PICTURE)
-    return model
+        return keep_model(graph, split, found.ensemble, metrics, out, work)
 
 
 def _more_candidates(

@@ -77,7 +77,14 @@ def read_classifier(
         none, engine = torch.empty(2, 0, dtype=torch.long), using_engine(config.engine)
         with refusing(weights, "the weights of the embedder"), engine:
             width = embedder.embed(dataset.x[:1], none).size(1)
-        z = _check_index(path / INDEX, arrays["embeddings"], dataset.num_nodes, width)
+        found, shape = arrays["embeddings"], (dataset.num_nodes, width)
+        numbers = found.dtype.kind == "f" and np.isfinite(found).all()
+        if not numbers or found.shape != shape:  # new nodes are compared with them
+            raise InputError(
+                f"{path / INDEX}: 'embeddings' must be finite numbers [N, {width}], as "
+                f"the embedder makes them (got {list(found.shape)})"
+            )
+        z = torch.from_numpy(found)
     if evolves:
         edges = arrays["evolved_edges"]
         checked = check_edges(str(path / INDEX), edges, dataset.num_nodes)
@@ -126,19 +133,6 @@ def _read_weights(path: Path, expected: Any, config: RunConfig) -> dict[str, Ten
                 f"{len(tensors)} tensors)"
             )
     return tensors
-
-
-def _check_index(path: Path, z: AnyArray, num_nodes: int, width: int) -> Tensor:
-    """Refuse an index that new nodes could not be compared with."""
-    fits = z.ndim == 2 and len(z) == num_nodes and z.dtype.kind == "f"
-    if not fits or not np.isfinite(z).all():
-        raise InputError(f"{path}: 'embeddings' must be finite numbers [N, D]")
-    if z.shape[1] != width:
-        raise InputError(
-            f"{path}: 'embeddings' must be [N, {width}], as the embedder makes them "
-            f"(got {list(z.shape)})"
-        )
-    return torch.from_numpy(z)
 
 
 def _read_calibration(

@@ -170,19 +170,23 @@ class ECGClassifier(ClassifierMixin, NodeEstimator):  # type: ignore[misc]  # no
 
 def _dataset(labelled: Labelled, fraction: float, seed: int) -> GraphDataset:
     """A dataset with one split, whose test part is empty."""
-    train, val = labelled.codes >= 0, labelled.val_mask
-    if val is None:
-        val = _draw_validation(labelled.codes, fraction, seed)
-    train, val = train & ~val, train & val
+    codes, val = labelled.codes, labelled.val_mask
+    if val is None:  # a share of every class; at least one node of each trains
+        rng = np.random.default_rng(derive_seed(seed, "validation"))
+        val = np.zeros(len(codes), dtype=bool)
+        for code in range(codes.max() + 1):
+            nodes = rng.permutation(np.flatnonzero(codes == code))
+            val[nodes[: min(round(fraction * len(nodes)), len(nodes) - 1)]] = True
+    train, val = (codes >= 0) & ~val, (codes >= 0) & val
     if not val.any():  # too few nodes to spare any
         val = train
     metric = default_metric(len(labelled.classes))
-    if METRIC_NAMES[metric].two_classes and len(np.unique(labelled.codes[val])) < 2:
+    if METRIC_NAMES[metric].two_classes and len(np.unique(codes[val])) < 2:
         metric = "accuracy"
     return GraphDataset(
         name="data",
         x=labelled.x,
-        y=torch.from_numpy(labelled.codes),
+        y=torch.from_numpy(codes),
         edge_index=labelled.edge_index,
         num_classes=len(labelled.classes),
         metric=metric,
@@ -192,18 +196,6 @@ def _dataset(labelled: Labelled, fraction: float, seed: int) -> GraphDataset:
         directed=True,  # edges are as they are to be read
         sha256="",
     )
-
-
-def _draw_validation(
-    codes: NDArray[np.int64], fraction: float, seed: int
-) -> NDArray[np.bool_]:
-    """A share of every class; at least one node of each stays for training."""
-    rng = np.random.default_rng(derive_seed(seed, "validation"))
-    chosen = np.zeros(len(codes), dtype=bool)
-    for code in range(codes.max() + 1):
-        nodes = rng.permutation(np.flatnonzero(codes == code))
-        chosen[nodes[: min(round(fraction * len(nodes)), len(nodes) - 1)]] = True
-    return chosen
 
 
 class ECGRegressor(RegressorMixin, NodeEstimator):  # type: ignore[misc]  # no types

@@ -1,6 +1,5 @@
 """What both estimators are given, arrays or graphs, checked and in one form."""
 
-import copy
 import warnings
 from typing import Any, NamedTuple
 
@@ -83,16 +82,22 @@ class NodeEstimator(BaseEstimator):  # type: ignore[misc]  # no types
         """Nodes to learn from, with what is known of them."""
         is_classifier = isinstance(self, ClassifierMixin)
         if isinstance(X, Data):
-            x, edges = _read_data(self._filled_data(X, reset=True))
+            x, edges = self._read_graph(X, reset=True)
             return Labelled.of(x, edges, *_own_labels(X, len(x)))
         if y is None:
-            name = type(self).__name__
-            raise InputError(
-                f"{name} requires y to be passed, but the target y is None"
-            )
+            said = "requires y to be passed, but the target y is None"
+            raise InputError(f"{type(self).__name__} {said}")
         if self.graph is not None:
-            graph = self._filled_data(_as_data(self.graph), reset=True)
-            numbers = _check_numbers(X, int(graph.num_nodes or 0))
+            graph = self.graph
+            if isinstance(graph, GraphDataset):
+                graph = graph.data()
+            if not isinstance(graph, Data):
+                raise InputError(
+                    "'graph' must be a PyG Data, or what load_dataset returns (got "
+                    f"{type(graph).__name__})"
+                )
+            x, edges = self._read_graph(graph, reset=True)
+            numbers = _check_numbers(X, len(x))
             self.n_features_in_ = 1
             known, labels = _known_labels(y, marked=False)
             check_consistent_length(numbers, known)
@@ -106,7 +111,6 @@ class NodeEstimator(BaseEstimator):  # type: ignore[misc]  # no types
         if is_classifier:
             check_classification_targets(labels)
         if self.graph is not None:
-            x, edges = _read_data(graph)
             _check_labels(graph, numbers[known], labels)
             return Labelled.of(x, edges, numbers[known], labels)
         rows = check_features("X", self._filled(rows, reset=True))
@@ -117,9 +121,9 @@ class NodeEstimator(BaseEstimator):  # type: ignore[misc]  # no types
         """Predictions of nodes, given as to ``fit``."""
         check_is_fitted(self, "classifier_")
         fitted = self.classifier_
-        num_stored, num_features = fitted.x.shape
+        num_stored = len(fitted.x)
         if isinstance(X, Data):
-            x, edges = _read_data(self._filled_data(X, reset=False), num_features)
+            x, edges = self._read_graph(X, reset=False)
             if torch.equal(x, fitted.x) and torch.equal(edges, fitted.edge_index):
                 return fitted.probabilities()  # the very graph that was trained on
         elif self.graph is not None:
@@ -159,14 +163,20 @@ class NodeEstimator(BaseEstimator):  # type: ignore[misc]  # no types
         whole = np.where(missing, self.medians_, rows)
         return np.hstack([whole, missing[:, self.marked_]])
 
-    def _filled_data(self, data: Data, *, reset: bool) -> Data:
-        """The same graph, its features filled in."""
-        if data.get("x") is None or data.x.dim() != 2:
-            return data
-        changed = copy.copy(data)
+    def _read_graph(self, data: Data, *, reset: bool) -> tuple[Tensor, Tensor]:
+        """Features and edges of a PyG ``Data``, edges as they are stored."""
+        if data.get("x") is None or data.get("edge_index") is None:
+            raise InputError(f"'data' must have x and edge_index (got {data})")
         rows = data.x.detach().cpu().numpy()
-        changed.x = torch.from_numpy(self._filled(rows, reset=reset))
-        return changed
+        if rows.ndim == 2:
+            rows = self._filled(rows, reset=reset)
+        x = check_features("data", rows)
+        if not reset and x.shape[1] != (width := self.classifier_.x.size(1)):
+            raise InputError(
+                f"'data' must have {width} features, as in fit (got {x.shape[1]})"
+            )
+        pairs = check_edges("data", data.edge_index.cpu().numpy().T, len(x))
+        return torch.from_numpy(x), canonical_edge_index(pairs, len(x), True)
 
 
 def _known_labels(y: Any, *, marked: bool) -> tuple[NDArray[np.bool_], Array]:
@@ -187,18 +197,6 @@ def _known_labels(y: Any, *, marked: bool) -> tuple[NDArray[np.bool_], Array]:
     if labels.dtype.kind == "f":
         assert_all_finite(labels, input_name="y")
     return known, labels
-
-
-def _as_data(graph: Any) -> Data:
-    """A graph that nodes are taken from, as PyG ``Data``."""
-    if isinstance(graph, GraphDataset):
-        return graph.data()
-    if not isinstance(graph, Data):
-        raise InputError(
-            "'graph' must be a PyG Data, or what load_dataset returns (got "
-            f"{type(graph).__name__})"
-        )
-    return graph
 
 
 def _check_labels(data: Data, numbers: Array, y: Array) -> None:
@@ -243,19 +241,6 @@ def _one_split(mask: Tensor) -> NDArray[np.bool_]:
             f"masks of 'data' must be one split [N] (got {list(mask.shape)})"
         )
     return mask.cpu().bool().numpy()
-
-
-def _read_data(data: Data, num_features: int | None = None) -> tuple[Tensor, Tensor]:
-    """Features and edges of a PyG ``Data``, edges as they are stored."""
-    if data.get("x") is None or data.get("edge_index") is None:
-        raise InputError(f"'data' must have x and edge_index (got {data})")
-    x = check_features("data", data.x.detach().cpu().numpy())
-    if num_features is not None and x.shape[1] != num_features:
-        raise InputError(
-            f"'data' must have {num_features} features, as in fit (got {x.shape[1]})"
-        )
-    pairs = check_edges("data", data.edge_index.cpu().numpy().T, len(x))
-    return torch.from_numpy(x), canonical_edge_index(pairs, len(x), True)
 
 
 def _check_edge_index(edge_index: Any, num_rows: int, directed: bool) -> Tensor:

@@ -1,7 +1,7 @@
 """Fit a model on a graph, with its controls, and save it in a folder."""
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,9 @@ from ecg_gnn.config.run_config import kept_options
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.data.graph_storage import read_manifest
 from ecg_gnn.embed import EmbeddingCache
-from ecg_gnn.inference.card import model_card
+from ecg_gnn.ensemble import Ensemble
+from ecg_gnn.ensemble.contest import Say
+from ecg_gnn.inference.card import draw_leaderboard, model_card
 from ecg_gnn.inference.classifier import (
     GraphClassifier,
     calibration_error,
@@ -35,9 +37,7 @@ from ecg_gnn.system.machine import holding
 from ecg_gnn.tabular import NamedGraph
 from ecg_gnn.train import score_probabilities
 
-Progress = Callable[[str, str], Callable[[int, int, float], None]]
-"""Starts a display of one piece of work, by a title and a name."""
-
+PICTURE = "leaderboard.svg"
 IMBALANCED = 2.0
 """Classes are weighed from this ratio of the largest to the smallest on."""
 _STAGE, _STAGE_FORMAT, _STAGE_VERSION = "stage.json", "ecg-gnn stage", 1
@@ -51,7 +51,7 @@ def fit_model(
     split: int = 0,
     balance: bool | None = None,
     cache: EmbeddingCache | None = None,
-    progress: Progress | None = None,
+    progress: Say | None = None,
     **options: Any,
 ) -> Model:
     """Fit the model and its controls, and write the model folder.
@@ -96,9 +96,32 @@ def fit_model(
                 workspace = replace(workspace, progress=partial(progress, name))
             fitted[name] = _fit_or_read(name, dataset, config, weights, workspace, work)
         metrics = {name: evaluate(one, dataset) for name, one in fitted.items()}
-        model = Model.fitted(graph, dataset, fitted[embedding], metrics)
-        with atomic_folder(out, work) as folder:
-            write_model(folder, model, model_card(model, split))
+        return keep_model(graph, split, fitted[embedding], metrics, out, work)
+
+
+def keep_model(
+    graph: NamedGraph,
+    split: int,
+    fitted: GraphClassifier | Ensemble,
+    metrics: Mapping[str, Any],
+    out: Path,
+    work: Path,
+) -> Model:
+    """Write the folder of what was fitted on a split, whole or not at all."""
+    model = Model(
+        classifier=fitted,
+        dataset=one_split(graph.dataset, split),
+        ids=graph.ids,
+        classes=graph.classes if graph.targets is None else (),
+        columns=graph.columns,
+        features=graph.features,
+        metrics=metrics,
+        data=graph.report,
+    )
+    with atomic_folder(out, work) as folder:
+        write_model(folder, model, model_card(model, split))
+        if isinstance(fitted, Ensemble):
+            draw_leaderboard(metrics, folder / PICTURE)
     return model
 
 
@@ -142,12 +165,6 @@ def fit_settings(dataset: GraphDataset, **options: Any) -> RunConfig:
 
     Options are those of ``RunConfig.of``; ``model`` is chosen by homophily if it is not
     given. Of the graph's splits the first counts.
-
-    Examples:
-        >>> from ecg_gnn import load_dataset
-        >>> graph = load_dataset("csbm:nodes=60")
-        >>> fit_settings(graph, steps=100).evolve.k  # a tenth of the nodes
-        6
     """
     for option in options:
         check_choice("a setting of a model that is kept", option, kept_options())

@@ -23,7 +23,6 @@ from ecg_gnn.inference.classifier_files import read_classifier, write_classifier
 from ecg_gnn.system import files
 from ecg_gnn.system.cells import without_html
 from ecg_gnn.system.checks import InputError
-from ecg_gnn.tabular import NamedGraph
 from ecg_gnn.tabular.feature_pipeline import FeaturePipeline
 from ecg_gnn.tabular.named_graph import FEATURES, read_columns, read_features
 
@@ -63,26 +62,6 @@ class Model:
     features: FeaturePipeline | None
     metrics: Mapping[str, Any]
     data: Mapping[str, Any]
-
-    @classmethod
-    def fitted(
-        cls,
-        graph: NamedGraph,
-        dataset: GraphDataset,
-        classifier: GraphClassifier | Ensemble,
-        metrics: Mapping[str, Any],
-    ) -> "Model":
-        """A model of a graph, of which ``dataset`` has the one split."""
-        return cls(
-            classifier=classifier,
-            dataset=dataset,
-            ids=graph.ids,
-            classes=graph.classes if graph.targets is None else (),
-            columns=graph.columns,
-            features=graph.features,
-            metrics=metrics,
-            data=graph.report,
-        )
 
     @property
     def network(self) -> GraphClassifier:

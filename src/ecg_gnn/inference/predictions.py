@@ -84,7 +84,13 @@ class Predictions:
         if coverage is None:
             return self
         check_in_range("coverage", coverage, 0.5, 0.999)
-        errors = held_out_errors(model)
+        fitted, dataset = model.classifier, model.dataset
+        if isinstance(fitted, Ensemble):
+            errors = fitted.conformity
+        else:  # on nodes that chose the step and calibrated, but were not trained on
+            held_out = dataset.val_masks[0].numpy()
+            said, y = fitted.probabilities()[held_out], dataset.y.numpy()[held_out]
+            errors = Conformity.of(said, y, is_number=False)
         if not self.classes:
             return replace(self, half_width=errors.threshold(coverage))
         return replace(self, sets=errors.class_sets(self.probabilities, coverage))
@@ -108,15 +114,6 @@ class Predictions:
             columns = {name: list(map(cell, each)) for name, each in columns.items()}
         with writing(path), atomic_path(path) as temporary:
             write_table(temporary, columns)
-
-
-def held_out_errors(model: Model) -> Conformity:
-    """How wrong the model was about nodes that it was not trained on."""
-    if isinstance(model.classifier, Ensemble):
-        return model.classifier.conformity
-    held_out = model.dataset.val_masks[0].numpy()
-    shares = model.classifier.probabilities()[held_out]
-    return Conformity.of(shares, model.dataset.y.numpy()[held_out], is_number=False)
 
 
 def predict_stored(model: Model, *, every: bool = False) -> Predictions:
