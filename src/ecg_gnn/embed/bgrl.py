@@ -99,7 +99,6 @@ class BGRLEmbedder:
     def from_config(
         cls, config: RunConfig, progress: Progress | None
     ) -> "BGRLEmbedder":
-        """As a run's settings have it."""
         return cls(
             widths=_widths(config),
             steps=known(config.embed.steps),
@@ -164,7 +163,6 @@ class Encoder(nn.Module):
         self.acts = nn.ModuleList([nn.PReLU(), nn.PReLU()])
 
     def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
-        """``[N, F]`` to ``[N, out]``."""
         for lin, norm, act in zip(self.lins, self.norms, self.acts, strict=True):
             x = act(norm(normalized_sum(adjacency, lin(x))))
         return x

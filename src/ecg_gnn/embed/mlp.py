@@ -86,7 +86,6 @@ class MLPEmbedder(TrainedOnLabels):
 
     @classmethod
     def from_config(cls, config: RunConfig, progress: Progress | None) -> "MLPEmbedder":
-        """As a run's settings have it."""
         return cls(
             hidden_channels=known(config.embed.hidden),
             num_layers=known(config.embed.layers),

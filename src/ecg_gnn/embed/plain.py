@@ -31,11 +31,9 @@ class Untrained:
 
     @classmethod
     def from_config(cls, config: RunConfig, progress: Progress | None) -> Self:
-        """No setting changes it."""
         return cls()
 
     def fit(self, data: Data, split: SplitMasks, *, seed: int) -> Self:
-        """Nothing to learn."""
         return self
 
 
@@ -70,7 +68,6 @@ class FeaturesEmbedder(Untrained):
         return StoredFeatures()
 
     def embed(self, data: Data) -> Tensor:
-        """The features themselves."""
         x: Tensor = data.x
         return x.clone()
 
@@ -195,21 +192,17 @@ class ConcatEmbedder:
 
     @property
     def uses_labels(self) -> bool:
-        """True if any part does."""
         return any(part.uses_labels for part in self.parts)
 
     @property
     def leaks(self) -> bool:
-        """True if any part does."""
         return any(part.leaks for part in self.parts)
 
     def fit(self, data: Data, split: SplitMasks, *, seed: int) -> "ConcatEmbedder":
-        """Fit every part."""
         parts = [part.fit(data, split, seed=seed) for part in self.parts]
         return ConcatEmbedder(tuple(parts))
 
     def embed(self, data: Data) -> Tensor:
-        """All parts side by side, each of length one."""
         return concatenate([part.embed(data) for part in self.parts])
 
 

@@ -47,7 +47,6 @@ class Dropout(nn.Module):
         self.rate = rate
 
     def forward(self, x: Tensor) -> Tensor:
-        """Drop values; the identity in evaluation mode or at rate 0."""
         if not self.training or self.rate == 0:
             return x
         return kernels.dropout(x, self.rate)
@@ -58,7 +57,6 @@ class Dropout(nn.Module):
         return kernels.linear_dropout(parts, linear, rate, gelu=gelu)
 
     def extra_repr(self) -> str:
-        """The rate."""
         return f"rate={self.rate}"
 
 
@@ -75,7 +73,6 @@ class FeedForward(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, *parts: Tensor) -> Tensor:
-        """Map m parts ``[N, d]`` to ``[N, d]``."""
         hidden = self.dropout.after(self.first, *parts, gelu=True)
         return self.dropout.after(self.second, hidden)
 
@@ -110,7 +107,6 @@ class ResNetModule(GraphModule):
         return [x]
 
     def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
-        """Transform the parts of every target."""
         parts = map(adjacency.at_targets, self.parts(x, adjacency))
         out: Tensor = self.feed_forward(*parts)
         return out
@@ -122,7 +118,6 @@ class GCNModule(ResNetModule):
     uses_graph = self_loops = True
 
     def parts(self, x: Tensor, adjacency: Adjacency) -> Sequence[Tensor]:
-        """The messages."""
         return [kernels.normalized_sum(adjacency, x)]
 
 
@@ -132,7 +127,6 @@ class SAGEModule(ResNetModule):
     uses_graph = separate = True
 
     def parts(self, x: Tensor, adjacency: Adjacency) -> Sequence[Tensor]:
-        """The states and the messages."""
         return [x, kernels.neighbour_mean(adjacency, x)]
 
 
@@ -151,7 +145,6 @@ class TAGModule(GraphModule):
         self.feed_forward = FeedForward(channels, dropout, 1 + hops)
 
     def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
-        """Propagate, then transform."""
         out: Tensor = self.feed_forward(*kernels.hop_sums(adjacency, x, self.hops))
         return out
 
@@ -169,7 +162,6 @@ class GATModule(GraphModule):
         self.feed_forward = FeedForward(channels, dropout, self.num_inputs)
 
     def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
-        """Attend, then transform."""
         z = kernels.joint_linear([x], self.lin)
         # Both scores in one product: it reads z once, and so does its gradient.
         weight = torch.cat([self.score_source.weight, self.score_target.weight])
@@ -203,7 +195,6 @@ class GTModule(GraphModule):
         self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
-        """Attend and project."""
         # One product for all three: it fills a device better, and so does its gradient.
         maps = (self.query, self.key, self.value)
         weight = torch.cat([part.weight for part in maps])
@@ -253,7 +244,6 @@ class BenchmarkNet(LayeredNetwork):
         self.output = nn.Linear(hidden, spec.out_channels)
 
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
-        """Everything but the last linear map."""
         x = self.enter(x)
         update: Tensor | None = None  # what the stream x still has to take in
         for index in range(self.num_layers):
@@ -276,16 +266,13 @@ class BenchmarkNet(LayeredNetwork):
         return x, update
 
     def layer(self, index: int, states: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
-        """One residual block, and its feed-forward block if it has one."""
         x, update = self._block(index, states, None, graphs)
         return x + update
 
     def leave(self, states: Tensor) -> Tensor:
-        """The last norm."""
         return add_norm(states, None, self.output_norm)[1]
 
     def enter(self, x: Tensor) -> Tensor:
-        """Linear map, dropout, GELU."""
         linear, dropout = self.input.children()
         assert isinstance(linear, nn.Linear)
         assert isinstance(dropout, Dropout)

@@ -32,7 +32,6 @@ class GraphInput:
         return self
 
     def to(self, device: torch.device | str) -> "GraphInput":
-        """The same graph on another device."""
         return GraphInput(self.adjacency.to(device), self.drop_edge)
 
 
@@ -58,7 +57,6 @@ class ParallelModules(nn.Module):
         self.gate = make_gate(gate, channels, num_graphs)
 
     def forward(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
-        """Run every branch on its graph and project. ``[N, d]`` to ``[N, d]``."""
         states: list[Tensor] = [
             branch(x, graph.sample(self.training))
             for branch, graph in zip(self.branches, graphs, strict=True)
@@ -87,7 +85,6 @@ class NodeGate(nn.Module):
         self.bias = nn.Parameter(torch.zeros(num_graphs))
 
     def reset_parameters(self) -> None:
-        """Open all gates alike."""
         for parameter in self.parameters():
             nn.init.zeros_(parameter)
 
@@ -98,7 +95,6 @@ class NodeGate(nn.Module):
         return scores.size(1) * scores.softmax(dim=1)
 
     def forward(self, x: Tensor, states: Sequence[Tensor]) -> list[Tensor]:
-        """Every graph's states times the node's share of it."""
         pairs = zip(states, self.shares(x).split(1, dim=1), strict=True)
         return [state * share.to(state.dtype) for state, share in pairs]
 
@@ -221,7 +217,6 @@ class Network(nn.Module):
         return logits
 
     def forward(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
-        """Logits of every node."""
         return self.classify(self.represent(x, graphs))
 
     def prepare(self, known: Known) -> torch.optim.AdamW | None:
@@ -263,7 +258,6 @@ class LayeredNetwork(Network):
         return states
 
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
-        """All layers, one after another."""
         states = self.enter(x)
         for index in range(self.num_layers):
             states = self.layer(index, states, [graph.at(index) for graph in graphs])

@@ -121,13 +121,11 @@ class TunedNet(LayeredNetwork):
         self.output = nn.Linear(hidden, spec.out_channels)
 
     def enter(self, x: Tensor) -> Tensor:
-        """The features, or a linear map of them."""
         if self.input is not None:
             x = self.dropout(self.input(x))
         return x
 
     def layer(self, index: int, states: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
-        """Messages of all graphs and the skip, norm, ReLU, dropout."""
         at_targets, place = graphs[0].adjacency.at_targets, index - self.first_evolved
         total = self.skips[index](at_targets(states))
         given, *evolved = self.branches

@@ -60,7 +60,6 @@ class BatchTraining(Training):
 
     @property
     def device(self) -> torch.device:
-        """Where it computes; the task stays on the host."""
         return next(self.network.parameters()).device
 
     def _identity(self) -> str:

@@ -36,12 +36,10 @@ class GraphFacts(Movable):
 
     @classmethod
     def of(cls, graph: GraphInput) -> "GraphFacts":
-        """Of a graph on the host."""
         a = graph.adjacency
         return cls(a.in_degree, a.out_degree, a.edge_weight, graph.drop_edge)
 
     def at(self, nodes: Tensor | slice, edges: Tensor | slice) -> "GraphFacts":
-        """Of some nodes and edges alone."""
         return replace(
             self,
             in_degree=self.in_degree[nodes],
@@ -82,7 +80,6 @@ class LayerGraph(GraphInput):
     layers: tuple[Adjacency, ...] = ()
 
     def at(self, layer: int) -> GraphInput:
-        """What one layer reads."""
         return GraphInput(self.layers[layer], self.drop_edge)
 
 
@@ -261,7 +258,6 @@ class BatchStream:
         return made
 
     def stop(self) -> None:
-        """Let the workers go."""
         self._rest = None
 
     def _started(self) -> Iterator[Any]:

@@ -121,7 +121,6 @@ class GraphSampler(BaseSampler):  # type: ignore[misc]  # PyG has no usable type
         )
 
     def sample_from_edges(self, *_: Any, **__: Any) -> HeteroSamplerOutput:
-        """Not there: nodes are classified, not edges."""
         raise NotImplementedError("GraphSampler samples around nodes only")
 
     def _draw(self, nodes: Ints, hop: int) -> list[Drawn]:

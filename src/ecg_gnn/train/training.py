@@ -113,16 +113,13 @@ class Training:
 
     @property
     def device(self) -> torch.device:
-        """Where it computes."""
         return self.task.x.device
 
     @property
     def done(self) -> bool:
-        """Whether there is no step left."""
         return self.state.done >= self.config.steps
 
     def step(self) -> None:
-        """One training step, and its evaluation if it is due."""
         self._program.run(self.schedule.is_due(self.state.done + 1))
         self.state.done += 1
 

@@ -27,7 +27,6 @@ class Movable:
     """A dataclass whose tensors, and whatever else can move, move together."""
 
     def to(self: _Item, device: torch.device) -> _Item:
-        """The same on another device."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         there = {name: v.to(device) for name, v in values.items() if hasattr(v, "to")}
         return replace(self, **there)
@@ -81,7 +80,6 @@ class Task(Movable):
     labels: LabelInput | None = None
 
     def to(self, device: torch.device) -> "Task":
-        """The same task on another device."""
         graphs = [graph.to(device) for graph in self.graphs]
         return replace(super().to(device), graphs=graphs)
 

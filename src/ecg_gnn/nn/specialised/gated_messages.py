@@ -33,7 +33,6 @@ class SignedGate(nn.Module):
         return torch.tanh(total)
 
     def forward(self, h: Tensor, adjacency: Adjacency) -> Tensor:
-        """Messages. ``[N, d]`` to ``[N, d]``."""
         gate = self.dropout(self.gates(h, adjacency))[:, 0]
         adjacency = adjacency.like(h)
         scaled = h * adjacency.out_scale[:, None].to(h.dtype)
@@ -76,7 +75,6 @@ class FAGCN(SpecialisedNet):
             nn.init.xavier_normal_(linear.weight, gain=_GAIN)
 
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
-        """Everything but the last linear map. ``[N, F]`` to ``[N, d]``."""
         first: Tensor = self.dropout(self.input(self.dropout(x)).relu())
         state = first
         for layer, gates in enumerate(self.layers):
@@ -152,7 +150,6 @@ class GBKGNN(SpecialisedNet):
         self._known = edges, (of_source == of_target)[edges].float()
 
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
-        """Everything but the last linear map. ``[N, F]`` to ``[N, d]``."""
         adjacency = self.the_graph(graphs)
         x, gates = self.dropout(x), []
         for layer in self.layers:
@@ -196,7 +193,6 @@ class MixedChannels(nn.Module):
         return (scores @ self.mix / _CHANNELS).softmax(1)
 
     def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
-        """The mixture. ``[N, F]`` to ``[N, d]``."""
         channels = self.channels(x, adjacency)
         mixed = torch.einsum("ncd,nc->nd", channels, self.shares(channels))
         return _CHANNELS * mixed
@@ -224,7 +220,6 @@ class ACMGNN(ColumnPerClass):
         self.layers = nn.ModuleList(MixedChannels(*pair) for pair in widths)
 
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
-        """What the last layer gives. ``[N, F]`` to ``[N, C]``."""
         adjacency = self.the_graph(graphs)
         for layer in self.layers:
             x = layer(self.dropout(x), adjacency)

@@ -136,7 +136,6 @@ class GeomGCN(SpecialisedNet):
         self._geometry = OncePerGraph(partial(Geometry.of, space=spec.options["space"]))
 
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
-        """The last layer's logits. ``[N, F]`` to ``[N, C]``."""
         geometry = self._geometry(self.the_graph(graphs))
         *others, last = self.layers
         for layer in others:

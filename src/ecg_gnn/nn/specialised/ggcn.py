@@ -46,7 +46,6 @@ class SignedMessages(nn.Module):
         self.scale = nn.Parameter(torch.full((1,), 2.0))
 
     def forward(self, h: Tensor, degrees: Degrees) -> Tensor:
-        """``[N, F]`` to ``[N, d]``."""
         states = self.lin(h)
         unit = F.normalize(states)[..., None]
         cosine = edge_dot(degrees.adjacency, unit, unit)[:, 0]
@@ -97,7 +96,6 @@ class GGCN(ColumnPerClass):
         self._degrees = OncePerGraph(Degrees.of)
 
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
-        """What the last layer gives. ``[N, F]`` to ``[N, C]``."""
         degrees = self._degrees(self.the_graph(graphs))
         x = self.dropout(x)
         first, *others = self.layers

@@ -112,7 +112,6 @@ class H2GCN(SpecialisedNet):
         self._hops: dict[float, OncePerGraph[tuple[Adjacency, TwoHop]]] = {}
 
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
-        """All rounds of all graphs. ``[N, F]`` to ``[N, G (2^(K+1) - 1) d]``."""
         x = rows_of_sum_one(x) if self.normalise_rows else x
         rounds = []
         for linear, graph in zip(self.input, graphs, strict=True):

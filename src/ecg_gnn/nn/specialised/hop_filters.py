@@ -55,7 +55,6 @@ class FSGNN(base.SpecialisedNet):
         return features
 
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
-        """Everything but the last linear map. ``[N, F]`` to ``[N, (2K + 1) d]``."""
         features = self._features(self.the_graph(graphs), x)
         given = zip(self.choice.softmax(0), self.blocks, features, strict=True)
         blocks = [share * F.normalize(linear(each)) for share, linear, each in given]
@@ -104,7 +103,6 @@ class GPRGNN(base.SpecialisedNet):
         self.hop_dropout = Dropout(options["hop_dropout"])
 
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
-        """Every graph's hops from 0 to K. ``[N, F]`` to ``[N, G (K + 1) C]``."""
         x = self.dropout(self.input(self.dropout(x)).relu())
         hops = []
         for linear, graph in zip(self.hidden, graphs, strict=True):
@@ -116,7 +114,6 @@ class GPRGNN(base.SpecialisedNet):
         return torch.cat(hops, dim=1)
 
     def classify(self, states: Tensor) -> Tensor:
-        """The weighted sum of all hops."""
         hops = states.view(states.size(0), self.hop_weights.numel(), -1)
         return torch.einsum("nkc,k->nc", hops, self.hop_weights)
 
@@ -198,12 +195,10 @@ class JacobiConv(base.ColumnPerClass):
         return results[1:]
 
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
-        """Every polynomial's result. ``[N, F]`` to ``[N, (K + 1) C]``."""
         x = self.late_dropout(self.input(self.dropout(x)))
         return torch.cat(self.polynomials(x, graphs), dim=1)
 
     def classify(self, states: Tensor) -> Tensor:
-        """The weighted sum of all polynomials, with weights per column."""
         degrees = len(self.steps) + 1
         mixed = (states * self.mix).view(states.size(0), degrees, -1).sum(1)
         return super().classify(mixed)

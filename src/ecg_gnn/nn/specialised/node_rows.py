@@ -34,7 +34,6 @@ class AdjacencyLinear(nn.Module):
         self.gather = gather
 
     def forward(self, adjacency: Adjacency) -> Tensor:
-        """One row per node, ``[N, d]``."""
         if adjacency.num_nodes != self.weight.size(0):
             raise InputError(
                 f"'graphs' must have the {self.weight.size(0)} nodes that the model "
@@ -53,7 +52,6 @@ class Further(nn.Module):
         self.maps = nn.ModuleList(nn.Linear(channels, channels) for _ in layers)
 
     def forward(self, x: Tensor) -> Tensor:
-        """``[N, d]`` to ``[N, d]``."""
         for norm, linear in zip(self.norms, self.maps, strict=True):
             x = linear(norm(x.relu()))
         return x
@@ -91,7 +89,6 @@ class LINKX(base.SpecialisedNet):
         self.output = nn.Linear(hidden, spec.out_channels)
 
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
-        """Everything but the last linear map. ``[N, F]`` to ``[N, d]``."""
         edges = self.more_edges(self.edges(self.the_graph(graphs)))
         nodes = self.more_nodes(self.nodes(x))
         both = torch.cat([edges, nodes], dim=1)
@@ -175,7 +172,6 @@ class GloGNN(base.ColumnPerClass):
         self._looped = base.OncePerGraph(base.with_self_loops)
 
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
-        """The last layer's H, a column per class. ``[N, F]`` to ``[N, C]``."""
         looped = self._looped(self.the_graph(graphs))
         parts = (1 - self.delta) * self.edges(looped) + self.delta * self.nodes(x)
         first: Tensor = self.hidden(self.dropout(parts.relu()))

@@ -83,7 +83,6 @@ class Polynormer(SpecialisedNet):
             self.output = nn.Linear(width, spec.out_channels)
 
     def prepare(self, known: Known) -> torch.optim.AdamW | None:
-        """Train the local layers alone."""
         if not self.chosen["global_layers"]:
             return None
         return warm_up(
@@ -104,14 +103,12 @@ class Polynormer(SpecialisedNet):
         return total
 
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
-        """Everything but the last linear map. ``[N, F]`` to ``[N, d]``."""
         state: Tensor = self.local(x, graphs)
         if self.chosen["global_layers"]:
             state = self.attention(self.norm(state))
         return state
 
     def classify(self, states: Tensor) -> Tensor:
-        """The last linear map."""
         last = self.output if self.chosen["global_layers"] else self.local_output
         out: Tensor = last(states)
         return out
@@ -163,7 +160,6 @@ class _LocalLayer(nn.Module):
     def forward(
         self, x: Tensor, graphs: Sequence[GraphInput], beta: Tensor | float
     ) -> Tensor:
-        """``[N, d]`` to ``[N, d]``."""
         x = self.before(x)
         gate = self.gate(x).relu()
         x = self.dropout(self.after(self.neighbours(x, graphs) + self.own(x)).relu())
@@ -207,7 +203,6 @@ class _GlobalAttention(nn.Module):
         self.dropout = Dropout(options["global_dropout"])
 
     def forward(self, x: Tensor) -> Tensor:
-        """All layers. ``[N, d]`` to ``[N, d]``."""
         modules = zip(self.gates, self.keys, self.values, self.norms, strict=True)
         for index, (gate, key, value, norm) in enumerate(modules):
             k = key(x).sigmoid().view(len(x), -1, self.heads)

@@ -68,7 +68,6 @@ class RelationalAttention(nn.Module):
         nn.init.zeros_(self.own.bias)
 
     def forward(self, x: Tensor, relations: Sequence[Adjacency]) -> Tensor:
-        """``[N, F]`` to ``[N, d]``."""
         total: Tensor = self.own(x)
         values = self.lin(x).chunk(len(relations), dim=1)
         for relation, value, score in zip(relations, values, self.score, strict=True):
@@ -109,7 +108,6 @@ class WRGAT(ColumnPerClass):
         self._relations = OncePerGraph(partial(structural_relations, hops=hops))
 
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
-        """What the last layer gives. ``[N, F]`` to ``[N, C]``."""
         relations = self._relations(self.the_graph(graphs))
         first, *others = self.layers
         state: Tensor = first(x, relations)
