@@ -125,7 +125,7 @@ def _fit_or_load(
     if keep:
         assert isinstance(fitted, KeepableEmbedder)
         tensors[_KEPT] = torch.ones(1)
-        for name, tensor in fitted.keep(data.x).tensors().items():
+        for name, tensor in fitted.keep(data.x).items():
             tensors[f"{_KEPT}.{name}"] = as_trained(tensor)
     if cache is not None and key is not None:
         cache.store(key, tensors)

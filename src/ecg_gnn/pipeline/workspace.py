@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -30,7 +30,7 @@ from ecg_gnn.embed import (
     TrainedModelEmbedder,
 )
 from ecg_gnn.embed.cache import hide_labels
-from ecg_gnn.embed.plain import StoredParts
+from ecg_gnn.embed.plain import embed_by_parts
 from ecg_gnn.embed.protocol import StoredEmbedder
 from ecg_gnn.evolve import EvolvedGraph
 from ecg_gnn.scale.memory_advice import FLOAT, PER_EDGE, Step, narrower, shortage
@@ -104,15 +104,13 @@ def restore_embedder(
 ) -> StoredEmbedder:
     """Build a kept embedder again from its tensors; what does not fit is refused."""
     if parts := EMBEDDERS[name].parts:
-        given = {part: below(tensors, part) for part in parts}
-        kept = {
-            p: restore_embedder(p, t, config, in_channels) for p, t in given.items()
-        }
-        return StoredParts(kept)
-    stored = embedder_class(name).stored
+        given = [(part, below(tensors, part)) for part in parts]
+        restored = [restore_embedder(*one, config, in_channels) for one in given]
+        embed = partial(embed_by_parts, [one.embed for one in restored])
+        return StoredEmbedder(tensors, embed)
     with torch.device("meta"):  # neither memory nor first weights, which are drawn
-        restored: StoredEmbedder = stored.restore(tensors, config, in_channels)
-    return restored
+        embed = embedder_class(name).restore(tensors, config, in_channels)
+    return StoredEmbedder(tensors, embed)
 
 
 def embedder_class(name: str) -> Any:
