@@ -21,7 +21,6 @@ FF is ``FeedForward``; a head is every eighth channel. ``self_loops`` says what 
 
 from collections.abc import Sequence
 from functools import partial
-from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -36,6 +35,7 @@ from ecg_gnn.nn.network import (
     NetworkSpec,
     Option,
     ParallelModules,
+    Traits,
 )
 
 
@@ -77,34 +77,17 @@ class FeedForward(nn.Module):
         return self.dropout.after(self.second, hidden)
 
 
-class GraphModule(nn.Module):
-    """What every module is built from and offers."""
+class GraphModule(Traits, nn.Module):
+    """A feed-forward block of ``parts``, which are what it reads of the graph."""
 
-    self_loops = False  # whether the input graph gets self-loops
-    uses_graph = True  # whether neighbours are read at all
+    feed_forward: FeedForward
     separate = False  # whether the node's own state is read beside the message
     own_feed_forward = True
     """False where the block adds a feed-forward residual of its own afterwards."""
-    one_hop = True  # whether it reads direct neighbours only, as batches need it
-    options: ClassVar[dict[str, Option]] = {}  # what model.options may hold
-
-    def __init__(self, channels: int, dropout: float) -> None:
-        super().__init__()
-        self.num_inputs = 1 + self.separate
-
-
-class ResNetModule(GraphModule):
-    """No graph: a feed-forward block."""
-
-    uses_graph = False
-
-    def __init__(self, channels: int, dropout: float) -> None:
-        super().__init__(channels, dropout)
-        self.feed_forward = FeedForward(channels, dropout, self.num_inputs)
 
     def parts(self, x: Tensor, adjacency: Adjacency) -> Sequence[Tensor]:
         """What is transformed, ``[N, d]`` each."""
-        return [x]
+        raise NotImplementedError
 
     def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
         parts = map(adjacency.at_targets, self.parts(x, adjacency))
@@ -112,19 +95,36 @@ class ResNetModule(GraphModule):
         return out
 
 
-class GCNModule(ResNetModule):
+class _Weightless(GraphModule):
+    """Its parts are made without weights."""
+
+    def __init__(self, channels: int, dropout: float) -> None:
+        super().__init__()
+        self.feed_forward = FeedForward(channels, dropout, 1 + self.separate)
+
+
+class ResNetModule(_Weightless):
+    """No graph: a feed-forward block."""
+
+    several_graphs = weighted_edges = gated = some_layers = False
+
+    def parts(self, x: Tensor, adjacency: Adjacency) -> Sequence[Tensor]:
+        return [x]
+
+
+class GCNModule(_Weightless):
     """Normalised sum over neighbours and the node itself."""
 
-    uses_graph = self_loops = True
+    self_loops = True
 
     def parts(self, x: Tensor, adjacency: Adjacency) -> Sequence[Tensor]:
         return [kernels.normalized_sum(adjacency, x)]
 
 
-class SAGEModule(ResNetModule):
+class SAGEModule(_Weightless):
     """Mean over neighbours beside the node's own state."""
 
-    uses_graph = separate = True
+    separate = True
 
     def parts(self, x: Tensor, adjacency: Adjacency) -> Sequence[Tensor]:
         return [x, kernels.neighbour_mean(adjacency, x)]
@@ -140,13 +140,12 @@ class TAGModule(GraphModule):
     options = HOPS
 
     def __init__(self, channels: int, dropout: float, hops: int = 3) -> None:
-        super().__init__(channels, dropout)
+        super().__init__()
         self.hops = hops
         self.feed_forward = FeedForward(channels, dropout, 1 + hops)
 
-    def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
-        out: Tensor = self.feed_forward(*kernels.hop_sums(adjacency, x, self.hops))
-        return out
+    def parts(self, x: Tensor, adjacency: Adjacency) -> Sequence[Tensor]:
+        return kernels.hop_sums(adjacency, x, self.hops)
 
 
 class GATModule(GraphModule):
@@ -155,13 +154,13 @@ class GATModule(GraphModule):
     self_loops = True
 
     def __init__(self, channels: int, dropout: float) -> None:
-        super().__init__(channels, dropout)
+        super().__init__()
         self.lin = nn.Linear(channels, channels)
         self.score_source = nn.Linear(channels, NUM_HEADS)
         self.score_target = nn.Linear(channels, NUM_HEADS, bias=False)
-        self.feed_forward = FeedForward(channels, dropout, self.num_inputs)
+        self.feed_forward = FeedForward(channels, dropout, 1 + self.separate)
 
-    def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
+    def parts(self, x: Tensor, adjacency: Adjacency) -> Sequence[Tensor]:
         z = kernels.joint_linear([x], self.lin)
         # Both scores in one product: it reads z once, and so does its gradient.
         weight = torch.cat([self.score_source.weight, self.score_target.weight])
@@ -169,9 +168,7 @@ class GATModule(GraphModule):
         scores = kernels.product([z], weight, bias).view(-1, 2, NUM_HEADS)
         values = z.view(z.size(0), -1, NUM_HEADS)
         message = kernels.additive_attention(adjacency, scores, values).reshape(z.shape)
-        parts = [z, message] if self.separate else [message]
-        out: Tensor = self.feed_forward(*map(adjacency.at_targets, parts))
-        return out
+        return [z, message] if self.separate else [message]
 
 
 class GATSepModule(GATModule):
@@ -187,11 +184,11 @@ class GTModule(GraphModule):
     own_feed_forward = False
 
     def __init__(self, channels: int, dropout: float) -> None:
-        super().__init__(channels, dropout)
+        super().__init__()
         self.query = nn.Linear(channels, channels)
         self.key = nn.Linear(channels, channels)
         self.value = nn.Linear(channels, channels)
-        self.out = nn.Linear(self.num_inputs * channels, channels)
+        self.out = nn.Linear((1 + self.separate) * channels, channels)
         self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:

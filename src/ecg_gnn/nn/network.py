@@ -188,6 +188,20 @@ def read_all(model: str, declared: Mapping[str, Option], given: Options) -> Opti
     }
 
 
+class Traits:
+    """What a model takes beside features and the input graph."""
+
+    self_loops: ClassVar[bool] = False  # whether the input graph gets self-loops
+    several_graphs: ClassVar[bool] = True  # whether it can read evolved graphs, too
+    weighted_edges: ClassVar[bool] = True  # whether their edges may weigh differently
+    gated: ClassVar[bool] = True  # whether a gate can stand between the graphs
+    some_layers: ClassVar[bool] = True  # whether some layers alone can read them
+    one_hop: ClassVar[bool] = True
+    """Whether it has layers that read direct neighbours only, as batches need it."""
+    label_input: ClassVar[bool] = True  # whether training labels may be input
+    options: ClassVar[dict[str, Option]] = {}  # what model.options may hold
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Known:
     """What a network may know before it is trained: no label of any other node."""

@@ -141,17 +141,17 @@ def _check_fit(config: RunConfig, dataset: GraphDataset) -> None:
         check_folds(dataset.split(index).train_mask, config.embed.cross_fit)
     traits = nn.traits_of(model.backbone, model.name)
     weighted = config.evolve.weights != "uniform"
-    if weighted and not traits.weights:
+    if weighted and not traits.weighted_edges:
         raise InputError(
             f"'edge_weights' must be one of ['uniform'] for the model {model.name!r} "
             f"(got {config.evolve.weights!r})"
         )
-    if config.train.batch_size and not traits.batches:
+    if config.train.batch_size and not traits.one_hop:
         raise InputError(
             f"'batch_size' must be 0 for the model {model.name!r}, which is no network "
             f"of layers of one hop each (got {config.train.batch_size})"
         )
-    if config.train.label_input and not traits.labels:
+    if config.train.label_input and not traits.label_input:
         raise InputError(
             f"'label_input' must be 0 for the model {model.name!r}, in which a label "
             "would reach its own node's loss or no other node "
@@ -161,7 +161,7 @@ def _check_fit(config: RunConfig, dataset: GraphDataset) -> None:
 
 def evolves(model: ModelConfig) -> bool:
     """Whether a model has room for evolved graphs; one that has not is a baseline."""
-    return nn.traits_of(model.backbone, model.name).evolved_graphs
+    return nn.traits_of(model.backbone, model.name).several_graphs
 
 
 def choose_variants(config: RunConfig) -> list[Variant]:
