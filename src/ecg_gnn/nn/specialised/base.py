@@ -41,7 +41,7 @@ class SpecialisedNet(Traits, Network):
 
     def __init__(self, spec: NetworkSpec) -> None:
         super().__init__()
-        self.dropout = Dropout(spec.dropout)
+        self.chosen, self.dropout = spec.options, Dropout(spec.dropout)
 
     def the_graph(self, graphs: Sequence[GraphInput]) -> Adjacency:
         """The one graph of a model that reads one."""

@@ -54,7 +54,7 @@ class CPGNN(base.ColumnPerClass):
     def __init__(self, spec: NetworkSpec) -> None:
         super().__init__(spec)
         hidden, self.num_classes = spec.hidden, spec.num_classes
-        self.chosen, self.num_rounds = spec.options, spec.layers
+        self.num_rounds = spec.layers
         self.propagate = base.PROPAGATIONS[self.chosen["normalisation"]]
         self.input = nn.Linear(spec.in_channels, hidden)
         self.hidden = nn.Linear(hidden, self.num_classes)

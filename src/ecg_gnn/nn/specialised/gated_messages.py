@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from ecg_gnn.kernels import Adjacency, edge_scores, gated_sum, neighbour_mean
 from ecg_gnn.nn.benchmark_net import Dropout
 from ecg_gnn.nn.network import GraphInput, Known, NetworkSpec, Option, make_gate
-from ecg_gnn.nn.specialised.base import ColumnPerClass, SpecialisedNet, Usual
+from ecg_gnn.nn.specialised import base
 
 _GAIN = 2**0.5
 
@@ -40,7 +40,7 @@ class SignedGate(nn.Module):
         return total * adjacency.in_scale[:, None].to(h.dtype)
 
 
-class FAGCN(SpecialisedNet):
+class FAGCN(base.SpecialisedNet):
     """Frequency-adaptive GCN of Bo et al. (2021).
 
     ``h0 = drop(ReLU(W1 drop(X)))``, then L times
@@ -54,7 +54,7 @@ class FAGCN(SpecialisedNet):
     """
 
     several_graphs = weighted_edges = gated = label_input = True
-    usual = Usual(layers=2)
+    usual = base.Usual(layers=2)
     options: ClassVar[dict[str, Option]] = {
         "eps": Option(0.3, "share of the first state in every layer", 0, 1)
     }
@@ -62,7 +62,6 @@ class FAGCN(SpecialisedNet):
     def __init__(self, spec: NetworkSpec) -> None:
         super().__init__(spec)
         hidden, graphs, layers = spec.hidden, range(spec.num_graphs), range(spec.layers)
-        self.eps: float = spec.options["eps"]
         self.input = nn.Linear(spec.in_channels, hidden)
         self.layers = nn.ModuleList(
             nn.ModuleList(SignedGate(hidden, spec.dropout) for _ in graphs)
@@ -84,7 +83,7 @@ class FAGCN(SpecialisedNet):
             ]
             if self.between:
                 messages = self.between[layer](state, messages)
-            state = sum(messages, start=self.eps * first)
+            state = sum(messages, start=self.chosen["eps"] * first)
         return state
 
 
@@ -112,7 +111,7 @@ class GatedKernels(nn.Module):
         return self.own(h) + gated + plain, logits
 
 
-class GBKGNN(SpecialisedNet):
+class GBKGNN(base.SpecialisedNet):
     """Gated bi-kernel GNN of Du et al. (2022), on SAGE's mean.
 
     ``h_u <- W_f h_u + mean_v (s_uv W_s h_v + (1 - s_uv) W_d h_v)`` with the gate
@@ -126,7 +125,7 @@ class GBKGNN(SpecialisedNet):
     ``dropout`` is of features and of every layer's output.
     """
 
-    usual = Usual(layers=2)
+    usual = base.Usual(layers=2)
     options: ClassVar[dict[str, Option]] = {
         "gate_weight": Option(1.0, "weight of the loss of the gates", 0, 1000)
     }
@@ -135,7 +134,6 @@ class GBKGNN(SpecialisedNet):
         super().__init__(spec)
         hidden = spec.hidden
         widths = [spec.in_channels] + [hidden] * (spec.layers - 1)
-        self.gate_weight: float = spec.options["gate_weight"]
         self.layers = nn.ModuleList(GatedKernels(width, hidden) for width in widths)
         self.output = nn.Linear(hidden, spec.out_channels)
         self._known: tuple[Tensor, Tensor] | None = None
@@ -160,7 +158,7 @@ class GBKGNN(SpecialisedNet):
             edges, alike = self._known
             known = [logits.index_select(0, edges).float() for logits in gates]
             losses = [F.binary_cross_entropy_with_logits(each, alike) for each in known]
-            self.extra_loss = self.gate_weight * torch.stack(losses).sum()
+            self.extra_loss = self.chosen["gate_weight"] * torch.stack(losses).sum()
         return x
 
 
@@ -198,7 +196,7 @@ class MixedChannels(nn.Module):
         return _CHANNELS * mixed
 
 
-class ACMGNN(ColumnPerClass):
+class ACMGNN(base.ColumnPerClass):
     """Adaptive channel mixing of Luan et al. (2022) as released: ACM-GCN.
 
     With ``Â = D^-1 (A + I)``: ``H_L = ReLU(Â X W_L)``, ``H_H = ReLU((I - Â) X W_H)``,
@@ -211,7 +209,7 @@ class ACMGNN(ColumnPerClass):
     """
 
     self_loops = label_input = True
-    usual = Usual(layers=2)
+    usual = base.Usual(layers=2)
 
     def __init__(self, spec: NetworkSpec) -> None:
         super().__init__(spec)

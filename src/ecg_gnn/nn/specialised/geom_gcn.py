@@ -14,12 +14,7 @@ from torch import Tensor, nn
 from ecg_gnn.kernels import Adjacency, neighbour_sum
 from ecg_gnn.nn import spaces
 from ecg_gnn.nn.network import GraphInput, NetworkSpec, Option
-from ecg_gnn.nn.specialised.base import (
-    OncePerGraph,
-    SpecialisedNet,
-    Usual,
-    without_self_loops,
-)
+from ecg_gnn.nn.specialised import base
 
 _HOPS = 2  # of the degrees that the space of structure compares
 _MOST = 4  # neighbours in the space, in mean degrees of the graph
@@ -59,7 +54,7 @@ class Geometry(NamedTuple):
     @classmethod
     def of(cls, adjacency: Adjacency, space: str) -> "Geometry":
         """A neighbour's quadrant is by whether each coordinate is above the node's."""
-        bare = without_self_loops(adjacency)
+        bare = base.without_self_loops(adjacency)
         given, nodes = bare.edge_index().cpu(), bare.num_nodes
         place = SPACES[space](spaces.neighbourhoods(given, nodes)).double()
         noise = torch.from_numpy(np.random.default_rng(0).standard_normal((nodes, 2)))
@@ -102,7 +97,7 @@ class GeometricLayer(nn.Module):
         return torch.stack([*summed, own], dim=1) * scale[..., None]
 
 
-class GeomGCN(SpecialisedNet):
+class GeomGCN(base.SpecialisedNet):
     """Geom-GCN of Pei et al. (2020).
 
     Nodes lie in a plane that the graph alone decides: an Isomap of it, a Poincaré disc,
@@ -119,7 +114,7 @@ class GeomGCN(SpecialisedNet):
     """
 
     label_input = True
-    usual = Usual(layers=2, hidden=16, lr=0.05)
+    usual = base.Usual(layers=2, hidden=16, lr=0.05)
     options: ClassVar[dict[str, Option]] = {
         "space": Option("isomap", "what the plane is made by", choices=(*SPACES,))
     }
@@ -128,12 +123,11 @@ class GeomGCN(SpecialisedNet):
         super().__init__(spec)
         inner = [spec.hidden] * (spec.layers - 1)
         wide = [GeometricLayer.num_relations * width for width in inner]
-        widths = zip(
-            [spec.in_channels, *wide], [*inner, spec.out_channels], strict=True
-        )
-        self.layers = nn.ModuleList(GeometricLayer(a, b) for a, b in widths)
+        given, made = [spec.in_channels, *wide], [*inner, spec.out_channels]
+        self.layers = nn.ModuleList(map(GeometricLayer, given, made))
         self.output = nn.Identity()
-        self._geometry = OncePerGraph(partial(Geometry.of, space=spec.options["space"]))
+        make = partial(Geometry.of, space=spec.options["space"])
+        self._geometry = base.OncePerGraph(make)
 
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
         geometry = self._geometry(self.the_graph(graphs))

@@ -11,12 +11,7 @@ from torch import Tensor, nn
 
 from ecg_gnn.kernels import Adjacency, edge_dot, gated_sum
 from ecg_gnn.nn.network import GraphInput, NetworkSpec, Option
-from ecg_gnn.nn.specialised.base import (
-    ColumnPerClass,
-    OncePerGraph,
-    Usual,
-    without_self_loops,
-)
+from ecg_gnn.nn.specialised import base
 
 
 class Degrees(NamedTuple):
@@ -29,7 +24,7 @@ class Degrees(NamedTuple):
     @classmethod
     def of(cls, adjacency: Adjacency) -> "Degrees":
         """In float64; on a directed graph d_u counts what arrives, d_v what leaves."""
-        bare = without_self_loops(adjacency)
+        bare = base.without_self_loops(adjacency)
         arriving = (1.0 + bare.in_degree.double())[bare.target]
         leaving = (1.0 + bare.out_degree.double())[bare.source]
         return cls(bare, (arriving * leaving).rsqrt(), (leaving / arriving).sqrt() - 1)
@@ -59,7 +54,7 @@ class SignedMessages(nn.Module):
         return out
 
 
-class GGCN(ColumnPerClass):
+class GGCN(base.ColumnPerClass):
     """Generalised GCN of Yan et al. (2021), "Two sides of the same coin".
 
     A layer maps its input, ``s = W h + b``, and gives
@@ -79,7 +74,7 @@ class GGCN(ColumnPerClass):
     """
 
     label_input = True
-    usual = Usual(layers=5, hidden=32)
+    usual = base.Usual(layers=5, hidden=32)
     options: ClassVar[dict[str, Option]] = {
         "decay": Option(1.0, "how large later layers' shares in the total are", 0, 10),
         "exponent": Option(3.0, "how fast these shares fall", 0, 10),
@@ -87,22 +82,21 @@ class GGCN(ColumnPerClass):
 
     def __init__(self, spec: NetworkSpec) -> None:
         super().__init__(spec)
-        self.decay: float = spec.options["decay"]
-        self.exponent: float = spec.options["exponent"]
         hidden, inner = spec.hidden, [spec.hidden] * (spec.layers - 1)
         widths = pairwise([spec.in_channels, *inner, spec.num_classes])
         self.input = nn.Linear(spec.in_channels, hidden)
         self.layers = nn.ModuleList(SignedMessages(a, b) for a, b in widths)
-        self._degrees = OncePerGraph(Degrees.of)
+        self._degrees = base.OncePerGraph(Degrees.of)
 
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
         degrees = self._degrees(self.the_graph(graphs))
+        decay, exponent = self.chosen["decay"], self.chosen["exponent"]
         x = self.dropout(x)
         first, *others = self.layers
         total = F.elu(self.input(x))
         state: Tensor = first(x, degrees)
         for index, layer in enumerate(others, 1):
-            share = math.log(self.decay / (index + 1) ** self.exponent + 1)
+            share = math.log(decay / (index + 1) ** exponent + 1)
             inner = self.dropout(F.elu(state))
             total = total + (inner if index == 1 else share * inner)
             state = layer(total, degrees)

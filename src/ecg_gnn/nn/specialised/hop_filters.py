@@ -174,17 +174,17 @@ class JacobiConv(base.ColumnPerClass):
     def __init__(self, spec: NetworkSpec) -> None:
         super().__init__(spec)
         options, degree = spec.options, spec.layers
-        self.scale: float = options["scale"]
         self.steps = list(recurrence(options["a"], options["b"], degree))
         self.input = nn.Linear(spec.in_channels, spec.num_classes)
-        self.factors = nn.Parameter(torch.full((degree,), min(1 / self.scale, 1.0)))
+        start = min(1 / options["scale"], 1.0)
+        self.factors = nn.Parameter(torch.full((degree,), start))
         self.mix = nn.Parameter(torch.ones((degree + 1) * spec.num_classes))
         self.late_dropout = Dropout(options["late_dropout"])
 
     def polynomials(self, x: Tensor, graphs: Sequence[GraphInput]) -> list[Tensor]:
         """``P_0(Ā) x`` to ``P_K(Ā) x``."""
         adjacency = self.the_graph(graphs)
-        gammas = self.scale * torch.tanh(self.factors)
+        gammas = self.chosen["scale"] * torch.tanh(self.factors)
         results = [torch.zeros_like(x), x]
         before = torch.zeros_like(gammas[:1])
         pairs = pairwise(torch.cat([before, gammas]).unbind())

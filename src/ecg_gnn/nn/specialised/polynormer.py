@@ -18,11 +18,11 @@ from ecg_gnn.nn.network import (
     Options,
     ParallelModules,
 )
-from ecg_gnn.nn.specialised.base import SpecialisedNet, Usual, warm_up
+from ecg_gnn.nn.specialised import base
 from ecg_gnn.system.checks import InputError
 
 
-class Polynormer(SpecialisedNet):
+class Polynormer(base.SpecialisedNet):
     """Polynormer of Deng et al. (2024), as released.
 
     ``x = drop(W_in drop(X))``. Local layers: ``g = ReLU(W_h x)``,
@@ -45,7 +45,7 @@ class Polynormer(SpecialisedNet):
 
     self_loops = several_graphs = weighted_edges = True
     gated = label_input = True
-    usual = Usual(layers=7, hidden=64, lr=1e-3)
+    usual = base.Usual(layers=7, hidden=64, lr=1e-3)
     options: ClassVar[dict[str, Option]] = {
         "beta": Option(0.5, "share of the linear path", 0, 1),
         "beta_form": Option(
@@ -66,7 +66,7 @@ class Polynormer(SpecialisedNet):
 
     def __init__(self, spec: NetworkSpec) -> None:
         super().__init__(spec)
-        self.chosen, width = spec.options, spec.hidden
+        width = spec.hidden
         if width % (heads := self.chosen["heads"]):
             raise InputError(
                 f"'hidden' must be a multiple of {heads}, the number of attention "
@@ -85,7 +85,7 @@ class Polynormer(SpecialisedNet):
     def prepare(self, known: Known) -> torch.optim.AdamW | None:
         if not self.chosen["global_layers"]:
             return None
-        return warm_up(
+        return base.warm_up(
             self,
             lambda: self.local_output(self.local(known.x, known.graphs)),
             known,

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from ecg_gnn.kernels import Adjacency, edge_scores, edge_softmax, gated_sum
 from ecg_gnn.nn import spaces
 from ecg_gnn.nn.network import GraphInput, NetworkSpec, Option
-from ecg_gnn.nn.specialised.base import ColumnPerClass, OncePerGraph, Usual
+from ecg_gnn.nn.specialised import base
 
 
 def structural_relations(adjacency: Adjacency, hops: int) -> list[Adjacency]:
@@ -79,7 +79,7 @@ class RelationalAttention(nn.Module):
         return total
 
 
-class WRGAT(ColumnPerClass):
+class WRGAT(base.ColumnPerClass):
     """Weighted relational GAT of Suresh et al. (2021).
 
     ``h_u <- W h_u + b + sum_r mean_v (w_uv a_uv W_r h_v)`` over the neighbours v of u
@@ -93,7 +93,7 @@ class WRGAT(ColumnPerClass):
     """
 
     label_input = True
-    usual = Usual(layers=2, hidden=128)
+    usual = base.Usual(layers=2, hidden=128)
     options: ClassVar[dict[str, Option]] = {
         "hops": Option(2, "how far away degrees are compared", 0, 10)
     }
@@ -105,7 +105,7 @@ class WRGAT(ColumnPerClass):
         self.layers = nn.ModuleList(
             RelationalAttention(a, b, relations=2 + hops) for a, b in widths
         )
-        self._relations = OncePerGraph(partial(structural_relations, hops=hops))
+        self._relations = base.OncePerGraph(partial(structural_relations, hops=hops))
 
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
         relations = self._relations(self.the_graph(graphs))
