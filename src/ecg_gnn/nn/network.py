@@ -1,17 +1,16 @@
 """What training needs of any network, and what a network is built from."""
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ecg_gnn.config.setting import parse
 from ecg_gnn.kernels import Adjacency, joint_linear
-from ecg_gnn.system.checks import InputError, check_choice, check_in_range
+from ecg_gnn.system.checks import check_choice, check_in_range
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +106,6 @@ def make_gate(gate: str, in_channels: int, num_graphs: int) -> NodeGate | None:
 
 Value = bool | int | float | str
 Options = Mapping[str, Any]  # every option of a model by its name, checked
-_READ: dict[type, Any] = {bool: bool, int: Integral, float: (Real, str)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,18 +161,8 @@ class Option:
         if isinstance(self.default, str):
             check_choice(name, value, self.choices)
             return str(value)
-        kind: Any = type(self.default)
-        number: bool | int | float | None = None
-        # Python takes a bool for a number; YAML reads 3e-5 as text, and any text, too.
-        if isinstance(value, bool) == (kind is bool) and isinstance(value, _READ[kind]):
-            with suppress(ValueError):
-                number = kind(value)
-        if number is None:
-            raise InputError(
-                f"{name!r} must be of type {kind.__name__} (got {value!r})"
-            )
-        if kind is not bool:
-            check_in_range(name, number, self.low, self.high)
+        number: bool | int | float = parse(type(self.default), value, name, name)
+        check_in_range(name, number, self.low, self.high)
         return number
 
 

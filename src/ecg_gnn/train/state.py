@@ -186,17 +186,16 @@ class TrainState:
 
     def record(self, loss: Tensor, scores: Scores | None) -> None:
         """Note one step, and keep its weights if its validation score is the best."""
-        self.losses.index_copy_(0, self.step, loss.reshape(1))
-        if scores is None:  # it was not evaluated
-            self.val_scores.index_fill_(0, self.step, torch.nan)
-            self.test_scores.index_fill_(0, self.step, torch.nan)
-            self.step += 1
-            return
-        val, test = scores
-        self.val_scores.index_copy_(0, self.step, val.reshape(1))
-        if test is not None:
-            self.test_scores.index_copy_(0, self.step, test.reshape(1))
+        val, test = scores or (None, None)  # it may not have been evaluated
+        curves = (self.losses, loss), (self.val_scores, val), (self.test_scores, test)
+        for curve, value in curves:
+            if value is None:
+                curve.index_fill_(0, self.step, torch.nan)
+            else:
+                curve.index_copy_(0, self.step, value.reshape(1))
         self.step += 1
+        if val is None:
+            return
         improved = val > self.best_val
         self.best_val.copy_(torch.where(improved, val, self.best_val))
         self.best_step.copy_(torch.where(improved, self.step[0], self.best_step))

@@ -13,21 +13,11 @@ from torch import Tensor
 
 from ecg_gnn.kernels import Adjacency
 from ecg_gnn.nn.network import GraphInput, Known, Network
-from ecg_gnn.system.checks import not_finite
+from ecg_gnn.system.checks import check_in_range, not_finite
 from ecg_gnn.system.files import content_hash
 from ecg_gnn.system.seeds import seeded
-from ecg_gnn.train.state import (
-    Scores,
-    TrainState,
-    load_checkpoint,
-    save_checkpoint,
-)
-from ecg_gnn.train.steps import (
-    BatchPlan,
-    EvalSchedule,
-    StepProgram,
-    once_per_epoch_or_less,
-)
+from ecg_gnn.train.state import Scores, TrainState, load_checkpoint, save_checkpoint
+from ecg_gnn.train.steps import BatchPlan, StepProgram, once_per_epoch_or_less
 from ecg_gnn.train.training_task import (
     METRICS,
     LoopSettings,
@@ -64,8 +54,8 @@ class Training:
         self.network, self.task, self.config = network, task, config
         self.seed, self._checkpoint, self._fingerprint = seed, checkpoint, ""
         self.eval_every, usual = eval_every, self._usual_interval()
-        every = usual if eval_every is None else eval_every
-        self.schedule = EvalSchedule(every=every, steps=config.steps)
+        self.every = usual if eval_every is None else eval_every
+        check_in_range("eval_every", self.every, 1, None)
         if checkpoint is not None:
             self._fingerprint = self._identity()
         earlier = self._prepare()
@@ -120,8 +110,10 @@ class Training:
         return self.state.done >= self.config.steps
 
     def step(self) -> None:
-        self._program.run(self.schedule.is_due(self.state.done + 1))
-        self.state.done += 1
+        """One more step, evaluated if it is one of ``every`` or the last."""
+        number = self.state.done + 1
+        self._program.run(number % self.every == 0 or number == self.config.steps)
+        self.state.done = number
 
     def save_if_due(self, now: float) -> None:
         """Write the checkpoint, if there is to be one and the last is old enough."""

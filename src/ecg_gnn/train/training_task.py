@@ -37,7 +37,7 @@ class LoopSettings:
     """How long and how the training loop trains."""
 
     steps: int = 1000
-    """Full-batch steps, or batches; ``EvalSchedule`` says which are evaluated."""
+    """Full-batch steps, or batches."""
     lr: float = 3e-5  # learning rate of AdamW, constant
     weight_decay: float = 0.0  # AdamW's weight decay
     precision: str = "fp32"

@@ -1,4 +1,4 @@
-"""FSGNN, GPR-GNN, JacobiConv: learned weights for hops of fixed propagation."""
+"""FSGNN, GPR-GNN, JacobiConv, ACM-GNN: learned filters of fixed propagation."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ecg_gnn.kernels import Adjacency, normalized_sum
+from ecg_gnn.kernels import Adjacency, neighbour_mean, normalized_sum
 from ecg_gnn.nn.benchmark_net import Dropout
 from ecg_gnn.nn.network import GraphInput, NetworkSpec, Option
 from ecg_gnn.nn.specialised import base
@@ -202,3 +202,65 @@ class JacobiConv(base.ColumnPerClass):
         degrees = len(self.steps) + 1
         mixed = (states * self.mix).view(states.size(0), degrees, -1).sum(1)
         return super().classify(mixed)
+
+
+_CHANNELS = 3
+
+
+class MixedChannels(nn.Module):
+    """One layer of ACM; see :class:`ACMGNN` for its equations."""
+
+    def __init__(self, in_channels: int, out_channels: int) -> None:
+        super().__init__()
+        self.lin = nn.Linear(in_channels, _CHANNELS * out_channels, bias=False)
+        self.score = nn.Parameter(torch.empty(_CHANNELS, out_channels))
+        self.mix = nn.Parameter(torch.empty(_CHANNELS, _CHANNELS))
+        starts = (self.lin.weight, out_channels), (self.score, 1), (self.mix, _CHANNELS)
+        for weight, width in starts:
+            nn.init.uniform_(weight, -(width**-0.5), width**-0.5)
+
+    def channels(self, x: Tensor, adjacency: Adjacency) -> Tensor:
+        """Low-pass, high-pass and identity, ``[N, 3, d]``."""
+        low, high, own = self.lin(x).chunk(_CHANNELS, dim=1)
+        # One pass over the edges for both filters.
+        means = neighbour_mean(adjacency, torch.cat([low, high], dim=1))
+        smooth, of_high = means.chunk(2, dim=1)
+        return torch.stack([smooth, high - of_high, own], dim=1).relu()
+
+    def shares(self, channels: Tensor) -> Tensor:
+        """What each node takes of each channel, ``[N, 3]``; they sum to one."""
+        scores = torch.einsum("ncd,cd->nc", channels, self.score).sigmoid()
+        return (scores @ self.mix / _CHANNELS).softmax(1)
+
+    def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
+        channels = self.channels(x, adjacency)
+        mixed = torch.einsum("ncd,nc->nd", channels, self.shares(channels))
+        return _CHANNELS * mixed
+
+
+class ACMGNN(base.ColumnPerClass):
+    """Adaptive channel mixing of Luan et al. (2022) as released: ACM-GCN.
+
+    With ``Â = D^-1 (A + I)``: ``H_L = ReLU(Â X W_L)``, ``H_H = ReLU((I - Â) X W_H)``,
+    ``H_I = ReLU(X W_I)``. Each channel has a score per node,
+    ``s_c = sigmoid(H_c w_c)``, and ``a = softmax([s_L, s_H, s_I] W_mix / 3)``; the
+    layer gives ``3 (a_L H_L + a_H H_H + a_I H_I)``. Dropout goes before every layer;
+    what the last one gives, a column per class, are the logits.
+
+    ``dropout`` is of every layer's input.
+    """
+
+    self_loops = label_input = True
+    usual = base.Usual(layers=2)
+
+    def __init__(self, spec: NetworkSpec) -> None:
+        super().__init__(spec)
+        inner = [spec.hidden] * (spec.layers - 1)
+        widths = pairwise([spec.in_channels, *inner, spec.num_classes])
+        self.layers = nn.ModuleList(MixedChannels(*pair) for pair in widths)
+
+    def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
+        adjacency = self.the_graph(graphs)
+        for layer in self.layers:
+            x = layer(self.dropout(x), adjacency)
+        return x

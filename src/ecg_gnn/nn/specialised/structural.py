@@ -1,17 +1,26 @@
-"""Geom-GCN: neighbours in the graph and in a space made of it, by where they lie."""
+"""Geom-GCN and WRGAT: neighbours in the graph, and those that its structure makes."""
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from scipy.sparse import csr_array
 from scipy.spatial import cKDTree
 from torch import Tensor, nn
 
-from ecg_gnn.kernels import Adjacency, neighbour_sum
+from ecg_gnn.kernels import (
+    Adjacency,
+    edge_scores,
+    edge_softmax,
+    gated_sum,
+    neighbour_sum,
+)
 from ecg_gnn.nn import spaces
 from ecg_gnn.nn.network import GraphInput, NetworkSpec, Option
 from ecg_gnn.nn.specialised import base
@@ -136,3 +145,101 @@ class GeomGCN(base.SpecialisedNet):
             x = layer(self.dropout(x), geometry).relu().flatten(1)
         out: Tensor = last(self.dropout(x), geometry).mean(1)
         return out
+
+
+def structural_relations(adjacency: Adjacency, hops: int) -> list[Adjacency]:
+    """The graph itself, and for k from 0 to K a weighted one of like structure.
+
+    Candidates are, as in struc2vec, the ``ceil(log2 N)`` nodes before and after a node
+    when all are sorted by degree, then by the degrees of their neighbours and of
+    theirs. Those with nodes k steps away have an edge k that weighs
+    ``exp(-(f_0 + ... + f_k))``, where f_j is the earth mover's distance between the
+    degrees at distance j, each on a scale of powers of two.
+    """
+    nodes = adjacency.num_nodes
+    edges = spaces.neighbourhoods(adjacency.edge_index(), nodes)
+    rings = spaces.degree_rings(edges, hops)  # [N, K + 1, B]
+    ties = np.random.default_rng(0).permutation(nodes)
+    keys = (ties, *rings.sum(2).t().flip(0).numpy())  # the last one counts most
+    order = torch.from_numpy(np.lexsort(keys))
+    rings = rings[order]
+    pairs, apart, there = [], [], []
+    for step in range(1, min(math.ceil(math.log2(max(nodes, 2))), nodes - 1) + 1):
+        one, other = rings[:-step], rings[step:]
+        pairs.append(torch.stack([order[:-step], order[step:]]))
+        moved = (one - other).abs().sum(2) / spaces.BINS_PER_OCTAVE
+        apart.append(moved.cumsum(1))
+        there.append((one[..., -1] > 0) & (other[..., -1] > 0))
+    relations = [replace(adjacency)]
+    for hop in range(hops + 1):
+        kept = [pair[:, have[:, hop]] for pair, have in zip(pairs, there, strict=True)]
+        far = [f[have[:, hop], hop] for f, have in zip(apart, there, strict=True)]
+        half = torch.cat([order.new_zeros(2, 0), *kept], dim=1)
+        weight = torch.exp(-torch.cat([rings.new_zeros(0), *far])).repeat(2)
+        both = torch.cat([half, half.flip(0)], dim=1)
+        relation = Adjacency.from_edge_index(both, nodes, edge_weight=weight)
+        relations.append(relation.to(adjacency.device))
+    return relations
+
+
+class RelationalAttention(nn.Module):
+    """One layer; see :class:`WRGAT` for its equations."""
+
+    def __init__(self, in_channels: int, out_channels: int, relations: int) -> None:
+        super().__init__()
+        self.own = nn.Linear(in_channels, out_channels)
+        self.lin = nn.Linear(in_channels, relations * out_channels, bias=False)
+        # Of every relation, what scores a source and what scores a target.
+        self.score = nn.Parameter(torch.empty(relations, 2 * out_channels))
+        blocks = self.lin.weight.chunk(relations)
+        for weight in (self.own.weight, *blocks, self.score):
+            nn.init.xavier_uniform_(weight)
+        nn.init.zeros_(self.own.bias)
+
+    def forward(self, x: Tensor, relations: Sequence[Adjacency]) -> Tensor:
+        total: Tensor = self.own(x)
+        values = self.lin(x).chunk(len(relations), dim=1)
+        for relation, value, score in zip(relations, values, self.score, strict=True):
+            scores = value @ score.view(2, -1).t().to(value.dtype)  # [N, 2]
+            of_edges = F.leaky_relu(edge_scores(relation, scores[..., None]), 0.2)
+            share = edge_softmax(relation, of_edges)[:, 0]
+            count = relation.by_target.offsets.diff().clamp_min(1)
+            total = total + gated_sum(relation, share, value) / count[:, None]
+        return total
+
+
+class WRGAT(base.ColumnPerClass):
+    """Weighted relational GAT of Suresh et al. (2021).
+
+    ``h_u <- W h_u + b + sum_r mean_v (w_uv a_uv W_r h_v)`` over the neighbours v of u
+    in relation r, where a is a softmax over them of ``leaky_relu(p_r . W_r h_v +
+    q_r . W_r h_u)``. The relations are the input graph, w = 1, and those of
+    ``structural_relations``. ReLU and dropout between layers; what the last one
+    gives, a column per class, are the logits. The mean of what a softmax has weighted
+    already is the authors' own.
+
+    ``layers`` is the number of layers; ``dropout`` is of every state between them.
+    """
+
+    label_input = True
+    usual = base.Usual(layers=2, hidden=128)
+    options: ClassVar[dict[str, Option]] = {
+        "hops": Option(2, "how far away degrees are compared", 0, 10)
+    }
+
+    def __init__(self, spec: NetworkSpec) -> None:
+        super().__init__(spec)
+        hops, inner = spec.options["hops"], [spec.hidden] * (spec.layers - 1)
+        widths = pairwise([spec.in_channels, *inner, spec.num_classes])
+        self.layers = nn.ModuleList(
+            RelationalAttention(a, b, relations=2 + hops) for a, b in widths
+        )
+        self._relations = base.OncePerGraph(partial(structural_relations, hops=hops))
+
+    def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
+        relations = self._relations(self.the_graph(graphs))
+        first, *others = self.layers
+        state: Tensor = first(x, relations)
+        for layer in others:
+            state = layer(self.dropout(state.relu()), relations)
+        return state
