@@ -21,6 +21,17 @@ def traits_of(backbone: str, model: str) -> type[Traits]:
     return MODULES.get(model, GraphModule)
 
 
+def refuse_unless(
+    possible: bool, model: str, name: str, given: Any, usual: Any, why: str = ""
+) -> None:
+    """Refuse a setting that is not as usual, where a model cannot have another."""
+    if given != usual and not possible:
+        allowed = f"one of [{usual!r}]" if isinstance(usual, str) else usual
+        raise InputError(
+            f"{name!r} must be {allowed} for the model {model!r}{why} (got {given!r})"
+        )
+
+
 def read_options(
     model: str, given: Mapping[str, Any], backbone: str = "benchmark"
 ) -> Options:
@@ -60,16 +71,10 @@ def _check(spec: NetworkSpec) -> None:
     check_choice("norm", spec.norm, NORMS)
     check_choice("gate", spec.gate, GATES)
     traits = traits_of(backbone, model)
-    rules = (
-        ("evolved_layers", "all", traits.some_layers),
-        ("gate", "none", traits.gated),
+    refuse_unless(
+        traits.some_layers, model, "evolved_layers", spec.evolved_layers, "all"
     )
-    for name, usual, allowed in rules:
-        if (given := getattr(spec, name)) != usual and not allowed:
-            raise InputError(
-                f"{name!r} must be one of [{usual!r}] for the model {model!r} "
-                f"(got {given!r})"
-            )
+    refuse_unless(traits.gated, model, "gate", spec.gate, "none")
     check_in_range("layers", spec.layers, 1, None)
     check_in_range("hidden", spec.hidden, 1, None)
     check_in_range("dropout", spec.dropout, 0, 0.99)

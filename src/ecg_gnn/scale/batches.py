@@ -4,7 +4,6 @@ import signal
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
@@ -198,15 +197,6 @@ class BatchMaker:
             return error
 
 
-@contextmanager
-def _own_signals() -> Iterator[None]:
-    """Restore the handler of SIGCHLD: torch's raises wherever a worker dies."""
-    handler = signal.getsignal(signal.SIGCHLD)
-    yield
-    if threading.current_thread() is threading.main_thread() and handler is not None:
-        signal.signal(signal.SIGCHLD, handler)
-
-
 class BatchStream:
     """Batches of steps in order; a worker process that is lost is replaced."""
 
@@ -251,6 +241,10 @@ class BatchStream:
                 num_workers=self._workers,
                 collate_fn=self._make.or_refusal,  # type: ignore[arg-type]
             )
-            with _own_signals():
-                self._rest = iter(loader)
+            handler = signal.getsignal(signal.SIGCHLD)
+            self._rest = iter(loader)
+            # torch's own handler would raise wherever a worker dies.
+            main = threading.current_thread() is threading.main_thread()
+            if main and handler is not None:
+                signal.signal(signal.SIGCHLD, handler)
         return self._rest

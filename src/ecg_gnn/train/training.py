@@ -72,9 +72,19 @@ class Training:
         self._saved = time.perf_counter()
 
     def _identity(self) -> str:
-        """What a checkpoint is compared by."""
-        made = _fingerprint(self.network, self.task, self.config, self.seed)
-        return made if self.eval_every is None else f"{made}/{self.eval_every}"
+        """Everything that determines a training, the first weights included."""
+        task = self.task
+        graphs = [graph.adjacency for graph in task.graphs]
+        edges = [part for a in graphs for part in (a.edge_index(), a.edge_weight)]
+        tensors = [task.x, task.y, task.train_index, task.val_index, task.test_index]
+        tensors = [*self.network.state_dict().values(), *tensors, *edges]
+        tensors.append(task.class_weights)
+        content = content_hash(each for each in tensors if each is not None)
+        rates = [graph.drop_edge for graph in task.graphs]
+        where = task.x.device.type  # GPUs draw other masks
+        made = [_FORMAT, where, self.seed, self.config, task.metric, rates, content]
+        made += [each for each in (task.labels, self.eval_every) if each is not None]
+        return "/".join(map(str, made))
 
     def _usual_interval(self) -> int:
         """Steps between evaluations; one is the benchmark's protocol."""
@@ -138,14 +148,27 @@ class Training:
     def finish(self) -> TrainResult:
         """The numbers; the network gets the weights of the best validation step."""
         self._program.wait()
-        result = _result(self.state, self.task)
+        state, hidden = self.state, self.task.test_index is None
+        losses, best = state.losses.tolist(), int(state.best_step)
+        if best == 0:
+            said = f"the validation score was never a number; last loss {losses[-1]}"
+            raise not_finite(said, float(self.task.x.abs().max()))
+        val, test = state.val_scores.tolist(), state.test_scores.tolist()
         self.network.load_state_dict(self.state.best_weights.named)
         for parameter in self.network.parameters():  # each at home again, to be saved
             parameter.data = parameter.data.clone()
         self.network.eval()
         if self._checkpoint is not None:
             self._checkpoint.unlink(missing_ok=True)
-        return result
+        return TrainResult(
+            best_step=best,
+            val=val[best - 1],
+            test=None if hidden else test[best - 1],
+            losses=losses,
+            val_scores=val,
+            test_scores=None if hidden else test,
+            seconds=state.seconds,
+        )
 
 
 def run_step(
@@ -186,38 +209,6 @@ def scores(logits: Tensor, task: Task) -> Scores:
     if task.test_index is None:
         return val, None
     return val, score(logits[task.test_index], task.y[task.test_index])
-
-
-def _result(state: TrainState, task: Task) -> TrainResult:
-    losses = state.losses.tolist()
-    best = int(state.best_step)
-    if best == 0:
-        said = f"the validation score was never a number; last loss {losses[-1]}"
-        raise not_finite(said, float(task.x.abs().max()))
-    val, test = state.val_scores.tolist(), state.test_scores.tolist()
-    hidden = task.test_index is None
-    return TrainResult(
-        best_step=best,
-        val=val[best - 1],
-        test=None if hidden else test[best - 1],
-        losses=losses,
-        val_scores=val,
-        test_scores=None if hidden else test,
-        seconds=state.seconds,
-    )
-
-
-def _fingerprint(network: Network, task: Task, config: LoopSettings, seed: int) -> str:
-    """Everything that determines a training, the first weights included."""
-    graphs = [graph.adjacency for graph in task.graphs]
-    edges = [part for a in graphs for part in (a.edge_index(), a.edge_weight)]
-    tensors = [task.x, task.y, task.train_index, task.val_index, task.test_index]
-    tensors = [*network.state_dict().values(), *tensors, *edges, task.class_weights]
-    content = content_hash(each for each in tensors if each is not None)
-    rates = [graph.drop_edge for graph in task.graphs]
-    where = task.x.device.type  # GPUs draw other masks
-    made = f"{_FORMAT}/{where}/{seed}/{config}/{task.metric}/{rates}/{content}"
-    return made if task.labels is None else f"{made}/{task.labels}"
 
 
 ROWS_AT_ONCE = 65_536  # with more rows than that a step is a batch

@@ -9,13 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ecg_gnn.kernels import (
-    Adjacency,
-    edge_dot,
-    edge_scores,
-    gated_sum,
-    neighbour_mean,
-)
+from ecg_gnn import kernels
+from ecg_gnn.kernels import Adjacency
 from ecg_gnn.nn.benchmark_net import Dropout
 from ecg_gnn.nn.network import GraphInput, Known, NetworkSpec, Option, make_gate
 from ecg_gnn.nn.specialised import base
@@ -36,14 +31,14 @@ class SignedGate(nn.Module):
         """The gate of every edge in target order, ``[E, 1]``."""
         of_target, of_source = self.score.weight.split(h.size(1), dim=1)
         scores = h @ torch.cat([of_source, of_target]).t()  # [N, 2]
-        total = edge_scores(adjacency, scores[..., None]) + self.score.bias
+        total = kernels.edge_scores(adjacency, scores[..., None]) + self.score.bias
         return torch.tanh(total)
 
     def forward(self, h: Tensor, adjacency: Adjacency) -> Tensor:
         gate = self.dropout(self.gates(h, adjacency))[:, 0]
         adjacency = adjacency.like(h)
         scaled = h * adjacency.out_scale[:, None].to(h.dtype)
-        total = gated_sum(adjacency, gate, scaled)
+        total = kernels.gated_sum(adjacency, gate, scaled)
         return total * adjacency.in_scale[:, None].to(h.dtype)
 
 
@@ -108,13 +103,13 @@ class GatedKernels(nn.Module):
         """New states ``[N, d]``, and the logits of all gates ``[E]``."""
         scores = self.score(h)[..., None]  # [N, 2, 1]
         # Above zero where both ends of an edge seem alike.
-        logits = F.leaky_relu(edge_scores(adjacency, scores), 0.2)[:, 0]
+        logits = F.leaky_relu(kernels.edge_scores(adjacency, scores), 0.2)[:, 0]
         same, different = self.same(h), self.different(h)
         # s a + (1 - s) b = s (a - b) + b: one gated sum instead of two.
-        gated = gated_sum(adjacency, logits.sigmoid(), same - different)
+        gated = kernels.gated_sum(adjacency, logits.sigmoid(), same - different)
         mean_scale = adjacency.like(gated).mean_scale
         gated = gated * mean_scale[:, None].to(gated.dtype)
-        plain = neighbour_mean(adjacency, different)
+        plain = kernels.neighbour_mean(adjacency, different)
         return self.own(h) + gated + plain, logits
 
 
@@ -198,13 +193,13 @@ class SignedMessages(nn.Module):
     def forward(self, h: Tensor, degrees: Degrees) -> Tensor:
         states = self.lin(h)
         unit = F.normalize(states)[..., None]
-        cosine = edge_dot(degrees.adjacency, unit, unit)[:, 0]
+        cosine = kernels.edge_dot(degrees.adjacency, unit, unit)[:, 0]
         slope, intercept = self.degree.unbind()
         corrected = F.softplus(slope * degrees.excess.to(cosine.dtype) + intercept)
         alike, unlike, own = self.mix.softmax(0).unbind()
         signed = alike * cosine.relu() - unlike * (-cosine).relu()
         gate = degrees.weight.to(cosine.dtype) * corrected * signed
-        message = gated_sum(degrees.adjacency, gate, states)
+        message = kernels.gated_sum(degrees.adjacency, gate, states)
         out: Tensor = F.softplus(self.scale) * (message + own * states)
         return out
 

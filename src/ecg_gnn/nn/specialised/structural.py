@@ -14,13 +14,8 @@ from scipy.sparse import csr_array
 from scipy.spatial import cKDTree
 from torch import Tensor, nn
 
-from ecg_gnn.kernels import (
-    Adjacency,
-    edge_scores,
-    edge_softmax,
-    gated_sum,
-    neighbour_sum,
-)
+from ecg_gnn import kernels
+from ecg_gnn.kernels import Adjacency
 from ecg_gnn.nn import spaces
 from ecg_gnn.nn.network import GraphInput, NetworkSpec, Option
 from ecg_gnn.nn.specialised import base
@@ -100,7 +95,7 @@ class GeometricLayer(nn.Module):
         scale = geometry.scale.to(mapped.dtype)
         *values, own = (mapped * scale).chunk(self.num_relations, dim=1)
         summed = [
-            neighbour_sum(relation, value.contiguous())
+            kernels.neighbour_sum(relation, value.contiguous())
             for relation, value in zip(geometry.relations, values, strict=True)
         ]
         return torch.stack([*summed, own], dim=1) * scale[..., None]
@@ -200,11 +195,11 @@ class RelationalAttention(nn.Module):
         total: Tensor = self.own(x)
         values = self.lin(x).chunk(len(relations), dim=1)
         for relation, value, score in zip(relations, values, self.score, strict=True):
-            scores = value @ score.view(2, -1).t().to(value.dtype)  # [N, 2]
-            of_edges = F.leaky_relu(edge_scores(relation, scores[..., None]), 0.2)
-            share = edge_softmax(relation, of_edges)[:, 0]
+            ends = value @ score.view(2, -1).t().to(value.dtype)  # [N, 2]
+            scores = F.leaky_relu(kernels.edge_scores(relation, ends[..., None]), 0.2)
+            share = kernels.edge_softmax(relation, scores)[:, 0]
             count = relation.by_target.offsets.diff().clamp_min(1)
-            total = total + gated_sum(relation, share, value) / count[:, None]
+            total = total + kernels.gated_sum(relation, share, value) / count[:, None]
         return total
 
 
