@@ -86,8 +86,12 @@ class PrecomputedEmbedder:
             )
         status = path.stat()
         content = _checksum(path, status.st_size, status.st_mtime_ns)
-        if path.suffix == ".npy" and (file := _mappable(path)) is not None:
-            return cls(torch.from_numpy(file.array()), content, file)
+        if path.suffix == ".npy":
+            rows: np.memmap[Any, Any] = reading.map_array_file(path)
+            # Others must be converted before torch can read them.
+            if rows.dtype == np.float32 and rows.ndim == 2 and rows.flags.c_contiguous:
+                file = reading.MappedFile.of(str(path), rows)
+                return cls(torch.from_numpy(file.array()), content, file)
         # Also what arrays of text, of dates or of records would raise.
         with reading.refusing(str(path), "embeddings, one row of numbers per node"):
             tensor = torch.as_tensor(_READERS[path.suffix](path))
@@ -109,14 +113,6 @@ class PrecomputedEmbedder:
         if self.file is None:
             return self.tensor.float().clone()
         return torch.from_numpy(self.file.array())
-
-
-def _mappable(path: Path) -> reading.MappedFile | None:
-    """The file if torch could read its rows in place; None: they must be converted."""
-    array: np.memmap[Any, Any] = reading.map_array_file(path)
-    if array.dtype != np.float32 or array.ndim != 2 or not array.flags.c_contiguous:
-        return None
-    return reading.MappedFile.of(str(path), array)
 
 
 @lru_cache(maxsize=64)

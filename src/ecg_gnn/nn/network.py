@@ -19,6 +19,8 @@ class GraphInput:
 
     adjacency: Adjacency
     drop_edge: float = 0.0
+    layers: tuple[Adjacency, ...] = ()
+    """Parts of a graph, of which every layer reads another; empty: all read all."""
 
     def sample(self, training: bool) -> Adjacency:
         """The edges for one layer of one step."""
@@ -27,8 +29,8 @@ class GraphInput:
         return self.adjacency
 
     def at(self, layer: int) -> "GraphInput":
-        """What one layer reads: the same in all, except in parts of a graph."""
-        return self
+        """What one layer reads."""
+        return GraphInput(self.layers[layer], self.drop_edge) if self.layers else self
 
     def to(self, device: torch.device | str) -> "GraphInput":
         return GraphInput(self.adjacency.to(device), self.drop_edge)

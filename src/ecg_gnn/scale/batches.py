@@ -53,16 +53,6 @@ class GraphPart(Movable):
 
 
 @dataclass(frozen=True, eq=False)
-class LayerGraph(GraphInput):
-    """A graph of which every layer reads another part, first to last."""
-
-    layers: tuple[Adjacency, ...] = ()
-
-    def at(self, layer: int) -> GraphInput:
-        return GraphInput(self.layers[layer], self.drop_edge)
-
-
-@dataclass(frozen=True, eq=False)
 class Neighbourhood:
     """Nodes around seeds, in the order of hops, and parts of graphs between them."""
 
@@ -102,7 +92,7 @@ class Neighbourhood:
         up_to = list(accumulate(self.nodes_per_hop))
         layers = [part.layers(up_to) for part in self.parts]
         return [
-            LayerGraph(own[0], part.drop_edge, own)
+            GraphInput(own[0], part.drop_edge, own)
             for part, own in zip(self.parts, layers, strict=True)
         ]
 

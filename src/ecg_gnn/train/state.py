@@ -211,19 +211,22 @@ class TrainState:
 
     def load(self, named: dict[str, Tensor], done: int, seconds: float) -> None:
         """Take over what ``tensors`` gave, on this state's device."""
-        device = self.losses.device
-        group: dict[str, dict[str, Tensor]] = {}
-        for name, tensor in named.items():
-            kind, _, rest = name.partition("/")
-            group.setdefault(kind, {})[rest] = tensor.to(device)
-        self.weights.load(group["now"])
-        self.best_weights.load(group["best"])
-        kept = group.get("optimizer", {}).items()
-        moments = {name.removeprefix("0/"): tensor for name, tensor in kept}
+
+        def part(kind: str) -> dict[str, Tensor]:
+            return {
+                name.removeprefix(kind): tensor.to(self.losses.device)
+                for name, tensor in named.items()
+                if name.startswith(kind)
+            }
+
+        self.weights.load(part("now/"))
+        self.best_weights.load(part("best/"))
+        moments = part("optimizer/0/")
         state = {"state": {0: moments} if moments else {}}
         self.optimizer.load_state_dict(self.optimizer.state_dict() | state)
+        buffers = part("buffer/")
         for name in _BUFFERS:
-            getattr(self, name).copy_(group["buffer"][name])
+            getattr(self, name).copy_(buffers[name])
         self.done, self.seconds = done, seconds
 
 

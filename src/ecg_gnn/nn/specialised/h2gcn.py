@@ -63,12 +63,6 @@ def both_hops(adjacency: Adjacency, drop_edge: float) -> tuple[Adjacency, TwoHop
     return bare, two_hop(bare, drop_edge)
 
 
-def rows_of_sum_one(x: Tensor) -> Tensor:
-    """Every row over its sum; zeros where that is zero."""
-    total = x.sum(1, keepdim=True)
-    return torch.where(total == 0, 0, x / total)
-
-
 class H2GCN(base.SpecialisedNet):
     """H2GCN of Zhu et al. (2020), as released.
 
@@ -106,7 +100,9 @@ class H2GCN(base.SpecialisedNet):
         self._hops: dict[float, base.OncePerGraph[tuple[Adjacency, TwoHop]]] = {}
 
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
-        x = rows_of_sum_one(x) if self.chosen["normalise_rows"] else x
+        if self.chosen["normalise_rows"]:  # zeros where the sum is zero
+            total = x.sum(1, keepdim=True)
+            x = torch.where(total == 0, 0, x / total)
         rounds = []
         for linear, graph in zip(self.input, graphs, strict=True):
             rounds += self._rounds(linear(x).relu(), graph)
