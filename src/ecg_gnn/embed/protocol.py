@@ -1,6 +1,6 @@
 """What an embedder is, and how a fitted one is kept."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from torch import Tensor, nn
@@ -70,14 +70,6 @@ class Fit(NamedTuple):
     data: Data
     split: SplitMasks
     seed: int
-
-
-@runtime_checkable
-class FitsTogether(Embedder, Protocol):
-    """An embedder that can be fitted to several splits at the same time."""
-
-    def fit_together(self, fits: Sequence[Fit]) -> Sequence[Embedder]:
-        """What ``fit`` gives for each of them."""
 
 
 EmbedRows = Callable[[Tensor, Tensor], Tensor]

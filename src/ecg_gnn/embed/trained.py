@@ -64,6 +64,9 @@ class TrainedOnLabels:
         """One training for each, before its first step."""
         raise NotImplementedError
 
+    def embed(self, data: Data) -> Tensor:
+        raise NotImplementedError
+
     def training(
         self,
         fit: Fit,

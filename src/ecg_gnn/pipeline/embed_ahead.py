@@ -7,10 +7,11 @@ from torch import Tensor
 
 from ecg_gnn.config import RunConfig, entry_of
 from ecg_gnn.data import GraphDataset, Split
-from ecg_gnn.embed import Fit, FitsTogether, embed_ahead
-from ecg_gnn.embed.cache import embed_and_keep
+from ecg_gnn.embed import Fit, embed_ahead
+from ecg_gnn.embed.cache import EMBEDDING, KEPT, fit_or_load
 from ecg_gnn.embed.plain import ConcatEmbedder, concatenate
-from ecg_gnn.embed.protocol import KeepableEmbedder, StoredEmbedder
+from ecg_gnn.embed.protocol import StoredEmbedder
+from ecg_gnn.embed.trained import TrainedOnLabels
 from ecg_gnn.kernels import using_engine
 from ecg_gnn.pipeline.cross_fit import leave_out, one_model
 from ecg_gnn.pipeline.method import evolve
@@ -22,6 +23,7 @@ from ecg_gnn.pipeline.workspace import (
     restore_embedder,
     step_seed,
 )
+from ecg_gnn.system.files import below
 from ecg_gnn.system.machine import explaining
 
 
@@ -49,15 +51,14 @@ def embed_for_new_nodes(
     rows, tensors = [], dict[str, Tensor]()
     for part in parts or (name,):
         embedder = make_embedder(part, config, workspace)
-        assert isinstance(embedder, KeepableEmbedder)
         seed = step_seed("embed", embedder, split, config)
         with using_engine(config.engine), explaining(embedding_advice, embedder, data):
-            z, kept = embed_and_keep(
-                embedder, data, split, seed=seed, cache=workspace.cache
-            )
-        rows.append(z)
+            fit = Fit(data, split, seed)
+            fitted = fit_or_load(embedder, fit, workspace.cache, keep=True)
+        rows.append(fitted[EMBEDDING])
         before = f"{part}." if parts else ""
-        tensors |= {f"{before}{key}": tensor for key, tensor in kept.items()}
+        kept = below(fitted, KEPT).items()
+        tensors |= {f"{before}{key}": tensor for key, tensor in kept}
     restored = restore_embedder(name, tensors, config, dataset.num_features)
     return KeptEmbedding(concatenate(rows) if parts else rows[0], restored)
 
@@ -89,7 +90,7 @@ def embed_together(
     embedder = make_embedder(name, config, workspace)
     parts = embedder.parts if isinstance(embedder, ConcatEmbedder) else (embedder,)
     for part in parts:
-        if isinstance(part, FitsTogether):
+        if isinstance(part, TrainedOnLabels):
             fits = [
                 Fit(data[s.index], s, step_seed("embed", part, s, config))
                 for s in splits
