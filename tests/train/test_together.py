@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from ecg_gnn.system.checks import InputError
-from ecg_gnn.train import LoopSettings, Training, loop, train, train_together, training
-from toy_graphs import make_network, make_task
+from ecg_gnn.train import LoopSettings, Training, loop, train_together, training
+from toy_graphs import make_network, make_task, train
 
 CONFIG = LoopSettings(lr=1e-2, checkpoint_seconds=0.0)
 JOBS = {

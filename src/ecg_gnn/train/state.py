@@ -155,7 +155,7 @@ class TrainState:
         device = next(network.parameters()).device
         on_gpu = device.type == "cuda"
         weights = Weights.of(network)
-        spared = getattr(network, "undecayed", ())
+        spared = getattr(network, "undecayed", ()) if weight_decay else ()
         decay = 0.0 if spared else weight_decay
         optimizer = torch.optim.AdamW(
             [weights.flat], lr, weight_decay=decay, fused=on_gpu, capturable=on_gpu
@@ -163,12 +163,11 @@ class TrainState:
         if earlier is not None:
             state = {"state": {0: weights.moments(network, earlier)}}
             optimizer.load_state_dict(optimizer.state_dict() | state)
-        if spared and weight_decay:
+        if spared:  # AdamW's decay before its step, value by value
             kept = 1 - lr * weight_decay * weights.all_but(spared)
 
             @torch.no_grad()
             def shrink(*_: Any) -> None:
-                """AdamW's decay before its step, value by value."""
                 weights.flat.mul_(kept)
 
             optimizer.register_step_pre_hook(shrink)
