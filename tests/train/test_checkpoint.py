@@ -133,11 +133,11 @@ def test_interrupted_twice(case, path):
 def test_interrupted_after_the_last_step(case, path, monkeypatch):
     whole = run(case)
 
-    def break_off(*_args):
+    def break_off(**_fields):
         raise InterruptError
 
     with monkeypatch.context() as patch:
-        patch.setattr(training, "_result", break_off)
+        patch.setattr(training, "TrainResult", break_off)
         with pytest.raises(InterruptError):
             run(case, path)
     assert steps_done(path) == CONFIG.steps

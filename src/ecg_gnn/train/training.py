@@ -154,13 +154,7 @@ class Training:
             said = f"the validation score was never a number; last loss {losses[-1]}"
             raise not_finite(said, float(self.task.x.abs().max()))
         val, test = state.val_scores.tolist(), state.test_scores.tolist()
-        self.network.load_state_dict(self.state.best_weights.named)
-        for parameter in self.network.parameters():  # each at home again, to be saved
-            parameter.data = parameter.data.clone()
-        self.network.eval()
-        if self._checkpoint is not None:
-            self._checkpoint.unlink(missing_ok=True)
-        return TrainResult(
+        result = TrainResult(
             best_step=best,
             val=val[best - 1],
             test=None if hidden else test[best - 1],
@@ -169,6 +163,13 @@ class Training:
             test_scores=None if hidden else test,
             seconds=state.seconds,
         )
+        self.network.load_state_dict(self.state.best_weights.named)
+        for parameter in self.network.parameters():  # each at home again, to be saved
+            parameter.data = parameter.data.clone()
+        self.network.eval()
+        if self._checkpoint is not None:
+            self._checkpoint.unlink(missing_ok=True)
+        return result
 
 
 def run_step(
