@@ -92,9 +92,8 @@ class EmbeddedMember(Member):
         plain, tensors = self.inner.state()
         one = self.embedding
         kept = {f"inner.{name}": each for name, each in tensors.items()}
-        kept |= {
-            f"embedder.{k}": as_trained(v) for k, v in one.embedder.tensors().items()
-        }
+        fitted = one.embedder.tensors.items()
+        kept |= {f"embedder.{name}": as_trained(each) for name, each in fitted}
         # Copies: several members may share one embedding.
         kept |= {"z": one.z.clone(), "evolved": one.evolved.clone()}
         about = {
