@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from shlex import quote
 from statistics import median
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +22,7 @@ from ecg_gnn.tabular.columns import (
 )
 from ecg_gnn.tabular.dates import parse_date
 
-Kind = Literal["numeric", "categorical", "ordinal", "set", "date", "text"]
-KINDS: tuple[Kind, ...] = ("numeric", "categorical", "ordinal", "set", "date", "text")
-KIND_WORDS: dict[Kind, str] = {
+_KIND_WORDS = {
     "numeric": "as numbers",
     "categorical": "as categories",
     "ordinal": "as numbers and as categories",
@@ -32,6 +30,7 @@ KIND_WORDS: dict[Kind, str] = {
     "date": "as dates",
     "text": "as text",
 }
+KINDS = tuple(_KIND_WORDS)
 NO_VALUES = "no values"
 WORD = re.compile(r"(?u)\b\w+\b")
 
@@ -81,18 +80,18 @@ _PAIR_OF_NUMBERS = re.compile(r"[+-]?\d+(\.\d+)?\s*[,;]\s*[+-]?\d+(\.\d+)?")
 class Guess:
     """The kind of a column, or None and why nothing can be learned from it."""
 
-    kind: Kind | None
+    kind: str | None
     why: str = ""
     """Empty where the kind is obvious."""
-    otherwise: Kind = "numeric"
+    otherwise: str = "numeric"
     """What else the column might be."""
 
     def explain(self, name: str) -> str:
         """What was decided about a column, and the option that overrules it."""
         assert self.kind is not None
         return (
-            f"{self.why}, read {KIND_WORDS[self.kind]}; --{self.otherwise} "
-            f"{quote(name)} reads them {KIND_WORDS[self.otherwise]}"
+            f"{self.why}, read {_KIND_WORDS[self.kind]}; --{self.otherwise} "
+            f"{quote(name)} reads them {_KIND_WORDS[self.otherwise]}"
         )
 
 

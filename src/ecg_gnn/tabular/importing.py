@@ -179,17 +179,7 @@ def assemble(
         masks = read_masks(nodes, options.splits, labels.y)
     elif masks is not None:
         masks = tuple(mask & (labels.y != UNLABELLED) for mask in masks)
-    pipeline = fit_features(
-        nodes,
-        names,
-        kinds=options.kinds,
-        scale=options.scale,
-        encoding=options.encoding,
-        hashed=options.hashed,
-        missing=options.missing,
-        max_categories=options.max_categories,
-        max_words=options.max_words,
-    )
+    pipeline = fit_features(nodes, names, options)
     dataset = make_dataset(
         name=Path(nodes.source).stem,
         x=_features(nodes, pairs, pipeline, options),
