@@ -13,7 +13,6 @@ from scipy.sparse import coo_array, csc_array, csr_array, issparse
 from ecg_gnn.data.graph_checks import check_edges
 from ecg_gnn.reading import (
     BYTES_PER_CELL,
-    AnyArray,
     check_cells,
     read_archive,
     refusing,
@@ -72,7 +71,7 @@ def read_facebook(path: Path, most: int) -> tuple[dict[str, Column], Pairs]:
     return columns, pairs
 
 
-def _sparse(layout: str, parts: Sequence[AnyArray], shape: Sequence[int]) -> Any:
+def _sparse(layout: str, parts: Sequence[Any], shape: Sequence[int]) -> Any:
     """The matrix of a file's entries and their places, which are checked."""
     data, *places = parts
     if data.dtype.kind not in "biuf" or any(p.dtype.kind not in "iu" for p in places):
@@ -90,11 +89,11 @@ def _sparse(layout: str, parts: Sequence[AnyArray], shape: Sequence[int]) -> Any
 
 def _pairs_of(source: str, matrix: Any, num_nodes: int) -> Pairs:
     """Places of the entries that are not 0, in a matrix of nodes times nodes."""
-    if not issparse(matrix) or matrix.shape != (num_nodes, num_nodes):
+    is_sparse: bool = issparse(matrix)
+    if not is_sparse or matrix.shape != (num_nodes, num_nodes):
         raise InputError(
             f"{source} must be a sparse matrix, {num_nodes} × {num_nodes} as there are "
-            f"nodes (got {'' if issparse(matrix) else 'a dense one, '}"
-            f"{list(matrix.shape)})"
+            f"nodes (got {'' if is_sparse else 'a dense one, '}{list(matrix.shape)})"
         )
     entries = matrix.tocoo()
     ends = np.stack(entries.coords, axis=1)
