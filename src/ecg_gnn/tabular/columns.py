@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,11 +49,10 @@ class Table:
         if name in self.columns:
             return self.columns[name]
         names = list(self.columns)
-        more = f" and {len(names) - 8} more" if len(names) > 8 else ""
         hint = did_you_mean(name, names, alike=0.8)
         raise InputError(
             f"{self.source}: must have the column {name!r} of the {purpose} (got "
-            f"{names[:8]}{more}{hint})"
+            f"{names[:8]}{and_more(names, 8)}{hint})"
         )
 
     def texts(self, name: str, purpose: str) -> list[str | None]:
@@ -69,6 +69,11 @@ class Table:
                     f"in row {row})"
                 )
         return [text for text in texts if text]
+
+
+def and_more(values: Collection[Any], shown: int) -> str:
+    """How a list of the first ones goes on in a sentence."""
+    return f" and {len(values) - shown} more" if len(values) > shown else ""
 
 
 def as_text(value: str | float | None) -> str | None:
@@ -128,13 +133,11 @@ def parse_numbers(column: Column) -> NDArray[np.float64] | None:
     if isinstance(column, np.ndarray):
         return column.astype(np.float64)
     cells = ["nan" if is_missing(text) else str(text) for text in column]
-    for words in ({}, _FLAGS):
-        try:
-            cells = [words.get(cell.strip().lower(), cell) for cell in cells]
-            return np.array(cells, dtype=np.float64)
-        except ValueError:
-            continue
-    return None
+    try:
+        plain = [_FLAGS.get(cell.strip().lower(), cell) for cell in cells]
+        return np.array(plain, dtype=np.float64)
+    except ValueError:
+        return None
 
 
 def are_row_numbers(column: Column) -> bool:

@@ -25,9 +25,9 @@ from ecg_gnn.reading.tensor_files import dense_array, read_safetensors, read_tor
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.tabular.columns import Column, Table, as_text
 from ecg_gnn.tabular.importing import ImportOptions, assemble, import_tables
+from ecg_gnn.tabular.labels import Masks
 from ecg_gnn.tabular.matrix_files import read_facebook
 from ecg_gnn.tabular.named_graph import NamedGraph
-from ecg_gnn.tabular.split_columns import Masks
 from ecg_gnn.tabular.table_files import GRAPH_LABEL, GRAPH_TYPES, type_of
 
 ID = "id"

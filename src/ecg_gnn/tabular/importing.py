@@ -16,6 +16,7 @@ from ecg_gnn.tabular.column_kinds import KINDS, NO_VALUES
 from ecg_gnn.tabular.columns import (
     UNNAMED,
     Table,
+    and_more,
     are_row_numbers,
     mark_missing,
     parse_numbers,
@@ -23,11 +24,10 @@ from ecg_gnn.tabular.columns import (
 from ecg_gnn.tabular.feature_blocks import ENCODINGS, MAX_CATEGORIES
 from ecg_gnn.tabular.feature_pipeline import FeaturePipeline, fit_features
 from ecg_gnn.tabular.import_report import describe_import, import_warnings
-from ecg_gnn.tabular.labels import TASKS, read_labels
+from ecg_gnn.tabular.labels import TASKS, Masks, read_labels, read_masks
 from ecg_gnn.tabular.matrix_files import MATRIX_SUFFIX, read_adjacency
 from ecg_gnn.tabular.named_graph import NamedGraph
 from ecg_gnn.tabular.node_names import Pairs, number_nodes, pair_nodes
-from ecg_gnn.tabular.split_columns import Masks, read_masks
 from ecg_gnn.tabular.structure_features import structure_features
 from ecg_gnn.tabular.table_files import read_table
 from ecg_gnn.tabular.token_blocks import MAX_WORDS
@@ -151,10 +151,8 @@ def import_tables(nodes: Table, edges: Table, options: ImportOptions) -> NamedGr
     pairs = pair_nodes(edges, source, target, numbers, nodes)
     columns = {"id": id_name, "source": source, "target": target}
     graph = assemble(nodes, tuple(numbers), pairs, columns, options)
-    unread = [name for name in names if name not in (source, target)]
-    if unread:
-        more = f" and {len(unread) - 3} more" if len(unread) > 3 else ""
-        said = f"{', '.join(map(repr, unread[:3]))}{more}"
+    if unread := [name for name in names if name not in (source, target)]:
+        said = f"{', '.join(map(repr, unread[:3]))}{and_more(unread, 3)}"
         note = f"{edges.source}: edges have no weights or features, {said} is not read"
         graph.report["notes"].append(note)
     return graph
