@@ -128,9 +128,7 @@ def _read_mat(path: Path, options: ImportOptions) -> NamedGraph:
     """Read a network of facebook100; nodes are numbered in the order of the file."""
     columns, pairs = read_facebook(path, options.max_cells)
     ids = tuple(str(row) for row in range(len(next(iter(columns.values())))))
-    table = Table(str(path), {ID: list(ids), **columns})
-    ends = {"id": ID, "source": "source", "target": "target"}
-    return assemble(table, ids, pairs, ends, options)
+    return assemble(Table(str(path), {ID: list(ids), **columns}), ids, pairs, options)
 
 
 def _from_tensors(
@@ -171,22 +169,24 @@ def _from_arrays(
         )
     pairs = check_edges(source, arrays["edges"], len(x))
     ids = node_names(source, arrays.get(NAMES_KEY, np.arange(len(x))), len(x))
-    labels = _labels(source, y)
-    columns: dict[str, Column] = {GRAPH_LABEL: labels, ID: list(ids)}
-    for place in range(x.shape[1]):
-        columns[f"x{place}"] = x[:, place].astype(np.float64)
-    all_names = tuple(f"x{place}" for place in range(x.shape[1]))
-    names = [n for n in options.features or all_names if n not in options.drop]
+    every = {f"x{place}": column for place, column in enumerate(x.T.astype(np.float64))}
+    columns: dict[str, Column] = {GRAPH_LABEL: _labels(source, y), ID: list(ids)}
+    features = options.features or tuple(every)
+    kept = [name for name in features if name not in options.drop]
     given = replace(
         options,
         label=GRAPH_LABEL,
-        features=options.features or all_names,
-        kinds=dict.fromkeys(names, "numeric") | {**options.kinds},
+        features=features,
+        kinds=dict.fromkeys(kept, "numeric") | {**options.kinds},
         scale=False,
     )
-    ends = {"id": ID, "source": "source", "target": "target"}
-    masks = _masks(source, arrays, len(x))
-    return assemble(Table(source, columns), ids, pairs, ends, given, masks)
+    masks: Masks | None = None
+    if MASK_KEYS[0] in arrays:
+        train, val, test = (
+            check_mask(source, key, arrays[key], len(x)) for key in MASK_KEYS
+        )
+        masks = train, val, test
+    return assemble(Table(source, columns | every), ids, pairs, given, masks=masks)
 
 
 def _labels(source: str, y: AnyArray) -> list[str | None]:
@@ -200,16 +200,6 @@ def _labels(source: str, y: AnyArray) -> list[str | None]:
     if y.dtype.kind == "f" and (y != np.floor(y))[~np.isnan(y)].any():
         return [as_text(value) for value in y.tolist()]
     return [as_text(value) if value >= 0 else None for value in y.tolist()]
-
-
-def _masks(source: str, arrays: Mapping[str, AnyArray], num_nodes: int) -> Masks | None:
-    """The masks of a file; None if it has none."""
-    if MASK_KEYS[0] not in arrays:
-        return None
-    train, val, test = (
-        check_mask(source, key, arrays[key], num_nodes) for key in MASK_KEYS
-    )
-    return train, val, test
 
 
 _READERS = {

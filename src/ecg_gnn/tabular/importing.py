@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -126,19 +127,15 @@ def import_files(
     table = read(nodes)
     id_name, numbers = _number_nodes(table, options)
     pairs = read_adjacency(Path(edges), len(numbers), options.max_cells)
-    columns = {"id": id_name, "source": "source", "target": "target"}
-    return assemble(table, tuple(numbers), pairs, columns, options)
+    return assemble(table, tuple(numbers), pairs, options, {"id": id_name})
 
 
 def import_tables(nodes: Table, edges: Table, options: ImportOptions) -> NamedGraph:
     """Make a graph of a table of nodes and a table of edges."""
     id_name, numbers = _number_nodes(nodes, options)
     names = list(edges.columns)
-    if (
-        names[0] == UNNAMED
-        and len(names) > 2
-        and are_row_numbers(edges.columns[UNNAMED])
-    ):
+    has_index = names[0] == UNNAMED and len(names) > 2
+    if has_index and are_row_numbers(edges.columns[UNNAMED]):
         del names[0]
     source = options.source or _usual_column(names, _SOURCES, 0)
     after = 1 if source == names[0] else 0
@@ -150,7 +147,7 @@ def import_tables(nodes: Table, edges: Table, options: ImportOptions) -> NamedGr
         )
     pairs = pair_nodes(edges, source, target, numbers, nodes)
     columns = {"id": id_name, "source": source, "target": target}
-    graph = assemble(nodes, tuple(numbers), pairs, columns, options)
+    graph = assemble(nodes, tuple(numbers), pairs, options, columns)
     if unread := [name for name in names if name not in (source, target)]:
         said = f"{', '.join(map(repr, unread[:3]))}{and_more(unread, 3)}"
         note = f"{edges.source}: edges have no weights or features, {said} is not read"
@@ -162,12 +159,15 @@ def assemble(
     nodes: Table,
     ids: tuple[str, ...],
     pairs: Pairs,
-    columns: Mapping[str, str],
     options: ImportOptions,
+    columns: Mapping[str, str] = MappingProxyType({}),
     masks: Masks | None = None,
 ) -> NamedGraph:
-    """Features, classes and splits of nodes whose edges are numbered already."""
-    nodes.column(options.label, "label")
+    """Features, classes and splits of nodes whose edges are numbered already.
+
+    ``columns`` are the id, source and target where they have other names.
+    """
+    columns = {"id": "id", "source": "source", "target": "target", **columns}
     names = _feature_columns(nodes, options, columns["id"])
     nodes = mark_missing(nodes, names, options.missing)
     words = [text for text in options.missing if parse_numbers([text]) is None]
