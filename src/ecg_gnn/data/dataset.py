@@ -221,22 +221,20 @@ def make_dataset(
     labels = checks.check_labels(source, _array(y), len(tx), unlabelled=unlabelled)
     pairs = checks.check_edges(source, _array(edges), len(tx))
     num_classes = int(labels.max()) + 1
-    if metric is None and checks.has_tiny_class(labels):
-        metric = "accuracy"  # others need each class in every part of a split
-    checked_metric = checks.check_metric(source, metric, num_classes)
+    metric = checks.check_metric(source, metric, labels)
     ty = torch.from_numpy(labels)
     edge_index = checks.canonical_edge_index(pairs, len(tx), directed)
     drawn = masks or stratified_splits(ty, num_splits, seed)
     if masks is None:  # the caller gave none, so the message must say whose they are
         source = f"{source}: splits drawn from seed {seed}"
-    checked = _checked_masks(source, drawn, ty, checked_metric)
+    checked = _checked_masks(source, drawn, ty, metric)
     return GraphDataset(
         name=name,
         x=tx,
         y=ty,
         edge_index=edge_index,
         num_classes=num_classes,
-        metric=checked_metric,
+        metric=metric,
         **dict(zip(checks.MASK_KEYS, checked, strict=True)),
         directed=directed,
         sha256=sha256 or content_hash([tx, ty, edge_index, *checked]),

@@ -13,7 +13,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -161,17 +161,13 @@ def write_arrays(path: Path, arrays: Mapping[str, AnyArray]) -> None:
 # --- Graph folders --------------------------------------------------------------------
 
 
-class GraphFolder(NamedTuple):
-    """A graph, the names of its nodes and classes, and ``graph.json``."""
+def read_graph_folder(
+    path: Path,
+) -> tuple[GraphDataset, tuple[str, ...], tuple[str, ...], dict[str, Any]]:
+    """Read a folder that ``ecg-gnn data import`` wrote; anything odd is refused.
 
-    dataset: GraphDataset
-    ids: tuple[str, ...]
-    classes: tuple[str, ...]
-    manifest: Mapping[str, Any]
-
-
-def read_graph_folder(path: Path) -> GraphFolder:
-    """Read a folder that ``ecg-gnn data import`` wrote; anything odd is refused."""
+    Gives the graph, the names of its nodes and of its classes, and ``graph.json``.
+    """
     manifest = read_manifest(path / MANIFEST, FORMAT, VERSION)
     source, features_file = path / ARRAYS, path / f"{FEATURES_KEY}.npy"
     keys = [*GRAPH_KEYS, *MASK_KEYS, NAMES_KEY]
@@ -188,7 +184,7 @@ def read_graph_folder(path: Path) -> GraphFolder:
     dataset = dataset_from_arrays(source, arrays, **options)
     ids = node_names(source, arrays[NAMES_KEY], dataset.num_nodes)
     classes = class_names(path, manifest, dataset.num_classes)
-    return GraphFolder(dataset, ids, classes, manifest)
+    return dataset, ids, classes, manifest
 
 
 def node_names(source: Path | str, ids: AnyArray, num_nodes: int) -> tuple[str, ...]:

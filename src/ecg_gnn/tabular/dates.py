@@ -3,8 +3,6 @@
 import re
 from datetime import UTC, datetime
 
-_EPOCH = datetime(1970, 1, 1)
-_SECONDS_PER_DAY = 86_400
 _BEGINS_LIKE_ISO = re.compile(r"\d{4}-\d\d-\d\d(?!\d)")
 _PARTS = ("year", "month", "day")
 _OTHER_FORMS = (
@@ -33,8 +31,3 @@ def parse_date(text: str) -> datetime | None:
     except (ValueError, OverflowError):  # such as 31 February, or before the year 1
         pass
     return None
-
-
-def days_since_1970(date: datetime) -> float:
-    """Days, with the time of day as a fraction."""
-    return (date - _EPOCH).total_seconds() / _SECONDS_PER_DAY

@@ -10,7 +10,7 @@ import numpy as np
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.tabular.column_kinds import WORD, guess_separator, split_set
 from ecg_gnn.tabular.columns import Table, filled_texts, present_texts
-from ecg_gnn.tabular.dates import days_since_1970, parse_date
+from ecg_gnn.tabular.dates import parse_date
 from ecg_gnn.tabular.feature_blocks import (
     Block,
     Features,
@@ -24,6 +24,7 @@ from ecg_gnn.tabular.feature_blocks import (
 MAX_WORDS = 2048
 """Features that one column of text gets, unless the user says."""
 _MAX_HASHES = 1 << 16
+_EPOCH = datetime(1970, 1, 1)
 _MONTHS = [f"month={each}" for each in range(1, 13)]
 _WEEKDAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
 
@@ -214,7 +215,9 @@ def _dates(table: Table, column: str) -> list[datetime | None]:
 
 
 def _days(dates: list[datetime | None]) -> Floats:
-    return np.array([np.nan if d is None else days_since_1970(d) for d in dates])
+    """Days since 1970, with the time of day as a fraction."""
+    seconds = [np.nan if d is None else (d - _EPOCH).total_seconds() for d in dates]
+    return np.array(seconds) / 86_400
 
 
 def _fit_grids(values: Floats, encoding: str) -> Floats | None:
