@@ -140,17 +140,15 @@ def _guess_numbers(values: NDArray[np.float64]) -> Guess:
     whole = all(value.is_integer() for value in counts)  # infinity is not
     if not whole or len(counts) <= 2:
         return Guess("numeric")
-    is_code = looks_like_codes(counts)
     few = len(counts) <= _MAX_ORDINAL_VALUES
     if few and len(values) >= _MIN_ROWS_PER_ORDINAL * len(counts):
         return Guess("ordinal", f"{len(counts)} different whole numbers")
-    if not is_code:
+    if not looks_like_codes(counts):
         return Guess("numeric")
-    if _are_amounts(counts):
-        why = f"{len(counts)} different amounts"
+    are_amounts = _are_amounts(counts)
+    if are_amounts or _falls(counts):
+        why = f"{len(counts)} different {'amounts' if are_amounts else 'counts'}"
         return Guess("numeric", why, "categorical")
-    if _falls(counts):
-        return Guess("numeric", f"{len(counts)} different counts", "categorical")
     return Guess("categorical", f"{len(counts)} integer codes")
 
 
@@ -255,19 +253,12 @@ def _are_sets(cells: list[list[str]], separator: str) -> bool:
         return False
     if separator == " ":  # words between spaces are text, numbers and ids are not
         return all(map(_HAS_DIGIT.search, counts))
-    if separator == "," and not _are_combined(cells):
-        return False
+    if separator == "," and counts.total() < _MANY_BETWEEN_COMMAS * len(cells):
+        companies = sum(map(len, {frozenset(cell) for cell in cells}))
+        if companies < _MIN_COMPANIES * len(counts):
+            return False
     long = sum(len(element.split()) > _MAX_ELEMENT_WORDS for element in counts)
     return long <= _LONG_SHARE * len(counts)
-
-
-def _are_combined(cells: list[list[str]]) -> bool:
-    """Whether cells have many elements, or elements have changing company."""
-    if sum(map(len, cells)) >= _MANY_BETWEEN_COMMAS * len(cells):
-        return True
-    different = {frozenset(cell) for cell in cells}
-    elements = set[str]().union(*different)
-    return sum(map(len, different)) >= _MIN_COMPANIES * len(elements)
 
 
 def _json_elements(text: str) -> list[str] | None:
