@@ -143,19 +143,10 @@ def look_alikes(
 
     Built so that evolved edges help: many groups share a class and have nothing else in
     common, so a node is best recognised by those that look like it. Every group has a
-    mean in a random direction; a node's features are that of its group plus standard
-    normal noise. Edges are drawn as in ``csbm``, without regard to groups.
-
-    Args:
-        nodes: How many nodes.
-        classes: How many classes.
-        group: Nodes in a group; a class has as many groups as its nodes fill.
-        degree: Mean degree.
-        homophily: Probability that an edge joins nodes of one class.
-        features: How many features.
-        signal: Length of the groups' means.
-        seed: Random seed.
-        num_splits: How many stratified splits to draw.
+    mean in a random direction, of length ``signal``; a node's features are that of its
+    group plus standard normal noise. Edges are drawn as in ``csbm``, without regard to
+    groups. A class has as many groups of ``group`` nodes as its nodes fill; the other
+    arguments are those of ``csbm``.
     """
     return _block_model("look-alikes", look_alikes, dict(locals()), group)
 

@@ -17,10 +17,10 @@ from ecg_gnn.tabular.columns import (
     Column,
     are_row_numbers,
     has_leading_zeros,
+    parse_date,
     parse_numbers,
     present_texts,
 )
-from ecg_gnn.tabular.dates import parse_date
 
 _KIND_WORDS = {
     "numeric": "as numbers",

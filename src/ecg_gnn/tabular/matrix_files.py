@@ -96,7 +96,7 @@ def _pairs_of(source: str, matrix: Any, num_nodes: int) -> Pairs:
             f"nodes (got {'' if is_sparse else 'a dense one, '}{list(matrix.shape)})"
         )
     entries = matrix.tocoo()
-    ends = np.stack(entries.coords, axis=1)
+    ends = np.stack([entries.row, entries.col], axis=1)
     return check_edges(source, ends[entries.data != 0], num_nodes)
 
 

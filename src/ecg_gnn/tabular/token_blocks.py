@@ -9,8 +9,7 @@ import numpy as np
 
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.tabular.column_kinds import WORD, guess_separator, split_set
-from ecg_gnn.tabular.columns import Table, filled_texts, present_texts
-from ecg_gnn.tabular.dates import parse_date
+from ecg_gnn.tabular.columns import Table, filled_texts, parse_date, present_texts
 from ecg_gnn.tabular.feature_blocks import (
     Block,
     Features,
