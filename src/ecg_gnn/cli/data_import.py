@@ -14,8 +14,12 @@ from ecg_gnn.system.checks import InputError, check_choice, printable
 from ecg_gnn.system.files import check_free
 from ecg_gnn.tabular.column_kinds import KINDS
 from ecg_gnn.tabular.feature_blocks import ENCODINGS, MAX_CATEGORIES
-from ecg_gnn.tabular.graph_types import GRAPH_TYPES, LABEL
-from ecg_gnn.tabular.table_files import TABLE_TYPES, list_suffixes
+from ecg_gnn.tabular.table_files import (
+    GRAPH_LABEL,
+    GRAPH_TYPES,
+    TABLE_TYPES,
+    list_suffixes,
+)
 from ecg_gnn.tabular.token_blocks import MAX_WORDS
 
 if TYPE_CHECKING:
@@ -156,7 +160,7 @@ def import_(
     given = (numeric, categorical, ordinal, set_, date, text)
     by_kind = dict(zip(KINDS, given, strict=True))
     options = ImportOptions(
-        label=label or LABEL,
+        label=label or GRAPH_LABEL,
         id=id_,
         source=source,
         target=target,
