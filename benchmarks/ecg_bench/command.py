@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ecg_bench import NOISE
-from ecg_gnn.cli import terminal as opt
+from ecg_gnn.cli import options as opt
 from ecg_gnn.cli.terminal import ProgressDisplay, print_json, print_table
 from ecg_gnn.config import declared
 from ecg_gnn.system.checks import check_choice, check_in_range

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ecg_gnn.cli import terminal as opt
+from ecg_gnn.cli import options as opt
 from ecg_gnn.cli.data_import import import_
 from ecg_gnn.cli.terminal import (
     ProgressDisplay,
@@ -58,12 +58,17 @@ def info(
 
 
 @app.command()
+@opt.verb()
 def check(
-    name: Annotated[str, typer.Argument(metavar="NAME_OR_FILE", help="What to check.")],
+    name: Annotated[str, typer.Argument(metavar="NAME_OR_FILE")],
     data_root: opt.DataRoot = None,
     as_json: opt.AsJson = False,
 ) -> None:
-    """Check that a graph can be trained on, or name its first fault (status 2)."""
+    """Check that a graph can be trained on, or name its first fault (status 2).
+
+    Options:
+        name: What to check.
+    """
     dataset = _load(name, data_root, download=False)
     if not as_json:
         print(f"{dataset.name}: ok")
@@ -71,14 +76,13 @@ def check(
 
 
 @app.command()
-def get(
-    name: Name,
-    data_root: opt.DataRoot = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Also write the graph to this .npz file.")
-    ] = None,
-) -> None:
-    """Download a dataset into the data root, or generate one into a file."""
+@opt.verb()
+def get(name: Name, data_root: opt.DataRoot = None, out: Path | None = None) -> None:
+    """Download a dataset into the data root, or generate one into a file.
+
+    Options:
+        out: Also write the graph to this .npz file.
+    """
     if out is not None:
         opt.check_apart(out, name)
     dataset = _load(name, data_root)

@@ -6,12 +6,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from ecg_gnn.cli import terminal as opt
-from ecg_gnn.cli.terminal import ProgressDisplay, print_json, print_table
+from ecg_gnn.cli import options as opt
+from ecg_gnn.cli.terminal import (
+    ProgressDisplay,
+    print_json,
+    print_table,
+    warn_of_cross_fit,
+)
 from ecg_gnn.config import KEPT_EMBEDDINGS, Setting
 from ecg_gnn.config.classify_settings import MODULES
 from ecg_gnn.config.run_config import kept_options
@@ -31,7 +34,6 @@ if TYPE_CHECKING:
     from ecg_gnn.inference import Model
     from ecg_gnn.tabular import NamedGraph
 
-_SEARCH = "Search"
 _HELPS = {
     "embed.names": f"Weak classifier: one of {', '.join(KEPT_EMBEDDINGS)} (mlp; none: "
     "no evolved graph).",
@@ -44,81 +46,20 @@ def _can_be_kept(_: str, setting: Setting) -> bool:
     return setting.option in kept_options() and setting.option != "engine"
 
 
-@opt.with_settings(_can_be_kept, helps=_HELPS)
+@opt.verb(_can_be_kept, helps=_HELPS, scores=", ".join(SCORES))
 def fit(
     settings: dict[str, Any],
-    dataset: Annotated[
-        str,
-        typer.Option(
-            help="Graph folder of `ecg-gnn data import`, or any other dataset."
-        ),
-    ],
-    out: Annotated[Path, typer.Option(help="The model folder to write.")],
-    budget: Annotated[
-        str | None,
-        typer.Option(
-            help="Time for the search: 90s, 10m, 1h (by size: 45s below 5,000 nodes, "
-            "5m below 20,000, else 10m).",
-            rich_help_panel=_SEARCH,
-        ),
-    ] = None,
-    metric: Annotated[
-        str | None,
-        typer.Option(
-            help=f"What decides: one of {', '.join(SCORES)} (roc-auc for two classes, "
-            "accuracy for more, r2 for numbers).",
-            rich_help_panel=_SEARCH,
-        ),
-    ] = None,
-    single: Annotated[
-        bool,
-        typer.Option(
-            "--single",
-            help="Keep the best single candidate instead of an ensemble.",
-            rich_help_panel=_SEARCH,
-        ),
-    ] = False,
-    all_labels: Annotated[
-        bool,
-        typer.Option(
-            "--all-labels",
-            help="Learn from test nodes, too: for the best predictions, once the test "
-            "score is known.",
-            rich_help_panel=_SEARCH,
-        ),
-    ] = False,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            help="Candidates trained in parallel (one per core).",
-            rich_help_panel=_SEARCH,
-        ),
-    ] = None,
-    engine: Annotated[
-        str | None,
-        typer.Option(
-            help="Where candidates are trained: local, or ray (a cluster, started here "
-            "unless --address names one). For one model: fast, or reference (plain "
-            "torch, the same numbers up to rounding).",
-            rich_help_panel=_SEARCH,
-        ),
-    ] = None,
-    address: Annotated[
-        str | None,
-        typer.Option(
-            help="Address of a running Ray cluster: HOST:PORT, or auto.",
-            rich_help_panel=_SEARCH,
-        ),
-    ] = None,
-    balance: Annotated[
-        bool | None,
-        typer.Option(
-            "--balance/--no-balance",
-            help="Give rare classes more weight (if class sizes differ twofold).",
-            rich_help_panel=opt.STEP_3,
-        ),
-    ] = None,
-    split: Annotated[int, typer.Option(help="Which of the graph's splits to use.")] = 0,
+    dataset: str,
+    out: Path,
+    budget: str | None = None,
+    metric: str | None = None,
+    single: bool = False,
+    all_labels: bool = False,
+    jobs: int | None = None,
+    engine: str | None = None,
+    address: str | None = None,
+    balance: bool | None = None,
+    split: int = 0,
     data_root: opt.DataRoot = None,
     as_json: opt.AsJson = False,
 ) -> None:
@@ -133,6 +74,28 @@ def fit(
     baseline and an identity control for comparison; options not given are chosen by the
     graph. Edge weights cannot be saved with a model, because new nodes would change the
     weights of others. Input labels are kept with the model; new nodes have none.
+
+    Options:
+        dataset: Graph folder of `ecg-gnn data import`, or any other dataset.
+        out: The model folder to write.
+        split: Which of the graph's splits to use.
+
+    Search:
+        budget: Time for the search: 90s, 10m, 1h (by size: 45s below 5,000 nodes, 5m
+            below 20,000, else 10m).
+        metric: What decides: one of {scores} (roc-auc for two classes, accuracy for
+            more, r2 for numbers).
+        single: Keep the best single candidate instead of an ensemble.
+        all_labels: Learn from test nodes, too: for the best predictions, once the test
+            score is known.
+        jobs: Candidates trained in parallel (one per core).
+        engine: Where candidates are trained: local, or ray (a cluster, started here
+            unless --address names one). For one model: fast, or reference (plain torch,
+            the same numbers up to rounding).
+        address: Address of a running Ray cluster: HOST:PORT, or auto.
+
+    Step 3: classify:
+        balance: Give rare classes more weight (if class sizes differ twofold).
     """
     check_choice("engine", engine or "local", ["local", "ray", "fast", "reference"])
     if engine in ("fast", "reference"):
@@ -226,7 +189,7 @@ def _fit_exactly(
     names = settings.pop("embedding", ["mlp"])
     if len(names) != 1:
         raise InputError(f"'embedding' must be a single one here (got {names})")
-    opt.warn_of_cross_fit(settings.get("cross_fit"), names)
+    warn_of_cross_fit(settings.get("cross_fit"), names)
     from ecg_gnn.inference import fit_model
     from ecg_gnn.inference.card import class_by_class, score_rows, verdict
     from ecg_gnn.inference.model_folder import CARD
