@@ -2,7 +2,7 @@
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -93,17 +93,18 @@ def figure(
             from ecg_gnn_lab.figures.tsne import draw_tsne, project
 
             opened.check_recipe(recipe)
-            asked: dict[str, Any] = {
-                "recipe": recipe,
-                "dataset": dataset,
-                "data_root": data_root,
-            }
             source = embedding or "mlp"
             with ProgressDisplay() as display:
                 start = partial(display.start, source)
-                workspace = Workspace(cache=opt.default_cache(), progress=start)
-                asked |= {"embedding": source, "workspace": workspace}
-                projection = project(opened, num_nodes=nodes, **asked)
+                projection = project(
+                    opened,
+                    num_nodes=nodes,
+                    recipe=recipe,
+                    dataset=dataset,
+                    data_root=data_root,
+                    embedding=source,
+                    workspace=Workspace(cache=opt.default_cache(), progress=start),
+                )
             draw_tsne(projection, out)
     print(f"Wrote {out}")
 
