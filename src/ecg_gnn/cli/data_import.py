@@ -3,7 +3,7 @@
 import textwrap
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -112,21 +112,21 @@ def import_(
     from ecg_gnn.tabular import ImportOptions
 
     given = (numeric, categorical, ordinal, set_, date, text)
-    by_kind = dict(zip(KINDS, given, strict=True))
+    by_kind = zip(KINDS, map(_names, given), strict=True)
     options = ImportOptions(
         label=label or LABEL,
         id=id_,
         source=source,
         target=target,
-        features=_names(features),
-        drop=_names(drop) or (),
-        kinds={n: kind for kind, each in by_kind.items() for n in _names(each) or ()},
-        splits=_names(splits) or (),
+        features=_names(features) or None,
+        drop=_names(drop),
+        kinds={name: kind for kind, names in by_kind for name in names},
+        splits=_names(splits),
         directed=directed,
         scale=scale,
         encoding=encoding,
         hashed=words == "hashed",
-        missing=_names(missing) or (),
+        missing=_names(missing),
         max_categories=max_categories,
         max_words=max_words,
         task=task,
@@ -140,18 +140,20 @@ def import_(
     if as_json:
         print_json({"out": str(out), **imported.report})
     else:
-        counts = imported.report["homophily"].items()
-        homophily = {_COUNTED.get(name, name): value for name, value in counts}
-        decisions = imported.report["decisions"].items()
-        apart = {"homophily": homophily, "decisions": "", "notes": ""}
-        for key, fact in {**imported.report, **apart}.items():
-            if key in ("columns", "columns_left_out"):
-                _print_columns(key, fact)
-            else:
-                print_facts({key: fact})
-        for name, decision in decisions:
-            print(printable(f"{name}: {decision}"))
+        _print_report(imported.report)
         print(f"Written to {out}: try `ecg-gnn fit --dataset {out} --out MODEL`")
+
+
+def _print_report(report: Mapping[str, Any]) -> None:
+    counts = report["homophily"].items()
+    homophily = {_COUNTED.get(name, name): value for name, value in counts}
+    for key, fact in {**report, "homophily": homophily}.items():
+        if key in ("columns", "columns_left_out"):
+            _print_columns(key, fact)
+        elif key not in ("decisions", "notes"):
+            print_facts({key: fact})
+    for name, decision in report["decisions"].items():
+        print(printable(f"{name}: {decision}"))
 
 
 def _print_columns(title: str, columns: Mapping[str, str]) -> None:
@@ -200,9 +202,9 @@ def _import(
     return import_files(nodes, edges, options, delimiter=delimiter)
 
 
-def _names(text: str | None) -> tuple[str, ...] | None:
+def _names(text: str | None) -> tuple[str, ...]:
     if text is None:
-        return None
+        return ()
     names = tuple(name.strip() for name in text.split(",") if name.strip())
     if not names or len(set(names)) != len(names):
         raise InputError(f"columns must be like A,B,C, each once (got {text!r})")

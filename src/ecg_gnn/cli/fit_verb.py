@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ecg_gnn.ensemble.candidates import Candidate
     from ecg_gnn.ensemble.job import Job
     from ecg_gnn.ensemble.members import Fitted
-    from ecg_gnn.inference import Model
+    from ecg_gnn.system.cells import Table
     from ecg_gnn.tabular import NamedGraph
 
 _HELPS = {
@@ -100,9 +100,10 @@ def fit(
     check_choice("engine", engine or "local", ["local", "ray", "fast", "reference"])
     if engine in ("fast", "reference"):
         settings["engine"] = engine
-    search = {"budget": budget, "metric": metric, "single": single, "jobs": jobs}
-    search |= {"address": address, "engine": engine == "ray"}
-    search |= {"all_labels": all_labels}
+    search = {
+        **{"budget": budget, "metric": metric, "single": single, "jobs": jobs},
+        **{"address": address, "engine": engine == "ray", "all_labels": all_labels},
+    }
     exact = {name for name in settings if name not in ("seed", "device")}
     exact |= set() if balance is None else {"balance"}
     named = [name for name, value in search.items() if value]
@@ -129,28 +130,31 @@ def fit(
 
     graph = load_named_graph(dataset, data_root)
     if exact:
-        _fit_exactly(graph, out, settings, balance, split, as_json)
-        return
-    with ProgressDisplay() as display, cluster_for(engine, address, jobs) as where:
-        model = fit_best(
-            graph,
-            out,
-            split=split,
-            budget=seconds,
-            metric=metric,
-            single=single,
-            all_labels=all_labels,
-            **settings,
-            cache=opt.default_cache(),
-            say=display.start,
-            **where,
-        )
+        settings |= {"split": split, "balance": balance}
+        found, table, said = _fit_exactly(graph, out, settings)
+    else:
+        with ProgressDisplay() as display, cluster_for(engine, address, jobs) as where:
+            model = fit_best(
+                graph,
+                out,
+                split=split,
+                budget=seconds,
+                metric=metric,
+                single=single,
+                all_labels=all_labels,
+                **settings,
+                cache=opt.default_cache(),
+                say=display.start,
+                **where,
+            )
+        found, table = model.metrics, leaderboard_rows(model.metrics)
+        said = [summary(found), found["verdict"]]
     if as_json:
-        print_json({"out": str(out), **model.metrics})
+        print_json({"out": str(out), **found})
         return
-    print_table(leaderboard_rows(model.metrics), f"{graph.dataset.name} · {out}")
-    print(summary(model.metrics))
-    print(model.metrics["verdict"])
+    print_table(table, f"{graph.dataset.name} · {out}")
+    for text in said:
+        print(printable(text))
     print(f"In {out}: {CARD} says more; try `ecg-gnn predict {out} --out FILE.csv`")
 
 
@@ -179,67 +183,42 @@ def cluster_for(
 
 
 def _fit_exactly(
-    graph: "NamedGraph",
-    out: Path,
-    settings: dict[str, Any],
-    balance: bool | None,
-    split: int,
-    as_json: bool,
-) -> None:
+    graph: "NamedGraph", out: Path, settings: dict[str, Any]
+) -> tuple[Mapping[str, Any], "Table", list[str]]:
+    """Fit one model: what is found as JSON, as a table, and in sentences."""
     names = settings.pop("embedding", ["mlp"])
     if len(names) != 1:
         raise InputError(f"'embedding' must be a single one here (got {names})")
     warn_of_cross_fit(settings.get("cross_fit"), names)
     from ecg_gnn.inference import fit_model
     from ecg_gnn.inference.card import class_by_class, score_rows, verdict
-    from ecg_gnn.inference.model_folder import CARD
 
-    start = time.monotonic()
+    start, cache = time.monotonic(), opt.default_cache()
     with ProgressDisplay() as display:
-        model = fit_model(
-            graph,
-            out,
-            split=split,
-            balance=balance,
-            cache=opt.default_cache(),
-            progress=display.start,
-            embedding=names[0],
-            **settings,
-        )
+        settings |= {"embedding": names[0], "progress": display.start}
+        model = fit_model(graph, out, cache=cache, **settings)
     fitted = model.network
-    if as_json:
-        scores = model.metrics[fitted.embedding]
-        print_json(
-            {
-                "out": str(out),
-                "embedding": fitted.embedding,
-                "config": fitted.config.to_dict(),
-                "temperature": fitted.calibration.temperature,
-                "metrics": model.metrics,
-                "metric": model.dataset.metric.replace("_", "-"),
-                "validation": scores["val"]["score"],
-                "test": scores["test"]["score"] if scores["test"] else None,
-                "seconds": round(time.monotonic() - start, 2),
-                "leaderboard": _variants(model),
-                "verdict": verdict(model),
-            }
-        )
-        return
-    print_table(score_rows(model), f"{graph.dataset.name} · {out}")
-    print(printable(class_by_class(model)))
-    print(verdict(model))
-    print(f"In {out}: {CARD} says more; try `ecg-gnn predict {out} --out FILE.csv`")
-
-
-def _variants(model: "Model") -> list[dict[str, Any]]:
-    """The model and its controls, as rows of a leaderboard."""
-    return [
+    leaderboard = [  # the model and its controls
         {
             "name": name,
             "validation": scores["val"]["score"],
             "test": scores["test"]["score"],
             "seconds": None,
-            "weight": float(name == model.network.embedding),
+            "weight": float(name == fitted.embedding),
         }
         for name, scores in model.metrics.items()
     ]
+    scores = model.metrics[fitted.embedding]
+    found = {
+        "embedding": fitted.embedding,
+        "config": fitted.config.to_dict(),
+        "temperature": fitted.calibration.temperature,
+        "metrics": model.metrics,
+        "metric": model.dataset.metric.replace("_", "-"),
+        "validation": scores["val"]["score"],
+        "test": scores["test"]["score"] if scores["test"] else None,
+        "seconds": round(time.monotonic() - start, 2),
+        "leaderboard": leaderboard,
+        "verdict": verdict(model),
+    }
+    return found, score_rows(model), [class_by_class(model), verdict(model)]

@@ -167,11 +167,11 @@ def knn(
     if graph is None:  # in the first process only
         return
     num_nodes, num_edges = len(array), graph.edge_index.size(1)
-    if as_json:
-        sizes = {"out": str(out), "num_nodes": num_nodes, "num_edges": num_edges}
-        print_json({**sizes, "method": graph.method, "recall": graph.recall})
-        return
     how = "exact"
     if graph.recall is not None:
         how = f"{graph.method}, {graph.recall:.1%} of the true neighbours"
-    print(f"{num_edges:,} edges of {num_nodes:,} nodes in {out} ({how})")
+    if as_json:
+        sizes = {"out": str(out), "num_nodes": num_nodes, "num_edges": num_edges}
+        print_json({**sizes, "method": graph.method, "recall": graph.recall})
+    else:
+        print(f"{num_edges:,} edges of {num_nodes:,} nodes in {out} ({how})")

@@ -7,21 +7,11 @@ from typing import Annotated
 import typer
 
 from ecg_gnn.cli import options as opt
-from ecg_gnn.cli.terminal import (
-    print_facts,
-    print_json,
-    print_table,
-    warn,
-)
+from ecg_gnn.cli.terminal import print_facts, print_json, print_table, warn
 from ecg_gnn.config.choices import MOST_EXPLAINED
 from ecg_gnn.reading import MAX_CELLS
 from ecg_gnn.system.canvas import check_format
-from ecg_gnn.system.checks import (
-    InputError,
-    check_choice,
-    check_in_range,
-    printable,
-)
+from ecg_gnn.system.checks import InputError, check_choice, check_in_range, printable
 from ecg_gnn.tabular.table_files import WRITABLE_SUFFIXES, read_table
 
 # What does not exist is refused at once, before anything is imported.
@@ -79,18 +69,12 @@ def predict(
     predictions.write(out, safe_csv=safe_csv)
     for note in predictions.notes:
         warn(note)
+    count, new = len(predictions.ids), predictions.num_new
     if as_json:
-        print_json(
-            {
-                "out": str(out),
-                "nodes": len(predictions.ids),
-                "new": predictions.num_new,
-                "classes": list(predictions.classes),
-                "notes": list(predictions.notes),
-            }
-        )
+        found = {"out": str(out), "nodes": count, "new": new}
+        found |= {"classes": list(predictions.classes)}
+        print_json(found | {"notes": list(predictions.notes)})
     else:
-        count, new = len(predictions.ids), predictions.num_new
         print(f"{out}: {count:,} nodes, {new:,} of them new")
 
 
