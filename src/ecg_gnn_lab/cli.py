@@ -23,8 +23,8 @@ _FIGURES = (*FIGURES, "tsne")
 @opt.verb(tables=", ".join(TABLES), formats=", ".join(FORMATS))
 def table(
     name: Annotated[str, typer.Argument(metavar="TABLE")],
-    store: opt.StoreFile,
-    recipe: opt.OfRecipe = None,
+    store: Path,
+    recipe: str | None = None,
     format_: str | None = None,
     out: Path | None = None,
 ) -> None:
@@ -57,13 +57,13 @@ def table(
 @opt.verb(figures=", ".join(_FIGURES))
 def figure(
     name: Annotated[str, typer.Argument(metavar="FIGURE")],
-    store: opt.StoreFile,
+    store: Path,
     out: Path,
-    recipe: opt.OfRecipe = None,
+    recipe: str | None = None,
     dataset: str | None = None,
     embedding: str | None = None,
     nodes: int = 5000,
-    data_root: opt.DataRoot = None,
+    data_root: Path | None = None,
 ) -> None:
     """Draw one of a study's figures.
 
@@ -111,9 +111,9 @@ def figure(
 
 @opt.verb()
 def report(
-    store: opt.StoreFile,
+    store: Path,
     out: Path = Path("report.html"),
-    recipe: opt.OfRecipe = None,
+    recipe: str | None = None,
 ) -> None:
     """Write one HTML file that shows a study: open it in a browser, offline.
 

@@ -30,11 +30,11 @@ _HELPS = {
 def advise(
     settings: dict[str, Any],
     dataset: str,
-    data_root: opt.DataRoot = None,
+    data_root: Path | None = None,
     budget: str = "5m",
     k: list[int] | None = None,
     out: Path | None = None,
-    as_json: opt.AsJson = False,
+    json_: bool = False,
 ) -> None:
     """Say whether an evolved graph helps on a graph, which one, and why.
 
@@ -78,7 +78,7 @@ def advise(
             question, watch, cache=cache, display=start, say=display.say
         )
     found = shown.write_advice(advice, source, folder)
-    if as_json:
+    if json_:
         print_json(found)
         return
     if found["note"]:

@@ -33,10 +33,11 @@ Name = Annotated[
 
 
 @app.command("list")
-def list_(data_root: opt.DataRoot = None, as_json: opt.AsJson = False) -> None:
+@opt.verb()
+def list_(data_root: Path | None = None, json_: bool = False) -> None:
     """List the datasets of the catalogue, and whether their files are here."""
     rows = list_datasets(data_root)
-    if as_json:
+    if json_:
         print_json(rows)
         return
     columns = ["name", "kind", "nodes", "edges", "features", "classes", "metric"]
@@ -50,19 +51,18 @@ def list_(data_root: opt.DataRoot = None, as_json: opt.AsJson = False) -> None:
 
 
 @app.command()
-def info(
-    name: Name, data_root: opt.DataRoot = None, as_json: opt.AsJson = False
-) -> None:
+@opt.verb()
+def info(name: Name, data_root: Path | None = None, json_: bool = False) -> None:
     """Show sizes, classes, splits, degrees, components and checksum of one graph."""
-    _show(_load(name, data_root), as_json)
+    _show(_load(name, data_root), json_)
 
 
 @app.command()
 @opt.verb()
 def check(
     name: Annotated[str, typer.Argument(metavar="NAME_OR_FILE")],
-    data_root: opt.DataRoot = None,
-    as_json: opt.AsJson = False,
+    data_root: Path | None = None,
+    json_: bool = False,
 ) -> None:
     """Check that a graph can be trained on, or name its first fault (status 2).
 
@@ -70,14 +70,14 @@ def check(
         name: What to check.
     """
     dataset = _load(name, data_root, download=False)
-    if not as_json:
+    if not json_:
         print(f"{dataset.name}: ok")
-    _show(dataset, as_json, ok=True)
+    _show(dataset, json_, ok=True)
 
 
 @app.command()
 @opt.verb()
-def get(name: Name, data_root: opt.DataRoot = None, out: Path | None = None) -> None:
+def get(name: Name, data_root: Path | None = None, out: Path | None = None) -> None:
     """Download a dataset into the data root, or generate one into a file.
 
     Options:
@@ -109,11 +109,11 @@ def _load(name: str, data_root: Path | None, download: bool = True) -> "GraphDat
         )
 
 
-def _show(dataset: "GraphDataset", as_json: bool, **more: bool) -> None:
+def _show(dataset: "GraphDataset", json_: bool, **more: bool) -> None:
     from ecg_gnn.data import describe  # with torch, which a wrong name does not need
 
     description: dict[str, Any] = describe(dataset)
-    if as_json:
+    if json_:
         print_json(more | description)
         return
     splits = description["splits"]

@@ -56,10 +56,10 @@ def import_(
     scale: bool = True,
     max_categories: int = MAX_CATEGORIES,
     max_words: int = MAX_WORDS,
-    delimiter: opt.Delimiter = None,
-    max_cells: opt.MaxCells = MAX_CELLS,
+    delimiter: str | None = None,
+    max_cells: Annotated[int, typer.Option(envvar="ECG_MAX_CELLS")] = MAX_CELLS,
     seed: int = 0,
-    as_json: opt.AsJson = False,
+    json_: bool = False,
 ) -> None:
     """Turn tables of nodes and edges into a graph folder, and report on them.
 
@@ -137,7 +137,7 @@ def import_(
     imported.save(out)
     for note in imported.report.get("notes", ()):
         warn(note)
-    if as_json:
+    if json_:
         print_json({"out": str(out), **imported.report})
     else:
         _print_report(imported.report)

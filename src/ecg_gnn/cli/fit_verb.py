@@ -60,8 +60,8 @@ def fit(
     address: str | None = None,
     balance: bool | None = None,
     split: int = 0,
-    data_root: opt.DataRoot = None,
-    as_json: opt.AsJson = False,
+    data_root: Path | None = None,
+    json_: bool = False,
 ) -> None:
     """Find the model that predicts best on a graph, and keep it.
 
@@ -149,7 +149,7 @@ def fit(
             )
         found, table = model.metrics, leaderboard_rows(model.metrics)
         said = [summary(found), found["verdict"]]
-    if as_json:
+    if json_:
         print_json({"out": str(out), **found})
         return
     print_table(table, f"{graph.dataset.name} · {out}")

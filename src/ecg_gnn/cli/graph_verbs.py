@@ -40,9 +40,9 @@ def _of_a_graph(name: str, setting: Setting) -> bool:
 @opt.verb(_of_a_graph)
 def homophily(
     settings: dict[str, Any],
-    data_root: opt.DataRoot = None,
+    data_root: Path | None = None,
     split: int = 0,
-    as_json: opt.AsJson = False,
+    json_: bool = False,
 ) -> None:
     """Measure homophily of a graph and, with --embedding, of its evolved graph.
 
@@ -76,7 +76,7 @@ def homophily(
             resolved = resolve(asked, loaded)
             graph = evolve(embedding, loaded, loaded.split(split), resolved, workspace)
             statistics["evolved"] = of_evolved(graph, loaded)
-    if as_json:
+    if json_:
         print_json(statistics)
         return
     if loaded.note:
@@ -100,8 +100,8 @@ def knn(
     seed: int = 0,
     memory: Annotated[float | None, typer.Option(metavar="GIB")] = None,
     patience: Annotated[float | None, typer.Option(metavar="SECONDS")] = None,
-    device: opt.Device = None,
-    as_json: opt.AsJson = False,
+    device: str | None = None,
+    json_: bool = False,
 ) -> None:
     """Find every row's nearest neighbours in a file, and write the edges to another.
 
@@ -170,7 +170,7 @@ def knn(
     how = "exact"
     if graph.recall is not None:
         how = f"{graph.method}, {graph.recall:.1%} of the true neighbours"
-    if as_json:
+    if json_:
         sizes = {"out": str(out), "num_nodes": num_nodes, "num_edges": num_edges}
         print_json({**sizes, "method": graph.method, "recall": graph.recall})
     else:

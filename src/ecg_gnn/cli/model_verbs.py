@@ -30,9 +30,9 @@ def predict(
     all_: bool = False,
     coverage: float | None = None,
     safe_csv: bool = True,
-    delimiter: opt.Delimiter = None,
-    max_cells: opt.MaxCells = MAX_CELLS,
-    as_json: opt.AsJson = False,
+    delimiter: str | None = None,
+    max_cells: Annotated[int, typer.Option(envvar="ECG_MAX_CELLS")] = MAX_CELLS,
+    json_: bool = False,
 ) -> None:
     """Predict nodes: classes with probabilities, or numbers.
 
@@ -70,7 +70,7 @@ def predict(
     for note in predictions.notes:
         warn(note)
     count, new = len(predictions.ids), predictions.num_new
-    if as_json:
+    if json_:
         found = {"out": str(out), "nodes": count, "new": new}
         found |= {"classes": list(predictions.classes)}
         print_json(found | {"notes": list(predictions.notes)})
@@ -84,8 +84,8 @@ def score(
     truth: ExistingTable,
     label: str | None = None,
     id_: str | None = None,
-    delimiter: opt.Delimiter = None,
-    as_json: opt.AsJson = False,
+    delimiter: str | None = None,
+    json_: bool = False,
 ) -> None:
     """Compare predictions with known labels, node by node.
 
@@ -103,7 +103,7 @@ def score(
 
     read = partial(read_table, delimiter=delimiter)
     scores = score_table(read(predictions), read(truth), label=label, id_name=id_)
-    if as_json:
+    if json_:
         print_json(scores)
     else:
         print_facts(scores)
@@ -115,7 +115,7 @@ def explain(
     node: str,
     out: Path | None = None,
     most: int = MOST_EXPLAINED,
-    as_json: opt.AsJson = False,
+    json_: bool = False,
 ) -> None:
     """Show what neighbours and own columns do to a prediction.
 
@@ -139,7 +139,7 @@ def explain(
     explanation = explain_node(loaded, node, most)
     if out is not None:
         draw_explanation(explanation, loaded.classes, out)
-    if as_json:
+    if json_:
         print_json(explanation.to_dict())
         return
     kind = "class" if loaded.classes else "known"

@@ -4,7 +4,7 @@ import copy
 import inspect
 import re
 import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -21,46 +21,24 @@ from ecg_gnn.system.files import cache_folder
 if TYPE_CHECKING:
     from ecg_gnn.embed import EmbeddingCache
 
-STEP_1, STEP_2 = "Step 1: embed", "Step 2: evolve"
-STEP_3, OUTPUT = "Step 3: classify", "Output"
-_PANELS = {"embed": STEP_1, "evolve": STEP_2, "model": STEP_3, "train": STEP_3}
-Delimiter = Annotated[
-    str | None,
-    typer.Option(
-        help="Delimiter of CSV files (found in their headers).",
-        rich_help_panel="Reading",
-    ),
-]
-MaxCells = Annotated[
-    int,
-    typer.Option(
-        help="Refuse tables, arrays and features with more cells than this.",
-        rich_help_panel="Reading",
-        envvar="ECG_MAX_CELLS",
-    ),
-]
-DataRoot = Annotated[
-    Path | None,
-    typer.Option(
-        help="Folder with the official .npz files (the variable ECG_DATA, or else the "
-        "cache)."
-    ),
-]
-Device = Annotated[str | None, typer.Option(help="Device: auto, cpu, cuda or cuda:N.")]
-AsJson = Annotated[
-    bool, typer.Option("--json", help="Print only JSON.", rich_help_panel=OUTPUT)
-]
-StoreFile = Annotated[
-    Path,
-    typer.Option(
-        help="The SQLite file with the study's records; to read, also the text that "
-        "study export makes of it."
-    ),
-]
-OfRecipe = Annotated[
-    str | None,
-    typer.Option(help="Only what belongs to this recipe; a store may hold several."),
-]
+_PANELS = {"embed": "Step 1: embed", "evolve": "Step 2: evolve"}
+_PANELS |= dict.fromkeys(("model", "train"), "Step 3: classify")
+_SHARED = """
+Options:
+    data_root: Folder with the official .npz files (the variable ECG_DATA, or else the
+        cache).
+    device: Device: auto, cpu, cuda or cuda:N.
+    store: The SQLite file with the study's records; to read, also the text that study
+        export makes of it.
+    recipe: Only what belongs to this recipe; a store may hold several.
+
+Reading:
+    delimiter: Delimiter of CSV files (found in their headers).
+    max_cells: Refuse tables, arrays and features with more cells than this.
+
+Output:
+    json_: Print only JSON."""
+"""What options of these names do, unless their verb says something else."""
 
 
 def verb(
@@ -74,7 +52,7 @@ def verb(
 
     Below the verb's own help the docstring has a section for every panel of options,
     in which each is named as the parameter is; ``Options`` are in no panel, and
-    ``words`` fill in what stands in braces.
+    ``words`` fill in what stands in braces. Options of many verbs are in ``_SHARED``.
 
     A verb with ``wanted`` settings gets an option for each, and those that were typed
     as ``settings``, by the names of their options. ``--help`` shows their values of a
@@ -88,9 +66,9 @@ def verb(
 
     def decorate(verb: Callable[..., None]) -> Callable[..., None]:
         text = inspect.cleandoc(verb.__doc__ or "").format(**words)
-        about, *panels = re.split(r"\n\n(?=\S.*:\n    )", text)
+        about, helped = _read_docstring(text)
+        helped = _read_docstring(_SHARED)[1] | helped
         own = inspect.signature(verb, eval_str=True).parameters.values()
-        helped = _help_by_name(panels)
         options = [
             _option(name, one, preset, helps.get(name)) for name, one in by_name.items()
         ]
@@ -119,16 +97,17 @@ def verb(
     return decorate
 
 
-def _help_by_name(panels: Iterable[str]) -> dict[str, tuple[str, str | None]]:
-    """The help and the panel of every parameter, from the sections of a docstring."""
+def _read_docstring(text: str) -> tuple[str, dict[str, tuple[str, str | None]]]:
+    """A verb's own help, and the help and the panel of its parameters by name."""
+    about, *panels = re.split(r"\n+(?=\S.*:\n    )", text)
     found = {}
     for section in panels:
         title, _, entries = section.partition(":\n")
         for entry in re.split(r"\n(?=    \S)", entries):
-            name, _, text = entry.strip().partition(": ")
+            name, _, said = entry.strip().partition(": ")
             panel = None if title == "Options" else title
-            found[name] = " ".join(text.split()), panel
-    return found
+            found[name] = " ".join(said.split()), panel
+    return about, found
 
 
 def _own_option(

@@ -59,12 +59,12 @@ _HELPS = {
 @opt.verb(lambda name, setting: True, helps=_HELPS)
 def run(
     settings: dict[str, Any],
-    data_root: opt.DataRoot = None,
+    data_root: Path | None = None,
     config: Path | None = None,
     workers: int = 0,
     jobs: int = 1,
     out: Path | None = None,
-    as_json: opt.AsJson = False,
+    json_: bool = False,
 ) -> None:
     """Train baseline, ECG and its controls on the same splits, and compare.
 
@@ -130,7 +130,7 @@ def run(
             run_figure.draw(report, report.folder / "figure.png")
         except MissingExtraError as error:
             write_text(report.folder / "figure-missing.txt", f"{error}\n")
-        if as_json:
+        if json_:
             print_json(report.to_dict() | {"verdict": " ".join(verdict(report))})
         else:
             _print(report, report.folder)

@@ -32,10 +32,10 @@ _STATES = ("done", "failed", "running", "missing")
 @app.command()
 @opt.verb()
 def status(
-    store: opt.StoreFile,
-    recipe: opt.OfRecipe = None,
+    store: Path,
+    recipe: str | None = None,
     errors: bool = False,
-    as_json: opt.AsJson = False,
+    json_: bool = False,
 ) -> None:
     """Count what is done, failed, running and missing, row by row.
 
@@ -45,7 +45,7 @@ def status(
     with Store.open(store) as opened:
         rows = opened.progress(recipe=recipe)
         failures = opened.failures(recipe=recipe)
-    if as_json:
+    if json_:
         failed = [
             {**asdict(f.configuration), "split": f.split, "seed": f.seed}
             | {"kind": f.kind, "error": f.error}
@@ -86,9 +86,9 @@ def _status_table(rows: Sequence[Progress]) -> Table:
 @opt.verb()
 def merge(
     sources: Annotated[list[Path], typer.Argument(metavar="FILE...")],
-    store: opt.StoreFile,
+    store: Path,
     curves: bool = True,
-    as_json: opt.AsJson = False,
+    json_: bool = False,
 ) -> None:
     """Merge stores that were filled on different machines into one.
 
@@ -101,7 +101,7 @@ def merge(
         curves: Keep training curves.
     """
     merged = merge_stores(sources, store, curves=curves)
-    if as_json:
+    if json_:
         print_json(asdict(merged))
         return
     again = f", {merged.twice} came twice" if merged.twice else ""
@@ -115,7 +115,7 @@ def merge(
 
 @app.command()
 @opt.verb()
-def export(store: opt.StoreFile, out: Path, curve_points: int = 25) -> None:
+def export(store: Path, out: Path, curve_points: int = 25) -> None:
     """Write a store as lines of text: small, and readable in a diff.
 
     Scores, times, statistics and provenance are exact; training curves are thinned and
@@ -132,10 +132,11 @@ def export(store: opt.StoreFile, out: Path, curve_points: int = 25) -> None:
 
 
 @app.command()
-def recipes(as_json: opt.AsJson = False) -> None:
+@opt.verb()
+def recipes(json_: bool = False) -> None:
     """List the recipes that come with the package."""
     shipped = [load_recipe(name) for name in shipped_recipes()]
-    if as_json:
+    if json_:
         print_json([{"name": r.name, "description": r.description} for r in shipped])
         return
     for recipe in shipped:

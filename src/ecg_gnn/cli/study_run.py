@@ -92,7 +92,7 @@ def settings_text(point: Settings) -> str:
 @opt.verb(recipes=", ".join(shipped_recipes()))
 def run(
     recipe: Annotated[str, typer.Argument(metavar="RECIPE")],
-    store: opt.StoreFile,
+    store: Path,
     datasets: list[str] | None = None,
     models: list[str] | None = None,
     variants: list[str] | None = None,
@@ -105,11 +105,11 @@ def run(
     prune: bool = False,
     at_once: int = 1,
     search_seed: int = 0,
-    device: opt.Device = None,
-    data_root: opt.DataRoot = None,
+    device: str | None = None,
+    data_root: Path | None = None,
     set_: list[str] | None = None,
     retry_failed: bool = False,
-    as_json: opt.AsJson = False,
+    json_: bool = False,
 ) -> None:
     """Run the parts of a recipe that are not in the store yet.
 
@@ -184,7 +184,7 @@ def run(
                 counted=lines.counted,
             ),
         )
-    if as_json:
+    if json_:
         print_json({**asdict(report), "store": str(store)})
     else:
         _print_report(report, store)
