@@ -23,14 +23,8 @@ from ecg_gnn_lab.figures import FIGURES, leaderboard
 from ecg_gnn_lab.report import details
 from ecg_gnn_lab.report.summary import VERDICTS, answers, lede, verdict
 from ecg_gnn_lab.tables import StudyTables
-from ecg_gnn_lab.tables.document import (
-    Column,
-    Row,
-    TableDocument,
-    score_text,
-    signed_text,
-    within_spread,
-)
+from ecg_gnn_lab.tables import document as doc
+from ecg_gnn_lab.tables.document import Column, Row, TableDocument
 from ecg_gnn_lab.tables.ranking import best_published, boards
 from ecg_gnn_lab.tables.scores import SURE, compared_with
 from ecg_gnn_lab.tables.statistics import graph_rows
@@ -95,9 +89,9 @@ def render_report(content: SimpleNamespace) -> str:
         rivals=compared_with,
         empty=EMPTY,
         is_number=_is_number,
-        score=score_text,
-        signed=signed_text,
-        within_spread=within_spread,
+        score=doc.score_text,
+        signed=doc.signed_text,
+        within_spread=doc.within_spread,
         metric_label=metric_label,
     )
 
