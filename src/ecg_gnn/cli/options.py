@@ -42,7 +42,7 @@ Output:
 
 
 def verb(
-    wanted: Callable[[str, Setting], bool] | None = None,
+    wanted: Callable[[str, Setting], bool] = lambda *_: False,
     *,
     preset: str = "auto",
     helps: Mapping[str, str] = MappingProxyType({}),
@@ -61,25 +61,24 @@ def verb(
     by_name = {
         name: one
         for name, one in declared().items()
-        if wanted is not None and one.option and wanted(name, one)
+        if one.option and wanted(name, one)
     }
 
     def decorate(verb: Callable[..., None]) -> Callable[..., None]:
-        text = inspect.cleandoc(verb.__doc__ or "").format(**words)
-        about, helped = _read_docstring(text)
-        helped = _read_docstring(_SHARED)[1] | helped
-        own = inspect.signature(verb, eval_str=True).parameters.values()
+        about, helped = _read_docstring(inspect.cleandoc(verb.__doc__ or ""), words)
+        helped = _read_docstring(_SHARED, {})[1] | helped
+        own = dict(inspect.signature(verb, eval_str=True).parameters)
+        has_settings = own.pop("settings", None) is not None
         options = [
             _option(name, one, preset, helps.get(name)) for name, one in by_name.items()
         ]
         options += [
-            _own_option(parameter, *helped.get(parameter.name, (None, None)))
-            for parameter in own
-            if wanted is None or parameter.name != "settings"
+            _own_option(parameter, *helped.get(name, (None, None)))
+            for name, parameter in own.items()
         ]
 
         def run(**values: Any) -> None:
-            if wanted is not None:
+            if has_settings:
                 typed = [(one, values.pop(str(one.option))) for one in by_name.values()]
                 values["settings"] = {
                     str(one.option): value if one.read is None else one.read(value)
@@ -97,9 +96,12 @@ def verb(
     return decorate
 
 
-def _read_docstring(text: str) -> tuple[str, dict[str, tuple[str, str | None]]]:
+def _read_docstring(
+    text: str, words: Mapping[str, str]
+) -> tuple[str, dict[str, tuple[str, str | None]]]:
     """A verb's own help, and the help and the panel of its parameters by name."""
-    about, *panels = re.split(r"\n+(?=\S.*:\n    )", text)
+    about, *panels = re.split(r"\n+(?=\S.*:\n    )", text.format(**words))
+    about = re.sub(r"(?<!\n)\n(?!\n)", " ", about)  # a terminal may break paragraphs
     found = {}
     for section in panels:
         title, _, entries = section.partition(":\n")
