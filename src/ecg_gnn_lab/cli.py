@@ -14,7 +14,7 @@ from ecg_gnn.system.checks import InputError, check_choice, check_in_range
 from ecg_gnn.system.files import write_text
 from ecg_gnn_lab.figures import FIGURES, draw_figure
 from ecg_gnn_lab.report import write_report
-from ecg_gnn_lab.tables import FORMATS, TABLES, make_table, render
+from ecg_gnn_lab.tables import FORMATS, TABLES, StudyTables, render
 
 _ENDINGS = {".md": "md", ".tex": "latex", ".csv": "csv", ".json": "json"}
 _FIGURES = (*FIGURES, "tsne")
@@ -46,7 +46,7 @@ def table(
     if out is not None:
         opt.check_apart(out, store)
     with Store.open(store) as opened:
-        text = render(make_table(name, opened, recipe), form)
+        text = render(StudyTables(opened, recipe)[name], form)
     if out is None:
         print(text, end="")
     else:
