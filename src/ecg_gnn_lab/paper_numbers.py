@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 DATASETS = ("roman-empire", "amazon-ratings", "minesweeper", "tolokers", "questions")
 MODELS = ("resnet", "gcn", "sage", "gat-sep", "gt-sep")
@@ -28,14 +28,10 @@ class Score(NamedTuple):
 
 
 @cache
-def read(name: str) -> dict[str, Any]:
+def read(name: str) -> Any:
     """One of the JSON files in the folder ``paper``."""
     text = files("ecg_gnn_lab").joinpath("paper", name).read_text(encoding="utf-8")
-    return dict(json.loads(text))
-
-
-def _table(name: str) -> dict[str, Any]:
-    return cast(dict[str, Any], read("tables.json")[name])
+    return json.loads(text)
 
 
 def headline(dataset: str, model: str, *, ecg: bool) -> Score | None:
@@ -49,19 +45,20 @@ def detailed(dataset: str, model: str, embedding: str | None) -> Score | None:
 
 
 def _score(table: str, row: str, dataset: str) -> Score | None:
-    score = _table(table).get(row, {}).get(dataset)
+    score = read("tables.json")[table].get(row, {}).get(dataset)
     return None if score is None else Score(**score)
 
 
 def statistic(dataset: str, embedding: str | None, key: str) -> float | None:
     """The statistics table: of G (None), or of the MLP's or BGRL's graph at k = 3."""
-    rows = _table("statistics").get(embedding or "G", {})
-    return cast(float | None, rows.get(key, {}).get(dataset))
+    rows = read("tables.json")["statistics"].get(embedding or "G", {})
+    value: float | None = rows.get(key, {}).get(dataset)
+    return value
 
 
 def best_hyperparameters(dataset: str, model: str) -> dict[str, Any]:
     """The paper's best settings of a model, embedding included; what it lists."""
-    rows = _table("best_settings").get(model, {})
+    rows = read("tables.json")["best_settings"].get(model, {})
     return {name: row.get(dataset) for name, row in rows.items()}
 
 

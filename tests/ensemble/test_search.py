@@ -15,7 +15,7 @@ from ecg_gnn.ensemble.blend import blend_weights
 from ecg_gnn.ensemble.candidates import Candidate, candidates
 from ecg_gnn.ensemble.certainty import Conformity, Scaling, fit_scaling, fit_slope
 from ecg_gnn.ensemble.inputs import Target
-from ecg_gnn.ensemble.leaderboard import few_decide, leaderboard, verdict
+from ecg_gnn.ensemble.leaderboard import few_decide, report, verdict
 from ecg_gnn.ensemble.members import fold_count
 from ecg_gnn.ensemble.scoring import SCORES, choose_metric, interval
 from ecg_gnn.ensemble.weighted import read_ensemble, write_ensemble
@@ -248,7 +248,7 @@ def test_mean_absolute_errors_are_on_the_scale_of_the_labels(cheap, graph, known
     test = score.shown(score.function(values[~known], said))
     assert held_out == pytest.approx(test, rel=0.5)
     assert low < held_out < high
-    rows = leaderboard(found, values, ~known)
+    rows = report(found, values, ~known)["leaderboard"]
     assert rows[0]["test"] == pytest.approx(rows[0]["validation"], rel=0.5)
     assert re.search(r"\(mean absolute error [+-]\d", verdict(found))
 
@@ -272,7 +272,7 @@ def test_what_no_deadline_stops_is_not_begun_late(cheap, graph, known, monkeypat
 
 def test_the_leaderboard_and_the_verdict(cheap, graph, known):
     found = run(graph, known)
-    rows = leaderboard(found, graph.y.numpy(), ~known)
+    rows = report(found, graph.y.numpy(), ~known)["leaderboard"]
     assert [set(row) for row in rows] == [
         {"name", "validation", "test", "seconds", "weight"}
     ] * len(rows)
@@ -284,6 +284,14 @@ def test_the_leaderboard_and_the_verdict(cheap, graph, known):
     assert "Not tried: an embedding as input and an evolved graph." in text
 
 
+def test_the_test_score_is_that_of_the_ensemble(cheap, graph, known):
+    found = run(graph, known)
+    said = found.ensemble.probabilities()[~known]
+    score = SCORES[found.metric].judge(graph.y.numpy()[~known], said)
+    said = report(found, graph.y.numpy(), ~known)["test"]
+    assert said == pytest.approx(score, rel=1e-6)
+
+
 def test_scores_that_few_nodes_decide_are_said_to_be_so(cheap, graph, known):
     y, test = graph.y.numpy().copy(), np.zeros_like(known)
     y[np.flatnonzero(known & (y == 1))[5:]] = 0
@@ -292,7 +300,7 @@ def test_scores_that_few_nodes_decide_are_said_to_be_so(cheap, graph, known):
     assert "Only 5 held-out nodes and 0 test nodes are of the rarer class" in (
         few_decide(found, y, test)
     )
-    assert {row["test"] for row in leaderboard(found, y, test)} == {None}
+    assert {row["test"] for row in report(found, y, test)["leaderboard"]} == {None}
     assert few_decide(run(graph, known), graph.y.numpy(), ~known) == ""
 
 

@@ -7,8 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ecg_gnn.cli import terminal as opt
-from ecg_gnn.cli.terminal import ProgressDisplay, print_json, print_table
+from ecg_gnn.cli import options as opt
+from ecg_gnn.cli.terminal import (
+    ProgressDisplay,
+    print_json,
+    print_table,
+    warn_of_cross_fit,
+)
 from ecg_gnn.config import EvolveConfig, RunConfig, Setting, known
 from ecg_gnn.data import load_dataset
 from ecg_gnn.reading import map_array_file
@@ -32,23 +37,24 @@ def _of_a_graph(name: str, setting: Setting) -> bool:
     return steps or name in ("dataset", "preset", "seed", "device")
 
 
-@opt.with_settings(_of_a_graph)
+@opt.verb(_of_a_graph)
 def homophily(
     settings: dict[str, Any],
-    data_root: opt.DataRoot = None,
-    split: Annotated[
-        int, typer.Option(help="Split whose training labels the embedding may see.")
-    ] = 0,
-    as_json: opt.AsJson = False,
+    data_root: Path | None = None,
+    split: int = 0,
+    json_: bool = False,
 ) -> None:
     """Measure homophily of a graph and, with --embedding, of its evolved graph.
 
     h_edge, node and class homophily, adjusted homophily and label informativeness.
     Edges of an undirected graph count once; evolved edges are directed, so each counts.
+
+    Options:
+        split: Split whose training labels the embedding may see.
     """
     names = settings.get("embedding", [])
     asked = RunConfig.of(**{"preset": "auto", "splits": (split,)} | settings)
-    opt.warn_of_cross_fit(asked.embed.cross_fit, asked.embed.names)
+    warn_of_cross_fit(asked.embed.cross_fit, asked.embed.names)
     if len(names) > 1 or any("," in name for name in names):
         raise InputError(
             f"'embedding' must be a single one here (got {','.join(names)!r})"
@@ -70,7 +76,7 @@ def homophily(
             resolved = resolve(asked, loaded)
             graph = evolve(embedding, loaded, loaded.split(split), resolved, workspace)
             statistics["evolved"] = of_evolved(graph, loaded)
-    if as_json:
+    if json_:
         print_json(statistics)
         return
     if loaded.note:
@@ -83,48 +89,34 @@ def homophily(
     print(_LEGEND)
 
 
-@opt.with_settings(
+@opt.verb(
     lambda name, _: name.startswith("evolve.") and name != "evolve.weights",
     preset="quick",
 )
 def knn(
     settings: dict[str, Any],
-    embeddings: Annotated[
-        Path,
-        typer.Option(help=".npy file with a row per node, read piece by piece."),
-    ],
-    out: Annotated[
-        Path,
-        typer.Option(
-            help=".npy file for the edges [2, E], sources above targets. An "
-            "interrupted exact search resumes from OUT.partial.",
-            rich_help_panel=opt.OUTPUT,
-        ),
-    ],
-    seed: Annotated[
-        int, typer.Option(help="Random seed, for ties and for an index.")
-    ] = 0,
-    memory: Annotated[
-        float | None,
-        typer.Option(
-            metavar="GIB",
-            help="GiB that an exact search may use (half of what is free).",
-        ),
-    ] = None,
-    patience: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SECONDS",
-            help="Under torchrun, how long the other processes wait for the first "
-            "(a day).",
-        ),
-    ] = None,
-    device: opt.Device = None,
-    as_json: opt.AsJson = False,
+    embeddings: Path,
+    out: Path,
+    seed: int = 0,
+    memory: Annotated[float | None, typer.Option(metavar="GIB")] = None,
+    patience: Annotated[float | None, typer.Option(metavar="SECONDS")] = None,
+    device: str | None = None,
+    json_: bool = False,
 ) -> None:
     """Find every row's nearest neighbours in a file, and write the edges to another.
 
     Under torchrun the first process searches and writes, and the others wait for it.
+
+    Options:
+        embeddings: .npy file with a row per node, read piece by piece.
+        seed: Random seed, for ties and for an index.
+        memory: GiB that an exact search may use (half of what is free).
+        patience: Under torchrun, how long the other processes wait for the first (a
+            day).
+
+    Output:
+        out: .npy file for the edges [2, E], sources above targets. An interrupted exact
+            search resumes from OUT.partial.
     """
     asked = EvolveConfig(**{"k": 10, **settings})
     if memory is not None:
@@ -175,11 +167,11 @@ def knn(
     if graph is None:  # in the first process only
         return
     num_nodes, num_edges = len(array), graph.edge_index.size(1)
-    if as_json:
-        sizes = {"out": str(out), "num_nodes": num_nodes, "num_edges": num_edges}
-        print_json({**sizes, "method": graph.method, "recall": graph.recall})
-        return
     how = "exact"
     if graph.recall is not None:
         how = f"{graph.method}, {graph.recall:.1%} of the true neighbours"
-    print(f"{num_edges:,} edges of {num_nodes:,} nodes in {out} ({how})")
+    if json_:
+        sizes = {"out": str(out), "num_nodes": num_nodes, "num_edges": num_edges}
+        print_json({**sizes, "method": graph.method, "recall": graph.recall})
+    else:
+        print(f"{num_edges:,} edges of {num_nodes:,} nodes in {out} ({how})")

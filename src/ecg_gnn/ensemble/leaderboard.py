@@ -2,11 +2,14 @@
 
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
+from ecg_gnn.ensemble.certainty import scaled
 from ecg_gnn.ensemble.contest import Contest, Entry
 from ecg_gnn.ensemble.inputs import Bools
 from ecg_gnn.ensemble.scoring import SCORES, interval, resampled
+from ecg_gnn.system.machine import threads_for, using_threads
 
 _SOURCES = {
     "graph": "the graph",
@@ -22,14 +25,14 @@ def report(contest: Contest, values: NDArray[Any], test: Bools) -> dict[str, Any
 
     Of ``values [N]`` only those of the test nodes are read; there may be none.
     """
-    ensemble = contest.ensemble
+    score, (mean, scale) = SCORES[contest.metric], contest.ensemble.centre
     held_out, around = contest.score()
-    value = ends = None
-    if test.any():
-        said, y = ensemble.probabilities()[test], values[test]
-        score = SCORES[contest.metric]
+    each, y, value, ends = said_by_each(contest, test), values[test], None, None
+    if len(y):
+        said = said_by_all(contest, each)
         if (value := score.judge(y, said)) is not None:
             ends = list(interval(score, y, said))
+    truth = (y - mean) / scale if contest.target.is_number else y
     return {
         "metric": contest.metric,
         "validation": held_out,
@@ -38,34 +41,42 @@ def report(contest: Contest, values: NDArray[Any], test: Bools) -> dict[str, Any
         "test_interval": ends,
         "seconds": round(contest.seconds, 2),
         "failed": dict(contest.failed),
-        "cut_short": [each.name for each in contest.entries if each.cut_short],
+        "cut_short": [entry.name for entry in contest.entries if entry.cut_short],
         "interrupted": contest.interrupted,
-        "leaderboard": leaderboard(contest, values, test),
+        "leaderboard": [
+            {
+                "name": entry.name,
+                "validation": score.shown(entry.score, scale),
+                "test": score.judge(truth, said, scale) if len(truth) else None,
+                "seconds": round(entry.seconds, 2),
+                "weight": round(entry.weight, 4),
+            }
+            for entry, said in zip(contest.entries, each, strict=True)
+        ],
         "single": contest.best,
         "verdict": verdict(contest) + few_decide(contest, values, test),
     }
 
 
-def leaderboard(
-    contest: Contest, values: NDArray[Any], test: Bools
-) -> list[dict[str, Any]]:
-    """A row per candidate, best first; arguments as of ``report``."""
-    score, ensemble = SCORES[contest.metric], contest.ensemble
-    mean, scale = ensemble.centre
-    y = (values[test] - mean) / scale if ensemble.target.is_number else values[test]
-    read = ensemble.reading, ensemble.target, ensemble.known
-    return [
-        {
-            "name": entry.name,
-            "validation": score.shown(entry.score, scale),
-            "test": score.judge(y, entry.member.predict(*read)[test], scale)
-            if test.any()
-            else None,
-            "seconds": round(entry.seconds, 2),
-            "weight": round(entry.weight, 4),
-        }
-        for entry in contest.entries
-    ]
+def said_by_each(contest: Contest, test: Bools) -> list[NDArray[Any]]:
+    """What every candidate predicts of some nodes, ``[n, width]`` each, best first."""
+    ensemble, nodes = contest.ensemble, np.flatnonzero(test)
+    if not len(nodes):
+        return [np.zeros((0, ensemble.target.width)) for _ in contest.entries]
+    given = ensemble.reading, ensemble.target, ensemble.known
+    # What is no number is told where it counts, by those who use it.
+    threads = threads_for(ensemble.reading.size)
+    with using_threads(threads), np.errstate(all="ignore"):
+        return [each.member.predict_rows(*given, nodes) for each in contest.entries]
+
+
+def said_by_all(contest: Contest, each: list[NDArray[Any]]) -> NDArray[np.float64]:
+    """What the ensemble makes of that, as its own ``probabilities``."""
+    asked = zip(contest.entries, each, strict=True)
+    members = [(entry, said) for entry, said in asked if entry.weight > 0]
+    parts = [entry.weight * scaled(said, entry.scaling) for entry, said in members]
+    total = np.asarray(np.sum(parts, axis=0, dtype=np.float64))
+    return contest.ensemble.finished(total)
 
 
 def few_decide(contest: Contest, values: NDArray[Any], test: Bools) -> str:

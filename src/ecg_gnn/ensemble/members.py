@@ -141,6 +141,12 @@ class Member(ABC):
     def predict(self, inputs: GraphInputs, target: Target, known: Bools) -> Floats:
         """Predictions of every node, ``[N, width]``; ``known`` labels may be read."""
 
+    def predict_rows(
+        self, inputs: GraphInputs, target: Target, known: Bools, rows: Numbers
+    ) -> Floats:
+        """Predictions of some nodes, ``[rows, width]``."""
+        return self.predict(inputs, target, known)[rows]
+
     @abstractmethod
     def state(self) -> tuple[Plain, Tensors]:
         """Plain values for JSON, and tensors."""

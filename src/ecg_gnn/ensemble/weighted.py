@@ -84,7 +84,6 @@ class Ensemble:
         """
         inputs, target, known = self._joined(new_x, new_edges)
         total = np.zeros((inputs.num_nodes, self.target.width))
-        # What is no number is told at the end, once.
         with using_threads(threads_for(inputs.size)), np.errstate(all="ignore"):
             for share in self.shares:
                 try:
@@ -97,6 +96,11 @@ class Ensemble:
                         f"the model's member {share.name!r} must fit its graph (got "
                         f"{type(error).__name__}: {first_line(error)})"
                     ) from error
+        return self.finished(total)
+
+    def finished(self, total: NDArray[Any]) -> NDArray[np.float64]:
+        """Members' weighted mean, calibrated or on the scale of the labels."""
+        with np.errstate(all="ignore"):  # what is no number is told at the end, once
             if self.target.is_number:
                 mean, scale = self.centre
                 total = mean + scale * total

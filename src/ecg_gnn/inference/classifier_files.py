@@ -37,7 +37,7 @@ def write_classifier(folder: Path, fitted: GraphClassifier) -> dict[str, Any]:
     if fitted.evolved is not None:
         arrays["evolved_edges"] = fitted.evolved.t().contiguous().numpy()
     if fitted.embedder is not None and fitted.z is not None:
-        kept = fitted.embedder.tensors()
+        kept = fitted.embedder.tensors
         tensors |= {f"embedder.{key}": tensor for key, tensor in kept.items()}
         arrays["embeddings"] = fitted.z.float().numpy()
     plain = {key: as_trained(tensor) for key, tensor in tensors.items()}

@@ -15,7 +15,7 @@ from ecg_gnn.data import GraphDataset
 from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.embed.protocol import StoredEmbedder, as_trained, load_weights
 from ecg_gnn.ensemble.candidates import Candidate, candidates
-from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Target
+from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Numbers, Target
 from ecg_gnn.ensemble.members import (
     Fitted,
     Fold,
@@ -101,6 +101,13 @@ class EmbeddedMember(Member):
         wider = self.embedding.added_to(inputs, self.use)
         return self.inner.predict(wider, target, known)
 
+    def predict_rows(
+        self, inputs: GraphInputs, target: Target, known: Bools, rows: Numbers
+    ) -> Floats:
+        """See ``Member``."""
+        wider = self.embedding.added_to(inputs, self.use)
+        return self.inner.predict_rows(wider, target, known, rows)
+
     def state(self) -> tuple[Plain, Tensors]:
         """The embedding beside the inner member."""
         plain, tensors = self.inner.state()
@@ -108,7 +115,7 @@ class EmbeddedMember(Member):
         # Copies: several members may share one embedding.
         kept = {"z": one.z.clone(), "evolved": one.evolved.clone()}
         kept |= {f"inner.{name}": each for name, each in tensors.items()}
-        for name, each in one.embedder.tensors().items():
+        for name, each in one.embedder.tensors.items():
             kept[f"embedder.{name}"] = as_trained(each)
         inner = {"use": self.use, "inner": self.inner.kind, "state": plain}
         about = {"embedding": one.name, "config": one.config.to_dict()}

@@ -6,16 +6,8 @@ from typing import Any
 
 from ecg_gnn.config.identity import LABELS
 from ecg_gnn.study.store import Store
-from ecg_gnn.system.canvas import (
-    COLOURS,
-    DASHES,
-    RING,
-    Paint,
-    draw,
-    in_lines,
-    key,
-    look,
-)
+from ecg_gnn.system import canvas
+from ecg_gnn.system.canvas import DASHES, RING, Paint, in_lines, look
 from ecg_gnn.system.checks import InputError
 from ecg_gnn_lab.figures.training_curves import curves
 from ecg_gnn_lab.tables import StudyTables
@@ -82,16 +74,16 @@ def _effects(kind: Any, groups: Groups) -> Any:
     for each, group in zip(axes, groups, strict=True):
         _draw_effects(each, group)
     shown = compared_with(rows)
-    key(axes[0], {f"− {other}": {"lw": 2, "ls": "-", **look(other)} for other in shown})
+    canvas.key(
+        axes[0], {f"− {other}": {"lw": 2, "ls": "-", **look(other)} for other in shown}
+    )
     axes[-1].set_xlabel("paired difference in points, 95% interval")
-    counts = [f"{other} in {_above(rows, other)}" for other in shown]
-    figure.suptitle("ECG is above " + ",\nabove ".join(counts))
+    said = []
+    for other in shown:
+        signs = [surely(row, other) for row in rows if other in compared_with([row])]
+        said.append(f"above {other} in {signs.count(1)} of {len(signs)}")
+    figure.suptitle("ECG is " + ",\n".join(said))
     return figure
-
-
-def _above(rows: Sequence[Row], other: str) -> str:
-    signs = [surely(row, other) for row in rows if other in compared_with([row])]
-    return f"{signs.count(1)} of {len(signs)}"
 
 
 def _draw_effects(axes: Any, rows: Sequence[Row]) -> None:
@@ -101,13 +93,17 @@ def _draw_effects(axes: Any, rows: Sequence[Row]) -> None:
             at = place + 0.3 * (line - (len(others) - 1) / 2)
             low, high = (row[f"minus_{other}_ci_{end}"] for end in ("low", "high"))
             if low is not None:
-                axes.plot([low, high], [at, at], lw=2, color=COLOURS[other])
+                axes.plot([low, high], [at, at], lw=2, color=canvas.COLOURS[other])
             axes.plot([row[f"minus_{other}"]], [at], **look(other))
     axes.axvline(0, zorder=0, **DASHES)
     # That labels are input is in the model's name: once is enough.
     labels = [row["label"].removesuffix(f" + {LABELS}") for row in rows]
     names = [f"{r['model']}, {name}" for r, name in zip(rows, labels, strict=True)]
-    axes.set_yticks(range(len(rows)), map(in_lines, names))
+    _name_rows(axes, rows, [in_lines(name) for name in names])
+
+
+def _name_rows(axes: Any, rows: Sequence[Row], names: Sequence[str]) -> None:
+    axes.set_yticks(range(len(rows)), names)
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.set_title(rows[0]["dataset"])
 
@@ -128,17 +124,18 @@ def _homophily(kind: Any, groups: Groups) -> Any:
     marks = {"input graph": _GIVEN, "evolved": _EVOLVED}
     if any(row[f"paper_{name}"] is not None for row in rows for name in _MEASURES):
         marks["in the paper"] = RING
-    key(axes[0, -1], marks)
-    gained = [_gain(row, group[0]) for group in groups for row in group[1:]]
+    canvas.key(axes[0, -1], marks)
+    value = "edge_homophily"
+    gained = [
+        (row[value] or 0.0) - (group[0][value] or 0.0)
+        for group in groups
+        for row in group[1:]
+    ]
     figure.suptitle(
         f"{sum(gain > 0 for gain in gained)} of {len(gained)} evolved graphs are more "
         "homophilous\nthan the input graph"
     )
     return figure
-
-
-def _gain(row: Row, given: Row) -> float:
-    return (row["edge_homophily"] or 0.0) - (given["edge_homophily"] or 0.0)
 
 
 def _short_name(row: Row) -> str:
@@ -177,7 +174,7 @@ def _leaderboard(kind: Any, groups: Groups) -> Any:
     axes[-1, 0].set_xlabel("score in percent")
     best = {"marker": "", **DASHES, "ls": "--"}
     marks = {"plain": _GIVEN, "ECG": _EVOLVED, "published": RING, "the best": best}
-    key(axes[0, 0], marks)
+    canvas.key(axes[0, 0], marks)
     figure.suptitle("Every model beside the best published")
     return figure
 
@@ -202,10 +199,7 @@ def _draw_board(axes: Any, rows: Sequence[Row]) -> None:
     for place, mean in enumerate(means):
         if mean < low:
             axes.text(low, place, "‹", va="center")
-    names = [in_lines(starred(row, "model"), 60) for row in rows]
-    axes.set_yticks(range(len(rows)), names)
-    axes.set_ylim(len(rows) - 0.5, -0.5)
-    axes.set_title(rows[0]["dataset"])
+    _name_rows(axes, rows, [in_lines(starred(row, "model"), 60) for row in rows])
 
 
 FIGURES: dict[str, tuple[Callable[[StudyTables], Paint | None], str]] = {
@@ -235,4 +229,4 @@ def draw_figure(
     figure, nothing = FIGURES[name]
     if (paint := figure(StudyTables(store, recipe))) is None:
         raise InputError(nothing)
-    draw(path, paint, source)
+    canvas.draw(path, paint, source)

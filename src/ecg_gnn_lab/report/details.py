@@ -118,9 +118,7 @@ def command_parts(configuration: Configuration) -> tuple[str, str]:
     also trains what the variant is compared with. Settings that have no option of their
     own follow after a #: they go into a file for ``--config``.
     """
-    settings = given(RunConfig.from_dict(configuration.config))
-    settings |= {"model.name": configuration.model}
-    settings |= {"dataset": configuration.config["dataset"]}
+    settings = _given(configuration) | {"model.name": configuration.model}
     settings |= {"embed.names": configuration.embedding or "none"}
     declarations, words, rest = declared(), ["ecg-gnn", "run"], []
     for name, value in settings.items():
@@ -139,10 +137,14 @@ def _statistics(measured: Statistics) -> list[str]:
     return [format_statistic(key, measured[key]) for key in STATISTICS]
 
 
+def _given(configuration: Configuration) -> dict[str, Any]:
+    config = configuration.config
+    return given(RunConfig.from_dict(config)) | {"dataset": config["dataset"]}
+
+
 def _settings(configuration: Configuration) -> Pairs:
     """The settings that decide a configuration's numbers."""
-    settings = given(RunConfig.from_dict(configuration.config))
-    settings |= {"dataset": configuration.config["dataset"]}
+    settings = _given(configuration)
     if configuration.task == "train":
         settings |= {"model.name": configuration.model}
     named = [(name, _shown(settings[name])) for name in DEFAULTS if name in settings]
@@ -151,18 +153,15 @@ def _settings(configuration: Configuration) -> Pairs:
 
 def _provenance(rows: Iterable[Mapping[str, Any]]) -> Pairs:
     """Where and with what records were made; values that differ are all named."""
-    values: dict[str, dict[str, None]] = {}
-    for row in rows:
-        for key, value in row.items():
-            values.setdefault(key, {})[_shown(value)] = None
     pairs = []
-    for key, each in values.items():
-        distinct = list(each)
-        text = " · ".join(distinct[:_MAX_VALUES])
+    made = list(rows)
+    for key in dict.fromkeys(key for row in made for key in row):
+        values = list(dict.fromkeys(_shown(row[key]) for row in made if key in row))
+        text = " · ".join(values[:_MAX_VALUES])
         if key == "date":
-            text = " to ".join(dict.fromkeys((min(distinct), max(distinct))))
-        elif len(distinct) > _MAX_VALUES:
-            text += f" and {len(distinct) - _MAX_VALUES} more"
+            text = " to ".join(dict.fromkeys((min(values), max(values))))
+        elif len(values) > _MAX_VALUES:
+            text += f" and {len(values) - _MAX_VALUES} more"
         pairs.append((key, text))
     return pairs
 

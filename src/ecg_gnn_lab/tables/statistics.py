@@ -6,15 +6,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from ecg_gnn.config import EMBEDDINGS, RunConfig
-from ecg_gnn.config.identity import (
-    Tags,
-    canonical,
-    run_tags,
-    stored_variant,
-    tagged,
-    variant_of,
-)
+from ecg_gnn.config import EMBEDDINGS, RunConfig, identity
+from ecg_gnn.config.identity import run_tags, tagged
 from ecg_gnn.config.run_config import declared, flatten, given
 from ecg_gnn.study.records import Statistics, mean
 from ecg_gnn.study.store import Configuration, DatasetInfo, Store, UnitRecord
@@ -45,10 +38,12 @@ class MeasuredGraph:
     def settings(self) -> RunConfig:
         """The settings that decide its edges, and no others."""
         config = RunConfig.from_dict(self.configuration.config)
-        return canonical(config, variant_of(self.embedding), "statistics")
+        return identity.canonical(
+            config, identity.variant_of(self.embedding), "statistics"
+        )
 
     @cached_property
-    def tags(self) -> Tags:
+    def tags(self) -> identity.Tags:
         """Options past the paper that made it another graph."""
         return run_tags(self.settings, self.embedding, "statistics")
 
@@ -90,7 +85,7 @@ def measured_graphs(store: Store, recipe: str | None = None) -> list[MeasuredGra
         if at.id not in counting or at.embedding is None:
             continue
         measured = record.result.evolved_statistics
-        parts = stored_variant(at.embedding).graphs
+        parts = identity.stored_variant(at.embedding).graphs
         for part, statistics in zip(parts, measured, strict=True):
             if part == "identity":
                 continue
