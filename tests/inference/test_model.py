@@ -17,12 +17,16 @@ from ecg_gnn.inference import fitting
 from ecg_gnn.inference.card import class_by_class, verdict
 from ecg_gnn.inference.classifier import (
     Calibration,
-    calibration_error,
     fit_classifier,
     fit_temperature,
     nearest_stored,
 )
-from ecg_gnn.inference.fitting import class_weights, fit_model, fit_settings
+from ecg_gnn.inference.fitting import (
+    calibration_error,
+    class_weights,
+    fit_model,
+    fit_settings,
+)
 from ecg_gnn.inference.model_folder import read_model
 from ecg_gnn.inference.predictions import predict_nodes, predict_stored
 from ecg_gnn.system.checks import InputError

@@ -8,17 +8,9 @@ import numpy as np
 import torch
 
 from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Numbers, Target
-from ecg_gnn.ensemble.members import (
-    Fitted,
-    Job,
-    Member,
-    Plain,
-    Tensors,
-    tensor_to_text,
-    text_to_tensor,
-)
+from ecg_gnn.ensemble.members import Fitted, Job, Member, Plain, Tensors
 from ecg_gnn.ensemble.neighbour_table import neighbour_table
-from ecg_gnn.ensemble.tree_texts import checked_trees
+from ecg_gnn.ensemble.tree_texts import checked_trees, tensor_to_text, text_to_tensor
 from ecg_gnn.system.cached import cached_property
 
 _PATIENCE, _MOST_ROUNDS = 40, 1000

@@ -169,13 +169,3 @@ class Member(ABC):
 
 Fitted = tuple[Member, OutOfFold]
 """A member and what its models say of the nodes that they were not trained on."""
-
-
-def text_to_tensor(text: str) -> Tensor:
-    """A text as bytes, for a file of tensors."""
-    return torch.from_numpy(np.frombuffer(text.encode(), dtype=np.uint8).copy())
-
-
-def tensor_to_text(tensor: Tensor) -> str:
-    """What ``text_to_tensor`` was given."""
-    return tensor.numpy().tobytes().decode()

@@ -20,14 +20,9 @@ from ecg_gnn.ensemble.boosting import BoostingMember
 from ecg_gnn.ensemble.certainty import Conformity, Scaling, scaled
 from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Target
 from ecg_gnn.ensemble.linear import LinearMember
-from ecg_gnn.ensemble.members import (
-    Fitted,
-    Member,
-    OutOfFold,
-    tensor_to_text,
-    text_to_tensor,
-)
+from ecg_gnn.ensemble.members import Fitted, Member, OutOfFold
 from ecg_gnn.ensemble.network_members import NetworkMember
+from ecg_gnn.ensemble.tree_texts import tensor_to_text, text_to_tensor
 from ecg_gnn.reading import first_line, refusing
 from ecg_gnn.reading.tensor_files import read_safetensors, read_written
 from ecg_gnn.system.checks import InputError, check_choice

@@ -76,18 +76,6 @@ def fit_temperature(
     return Calibration(math.exp(float(best.x)), weights)
 
 
-def calibration_error(probabilities: NDArray[np.float64], y: Tensor) -> float:
-    """Expected calibration error: |confidence − accuracy|, averaged over ten bins."""
-    confidence = probabilities.max(axis=1)
-    right = probabilities.argmax(axis=1) == y.numpy()
-    bins = np.minimum((confidence * 10).astype(int), 9)
-    gaps = [
-        abs(confidence[bins == b].mean() - right[bins == b].mean()) * (bins == b).sum()
-        for b in np.unique(bins)
-    ]
-    return float(sum(gaps) / len(confidence))
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GraphClassifier:
     """A trained network with its graph, evolved graph and index of embeddings."""

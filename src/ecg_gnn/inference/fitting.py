@@ -7,7 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from sklearn.metrics import log_loss
 from torch import Tensor
 
@@ -21,11 +23,7 @@ from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.ensemble import Ensemble
 from ecg_gnn.ensemble.contest import Say
 from ecg_gnn.inference.card import draw_leaderboard, model_card
-from ecg_gnn.inference.classifier import (
-    GraphClassifier,
-    calibration_error,
-    fit_classifier,
-)
+from ecg_gnn.inference.classifier import GraphClassifier, fit_classifier
 from ecg_gnn.inference.classifier_files import read_classifier, write_classifier
 from ecg_gnn.inference.model_folder import Model, resumable, write_model
 from ecg_gnn.pipeline import Workspace, evolves, resolve
@@ -219,6 +217,18 @@ def evaluate(fitted: GraphClassifier, dataset: GraphDataset) -> dict[str, Any]:
             "found_by_class": y[right].bincount(minlength=count).tolist(),
         }
     return scores
+
+
+def calibration_error(probabilities: NDArray[np.float64], y: Tensor) -> float:
+    """Expected calibration error: |confidence − accuracy|, averaged over ten bins."""
+    confidence = probabilities.max(axis=1)
+    right = probabilities.argmax(axis=1) == y.numpy()
+    bins = np.minimum((confidence * 10).astype(int), 9)
+    gaps = [
+        abs(confidence[bins == b].mean() - right[bins == b].mean()) * (bins == b).sum()
+        for b in np.unique(bins)
+    ]
+    return float(sum(gaps) / len(confidence))
 
 
 def one_split(dataset: GraphDataset, index: int) -> GraphDataset:

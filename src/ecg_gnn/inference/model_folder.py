@@ -84,11 +84,8 @@ def resumable(out: Path) -> Iterator[Path]:
     """A folder for finished work, kept beside ``out`` until the model is there."""
     files.check_free(out)
     work = out.parent / f".{out.name}.fit"
-    with (
-        files.writing(out),
-        files.kept_until(out / MANIFEST, work),
-        files.made_folder(work),
-    ):
+    keeping = files.kept_until(out / MANIFEST, work)
+    with files.writing(out), keeping, files.made_folder(work):
         yield work
 
 
@@ -99,9 +96,8 @@ def write_model(folder: Path, model: Model, card: str) -> None:
         described = write_ensemble(folder, model.classifier)
     else:
         described = write_classifier(folder, model.classifier)
-    storage.write_arrays(
-        folder / ARRAYS, storage.graph_arrays(model.dataset, model.ids)
-    )
+    graph = storage.graph_arrays(model.dataset, model.ids)
+    storage.write_arrays(folder / ARRAYS, graph)
     storage.write_arrays(folder / FEATURES, arrays)
     files.write_text(folder / CARD, without_html(card))
     manifest = {
@@ -135,11 +131,10 @@ def read_model(path: str | Path) -> Model:
         lack = f"it has no {MANIFEST}" if path.is_dir() else "it is not there"
         raise InputError(f"{path}: must be a model folder ({lack})")
     manifest = storage.read_manifest(path / MANIFEST, FORMAT, VERSION)
-    arrays = storage.read_folder_arrays(
-        path / ARRAYS, [*GRAPH_KEYS, *MASK_KEYS, "node_ids"]
-    )
+    source, needed = path / ARRAYS, [*GRAPH_KEYS, *MASK_KEYS, "node_ids"]
+    arrays = storage.read_folder_arrays(source, needed)
     dataset = storage.dataset_from_arrays(
-        path / ARRAYS,
+        source,
         arrays,
         name=path.resolve().name,
         directed=bool(entry(manifest, "directed", bool, path)),
@@ -154,7 +149,7 @@ def read_model(path: str | Path) -> Model:
     model = Model(
         classifier=classifier,
         dataset=dataset,
-        ids=storage.node_names(path / ARRAYS, arrays["node_ids"], dataset.num_nodes),
+        ids=storage.node_names(source, arrays["node_ids"], dataset.num_nodes),
         classes=storage.class_names(path, manifest, classifier.num_classes),
         columns=read_columns(path, manifest),
         features=read_features(path, manifest, dataset.num_features),

@@ -14,18 +14,10 @@ from ecg_gnn.config import RunConfig
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.embed.protocol import StoredEmbedder, as_trained, load_weights
+from ecg_gnn.ensemble import members
 from ecg_gnn.ensemble.candidates import Candidate, candidates
 from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Numbers, Target
-from ecg_gnn.ensemble.members import (
-    Fitted,
-    Fold,
-    Job,
-    Member,
-    Plain,
-    Tensors,
-    fold_count,
-    make_folds,
-)
+from ecg_gnn.ensemble.members import Fitted, Job, Member, Plain, Tensors
 from ecg_gnn.ensemble.tournament import SMALL
 from ecg_gnn.ensemble.weighted import KINDS, as_rows
 from ecg_gnn.inference.classifier import Calibration, edges_to_new, fit_classifier
@@ -248,7 +240,7 @@ def whole_candidates(dataset: GraphDataset, seed: int, device: str) -> list[Cand
     """
     split, size = dataset.split(0), dataset.num_nodes + dataset.edge_index.size(1)
     labelled = int((split.train_mask | split.val_mask).sum())
-    steps = _STEPS * (1 if size > SMALL else fold_count(labelled))
+    steps = _STEPS * (1 if size > SMALL else members.fold_count(labelled))
     step = _step_seconds(dataset, 8e-6, 2e-7, 1e-8)
 
     def candidate(name: str, about: dict[str, Any], **settings: Any) -> Candidate:
@@ -270,7 +262,7 @@ def _fit_whole(dataset: GraphDataset, settings: dict[str, Any], job: Job) -> Fit
     for fold in job.folds.values():
         if job.stopped():
             raise InterruptedError("stopped before the last fold")
-        part = _with_fold(dataset, job.target, fold)
+        part = _with_split(dataset, job.target, fold.train)
         asked = RunConfig.of(dataset=part.name, **fixed, **settings)
         with holding("generator"):
             one, _ = fit_classifier(part, resolve(asked, part), "none")
@@ -282,13 +274,13 @@ def _fit_whole(dataset: GraphDataset, settings: dict[str, Any], job: Job) -> Fit
     return WholeMember(*about, tuple(networks)), job.out_of_fold(held_out)
 
 
-def _with_fold(dataset: GraphDataset, target: Target, fold: Fold) -> GraphDataset:
+def _with_split(dataset: GraphDataset, target: Target, nodes: Numbers) -> GraphDataset:
     """The graph with one split of the nodes that a fold learns from, and no test nodes.
 
     Some of them choose the step: were it the held-out ones, these would flatter it.
     """
-    count = fold_count(len(fold.train))
-    own = make_folds(target, fold.train, count, seed=0)[0]
+    count = members.fold_count(len(nodes))
+    own = members.make_folds(target, nodes, count, seed=0)[0]
     masks = torch.zeros(3, 1, dataset.num_nodes, dtype=torch.bool)
     masks[0, 0, torch.from_numpy(own.train)] = True
     masks[1, 0, torch.from_numpy(own.held_out)] = True

@@ -182,9 +182,8 @@ def predict_nodes(
             f"their own features{' and evolved neighbours' if evolved else ''} alone "
             "(give their edges, if any)"
         )
-    probabilities = model.classifier.probabilities(
-        x[[rows[name] for name in new]], new_edges
-    )
+    new_x = x[[rows[name] for name in new]]
+    probabilities = model.classifier.probabilities(new_x, new_edges)
     known = [name for name in rows if name in stored]
     ours = model.dataset.x[[stored[name] for name in known]]
     if changed := int((x[[rows[name] for name in known]] != ours).any(1).sum()):
