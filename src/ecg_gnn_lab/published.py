@@ -27,11 +27,6 @@ class Published(NamedTuple):
     """Our name of the same model, if we have it"""
 
 
-def num_splits() -> int:
-    """Official splits of every graph; a result on fewer is marked."""
-    return int(paper_numbers.read("published.json")["splits"])
-
-
 def results(dataset: str) -> list[Published]:
     """Everything known about a graph, best first."""
     found = []
