@@ -320,3 +320,9 @@ def test_any_cells_become_finite_numbers_or_one_line(rows):
         x = pipeline.transform(table)
         assert np.isfinite(x).all()
         assert np.array_equal(rebuilt(pipeline).transform(table), x)
+
+
+def test_a_column_that_is_named_twice_is_read_once():
+    table = Table("t", {"size": ["1.5", "2", "7"]})
+    pipeline = rebuilt(fit_features(table, ["size", "size"]))
+    assert pipeline.names == ["size"]

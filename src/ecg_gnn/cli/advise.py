@@ -23,7 +23,7 @@ _HELPS = {
 
 
 @opt.verb(
-    lambda name, _: name in {*_HELPS, "seed"},
+    {*_HELPS, "seed"},
     helps=_HELPS,
     ks=" and ".join(map(str, ADVISED_KS)),
 )

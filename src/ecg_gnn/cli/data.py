@@ -6,14 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ecg_gnn.cli import options as opt
+from ecg_gnn.cli import terminal
 from ecg_gnn.cli.data_import import import_
-from ecg_gnn.cli.terminal import (
-    ProgressDisplay,
-    print_facts,
-    print_json,
-    print_table,
-    value_text,
-)
 from ecg_gnn.data import list_datasets, load_dataset, resolve_data_root
 
 if TYPE_CHECKING:
@@ -38,15 +32,18 @@ def list_(data_root: Path | None = None, json_: bool = False) -> None:
     """List the datasets of the catalogue, and whether their files are here."""
     rows = list_datasets(data_root)
     if json_:
-        print_json(rows)
+        terminal.print_json(rows)
         return
     columns = ["name", "kind", "nodes", "edges", "features", "classes", "metric"]
     table = [
-        ["" if row[column] is None else value_text(row[column]) for column in columns]
+        [
+            "" if row[column] is None else terminal.value_text(row[column])
+            for column in columns
+        ]
         + ["yes" if row["present"] else ""]
         for row in rows
     ]
-    print_table(([*columns, "here"], table))
+    terminal.print_table(([*columns, "here"], table))
     print(f"Data root: {resolve_data_root(data_root)}")
 
 
@@ -99,7 +96,7 @@ app.command("import")(import_)
 
 
 def _load(name: str, data_root: Path | None, download: bool = True) -> "GraphDataset":
-    with ProgressDisplay() as display:
+    with terminal.ProgressDisplay() as display:
         bar = display.start("download", name)
         return load_dataset(
             name,
@@ -114,8 +111,8 @@ def _show(dataset: "GraphDataset", json_: bool, **more: bool) -> None:
 
     description: dict[str, Any] = describe(dataset)
     if json_:
-        print_json(more | description)
+        terminal.print_json(more | description)
         return
     splits = description["splits"]
-    first = f"{len(splits)}, the first: {value_text(splits[0])}"
-    print_facts(description | {"splits": first})
+    first = f"{len(splits)}, the first: {terminal.value_text(splits[0])}"
+    terminal.print_facts(description | {"splits": first})

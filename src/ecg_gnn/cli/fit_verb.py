@@ -9,13 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ecg_gnn.cli import options as opt
-from ecg_gnn.cli.terminal import (
-    ProgressDisplay,
-    print_json,
-    print_table,
-    warn_of_cross_fit,
-)
-from ecg_gnn.config import KEPT_EMBEDDINGS, Setting
+from ecg_gnn.cli import terminal
+from ecg_gnn.cli.terminal import ProgressDisplay
+from ecg_gnn.config import KEPT_EMBEDDINGS, declared
 from ecg_gnn.config.classify_settings import MODULES
 from ecg_gnn.config.run_config import kept_options
 from ecg_gnn.ensemble.scoring import SCORES
@@ -40,12 +36,15 @@ _HELPS = {
 }
 
 
-def _can_be_kept(_: str, setting: Setting) -> bool:
-    # For a search, the engine says where it runs; it is declared below.
-    return setting.option in kept_options() and setting.option != "engine"
+# For a search, the engine says where it runs; its option is the verb's own.
+_KEPT = {
+    name
+    for name, one in declared().items()
+    if one.option in kept_options() and name != "engine"
+}
 
 
-@opt.verb(_can_be_kept, helps=_HELPS, scores=", ".join(SCORES))
+@opt.verb(_KEPT, helps=_HELPS, scores=", ".join(SCORES))
 def fit(
     settings: dict[str, Any],
     dataset: str,
@@ -149,9 +148,9 @@ def fit(
         found, table = model.metrics, leaderboard_rows(model.metrics)
         said = [summary(found), found["verdict"]]
     if json_:
-        print_json({"out": str(out), **found})
+        terminal.print_json({"out": str(out), **found})
         return
-    print_table(table, f"{graph.dataset.name} · {out}")
+    terminal.print_table(table, f"{graph.dataset.name} · {out}")
     for text in said:
         print(printable(text))
     print(f"In {out}: {CARD} says more; try `ecg-gnn predict {out} --out FILE.csv`")
@@ -188,7 +187,7 @@ def _fit_exactly(
     names = settings.pop("embedding", ["mlp"])
     if len(names) != 1:
         raise InputError(f"'embedding' must be a single one here (got {names})")
-    warn_of_cross_fit(settings.get("cross_fit"), names)
+    terminal.warn_of_cross_fit(settings.get("cross_fit"), names)
     from ecg_gnn.inference import fit_model
     from ecg_gnn.inference.card import class_by_class, score_rows, verdict
 

@@ -8,13 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ecg_gnn.cli import options as opt
-from ecg_gnn.cli.terminal import (
-    ProgressDisplay,
-    print_json,
-    print_table,
-    warn_of_cross_fit,
-)
-from ecg_gnn.config import EvolveConfig, RunConfig, Setting, known
+from ecg_gnn.cli import terminal
+from ecg_gnn.config import EvolveConfig, RunConfig, known
+from ecg_gnn.config.run_config import fields_of
 from ecg_gnn.data import load_dataset
 from ecg_gnn.reading import map_array_file
 from ecg_gnn.study.records import Statistics, of_evolved, of_input
@@ -29,15 +25,10 @@ _LEGEND = (
     "h_adj: 1 where all neighbours share a class, 0 as by chance, below 0 where they "
     "avoid their own. LI: how much a neighbour's class tells of a node's, from 0 to 1."
 )
+_EVOLVING = fields_of("evolve") - {"evolve.weights"}
 
 
-def _of_a_graph(name: str, setting: Setting) -> bool:
-    """Settings that decide an evolved graph, and the data that it is made of."""
-    steps = name.startswith(("embed.", "evolve.")) and name != "evolve.weights"
-    return steps or name in ("dataset", "preset", "seed", "device")
-
-
-@opt.verb(_of_a_graph)
+@opt.verb({*_EVOLVING, *fields_of("embed"), "dataset", "preset", "seed", "device"})
 def homophily(
     settings: dict[str, Any],
     data_root: Path | None = None,
@@ -54,13 +45,13 @@ def homophily(
     """
     names = settings.get("embedding", [])
     asked = RunConfig.of(**{"preset": "auto", "splits": (split,)} | settings)
-    warn_of_cross_fit(asked.embed.cross_fit, asked.embed.names)
+    terminal.warn_of_cross_fit(asked.embed.cross_fit, asked.embed.names)
     if len(names) > 1 or any("," in name for name in names):
         raise InputError(
             f"'embedding' must be a single one here (got {','.join(names)!r})"
         )
     embedding = names[0] if names and names != ["none"] else None
-    with ProgressDisplay() as display:
+    with terminal.ProgressDisplay() as display:
         loaded = load_dataset(asked.dataset, data_root=data_root)
         statistics: dict[str, Statistics | None]
         statistics = {"graph": of_input(loaded), "evolved": None}
@@ -77,22 +68,19 @@ def homophily(
             graph = evolve(embedding, loaded, loaded.split(split), resolved, workspace)
             statistics["evolved"] = of_evolved(graph, loaded)
     if json_:
-        print_json(statistics)
+        terminal.print_json(statistics)
         return
     if loaded.note:
         print(f"Note: {loaded.note}")
     names = {"graph": "G", "evolved": graph_name(asked, embedding or "none")}
     graphs = {names[part]: row for part, row in statistics.items() if row is not None}
-    print_table(graph_table(graphs), loaded.name)
+    terminal.print_table(graph_table(graphs), loaded.name)
     if loaded.num_unlabelled:
         print("Counted over edges whose two ends have a class.")
     print(_LEGEND)
 
 
-@opt.verb(
-    lambda name, _: name.startswith("evolve.") and name != "evolve.weights",
-    preset="quick",
-)
+@opt.verb(_EVOLVING, preset="quick")
 def knn(
     settings: dict[str, Any],
     embeddings: Path,
@@ -142,7 +130,7 @@ def knn(
         own_device = torch.device("cuda", torch.cuda.current_device())
 
     def write() -> "KnnGraph":
-        with ProgressDisplay() as display:
+        with terminal.ProgressDisplay() as display:
             show = display.start(out.name, "kNN search")
             graph = knn_search(
                 array,
@@ -172,6 +160,6 @@ def knn(
         how = f"{graph.method}, {graph.recall:.1%} of the true neighbours"
     if json_:
         sizes = {"out": str(out), "num_nodes": num_nodes, "num_edges": num_edges}
-        print_json({**sizes, "method": graph.method, "recall": graph.recall})
+        terminal.print_json({**sizes, "method": graph.method, "recall": graph.recall})
     else:
         print(f"{num_edges:,} edges of {num_nodes:,} nodes in {out} ({how})")

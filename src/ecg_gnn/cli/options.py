@@ -4,7 +4,7 @@ import copy
 import inspect
 import re
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -42,7 +42,7 @@ Output:
 
 
 def verb(
-    wanted: Callable[[str, Setting], bool] = lambda *_: False,
+    wanted: Collection[str] = (),
     *,
     preset: str = "auto",
     helps: Mapping[str, str] = MappingProxyType({}),
@@ -54,14 +54,12 @@ def verb(
     in which each is named as the parameter is; ``Options`` are in no panel, and
     ``words`` fill in what stands in braces. Options of many verbs are in ``_SHARED``.
 
-    A verb with ``wanted`` settings gets an option for each, and those that were typed
-    as ``settings``, by the names of their options. ``--help`` shows their values of a
-    preset, and help texts that are known here only, by dotted name.
+    A verb gets an option for each of the ``wanted`` settings, by dotted name, and those
+    that were typed as ``settings``, by the names of their options. ``--help`` shows
+    their values of a preset, and ``helps`` instead of what they are declared with.
     """
     by_name = {
-        name: one
-        for name, one in declared().items()
-        if one.option and wanted(name, one)
+        name: one for name, one in declared().items() if one.option and name in wanted
     }
 
     def decorate(verb: Callable[..., None]) -> Callable[..., None]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from ecg_gnn.cli import options as opt
 from ecg_gnn.cli import terminal
 from ecg_gnn.cli.terminal import ProgressDisplay, print_json, print_table
-from ecg_gnn.config import RunConfig
+from ecg_gnn.config import RunConfig, declared
 from ecg_gnn.config.classify_settings import BY_HOMOPHILY, MODULES, SPECIALISED
 from ecg_gnn.config.embedders import EMBEDDING_HELP
 from ecg_gnn.config.identity import BASELINE
@@ -56,7 +56,7 @@ _HELPS = {
 }
 
 
-@opt.verb(lambda name, setting: True, helps=_HELPS)
+@opt.verb(declared(), helps=_HELPS)
 def run(
     settings: dict[str, Any],
     data_root: Path | None = None,

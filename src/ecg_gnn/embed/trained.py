@@ -161,13 +161,9 @@ class TrainedModelEmbedder(TrainedOnLabels):
 
     def trainings(self, fits: Sequence[Fit]) -> list[Training]:
         """Over the graphs that ``data`` has."""
-        network: dict[str, Any] = {
-            "backbone": self.backbone,
-            "model": self.model,
-            "norm": self.norm,
-            "evolved_layers": self.evolved_layers,
-            "options": dict(self.options),
-        }
+        names = "backbone", "model", "norm", "evolved_layers"
+        network = {name: getattr(self, name) for name in names}
+        network["options"] = dict(self.options)
         return [self.training(fit, self._graphs(fit.data), **network) for fit in fits]
 
     def embed(self, data: Data) -> Tensor:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ecg_gnn.reading import AnyArray, check_cells
 from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.files import below
 from ecg_gnn.tabular.column_kinds import KINDS, NO_VALUES, guess_kind
 from ecg_gnn.tabular.columns import Table, mark_missing, numeric_column
 from ecg_gnn.tabular.feature_blocks import Block, CategoryBlock, Features, NumericBlock
@@ -110,9 +111,7 @@ class FeaturePipeline:
         try:
             blocks = []
             for place, plain in enumerate(state["blocks"]):
-                start = f"{place}."
-                own = {k: v for k, v in arrays.items() if k.startswith(start)}
-                values = plain | {k.removeprefix(start): v for k, v in own.items()}
+                values = plain | below(arrays, str(place))
                 blocks.append(_BLOCKS[values.pop("kind")](**values))
                 _try_out(blocks[-1])
             missing = tuple(map(str, state.get("missing", ())))
@@ -161,8 +160,18 @@ def fit_features(
         if may_be_numbers and (mark := decimal_mark(written.columns[name])):
             marks[name] = mark
     table = _with_plain_numbers(written, marks)
-    by_kind, dropped, decisions = _sort_columns(table, columns, options.kinds)
-    blocks = _fit_blocks(table, by_kind, options)
+    kinds: dict[str, str] = {}
+    dropped, decisions = {}, {}
+    for name in columns:
+        guess = guess_kind(table.columns[name])
+        said = options.kinds.get(name) if guess.why != NO_VALUES else None
+        if kind := said or guess.kind:
+            kinds[name] = kind
+        else:
+            dropped[name] = guess.why
+        if guess.kind and guess.why and not said:
+            decisions[name] = guess.explain(name)
+    blocks = _fit_blocks(table, kinds, options)
     notes = [block.left_out(table) for block in blocks]
     notes.append({name: _explain_written(name, written, table) for name in marks})
     for name, note in (item for each in notes for item in each.items()):
@@ -172,8 +181,9 @@ def fit_features(
 
 
 def _fit_blocks(
-    table: Table, by_kind: Mapping[str, list[str]], options: "ImportOptions"
+    table: Table, kinds: Mapping[str, str], options: "ImportOptions"
 ) -> list[Block]:
+    by_kind = {kind: [n for n, one in kinds.items() if one == kind] for kind in KINDS}
     encoding = options.encoding if options.scale else "raw"
     blocks: list[Block] = []
     numbers = by_kind["numeric"] + by_kind["ordinal"]
@@ -208,26 +218,6 @@ def _explain_written(name: str, written: Table, plain: Table) -> str:
         f"{str(before).strip()!r} is read as {after}; --categorical {quote(name)} "
         "keeps the cells as they are"
     )
-
-
-def _sort_columns(
-    table: Table, columns: Sequence[str], kinds: Mapping[str, str]
-) -> tuple[dict[str, list[str]], dict[str, str], dict[str, str]]:
-    """Columns by kind, those that are left out with the reason, and decisions."""
-    by_kind: dict[str, list[str]] = {kind: [] for kind in KINDS}
-    dropped: dict[str, str] = {}
-    decisions: dict[str, str] = {}
-    for name in columns:
-        guess = guess_kind(table.columns[name])
-        if name in kinds and guess.why != NO_VALUES:
-            by_kind[kinds[name]].append(name)
-        elif guess.kind is None:
-            dropped[name] = guess.why
-        else:
-            by_kind[guess.kind].append(name)
-            if guess.why:
-                decisions[name] = guess.explain(name)
-    return by_kind, dropped, decisions
 
 
 def _is_flag(table: Table, name: str) -> bool:

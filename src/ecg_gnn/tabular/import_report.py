@@ -50,6 +50,15 @@ def describe_import(
         name: nodes.num_rows - len(present_texts(nodes.columns[name]))
         for name in features.columns
     }
+    task: dict[str, Any] = {"task": "classification"}
+    if labels.targets is not None:
+        known = labels.targets[~np.isnan(labels.targets)]
+        measures: dict[str, Any] = {"min": np.min, "median": np.median, "max": np.max}
+        task = {
+            "task": "regression",
+            "targets": {name: float(of(known)) for name, of in measures.items()},
+            "classes_are": f"targets in {len(labels.classes)} equal parts",
+        }
     num_loops = int((pairs[:, 0] == pairs[:, 1]).sum())
     shape = ("isolated_nodes", "connected_components", "degree", "features")
     return {
@@ -63,7 +72,7 @@ def describe_import(
         "missing_values": {name: count for name, count in missing.items() if count},
         "columns_left_out": dict(features.dropped),
         "duplicate_feature_rows": graph["duplicate_feature_rows"],
-        **_describe_targets(labels),
+        **task,
         "classes": dict(zip(labels.classes, counts, strict=True)),
         "unlabelled_nodes": graph["unlabelled_nodes"],
         "imbalance": max(counts) / min(counts),
@@ -71,21 +80,6 @@ def describe_import(
         "splits": len(graph["splits"]),
         "first_split": graph["splits"][0],
         "homophily": homophily(dataset),
-    }
-
-
-def _describe_targets(labels: Labels) -> dict[str, Any]:
-    if labels.targets is None:
-        return {"task": "classification"}
-    known = labels.targets[~np.isnan(labels.targets)]
-    return {
-        "task": "regression",
-        "targets": {
-            "min": float(known.min()),
-            "median": float(np.median(known)),
-            "max": float(known.max()),
-        },
-        "classes_are": f"targets in {len(labels.classes)} equal parts",
     }
 
 

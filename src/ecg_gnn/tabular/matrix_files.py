@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import coo_array, csc_array, csr_array, issparse
 
 from ecg_gnn.data.graph_checks import check_edges
@@ -19,8 +18,8 @@ from ecg_gnn.reading import (
 )
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.tabular.columns import Column
+from ecg_gnn.tabular.node_names import Pairs
 
-Pairs = NDArray[np.int64]
 MATRIX_SUFFIX = ".npz"
 
 _COMPRESSED = {"csr": csr_array, "csc": csc_array}

@@ -64,10 +64,8 @@ def read_table(
 ) -> Table:
     """Read a table by its file's ending, one of those in ``TABLE_TYPES``.
 
-    Args:
-        path: The file.
-        delimiter: Of a text file; by default the one that its header has most often.
-        most: See :func:`ecg_gnn.reading.check_cells`.
+    The ``delimiter`` of a text file is by default the one that its header has most
+    often; for ``most`` see :func:`ecg_gnn.reading.check_cells`.
     """
     path = Path(path)
     file_type = type_of(path, TABLE_TYPES)

@@ -6,15 +6,11 @@ from typing import Any
 
 from ecg_gnn.config import RunConfig, known
 from ecg_gnn.config.run_config import DEFAULTS, declared, flatten, given
+from ecg_gnn.study import table
 from ecg_gnn.study.records import Statistics
 from ecg_gnn.study.selection import Cell, Selection
 from ecg_gnn.study.store import Configuration, DatasetInfo, Failure, UnitRecord
-from ecg_gnn.study.table import (
-    STATISTICS,
-    configuration_name,
-    format_statistic,
-    model_name,
-)
+from ecg_gnn.study.table import STATISTICS, format_statistic
 from ecg_gnn.system.checks import metric_label
 from ecg_gnn_lab.tables.document import Row, p_text, score_text, signed_text
 from ecg_gnn_lab.tables.scores import RIVALS
@@ -63,8 +59,8 @@ def failure_detail(failure: Failure) -> Detail:
     """A unit that could not be finished, with its whole error."""
     at, where = failure.configuration, [str(failure.split), str(failure.seed)]
     return {
-        "title": f"{configuration_name(at)}: {failure.kind}",
-        "subtitle": f"{at.dataset} · {model_name(at.backbone, at.model)}",
+        "title": f"{table.configuration_name(at)}: {failure.kind}",
+        "subtitle": f"{at.dataset} · {table.model_name(at.backbone, at.model)}",
         "error": failure.error,
         "records": {"titles": ["split", "seed"], "rows": [where]},
         "command": command_parts(at),
@@ -195,8 +191,8 @@ def _test(rows: Mapping[str, Row], other: str) -> Detail:
         values.append(("paired t-test, p", p_text(row[f"{key}_p"])))
         values.append(("Wilcoxon, p", p_text(row[f"{key}_p_wilcoxon"])))
     values += [
-        (f"p, Holm over {table}", p_text(each[f"{key}_p_holm"]))
-        for table, each in rows.items()
+        (f"p, Holm over {name}", p_text(each[f"{key}_p_holm"]))
+        for name, each in rows.items()
         if each[f"{key}_p_holm"] is not None
     ]
     return {"against": other, "values": values}

@@ -6,7 +6,7 @@ from typing import Any
 from ecg_gnn.config.identity import controls_of, identity_control, variant_of
 from ecg_gnn.study.comparison import PairedTest, corrected
 from ecg_gnn.study.selection import Cell, CellKey, Selection, best_ecg
-from ecg_gnn_lab import paper_numbers, published
+from ecg_gnn_lab import published
 from ecg_gnn_lab.tables import document as doc
 
 EDGES_GAIN = (
@@ -80,7 +80,7 @@ def _document(
     tests = _tests(selection, cells, rivals)
     rows = []
     for cell in cells:
-        paper = published.paper_score(cell, detailed=detailed)
+        paper = published.paper_score(cell, in_detail=detailed)
         row = _row(selection, cell, cell in best, paper)
         for other in rivals:
             row |= columns_of_test(f"minus_{other}", tests[cell.key, other])
@@ -127,7 +127,7 @@ def _tests(
 
 
 def _row(
-    selection: Selection, cell: Cell, is_best: bool, paper: paper_numbers.Score | None
+    selection: Selection, cell: Cell, is_best: bool, paper: published.Score | None
 ) -> dict[str, Any]:
     chosen, mean = cell.chosen, 100 * cell.chosen.test_mean
     known = published.published_score(cell)
@@ -184,10 +184,10 @@ def _head_to_head(selection: Selection, groups: Sequence[Sequence[Cell]]) -> lis
             if ecg is not None and rival is not None:
                 means = ecg.chosen.test_mean, rival.chosen.test_mean
                 pairs.append((100 * means[0], 100 * means[1]))
-        wins, ties, losses = paper_numbers.count(pairs)
+        wins, ties, losses = published.count(pairs)
         paper = "the paper has no such control"
         if other == "baseline":
-            theirs = paper_numbers.head_to_head()
+            theirs = published.head_to_head()
             paper = "the paper: {}, {}, {} of {}".format(*theirs, sum(theirs))
         if pairs:
             notes.append(
@@ -245,7 +245,7 @@ def _settings_row(cell: Cell) -> doc.Row:
         row["self_loops"] = row["embedding"] = None
     paper: dict[str, Any] = {}
     if published.in_paper(cell) and (key.variant == "ecg" or key.model == "resnet"):
-        paper = paper_numbers.best_hyperparameters(key.dataset, key.model)
+        paper = published.best_hyperparameters(key.dataset, key.model)
     row |= {f"paper_{name}": paper.get(name) for name in _BESIDE_PAPER.values()}
     return row | {
         "val_mean": 100 * chosen.val_mean,

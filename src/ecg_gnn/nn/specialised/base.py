@@ -11,13 +11,17 @@ from torch import Tensor, nn
 
 from ecg_gnn.kernels import Adjacency, neighbour_sum, normalized_sum
 from ecg_gnn.nn.benchmark_net import Dropout
-from ecg_gnn.nn.network import GraphInput, Known, Network, NetworkSpec, Traits
+from ecg_gnn.nn.network import GraphInput, Known, Network, NetworkSpec, Option, Traits
 from ecg_gnn.system.checks import InputError
 
 # A x, by how A is normalised.
 PROPAGATIONS: dict[str, Callable[[Adjacency, Tensor], Tensor]] = {
     "none": neighbour_sum,
     "symmetric": normalized_sum,
+}
+
+NORMALISATION = {
+    "normalisation": Option("symmetric", "of what propagates", choices=(*PROPAGATIONS,))
 }
 
 _T = TypeVar("_T")

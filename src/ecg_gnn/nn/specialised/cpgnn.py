@@ -43,9 +43,7 @@ class CPGNN(base.ColumnPerClass):
 
     usual = base.Usual(layers=2)
     options: ClassVar[dict[str, Option]] = {
-        "normalisation": Option(
-            "symmetric", "of the graph", choices=(*base.PROPAGATIONS,)
-        ),
+        **base.NORMALISATION,
         "pretrain_lr": Option(0.01, "learning rate of the MLP alone", 0, 1),
         "pretrain_steps": Option(400, "steps of the MLP alone", 0, 100_000),
         "prior_weight": Option(1.0, "weight of the loss of the MLP", 0, 1000),

@@ -26,13 +26,7 @@ class FSGNN(base.SpecialisedNet):
     """
 
     usual = base.Usual(layers=3)
-    options: ClassVar[dict[str, Option]] = {
-        "normalisation": Option(
-            "symmetric",
-            "of the two graphs whose powers are taken",
-            choices=(*base.PROPAGATIONS,),
-        )
-    }
+    options = base.NORMALISATION
 
     def __init__(self, spec: NetworkSpec) -> None:
         super().__init__(spec)

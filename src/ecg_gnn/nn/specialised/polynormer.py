@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import ClassVar
 
 import torch
@@ -146,12 +147,8 @@ class _LocalLayer(nn.Module):
         width, options = spec.hidden, spec.options
         self.before = nn.LayerNorm(width) if options["pre_norm"] else nn.Identity()
         self.gate = nn.Linear(width, width)
-        self.neighbours = ParallelModules(
-            width,
-            spec.num_graphs,
-            lambda: _Attention(width, options["heads"]),
-            spec.gate,
-        )
+        make = partial(_Attention, width, options["heads"])
+        self.neighbours = ParallelModules(width, spec.num_graphs, make, spec.gate)
         self.own = nn.Linear(width, width)
         self.after = nn.BatchNorm1d(width) if options["post_norm"] else nn.Identity()
         self.dropout = Dropout(spec.dropout)
