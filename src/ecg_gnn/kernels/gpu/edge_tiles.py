@@ -93,7 +93,7 @@ def edges_by_head(first, other, place, kept, end, EDGES: constexpr):
 def row_places(
     QUADS: constexpr, LANES: constexpr, REPS: constexpr, HEADS: constexpr, channels
 ):
-    """Where the values of a row ``[C, H]`` lie: see ``launch.Shape``.
+    """Where the values of a row ``[C, H]`` lie: see ``launch.constants``.
 
     Returns places within the row; heads, repeated over the lanes; which channels exist;
     and which lane is the first, for what is stored once per edge.
