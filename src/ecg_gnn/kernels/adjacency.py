@@ -183,14 +183,10 @@ class Adjacency:
         return degree.masked_fill(degree == 0, 1)  # sums of weights may be below one
 
     @cached_property
-    def unit_scale(self) -> Tensor:
-        """One for every node, ``[N]``."""
-        return torch.ones(self.num_nodes, dtype=self.dtype, device=self.device)
-
-    @cached_property
     def unit_weight(self) -> EdgeWeight:
         """What every edge weighs, 0 if dropped."""
-        return self._weight(self.unit_scale[self.target])
+        one = torch.ones(self.num_edges, dtype=self.dtype, device=self.device)
+        return self._weight(one)
 
     @cached_property
     def symmetric_weight(self) -> EdgeWeight:
