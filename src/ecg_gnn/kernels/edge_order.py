@@ -1,6 +1,6 @@
 """Edges grouped by one of their ends, and the stable sorts that group them."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -8,6 +8,7 @@ import torch
 from scipy.sparse import csr_array
 from torch import Tensor
 
+from ecg_gnn.kernels.engine import Movable
 from ecg_gnn.system.cached import cached_property
 from ecg_gnn.system.checks import InputError
 
@@ -23,7 +24,7 @@ class Bucket(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Order:
+class Order(Movable):
     """Edges grouped by one end point: a CSR (by target) or CSC (by source) pattern.
 
     What follows from that is made when it is first asked for. Drawing neighbours never
@@ -32,7 +33,6 @@ class Order:
 
     offsets: Tensor  # where each node's group begins; the last entry is E, [N + 1]
     other: Tensor  # the opposite end point of every edge, in group order, [E]
-    _compact: dict[str, Tensor] = field(default_factory=dict, repr=False)
 
     @cached_property
     def own(self) -> Tensor:
@@ -56,16 +56,15 @@ class Order:
         """The edges grouped by their other end points."""
         return Order(self.turned_offsets, self.own[self.turning])
 
-    def compact(self, name: str, values: Tensor) -> Tensor:
-        """A 32-bit copy of an index array, made once and kept under its name."""
-        if name not in self._compact:
-            if values.numel() >= 2**31:
-                raise InputError(
-                    "'engine' must be 'reference' for a graph of 2^31 edges or more "
-                    f"(got {values.numel()})"
-                )
-            self._compact[name] = values.int()
-        return self._compact[name]
+    @cached_property
+    def compact(self) -> "Order":
+        """The same in 32-bit numbers, as kernels for GPUs read them."""
+        return Order(_compact(self.offsets), _compact(self.other))
+
+    @cached_property
+    def compact_turning(self) -> Tensor:
+        """``turning`` in 32-bit numbers."""
+        return _compact(self.turning)
 
     @cached_property
     def heavy_first(self) -> Tensor:
@@ -95,6 +94,15 @@ class EdgeWeight:
     def by_source(self) -> Tensor:
         """In source order, gathered once and not in every step, ``[E]``."""
         return self.by_target[self.order]
+
+
+def _compact(values: Tensor) -> Tensor:
+    if values.numel() >= 2**31:
+        raise InputError(
+            "'engine' must be 'reference' for a graph of 2^31 edges or more "
+            f"(got {values.numel()})"
+        )
+    return values.int()
 
 
 def offsets_of(ids: Tensor, num_nodes: int) -> Tensor:

@@ -30,19 +30,14 @@ def by_target(adjacency: Adjacency) -> Pattern:
 
 def by_source(adjacency: Adjacency) -> Pattern:
     """Edges grouped by source: the transposed graph of the backward passes."""
-    place = adjacency.by_source.compact("place", adjacency.by_source_order)
+    place = adjacency.by_target.compact_turning
     return _pattern(adjacency.by_source, place, adjacency.kept)
 
 
 def _pattern(order: Order, place: Tensor | None, kept: Tensor | None) -> Pattern:
-    return Pattern(
-        order.compact("offsets", order.offsets),
-        order.compact("other", order.other),
-        place,
-        None if kept is None else kept.view(torch.uint8),
-        order.heavy_first,
-        order.buckets,
-    )
+    kept = None if kept is None else kept.view(torch.uint8)
+    ends = (order.compact.offsets, order.compact.other)
+    return Pattern(*ends, place, kept, order.heavy_first, order.buckets)
 
 
 @triton.jit
