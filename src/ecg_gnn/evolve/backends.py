@@ -43,7 +43,6 @@ class Backend:
 
     @property
     def is_installed(self) -> bool:
-        """Whether its package is installed."""
         return self.package is None or find_spec(self.package) is not None
 
 

@@ -113,7 +113,6 @@ class Adjacency(Movable):
 
     @property
     def device(self) -> torch.device:
-        """Where the graph lies."""
         return self.source.device
 
     def edge_index(self) -> Tensor:

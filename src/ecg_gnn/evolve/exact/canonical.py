@@ -44,7 +44,6 @@ class Canonical:
 
     @property
     def num_nodes(self) -> int:
-        """The number of rows."""
         return self.grid.size(0)
 
     def rows(self, index: Tensor) -> Tensor:
