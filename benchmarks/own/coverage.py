@@ -17,7 +17,7 @@ import torch
 from run import parser_of_graphs, read_graph, truth_of, with_split
 
 from ecg_gnn.inference.best_fit import fit_best
-from ecg_gnn.inference.calibration import calibration_error
+from ecg_gnn.inference.fitting import calibration_error
 from ecg_gnn.inference.predictions import predict_stored
 from ecg_gnn.system.files import write_json
 

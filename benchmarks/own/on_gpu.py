@@ -16,9 +16,8 @@ import torch
 from run import parser_of_graphs, read_graph, truth_of, with_split
 
 from ecg_gnn.ensemble.candidates import candidates
-from ecg_gnn.ensemble.folds import fold_count, make_folds
 from ecg_gnn.ensemble.inputs import GraphInputs
-from ecg_gnn.ensemble.job import Job
+from ecg_gnn.ensemble.members import Job, fold_count, make_folds
 from ecg_gnn.ensemble.network_members import fit_networks
 from ecg_gnn.ensemble.weighted import hidden_target
 from ecg_gnn.inference.best_fit import fit_best

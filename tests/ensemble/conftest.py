@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from ecg_gnn import load_dataset
-from ecg_gnn.ensemble.folds import make_folds
 from ecg_gnn.ensemble.inputs import GraphInputs, Target
+from ecg_gnn.ensemble.members import make_folds
 
 
 @pytest.fixture(scope="session")

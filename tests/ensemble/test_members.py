@@ -10,15 +10,14 @@ from torch_geometric.nn import GCNConv, SAGEConv
 
 from ecg_gnn.ensemble import linear, network_members
 from ecg_gnn.ensemble.boosting import fit_boosting
-from ecg_gnn.ensemble.folds import Fold, make_folds
 from ecg_gnn.ensemble.inputs import GraphInputs, Target
-from ecg_gnn.ensemble.job import Job
 from ecg_gnn.ensemble.linear import EDGES, fit_linear
+from ecg_gnn.ensemble.members import Fold, Job, make_folds
 from ecg_gnn.ensemble.neighbour_table import PARTS
 from ecg_gnn.ensemble.network_members import fit_networks
 from ecg_gnn.ensemble.networks import BatchedNetwork, NetworkInputs, Shape
 from ecg_gnn.ensemble.scoring import SCORES
-from ecg_gnn.ensemble.stored import KINDS, read_finished, write_finished
+from ecg_gnn.ensemble.weighted import KINDS, read_finished, write_finished
 from no_waiting import NoWaiting, no_waiting_on_a_gpu
 
 SMALL = dict(hidden=8, steps=60)
@@ -228,16 +227,15 @@ def test_every_device_trains_networks_for_the_cpu(
 def test_a_step_waits_for_no_device(name, device, inputs, target, folds):
     shape = SHAPES[name]
     given = inputs, target, folds, "accuracy", np.inf, bool
-    batch = network_members._prepare(shape, Job(*given, device=str(device)))
-    network = network_members._new_network(batch, shape, 0).to(device)
-    optimizer = torch.optim.Adam(network.parameters(), fused=True)
-    step = network, optimizer, batch, torch.Generator(device)
-    network_members._learn(*step)  # what is made once may wait
+    training = network_members.Training(shape, 0, Job(*given, device=str(device)))
+    weights = training.network.parameters()
+    training.optimizer = torch.optim.Adam(weights, fused=True)
+    training.step()  # what is made once may wait
     with NoWaiting():
-        network_members._learn(*step)
+        training.step()
     if device.type == "cuda":
         with no_waiting_on_a_gpu():
-            network_members._learn(*step)
+            training.step()
 
 
 @pytest.mark.parametrize("convolution", ["gcn", "sage"])

@@ -14,17 +14,11 @@ from ecg_gnn.ensemble import contest, scoring, search, tournament
 from ecg_gnn.ensemble.blend import blend_weights
 from ecg_gnn.ensemble.candidates import Candidate, candidates
 from ecg_gnn.ensemble.certainty import Conformity, Scaling, fit_scaling, fit_slope
-from ecg_gnn.ensemble.folds import fold_count
 from ecg_gnn.ensemble.inputs import Target
-from ecg_gnn.ensemble.leaderboard import (
-    few_decide,
-    leaderboard,
-    said_by_all,
-    said_by_each,
-    verdict,
-)
+from ecg_gnn.ensemble.leaderboard import few_decide, report, verdict
+from ecg_gnn.ensemble.members import fold_count
 from ecg_gnn.ensemble.scoring import SCORES, choose_metric, interval
-from ecg_gnn.ensemble.stored import read_ensemble, write_ensemble
+from ecg_gnn.ensemble.weighted import read_ensemble, write_ensemble
 from ecg_gnn.system.checks import InputError
 
 CHEAP = ["linear", "linear, neighbours and labels", "table network"]
@@ -51,10 +45,6 @@ def run(graph, known, **options):
     y = options.pop("y", graph.y.numpy())
     classes = options.pop("num_classes", graph.num_classes)
     return search(graph.x, graph.edge_index, y, classes, known, **options)
-
-
-def rows_of(found, truth, test):
-    return leaderboard(found, truth[test], said_by_each(found, np.flatnonzero(test)))
 
 
 def test_test_labels_change_nothing(cheap, graph, known):
@@ -108,7 +98,7 @@ def test_single_keeps_the_best(cheap, graph, known):
     found = run(graph, known, single=True)
     (share,) = found.ensemble.shares
     assert share.weight == 1
-    assert share.name == found.tournament.entries[0].name
+    assert share.name == found.entries[0].name
 
 
 def test_a_killed_search_goes_on(cheap, graph, known, monkeypatch, tmp_path):
@@ -139,7 +129,7 @@ def test_an_interruption_keeps_what_is_there(cheap, graph, known, monkeypatch):
 
     monkeypatch.setattr(tournament, "candidates", interrupted)
     found = run(graph, known)
-    assert found.tournament.interrupted
+    assert found.interrupted
     assert [share.name for share in found.ensemble.shares] == ["linear"]
 
 
@@ -218,8 +208,8 @@ def test_a_candidate_that_fails_costs_nobody_else(cheap, graph, known, monkeypat
 
     monkeypatch.setattr(tournament, "candidates", some)
     found = run(graph, known)
-    assert [entry.name for entry in found.tournament.entries] == ["linear"]
-    assert found.tournament.failed == {"bad": "RuntimeError: broken"}
+    assert [entry.name for entry in found.entries] == ["linear"]
+    assert found.failed == {"bad": "RuntimeError: broken"}
     monkeypatch.setattr(tournament, "candidates", lambda seed=0: some(seed, 0))
     with pytest.raises(RuntimeError, match="broken"):
         run(graph, known)
@@ -228,15 +218,17 @@ def test_a_candidate_that_fails_costs_nobody_else(cheap, graph, known, monkeypat
 @pytest.mark.filterwarnings("ignore:lbfgs failed")
 def test_a_budget_that_is_spent_at_once_still_leaves_a_model(cheap, graph, known):
     found = run(graph, known, budget=1, workers=2)
-    assert found.tournament.entries
-    late = tournament.hold_tournament(
-        found.ensemble.reading,
-        found.ensemble.target,
-        np.flatnonzero(known),
+    assert found.entries
+    started = time.monotonic()
+    late = contest.Contest(
+        inputs=found.ensemble.reading,
+        target=found.ensemble.target,
+        folds=found.folds,
         metric="roc-auc",
-        seconds=-1,
-        keep=lambda _, train, stopped: (train(), 0.0),
+        start=started,
+        end=started - 1,
     )
+    tournament.hold_tournament(late)
     assert [entry.name for entry in late.entries] == ["linear"]
 
 
@@ -250,16 +242,13 @@ def test_a_class_of_one_node(cheap, graph, known):
 def test_mean_absolute_errors_are_on_the_scale_of_the_labels(cheap, graph, known):
     values = 1000 * graph.x[:, 0].double().numpy() + 5
     found = run(graph, known, y=values, num_classes=0, metric="mae")
-    score, scale = SCORES["mae"], found.ensemble.centre[1]
-    held_out, (low, high) = tournament.held_out_score(
-        found.tournament, found.ensemble.target, "mae", scale
-    )
+    score = SCORES["mae"]
+    held_out, (low, high) = found.score()
     said = found.ensemble.probabilities()[~known]
     test = score.shown(score.function(values[~known], said))
     assert held_out == pytest.approx(test, rel=0.5)
     assert low < held_out < high
-    mean, scale = found.ensemble.centre
-    rows = rows_of(found, (values - mean) / scale, ~known)
+    rows = report(found, values, ~known)["leaderboard"]
     assert rows[0]["test"] == pytest.approx(rows[0]["validation"], rel=0.5)
     assert re.search(r"\(mean absolute error [+-]\d", verdict(found))
 
@@ -267,7 +256,7 @@ def test_mean_absolute_errors_are_on_the_scale_of_the_labels(cheap, graph, known
 def test_large_graphs_show_further_folds_to_the_best(cheap, graph, known, monkeypatch):
     monkeypatch.setattr(tournament, "SMALL", 0)
     monkeypatch.setattr(tournament, "_KEPT", 3)
-    found = run(graph, known).tournament
+    found = run(graph, known)
     every = fold_count(int(known.sum()))
     assert {len(entry.out.folds) for entry in found.entries} == {every}
     assert len(found.folds) == every
@@ -278,12 +267,12 @@ def test_what_no_deadline_stops_is_not_begun_late(cheap, graph, known, monkeypat
         return [*candidates(seed)[:1], Candidate("long", pytest.fail, ahead=1e6)]
 
     monkeypatch.setattr(tournament, "candidates", long)
-    assert [e.name for e in run(graph, known).tournament.entries] == ["linear"]
+    assert [e.name for e in run(graph, known).entries] == ["linear"]
 
 
 def test_the_leaderboard_and_the_verdict(cheap, graph, known):
     found = run(graph, known)
-    rows = rows_of(found, graph.y.numpy(), ~known)
+    rows = report(found, graph.y.numpy(), ~known)["leaderboard"]
     assert [set(row) for row in rows] == [
         {"name", "validation", "test", "seconds", "weight"}
     ] * len(rows)
@@ -297,8 +286,10 @@ def test_the_leaderboard_and_the_verdict(cheap, graph, known):
 
 def test_the_test_score_is_that_of_the_ensemble(cheap, graph, known):
     found = run(graph, known)
-    said = said_by_all(found, said_by_each(found, np.flatnonzero(~known)))
-    np.testing.assert_allclose(said, found.ensemble.probabilities()[~known], rtol=1e-6)
+    said = found.ensemble.probabilities()[~known]
+    score = SCORES[found.metric].judge(graph.y.numpy()[~known], said)
+    said = report(found, graph.y.numpy(), ~known)["test"]
+    assert said == pytest.approx(score, rel=1e-6)
 
 
 def test_scores_that_few_nodes_decide_are_said_to_be_so(cheap, graph, known):
@@ -309,7 +300,7 @@ def test_scores_that_few_nodes_decide_are_said_to_be_so(cheap, graph, known):
     assert "Only 5 held-out nodes and 0 test nodes are of the rarer class" in (
         few_decide(found, y, test)
     )
-    assert {row["test"] for row in rows_of(found, y, test)} == {None}
+    assert {row["test"] for row in report(found, y, test)["leaderboard"]} == {None}
     assert few_decide(run(graph, known), graph.y.numpy(), ~known) == ""
 
 
@@ -336,7 +327,7 @@ def test_what_the_clock_cut_short_is_no_argument(graph, known, monkeypatch):
     slow = Candidate("slow", late, reads=frozenset({"graph"}))
     monkeypatch.setattr(tournament, "candidates", lambda seed=0: [first, slow])
     found = run(graph, known, budget=5)
-    cut = {entry.name: entry.cut_short for entry in found.tournament.entries}
+    cut = {entry.name: entry.cut_short for entry in found.entries}
     assert cut == {first.name: False, "slow": True}
     said = verdict(found)
     assert f"only {first.name} was tried" in said
@@ -345,7 +336,7 @@ def test_what_the_clock_cut_short_is_no_argument(graph, known, monkeypatch):
 
 def test_the_best_is_an_argument_even_if_the_clock_cut_it_short(cheap, graph, known):
     found = run(graph, known)
-    best, *others = found.tournament.entries
+    best, *others = found.entries
     assert "graph" in best.candidate.reads
     best.cut_short = True
     assert "the graph helped" in verdict(found)
@@ -394,7 +385,7 @@ def test_sets_and_intervals_cover_what_they_promise(coverage):
     )
     assert covered >= coverage - 0.03
     numbers, said = generator.normal(size=6000), np.zeros((6000, 1))
-    half = Conformity.of(said[:3000], numbers[:3000], is_number=True).half_width(
+    half = Conformity.of(said[:3000], numbers[:3000], is_number=True).threshold(
         coverage
     )
     assert (np.abs(numbers[3000:]) <= half).mean() == pytest.approx(coverage, abs=0.03)

@@ -11,17 +11,15 @@ import torch
 
 from ecg_gnn.ensemble import tournament
 from ecg_gnn.ensemble.candidates import candidates
-from ecg_gnn.ensemble.folds import make_folds
 from ecg_gnn.ensemble.inputs import GraphInputs, Target
-from ecg_gnn.ensemble.job import Job
-from ecg_gnn.ensemble.stored import KINDS
-from ecg_gnn.inference import best_fit
-from ecg_gnn.inference.best_card import summary
+from ecg_gnn.ensemble.members import Job, make_folds
+from ecg_gnn.ensemble.weighted import KINDS
+from ecg_gnn.inference import best_fit, fitting
 from ecg_gnn.inference.best_fit import fit_best
-from ecg_gnn.inference.embedded_members import embedded_candidates
+from ecg_gnn.inference.card import summary
 from ecg_gnn.inference.model_folder import read_model
+from ecg_gnn.inference.pipeline_members import embedded_candidates, whole_candidates
 from ecg_gnn.inference.predictions import predict_nodes, predict_stored
-from ecg_gnn.inference.whole_members import whole_candidates
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.tabular import load_named_graph
 from ecg_gnn.tabular.columns import Table
@@ -58,7 +56,7 @@ def test_held_out_labels_choose_no_step_of_a_whole_network(graph, job):
         y[job.folds[0].held_out] ^= flip
         other = replace(job, folds=fold, target=Target(y.numpy(), 2))
         member = named(replace(graph.dataset, y=y))["gpr-gnn"].train(other)[0]
-        said.append(member.networks[0].probabilities())
+        said.append(member.predict(job.inputs, job.target, np.ones(120, bool)))
     np.testing.assert_array_equal(*said)
 
 
@@ -196,7 +194,7 @@ def test_a_killed_fit_trains_nothing_twice(few, graph, tmp_path, monkeypatch):
         raise RuntimeError("killed")
 
     with monkeypatch.context() as patch:
-        patch.setattr(best_fit, "write_model", killed)
+        patch.setattr(fitting, "write_model", killed)
         with pytest.raises(RuntimeError, match="killed"):
             fit_best(graph, tmp_path / "model", budget=60)
     assert not (tmp_path / "model").exists()
@@ -230,7 +228,7 @@ def test_what_was_finished_for_other_labels_is_not_read(
     less[less.nonzero()[:20]] = False
     other = replace(graph, dataset=replace(graph.dataset, train_masks=less[None]))
     with monkeypatch.context() as patch:
-        patch.setattr(best_fit, "write_model", killed)
+        patch.setattr(fitting, "write_model", killed)
         with pytest.raises(RuntimeError, match="killed"):
             fit_best(other, tmp_path / "model", budget=60)
     model = fit_best(graph, tmp_path / "model", budget=60)

@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 
 from ecg_gnn.ensemble import tournament
 from ecg_gnn.ensemble.candidates import candidates
-from ecg_gnn.ensemble.members import tensor_to_text, text_to_tensor
+from ecg_gnn.ensemble.tree_texts import tensor_to_text, text_to_tensor
 from ecg_gnn.inference import best_fit
 from ecg_gnn.inference.fitting import fit_model
 from ecg_gnn.inference.model_folder import _checksum, read_model

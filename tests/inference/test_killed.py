@@ -101,7 +101,7 @@ def test_a_model_is_written_in_a_folder_that_a_resumed_fit_removes(
         places.extend(folder.parents)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(module, "write_model", write)
+    monkeypatch.setattr(fitting, "write_model", write)
     settings = {"budget": 1.0} if module is best_fit else {"steps": 2}
     fit_one = getattr(module, "fit_best" if module is best_fit else "fit_model")
     with pytest.raises(KeyboardInterrupt):

@@ -14,14 +14,19 @@ from ecg_gnn.config import RunConfig
 from ecg_gnn.data import csbm
 from ecg_gnn.embed.trained import loop_settings
 from ecg_gnn.inference import fitting
-from ecg_gnn.inference.calibration import (
-    Calibration,
-    calibration_error,
-    fit_temperature,
-)
 from ecg_gnn.inference.card import class_by_class, verdict
-from ecg_gnn.inference.classifier import fit_classifier, nearest_stored
-from ecg_gnn.inference.fitting import class_weights, fit_model, fit_settings
+from ecg_gnn.inference.classifier import (
+    Calibration,
+    fit_classifier,
+    fit_temperature,
+    nearest_stored,
+)
+from ecg_gnn.inference.fitting import (
+    calibration_error,
+    class_weights,
+    fit_model,
+    fit_settings,
+)
 from ecg_gnn.inference.model_folder import read_model
 from ecg_gnn.inference.predictions import predict_nodes, predict_stored
 from ecg_gnn.system.checks import InputError
@@ -244,7 +249,7 @@ def test_a_full_disk_leaves_no_model(graph, tmp_path, monkeypatch):
     def full(*arguments, **options):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("ecg_gnn.inference.model_folder.write_json", full)
+    monkeypatch.setattr("ecg_gnn.inference.model_folder.files.write_json", full)
     with pytest.raises(InputError, match=r"cannot be written \(No space left"):
         fit_model(graph, tmp_path / "m", **dict(QUICK, steps=2))
     assert not (tmp_path / "m").exists()

@@ -15,9 +15,8 @@ from ecg_gnn.advise.question import Candidate
 from ecg_gnn.config import RunConfig, reads_labels
 from ecg_gnn.config.run_config import replaced
 from ecg_gnn.data import GraphDataset, Split
-from ecg_gnn.ensemble.folds import Fold, make_folds
 from ecg_gnn.ensemble.inputs import GraphInputs
-from ecg_gnn.ensemble.job import Job
+from ecg_gnn.ensemble.members import Fold, Job, make_folds
 from ecg_gnn.ensemble.network_members import NetworkMember, fit_networks
 from ecg_gnn.ensemble.networks import NetworkInputs, Shape
 from ecg_gnn.ensemble.weighted import hidden_target

@@ -25,8 +25,7 @@ from ecg_gnn.system.checks import (
 
 if TYPE_CHECKING:
     from ecg_gnn.ensemble.candidates import Candidate
-    from ecg_gnn.ensemble.job import Job
-    from ecg_gnn.ensemble.members import Fitted
+    from ecg_gnn.ensemble.members import Fitted, Job
     from ecg_gnn.system.cells import Table
     from ecg_gnn.tabular import NamedGraph
 
@@ -123,7 +122,7 @@ def fit(
         settings["device"] = "cpu"
     seconds = None if budget is None else parse_budget(budget)
     from ecg_gnn.inference import fit_best
-    from ecg_gnn.inference.best_card import leaderboard_rows, summary
+    from ecg_gnn.inference.card import leaderboard_rows, summary
     from ecg_gnn.inference.model_folder import CARD
     from ecg_gnn.tabular import load_named_graph
 

@@ -10,10 +10,10 @@ from ecg_gnn.ensemble.scoring import Score
 
 _STEPS = 25
 _DRAWS = 20
+# Nodes at which greedy weights and those by score alone count the same.
 _HALF_TRUSTED = 400
-"""Nodes at which greedy weights and those by score alone count the same."""
+# A member this much worse than another has 1/e of its weight by score alone.
 _SPREAD = 0.01
-"""A member this much worse than another has 1/e of its weight by score alone."""
 # Gains below this are noise; a smaller ensemble is as good.
 _LEAST_GAIN = 1e-5
 # Members that count for less than this are left out.
@@ -34,15 +34,8 @@ def blend_weights(
 
     Caruana et al. (2004): add, with replacement, whichever family helps most. Done on
     several draws of the nodes and averaged, so that no accident of one draw decides.
-
-    Args:
-        score: The metric to optimise.
-        smooth: A smooth score: the loss.
-        y: True values of nodes that no member was trained on. ``[n]``
-        predicted: The members' predictions of them, ``[n, width]`` each.
-        families: Members that differ only in their first weights are one family, and
-            count the same. ``[members]``
-        seed: Random seed.
+    The nodes are such that no member was trained on. Members that differ only in their
+    first weights are one family, and count the same. ``smooth`` is the loss as a score.
     """
     names = list(dict.fromkeys(families))
     belongs = np.array([[name == one for one in families] for name in names])

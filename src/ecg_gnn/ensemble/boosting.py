@@ -6,25 +6,16 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Numbers, Target
-from ecg_gnn.ensemble.job import Job
-from ecg_gnn.ensemble.members import (
-    Fitted,
-    Member,
-    out_of_fold,
-    tensor_to_text,
-    text_to_tensor,
-)
+from ecg_gnn.ensemble.members import Fitted, Job, Member, Plain, Tensors
 from ecg_gnn.ensemble.neighbour_table import neighbour_table
-from ecg_gnn.ensemble.tree_texts import checked_trees
+from ecg_gnn.ensemble.tree_texts import checked_trees, tensor_to_text, text_to_tensor
 from ecg_gnn.system.cached import cached_property
 
-_PATIENCE = 40
-_MOST_ROUNDS = 1000
+_PATIENCE, _MOST_ROUNDS = 40, 1000
+# Of a table's columns, what a tree looks at; more take time and are hardly better.
 _SHARE, _MOST_COLUMNS = 0.3, 100
-"""Of a table's columns, what a tree looks at; more take time and are hardly better."""
 _PARAMETERS: dict[str, Any] = {
     "learning_rate": 0.06,
     "num_leaves": 15,
@@ -46,10 +37,8 @@ class BoostingMember(Member):
     kind: ClassVar[str] = "boosting"
     of_folds = ("trees",)
 
-    parts: tuple[str, ...]
-    """What is read beside a node's own features, see ``neighbour_table``."""
-    trees: tuple[str, ...]
-    """A text per fold."""
+    parts: tuple[str, ...]  # what is read beside own features, see neighbour_table
+    trees: tuple[str, ...]  # a text per fold
 
     @cached_property
     def boosters(self) -> list[Any]:
@@ -73,15 +62,13 @@ class BoostingMember(Member):
         each = [_shares(booster.predict(table), target) for booster in self.boosters]
         return np.asarray(np.mean(each, axis=0), dtype=np.float32)
 
-    def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    def state(self) -> tuple[Plain, Tensors]:
         """The trees as bytes."""
         texts = {str(place): text_to_tensor(t) for place, t in enumerate(self.trees)}
         return {"parts": list(self.parts)}, texts
 
     @classmethod
-    def from_state(
-        cls, width: int, plain: dict[str, Any], tensors: dict[str, Tensor]
-    ) -> Self:
+    def from_state(cls, width: int, plain: Plain, tensors: Tensors) -> Self:
         """See ``state``."""
         written = (tensor_to_text(tensors[str(k)]) for k in range(len(tensors)))
         texts = tuple(checked_trees(text, width) for text in written)
@@ -99,7 +86,15 @@ def fit_boosting(
     import lightgbm
 
     inputs, target, folds = job.inputs, job.target, job.folds
-    parameters = _parameters(target, seed) | {"extra_trees": random_splits}
+    objective = {0: "regression", 2: "binary"}.get(target.num_classes, "multiclass")
+    parameters = _PARAMETERS | {
+        "objective": objective,
+        "seed": seed,
+        "num_threads": torch.get_num_threads(),
+        "extra_trees": random_splits,
+    }
+    if objective == "multiclass":
+        parameters["num_class"] = target.num_classes
     boosters, held_out = [], []
     for fold in folds.values():
         rows = neighbour_table(inputs, parts, target, fold.known(inputs.num_nodes))
@@ -127,27 +122,12 @@ def fit_boosting(
     ]
     trees = [booster.model_to_string(num_iteration=best_round) for booster in boosters]
     member = BoostingMember(target.width, tuple(parts), tuple(trees))
-    return member, out_of_fold(inputs.num_nodes, target.width, folds, predicted)
-
-
-def _parameters(target: Target, seed: int) -> dict[str, Any]:
-    objective = {0: "regression", 2: "binary"}.get(target.num_classes, "multiclass")
-    given = {
-        "objective": objective,
-        "seed": seed,
-        "num_threads": torch.get_num_threads(),
-    }
-    if objective == "multiclass":
-        given["num_class"] = target.num_classes
-    return _PARAMETERS | given
+    return member, job.out_of_fold(predicted)
 
 
 def _shares(predicted: Any, target: Target) -> Floats:
     """Predictions as ``[n, width]``."""
-    if target.is_number:
-        columns = predicted[:, None]
-    elif target.num_classes == 2:
-        columns = np.column_stack([1 - predicted, predicted])
-    else:
-        columns = predicted
-    return np.asarray(columns, dtype=np.float32)
+    if target.num_classes == 2:
+        predicted = np.column_stack([1 - predicted, predicted])
+    shares = np.asarray(predicted, dtype=np.float32)
+    return shares.reshape(len(shares), target.width)

@@ -1,14 +1,13 @@
 """What the search tries, in the order in which it tries it: cheap ones first."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from ecg_gnn.ensemble.boosting import fit_boosting
-from ecg_gnn.ensemble.job import Job
 from ecg_gnn.ensemble.linear import EDGES, fit_linear
-from ecg_gnn.ensemble.members import Fitted
+from ecg_gnn.ensemble.members import Fitted, Job
 from ecg_gnn.ensemble.neighbour_table import HOPS, PARTS
 from ecg_gnn.ensemble.network_members import fit_networks
 from ecg_gnn.ensemble.networks import Shape
@@ -17,30 +16,19 @@ from ecg_gnn.system.machine import using_threads
 
 @dataclass(frozen=True)
 class Candidate:
-    """A way to predict.
+    """A way to predict."""
 
-    Attributes:
-        name: Its name in the leaderboard.
-        fit: Trains a model for every fold of a job.
-        reads: What it learns from beside a node's own features: ``graph``, ``labels``
-            of neighbours, ``embedding``, ``evolved`` graph.
-        deep: Whether it pays only with many labelled nodes.
-        cheap: Whether all folds cost little, however large the graph is.
-        ahead: Estimated seconds of preparation that no deadline can stop.
-        layers: How many layers hold a state of every node; 0 without full batches.
-        only_if_large: Whether it is for graphs whose full batches do not fit.
-        family: The candidate that this one repeats with another seed.
-    """
-
-    name: str
-    fit: Callable[[Job], Fitted]
-    reads: frozenset[str] = field(default=frozenset())
-    deep: bool = False
-    cheap: bool = False
-    ahead: float = 0.0
-    layers: int = 0
-    only_if_large: bool = False
-    family: str = ""
+    name: str  # in the leaderboard
+    fit: Callable[[Job], Fitted]  # trains a model for every fold of a job
+    reads: frozenset[str] = frozenset()
+    """What it learns from beside a node's own features: ``graph``, ``labels`` of
+    neighbours, ``embedding``, ``evolved`` graph."""
+    deep: bool = False  # pays only with many labelled nodes
+    cheap: bool = False  # all folds cost little, however large the graph is
+    ahead: float = 0.0  # estimated seconds of preparation that no deadline can stop
+    layers: int = 0  # that hold a state of every node; 0 without full batches
+    only_if_large: bool = False  # for graphs whose full batches do not fit
+    family: str = ""  # the candidate that this one repeats with another seed
 
     def train(self, job: Job) -> Fitted:
         """Train a model for every fold of a job."""
@@ -57,40 +45,29 @@ _fit_randomised = partial(fit_boosting, random_splits=True)
 _NOTHING = frozenset[str]()
 _GRAPH = frozenset({"graph"})
 _LABELS = _GRAPH | {"labels"}
-_PLAIN: dict[str, Any] = {"lr": 0.01, "dropout": 0.5}
-_RESIDUAL: dict[str, Any] = {
-    "residual": True,
-    "lr": 0.003,
-    "dropout": 0.3,
-    "weight_decay": 0.0,
-    "layers": 4,
-}
+_SAGE, _GCN = Shape(convolution="sage"), Shape(convolution="gcn")
+_SAGE_LABELS = replace(_SAGE, label_input=True)
+_RESIDUAL: dict[str, Any] = {"residual": True, "lr": 0.003, "dropout": 0.3}
+_RESIDUAL |= {"weight_decay": 0.0, "layers": 4}
 _DEEP: dict[str, Any] = _RESIDUAL | {"layers": 8, "steps": 2000, "patience": 150}
-_SAGE: dict[str, Any] = {"convolution": "sage"}
-_GCN: dict[str, Any] = {"convolution": "gcn"}
-_WITH_LABELS: dict[str, Any] = {"label_input": True}
 # Cheap ones first: models of a table, by its parts, and networks, by their shape.
 _LIST: tuple[tuple[str, frozenset[str], Any], ...] = (
     ("linear", _NOTHING, (fit_linear, ())),
     ("linear, neighbours and labels", _LABELS, (fit_linear, (*PARTS, EDGES))),
     ("boosting, neighbours and labels", _LABELS, (fit_boosting, PARTS)),
-    (
-        "table network",
-        _LABELS,
-        Shape(convolution="none", table=PARTS, **_PLAIN),
-    ),
-    ("GCN", _GRAPH, Shape(**_GCN, **_PLAIN)),
-    ("SAGE, labels", _LABELS, Shape(**_SAGE, **_WITH_LABELS, **_PLAIN)),
-    ("GCN, labels", _LABELS, Shape(**_GCN, **_WITH_LABELS, **_PLAIN)),
+    ("table network", _LABELS, Shape(convolution="none", table=PARTS)),
+    ("GCN", _GRAPH, _GCN),
+    ("SAGE, labels", _LABELS, _SAGE_LABELS),
+    ("GCN, labels", _LABELS, replace(_GCN, label_input=True)),
     ("boosting", _NOTHING, (fit_boosting, ())),
-    ("MLP", _NOTHING, Shape(convolution="none", **_PLAIN)),
+    ("MLP", _NOTHING, Shape(convolution="none")),
     ("boosting, neighbours", _GRAPH, (fit_boosting, HOPS)),
     ("randomised boosting, neighbours and labels", _LABELS, (_fit_randomised, PARTS)),
-    ("SAGE", _GRAPH, Shape(**_SAGE, **_PLAIN)),
-    ("deep GCN", _GRAPH, Shape(**_GCN, **_RESIDUAL)),
-    ("deep SAGE, labels", _LABELS, Shape(**_SAGE, **_WITH_LABELS, **_RESIDUAL)),
-    ("deeper SAGE, labels", _LABELS, Shape(**_SAGE, **_WITH_LABELS, **_DEEP)),
-    ("deeper SAGE", _GRAPH, Shape(**_SAGE, **_DEEP)),
+    ("SAGE", _GRAPH, _SAGE),
+    ("deep GCN", _GRAPH, replace(_GCN, **_RESIDUAL)),
+    ("deep SAGE, labels", _LABELS, replace(_SAGE_LABELS, **_RESIDUAL)),
+    ("deeper SAGE, labels", _LABELS, replace(_SAGE_LABELS, **_DEEP)),
+    ("deeper SAGE", _GRAPH, replace(_SAGE, **_DEEP)),
 )
 
 

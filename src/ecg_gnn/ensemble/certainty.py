@@ -14,15 +14,10 @@ _STEEPEST = 3.0  # of slopes, their logarithm
 
 @dataclass(frozen=True)
 class Scaling:
-    """Calibrated probabilities are ``softmax(slope * log p + offsets)``.
+    """Calibrated probabilities are ``softmax(slope * log p + offsets)``."""
 
-    Attributes:
-        slope: Below one where predictions are too sure of themselves.
-        offsets: One per class.
-    """
-
-    slope: float = 1.0
-    offsets: tuple[float, ...] = ()
+    slope: float = 1.0  # below one where predictions are too sure of themselves
+    offsets: tuple[float, ...] = ()  # one per class
 
     def probabilities(self, shares: Array) -> Array:
         """Calibrated probabilities ``[n, C]``; rows sum to one."""
@@ -79,12 +74,9 @@ class Conformity:
     A set is every class whose error would be no larger than the usual ones; of
     exchangeable nodes it covers the truth as often as it promises (split conformal
     prediction, Vovk et al.).
-
-    Attributes:
-        errors: ``1 - p(true class)``, or ``|y - predicted|``, sorted. ``[n]``
     """
 
-    errors: Array
+    errors: Array  # 1 - p(true class), or |y - predicted|, sorted, [n]
 
     @classmethod
     def of(cls, predicted: Array, y: Array, *, is_number: bool) -> "Conformity":
@@ -94,7 +86,10 @@ class Conformity:
         return cls(np.sort(1 - predicted[np.arange(len(y)), y]))
 
     def threshold(self, coverage: float) -> float:
-        """The error that a share ``coverage`` of the truth stays below."""
+        """The error that a share ``coverage`` of the truth stays below.
+
+        Of numbers it is half the width of an interval.
+        """
         count = len(self.errors)
         rank = int(np.ceil((count + 1) * coverage))
         return float(self.errors[rank - 1]) if rank <= count else np.inf
@@ -108,7 +103,3 @@ class Conformity:
         # Below that, rounding would decide which certain classes are in no set.
         usual = max(self.threshold(coverage), _SMALLEST)
         return np.asarray(1 - probabilities <= usual)
-
-    def half_width(self, coverage: float) -> float:
-        """Of the interval around a predicted number."""
-        return self.threshold(coverage)

@@ -1,41 +1,37 @@
-"""Candidates trained side by side until time runs out, and ranked as they finish."""
+"""A search under way: candidates trained side by side until time runs out."""
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from pathlib import Path
 from statistics import median
+from typing import NamedTuple
 
 import numpy as np
 
 from ecg_gnn.ensemble.candidates import Candidate
 from ecg_gnn.ensemble.certainty import Array, Scaling, scaled
-from ecg_gnn.ensemble.folds import Fold, OutOfFold
-from ecg_gnn.ensemble.inputs import GraphInputs, Target
-from ecg_gnn.ensemble.job import Job
-from ecg_gnn.ensemble.members import Fitted, Member
-from ecg_gnn.ensemble.scoring import SCORES
+from ecg_gnn.ensemble.inputs import GraphInputs, Numbers, Target
+from ecg_gnn.ensemble.members import Fitted, Fold, Job, Member, OutOfFold
+from ecg_gnn.ensemble.scoring import SCORES, interval
+from ecg_gnn.ensemble.weighted import Ensemble, read_finished, write_finished
 from ecg_gnn.system.checks import not_finite
 
+# A candidate may take this many times what an even division of a round gives it.
 _FAIR_SHARES = 3
-"""A candidate may take this many times what an even division of a round gives it."""
+# Of what is left, the most that something may take which no deadline stops.
 _MOST_AHEAD = 0.4
-"""Of what is left, the most that something may take which no deadline stops."""
 
 Say = Callable[[str, str], Callable[[int, int, float], None]]
-Keep = Callable[[str, Callable[[], Fitted], Callable[[], bool]], tuple[Fitted, float]]
-"""Trains, or reads what was trained before; with the seconds that it took.
-
-What was stopped before it was done, as the last argument says, is not kept.
-"""
-Train = Callable[[Candidate, Job], Fitted]
-"""Trains a candidate, here or on another machine."""
+"""Starts a display of one piece of work, by a title and a name."""
+Train = Callable[[Candidate, Job], Fitted]  # here or on another machine
 
 
 @dataclass(eq=False)
 class Entry:
-    """A candidate in the tournament."""
+    """A candidate that was trained on some folds."""
 
     candidate: Candidate
     member: Member
@@ -43,10 +39,8 @@ class Entry:
     seconds: float
     score: float = -np.inf
     weight: float = 0.0
-    scaling: Scaling | None = None
-    """Makes its probabilities as sure as they should be, beside those of others."""
-    cut_short: bool = False
-    """Whether time ran out before it was trained to the end; it may look worse."""
+    scaling: Scaling | None = None  # makes its probabilities as sure as they should be
+    cut_short: bool = False  # by the clock, so that it may look worse than it is
 
     @property
     def held_out(self) -> Array:
@@ -59,39 +53,64 @@ class Entry:
         return self.candidate.name
 
 
-@dataclass(frozen=True, eq=False)
-class Work:
+class Work(NamedTuple):
     """A candidate to be trained on some folds."""
 
     candidate: Candidate
-    folds: tuple[int, ...]
-    seconds: float | None = None
-    """What it is expected to take; None if nobody knows."""
+    folds: Sequence[int]
+    seconds: float | None = None  # what it should take; None if nobody knows
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class Contest:
-    """A search while it is under way: what is left of its time, and who leads."""
+    """A search: what it may use, what is left of its time, who leads, what it found."""
 
     inputs: GraphInputs
     target: Target
-    folds: tuple[Fold, ...]
+    folds: Mapping[int, Fold]
     metric: str
     start: float
     end: float
-    keep: Keep
-    train: Train
-    say: Say | None
-    workers: int
-    device: str
-    entries: list[Entry] = field(default_factory=list)
-    error: Exception | None = None
-    failed: dict[str, str] = field(default_factory=dict)
+    train: Train = Candidate.train
+    work: Path | None = None  # a folder for what is finished, to resume after a kill
+    say: Say | None = None
+    workers: int = 1
+    device: str = "cpu"
+    entries: list[Entry] = field(default_factory=list)  # best first
+    failed: dict[str, str] = field(default_factory=dict)  # candidates, and why
+    error: Exception | None = None  # the last one
+    interrupted: bool = False  # by the user
+    rows: Numbers = field(default_factory=lambda: np.zeros(0, np.int64))
+    """Nodes that every member of the ensemble has been judged on."""
+    best: str = ""  # the name of the best single candidate on these
+    ensemble: Ensemble = field(init=False)  # the members, weighed and calibrated
+    seconds: float = 0.0  # that all of it took
     begun: bool = False
-    reserved: float = 0.0
-    """Seconds of what is under way that no deadline stops."""
+    reserved: float = 0.0  # seconds of what is under way that no deadline stops
     stopped: threading.Event = field(default_factory=threading.Event)
     lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def members(self) -> list[Entry]:
+        """Those that count in the ensemble, heaviest first."""
+        counted = [entry for entry in self.entries if entry.weight > 0]
+        return sorted(counted, key=lambda entry: -entry.weight)
+
+    def blended(self) -> Array:
+        """The ensemble's predictions of nodes that it was not trained on."""
+        parts = [each.weight * each.held_out for each in self.members]
+        return np.asarray(np.sum(parts, axis=0))
+
+    def score(self) -> tuple[float, tuple[float, float]]:
+        """The ensemble's, out of fold, and where it may lie, on the labels' scale."""
+        score, scale = SCORES[self.metric], self.ensemble.centre[1]
+        y, predicted = self.target.values[self.rows], self.blended()[self.rows]
+        value = score.shown(score.function(y, predicted), scale)
+        return value, interval(score, y, predicted, scale=scale)
+
+    def held_out(self, numbers: Iterable[int]) -> Numbers:
+        """The nodes that these folds hold out."""
+        return np.concatenate([self.folds[number].held_out for number in numbers])
 
     def finish(self, work: Iterable[Work], until: float) -> None:
         """Train candidates side by side, in their order, as long as time allows."""
@@ -112,8 +131,10 @@ class Contest:
                         continue
                     self.reserved += ahead
                 if next_one.seconds is None:
+                    with self.lock:
+                        taken = [entry.seconds for entry in self.entries]
                     # A candidate that is cut short would look worse than it is.
-                    if left >= self._usual_seconds() or not self.entries:
+                    if not taken or left >= median(taken):
                         spare = max(left - _FAIR_SHARES * even, 0)
                         self._train(next_one, until - spare)
                 elif next_one.seconds < left:
@@ -133,72 +154,62 @@ class Contest:
         if self.error is not None and not self.entries:
             raise self.error
 
-    def _usual_seconds(self) -> float:
-        """What half of the candidates have taken, or less."""
-        with self.lock:
-            return median([entry.seconds for entry in self.entries] or [0.0])
-
     def _train(self, work: Work, until: float) -> None:
         """Train a candidate on some folds, and rank it."""
         candidate = work.candidate
-        folds = {number: self.folds[number] for number in work.folds}
 
         def out_of_time() -> bool:
             return self.stopped.is_set() or time.monotonic() > until
 
-        given = (self.inputs, self.target, folds, self.metric, until)
+        folds = {number: self.folds[number] for number in work.folds}
+        given = self.inputs, self.target, folds, self.metric, until
         job = Job(*given, out_of_time, self.stopped.is_set, self.device)
-        numbers = "-".join(map(str, folds))
-        name = f"{candidate.name} {numbers} of {len(self.folds)}"
         self._show(candidate.name)
         try:
-            fitted, seconds = self.keep(
-                name, lambda: self.train(candidate, job), self.stopped.is_set
-            )
-            self._check_finite(fitted[1], folds.values())
+            (member, out), seconds = self._trained_or_read(candidate, job)
+            if not np.isfinite(out.predicted[self.held_out(work.folds)]).all():
+                largest = float(np.abs(self.inputs.x).max())
+                raise not_finite("it predicts NaN or infinity", largest)
         except Exception as error:  # if one fails, the others continue
             self.failed[candidate.name] = f"{type(error).__name__}: {error}"
             self.error = error
             return
-        late = time.monotonic() > until
+        cut_short = time.monotonic() > until
         with self.lock:
-            self._rank(candidate, *fitted, seconds, cut_short=late)
+            entry = Entry(candidate, member, out, seconds, cut_short=cut_short)
+            self._rank(entry)
         self._show(candidate.name)
 
-    def _check_finite(self, out: OutOfFold, folds: Iterable[Fold]) -> None:
-        rows = np.concatenate([fold.held_out for fold in folds])
-        if not np.isfinite(out.predicted[rows]).all():
-            said = "it predicts NaN or infinity"
-            raise not_finite(said, float(np.abs(self.inputs.x).max()))
+    def _trained_or_read(self, candidate: Candidate, job: Job) -> tuple[Fitted, float]:
+        """What a candidate learned, now or before a kill; and in how many seconds."""
+        path = None
+        if self.work is not None:
+            numbers = "-".join(map(str, job.folds))
+            name = f"{candidate.name} {numbers} of {len(self.folds)}"
+            path = self.work / f"{name.replace(' ', '_')}.safetensors"
+            if (finished := read_finished(path)) is not None:
+                return finished
+        start = time.monotonic()
+        fitted = self.train(candidate, job)
+        seconds = time.monotonic() - start
+        if path is not None and not self.stopped.is_set():
+            write_finished(path, fitted, seconds)
+        return fitted, seconds
 
-    def _rank(
-        self,
-        candidate: Candidate,
-        member: Member,
-        out: OutOfFold,
-        seconds: float,
-        *,
-        cut_short: bool,
-    ) -> None:
-        entry = next((e for e in self.entries if e.candidate is candidate), None)
+    def _rank(self, new: Entry) -> None:
+        """Add what was learned, to what the same candidate learned before if it did."""
+        entry = next((e for e in self.entries if e.candidate is new.candidate), None)
         if entry is None:
-            entry = Entry(candidate, member, out, seconds)
-            self.entries.append(entry)
+            self.entries.append(entry := new)
         else:
-            held_out = [self.folds[number].held_out for number in out.folds]
-            entry.member = entry.member.joined(member)
-            entry.out = entry.out.joined(out, np.concatenate(held_out))
-            entry.seconds += seconds
-        entry.cut_short |= cut_short
-        entry.score = self._judge(entry)
+            entry.member = entry.member.joined(new.member)
+            entry.out = entry.out.joined(new.out, self.held_out(new.out.folds))
+            entry.seconds += new.seconds
+            entry.cut_short |= new.cut_short
+        rows = self.held_out(entry.out.folds)
+        function = SCORES[self.metric].function
+        entry.score = function(self.target.values[rows], entry.out.predicted[rows])
         self.entries.sort(key=lambda each: (-each.score, each.name))
-
-    def _judge(self, entry: Entry) -> float:
-        """The score on the nodes that its folds hold out."""
-        held_out = [self.folds[number].held_out for number in entry.out.folds]
-        rows = np.concatenate(held_out)
-        y = self.target.values[rows]
-        return SCORES[self.metric].function(y, entry.out.predicted[rows])
 
     def _show(self, name: str) -> None:
         if self.say is not None:

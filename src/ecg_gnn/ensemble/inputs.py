@@ -24,15 +24,10 @@ _PROJECTED = 64
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """What is to be predicted: a class of each node, or a number.
+    """What is to be predicted: a class of each node, or a number."""
 
-    Attributes:
-        values: Classes as whole numbers, or numbers. ``[N]``
-        num_classes: How many classes there are; 0 for numbers.
-    """
-
-    values: NDArray[Any]
-    num_classes: int
+    values: NDArray[Any]  # classes as whole numbers, or numbers, [N]
+    num_classes: int  # 0 for numbers
 
     @property
     def is_number(self) -> bool:
@@ -48,42 +43,32 @@ class Target:
         """Labels as input, ``[N, width]``: zero rows where nothing is known."""
         if self.is_number:
             return np.where(known, self.values, 0.0).astype(np.float32)[:, None]
-        classes = np.where(known, self.values, -1)
-        is_class = classes[:, None] == np.arange(self.num_classes)
+        classes = np.where(known, self.values, -1)[:, None]
+        is_class = classes == np.arange(self.num_classes)
         return np.asarray(is_class, dtype=np.float32)
 
 
 @dataclass(frozen=True, eq=False)
 class GraphInputs:
-    """A graph as the candidates read it.
+    """A graph as the candidates read it."""
 
-    Attributes:
-        x: Features. ``[N, F]``
-        adjacency: One where an edge joins two nodes, whichever way it leads; no loops.
-        sparse_columns: Which columns of ``x`` are mostly zeros.
-        projection: Turns those into a few dense ones. ``[S, 64]``
-        evolved: Edges of a second graph over the same nodes; None without one.
-        one_way: One where an edge leads from a column's node to a row's; None where
-            all edges lead both ways.
-    """
-
-    x: Floats
-    adjacency: Sparse
-    sparse_columns: Bools
-    projection: Floats
-    evolved: Tensor | None = None
+    x: Floats  # features, [N, F]
+    adjacency: Sparse  # one where an edge joins two nodes, either way; no loops
+    sparse_columns: Bools  # which columns of x are mostly zeros
+    projection: Floats  # turns those into a few dense ones, [S, 64]
+    evolved: Tensor | None = None  # edges of a second graph over the same nodes
     one_way: Sparse | None = None
+    """One where an edge leads from a column's node to a row's; None if all lead both
+    ways."""
 
     @classmethod
     def of(cls, x: Floats, edge_index: Tensor) -> "GraphInputs":
         """Inputs of a graph; which columns are sparse is decided here, once."""
-        share = (x != 0).mean(axis=0)
-        wide = share < _SPARSE_SHARE
+        wide = (x != 0).mean(axis=0) < _SPARSE_SHARE
         if wide.sum() <= _PROJECTED:  # dense is as good, and simpler
             wide = np.zeros_like(wide)
         projection = _principal_directions(sp.csr_matrix(x[:, wide]))
-        adjacency, one_way = _read_edges(edge_index, len(x))
-        return cls(x, adjacency, wide, projection, one_way=one_way)
+        return cls.of_columns(x, edge_index, wide, projection)
 
     @classmethod
     def of_columns(
@@ -103,9 +88,8 @@ class GraphInputs:
 
     def with_columns(self, more: Floats) -> "GraphInputs":
         """With further dense columns after the others."""
-        dense = np.zeros(more.shape[1], dtype=bool)
-        columns = np.concatenate([self.sparse_columns, dense])
-        return replace(self, x=np.hstack([self.x, more]), sparse_columns=columns)
+        sparse = np.append(self.sparse_columns, np.zeros(more.shape[1], dtype=bool))
+        return replace(self, x=np.hstack([self.x, more]), sparse_columns=sparse)
 
     def with_evolved(self, edge_index: Tensor) -> "GraphInputs":
         """With a second graph."""
@@ -124,7 +108,7 @@ class GraphInputs:
 
     @property
     def num_nodes(self) -> int:
-        """N."""
+        """Nodes of the graph."""
         return len(self.x)
 
     @property
@@ -135,10 +119,8 @@ class GraphInputs:
     @cached_property
     def dense(self) -> Floats:
         """The dense columns, and the degree, as networks read them."""
-        degree = np.log1p(self.degrees)
-        return np.column_stack([self.x[:, ~self.sparse_columns], degree / 4]).astype(
-            np.float32
-        )
+        own, degree = self.x[:, ~self.sparse_columns], np.log1p(self.degrees)
+        return np.column_stack([own, degree / 4]).astype(np.float32)
 
     @cached_property
     def sparse(self) -> Sparse:
@@ -185,22 +167,15 @@ def _read_edges(
     edge_index: Tensor, num_nodes: int, directed: bool | None = None
 ) -> tuple[Sparse, Sparse | None]:
     """Which nodes edges join; and which way they lead, if some lead one way only."""
-    arriving = _adjacency(edge_index, num_nodes)
+    source, target = edge_index[:, edge_index[0] != edge_index[1]].numpy()
+    ones, size = np.ones(len(source), dtype=np.float32), (num_nodes, num_nodes)
+    arriving: Sparse = sp.coo_matrix((ones, (target, source)), size).tocsr()
+    arriving.data[:] = 1  # an edge that is given twice counts once
     if directed is None:
         directed = (arriving != arriving.T).nnz > 0
     if not directed:
         return arriving, None
     return arriving.maximum(arriving.T).tocsr(), arriving
-
-
-def _adjacency(edge_index: Tensor, num_nodes: int) -> Sparse:
-    source, target = edge_index.numpy()
-    apart = source != target
-    ones = np.ones(int(apart.sum()), dtype=np.float32)
-    pairs = (target[apart], source[apart])
-    matrix = sp.coo_matrix((ones, pairs), (num_nodes, num_nodes)).tocsr()
-    matrix.data[:] = 1  # an edge that is given twice counts once
-    return matrix
 
 
 def _principal_directions(columns: Sparse) -> Floats:

@@ -1,39 +1,27 @@
 """Logistic regression, or ridge regression for numbers."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from ecg_gnn.ensemble.folds import Fold, thinned
-from ecg_gnn.ensemble.inputs import (
-    Bools,
-    Floats,
-    GraphInputs,
-    Numbers,
-    Sparse,
-    Target,
-)
-from ecg_gnn.ensemble.job import Job
-from ecg_gnn.ensemble.members import Fitted, Member, out_of_fold
+from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Numbers, Sparse, Target
+from ecg_gnn.ensemble.members import Fitted, Job, Member, Plain, Tensors, thinned
 from ecg_gnn.ensemble.neighbour_table import neighbour_table
-from ecg_gnn.ensemble.scoring import loss
+from ecg_gnn.ensemble.scoring import smooth
 
-EDGES = "edges"
-"""A part beside those of a neighbour table: to which nodes a node is joined."""
-_MOST_JOINED = 20_000
-"""Nodes that have a column of their own in it, those with the most edges."""
+EDGES = "edges"  # a part beside those of a neighbour table: whom a node is joined to
+_MOST_JOINED = 20_000  # nodes with a column of their own in it: those of most edges
+# Inverse strengths of regularisation; the first fold chooses one for all.
 _STRENGTHS = (0.03, 0.3, 3.0)
-"""Inverse strengths of regularisation; the first fold chooses one for all."""
 _MOST_STEPS, _FEW_STEPS = 100, 20
-_NEVER = -1e4
-"""The bias of a class that a model has not seen."""
+_NEVER = -1e4  # the bias of a class that a model has not seen
+# Of more nodes, every second or third is enough for weights of a few columns.
 _MOST_ROWS = 50_000
-"""Of more nodes, every second or third is enough for weights of a few columns."""
 _TOLERANCE = 1e-3
 
 
@@ -44,17 +32,12 @@ class LinearMember(Member):
     kind: ClassVar[str] = "linear"
     of_folds = ("weights", "biases")
 
-    parts: tuple[str, ...]
-    """What is read beside a node's own features, see ``neighbour_table``, and edges."""
-    joined_to: Numbers
-    """Nodes with a column that says who is joined to them."""
-    means: Floats
+    parts: tuple[str, ...]  # of the neighbour table, and edges
+    joined_to: Numbers  # nodes with a column that says who is joined to them
+    means: Floats  # of every column of the table, [F]
     scales: Floats
-    """Of every column of the table, ``[F]``."""
-    weights: Tensor
-    """``[folds, columns, width]``"""
-    biases: Tensor
-    """``[folds, 1, width]``"""
+    weights: Tensor  # [folds, columns, width]
+    biases: Tensor  # [folds, 1, width]
 
     def predict(self, inputs: GraphInputs, target: Target, known: Bools) -> Floats:
         """The mean over folds."""
@@ -76,7 +59,7 @@ class LinearMember(Member):
         blocks.append(inputs.adjacency[:, self.joined_to])
         return sp.hstack(blocks).tocsr().astype(np.float32)
 
-    def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    def state(self) -> tuple[Plain, Tensors]:
         """Weights, and how columns are scaled."""
         scaling = torch.from_numpy(np.stack([self.means, self.scales]))
         tensors = {"weights": self.weights, "biases": self.biases, "scaling": scaling}
@@ -84,9 +67,7 @@ class LinearMember(Member):
         return {"parts": list(self.parts)}, tensors
 
     @classmethod
-    def from_state(
-        cls, width: int, plain: dict[str, Any], tensors: dict[str, Tensor]
-    ) -> Self:
+    def from_state(cls, width: int, plain: Plain, tensors: Tensors) -> Self:
         """See ``state``."""
         means, scales = tensors["scaling"].numpy()
         none = torch.zeros(0, dtype=torch.int64)  # as in older models
@@ -113,9 +94,9 @@ def _as_sparse(table: Floats) -> Sparse:
 def fit_linear(parts: Sequence[str], _seed: int, job: Job) -> Fitted:
     """Fit a model per fold, regularised as is best for the first."""
     inputs, target, folds = job.inputs, job.target, job.folds
-    everything = neighbour_table(
-        inputs, parts, target, np.isin(np.arange(inputs.num_nodes), _all_train(folds))
-    )
+    known = {number: fold.known(inputs.num_nodes) for number, fold in folds.items()}
+    learned = np.any(list(known.values()), axis=0)
+    everything = neighbour_table(inputs, parts, target, learned)
     scales = everything.std(axis=0)
     start = LinearMember(
         width=target.width,
@@ -126,52 +107,32 @@ def fit_linear(parts: Sequence[str], _seed: int, job: Job) -> Fitted:
         weights=torch.empty(0),
         biases=torch.empty(0),
     )
-    rows = {
-        number: start.rows(inputs, target, fold.known(inputs.num_nodes))
-        for number, fold in folds.items()
-    }
-    first = {number: folds[number] for number in list(folds)[:1]}
+    rows = {number: start.rows(inputs, target, mask) for number, mask in known.items()}
 
-    def steps() -> int:
-        return _FEW_STEPS if job.out_of_time() else _MOST_STEPS
-
-    def error(strength: float) -> float:
-        fitted = _fit_folds(start, rows, target, first, strength, steps)
-        return _held_out_loss(fitted, target, first)
-
-    return _fit_folds(start, rows, target, folds, min(_STRENGTHS, key=error), steps)
-
-
-def _held_out_loss(fitted: Fitted, target: Target, folds: dict[int, Fold]) -> float:
-    """The loss on nodes that the models were not trained on."""
-    held_out = np.concatenate([fold.held_out for fold in folds.values()])
-    return loss(target, fitted[1].predicted, held_out)
-
-
-def _fit_folds(
-    start: LinearMember,
-    rows: dict[int, Sparse],
-    target: Target,
-    folds: dict[int, Fold],
-    strength: float,
-    steps: Callable[[], int],
-) -> Fitted:
-    weights, biases, held_out = [], [], []
-    for number, fold in folds.items():
-        train = thinned(fold.train, _MOST_ROWS)
-        weight, bias = _solve(rows[number][train], target, train, strength, steps())
-        weights.append(weight)
-        biases.append(bias)
-        logits = torch.from_numpy(rows[number][fold.held_out] @ weight + bias)
+    def fit(number: int, strength: float) -> tuple[Floats, Floats, Floats]:
+        """Weights and biases of one fold, and what is said of what it holds out."""
+        steps = _FEW_STEPS if job.out_of_time() else _MOST_STEPS
+        train = thinned(folds[number].train, _MOST_ROWS)
+        weight, bias = _solve(rows[number][train], target, train, strength, steps)
+        held_out = rows[number][folds[number].held_out]
+        logits = torch.from_numpy(held_out @ weight + bias)
         shares = logits if target.is_number else logits.softmax(dim=1)
-        held_out.append(shares.numpy().astype(np.float32))
+        return weight, bias, shares.numpy().astype(np.float32)
+
+    def score(strength: float) -> float:
+        first = next(iter(folds))
+        *_, shares = fit(first, strength)
+        return smooth(target).function(target.values[folds[first].held_out], shares)
+
+    best = max(_STRENGTHS, key=score)
+    fitted = [fit(number, best) for number in folds]
+    weights, biases, held_out = zip(*fitted, strict=True)
     member = replace(
         start,
         weights=torch.from_numpy(np.stack(weights).astype(np.float32)),
         biases=torch.from_numpy(np.stack(biases).astype(np.float32))[:, None],
     )
-    num_nodes = rows[next(iter(folds))].shape[0]
-    return member, out_of_fold(num_nodes, target.width, folds, held_out)
+    return member, job.out_of_fold(held_out)
 
 
 def _solve(
@@ -186,23 +147,18 @@ def _solve(
         ridge = Ridge(1 / strength, solver="lsqr", max_iter=steps, tol=_TOLERANCE)
         ridge.fit(rows, y)
         return ridge.coef_[:, None], np.array([ridge.intercept_])
-    if len(classes := np.unique(y)) == 1:  # a fold without the rarer class
-        certain = np.full(target.width, _NEVER, dtype=np.float32)
-        certain[classes] = 0
-        return np.zeros((rows.shape[1], target.width), dtype=np.float32), certain
-    model = LogisticRegression(C=strength, max_iter=steps, tol=_TOLERANCE)
-    model.fit(rows, y)
     weights = np.zeros((rows.shape[1], target.width), dtype=np.float32)
     biases = np.full(target.width, _NEVER, dtype=np.float32)
-    if len(model.classes_) == 2:  # one row of weights, for the second class
-        first, second = model.classes_
+    if len(classes := np.unique(y)) == 1:  # a fold without the rarer class
+        biases[classes] = 0
+        return weights, biases
+    model = LogisticRegression(C=strength, max_iter=steps, tol=_TOLERANCE)
+    model.fit(rows, y)
+    if len(classes) == 2:  # one row of weights, for the second class
+        first, second = classes
         weights[:, second], biases[first] = model.coef_[0], 0
         biases[second] = model.intercept_[0]
     else:
-        weights[:, model.classes_] = model.coef_.T
-        biases[model.classes_] = model.intercept_
+        weights[:, classes] = model.coef_.T
+        biases[classes] = model.intercept_
     return weights, biases
-
-
-def _all_train(folds: dict[int, Fold]) -> Any:
-    return np.unique(np.concatenate([fold.train for fold in folds.values()]))

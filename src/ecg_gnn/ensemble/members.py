@@ -1,6 +1,8 @@
-"""The result of a candidate: one model per fold, which predict together."""
+"""What a candidate is given, folds of the labelled nodes, and what it gives back."""
 
+import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -8,8 +10,118 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ecg_gnn.ensemble.folds import Fold, OutOfFold
 from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Numbers, Target
+from ecg_gnn.system.checks import InputError
+
+_MANY = 5_000
+"""Labelled nodes from which on four fifths of them are enough to learn from."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """Nodes that a model learns from, and nodes that judge it."""
+
+    train: Numbers
+    held_out: Numbers
+
+    def known(self, num_nodes: int) -> Bools:
+        """Whose labels the model may read, as a mask."""
+        mask = np.zeros(num_nodes, dtype=bool)
+        mask[self.train] = True
+        return mask
+
+
+@dataclass(frozen=True, eq=False)
+class OutOfFold:
+    """Predictions of nodes by models that were not trained on them."""
+
+    predicted: Floats  # [N, width], zero where no model has held the node out
+    folds: tuple[int, ...]  # which there are models of
+
+    def joined(self, other: "OutOfFold", held_out: Numbers) -> "OutOfFold":
+        """With predictions of further folds."""
+        predicted = self.predicted.copy()
+        predicted[held_out] = other.predicted[held_out]
+        return OutOfFold(predicted, (*self.folds, *other.folds))
+
+
+@dataclass(frozen=True)
+class Job:
+    """One candidate on some folds."""
+
+    inputs: GraphInputs
+    target: Target
+    folds: dict[int, Fold]
+    metric: str
+    deadline: float  # on the monotonic clock; training stops and keeps what it has
+    out_of_time: Callable[[], bool]  # it has passed, or the user has had enough
+    stopped: Callable[[], bool] = bool  # the user has had enough
+    device: str = "cpu"  # where networks are trained
+
+    def out_of_fold(self, parts: Iterable[Floats]) -> OutOfFold:
+        """Collect predictions of held-out nodes, given fold by fold."""
+        size = self.inputs.num_nodes, self.target.width
+        predicted = np.zeros(size, dtype=np.float32)
+        for fold, rows in zip(self.folds.values(), parts, strict=True):
+            predicted[fold.held_out] = rows
+        return OutOfFold(predicted, tuple(self.folds))
+
+    def to_send(self) -> "Job":
+        """The job as another machine needs it: with the time that is left."""
+        left = self.deadline - time.monotonic()
+        return replace(self, deadline=left, out_of_time=bool, stopped=bool)
+
+    def received(self) -> "Job":
+        """The job on another machine, with that machine's clock."""
+        end = time.monotonic() + self.deadline
+
+        def out_of_time() -> bool:
+            return time.monotonic() > end
+
+        # Arrays that come from elsewhere may be such that cannot be written to.
+        folds = {
+            number: Fold(fold.train.copy(), fold.held_out.copy())
+            for number, fold in self.folds.items()
+        }
+        return replace(self, folds=folds, deadline=end, out_of_time=out_of_time)
+
+
+def fold_count(labelled: int) -> int:
+    """How many folds labelled nodes are dealt into.
+
+    Where they are few, models of eight folds are better than those of five: each learns
+    from 7/8 of the nodes instead of 4/5.
+    """
+    return max(2, min(8 if labelled < _MANY else 5, labelled // 4))
+
+
+def thinned(rows: Numbers, most: int) -> Numbers:
+    """Every second row, or third, and so on, so that about ``most`` are left."""
+    return rows[:: 1 + len(rows) // most]
+
+
+def make_folds(
+    target: Target, labelled: Numbers, count: int, seed: int
+) -> tuple[Fold, ...]:
+    """Deal labelled nodes into folds, each class (or range of numbers) evenly."""
+    if len(labelled) < 2 * count:
+        raise InputError(
+            f"at least {2 * count} nodes must have a label (got {len(labelled)})"
+        )
+    values = target.values[labelled]
+    shuffled = np.random.default_rng(seed).permutation(len(labelled))
+    # Sorted by label, then dealt like cards: every fold gets its share of each.
+    order = shuffled[np.argsort(values[shuffled], kind="stable")]
+    number = np.empty(len(labelled), dtype=np.int64)
+    number[order] = np.arange(len(labelled)) % count
+    return tuple(
+        Fold(np.sort(labelled[number != fold]), np.sort(labelled[number == fold]))
+        for fold in range(count)
+    )
+
+
+Plain = dict[str, Any]  # values for JSON
+Tensors = dict[str, Tensor]
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,8 +135,7 @@ class Member(ABC):
     of_folds: ClassVar[tuple[str, ...]] = ()
     """Fields that have something for every fold: tuples, or tensors ``[folds, ...]``"""
 
-    width: int
-    """Columns of a prediction."""
+    width: int  # columns of a prediction
 
     @abstractmethod
     def predict(self, inputs: GraphInputs, target: Target, known: Bools) -> Floats:
@@ -37,14 +148,12 @@ class Member(ABC):
         return self.predict(inputs, target, known)[rows]
 
     @abstractmethod
-    def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    def state(self) -> tuple[Plain, Tensors]:
         """Plain values for JSON, and tensors."""
 
     @classmethod
     @abstractmethod
-    def from_state(
-        cls, width: int, plain: dict[str, Any], tensors: dict[str, Tensor]
-    ) -> "Member":
+    def from_state(cls, width: int, plain: Plain, tensors: Tensors) -> "Member":
         """Rebuild what ``state`` described; whatever does not fit raises."""
 
     def joined(self, other: "Member") -> Self:
@@ -60,23 +169,3 @@ class Member(ABC):
 
 Fitted = tuple[Member, OutOfFold]
 """A member and what its models say of the nodes that they were not trained on."""
-
-
-def out_of_fold(
-    num_nodes: int, width: int, folds: dict[int, Fold], parts: list[Floats]
-) -> OutOfFold:
-    """Collect predictions of held-out nodes, given fold by fold."""
-    predicted = np.zeros((num_nodes, width), dtype=np.float32)
-    for fold, rows in zip(folds.values(), parts, strict=True):
-        predicted[fold.held_out] = rows
-    return OutOfFold(predicted, tuple(folds))
-
-
-def text_to_tensor(text: str) -> Tensor:
-    """A text as bytes, for a file of tensors."""
-    return torch.from_numpy(np.frombuffer(text.encode(), dtype=np.uint8).copy())
-
-
-def tensor_to_text(tensor: Tensor) -> str:
-    """What ``text_to_tensor`` was given."""
-    return tensor.numpy().tobytes().decode()

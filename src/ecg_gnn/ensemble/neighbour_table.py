@@ -18,13 +18,10 @@ def neighbour_table(
 ) -> Floats:
     """Features of every node, ``[N, F]``.
 
-    Args:
-        inputs: The graph.
-        parts: Some of ``PARTS``: means over neighbours, means over their neighbours,
-            and what is known of the labels among both. Where edges lead one way only,
-            also over the neighbours they come from, and over those they lead to.
-        target: The labels.
-        known: Whose labels may be read. A node never sees its own.
+    The parts are some of ``PARTS``: means over neighbours, means over their neighbours,
+    and what is known of the labels among both; a node never sees its own. Where edges
+    lead one way only, also over the neighbours they come from, and over those they lead
+    to.
     """
     blocks, readings = [inputs.columns], (inputs, *inputs.ways)
     if "hop1" in parts:

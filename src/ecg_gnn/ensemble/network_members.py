@@ -1,20 +1,18 @@
 """Train a batch of networks, one per fold, and keep them."""
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from dataclasses import asdict, dataclass
+from typing import ClassVar, Self
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ecg_gnn.ensemble.folds import Fold
 from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Target
-from ecg_gnn.ensemble.job import Job
-from ecg_gnn.ensemble.members import Fitted, Member, out_of_fold
+from ecg_gnn.ensemble.members import Fitted, Job, Member, Plain, Tensors
 from ecg_gnn.ensemble.neighbour_table import neighbour_table
 from ecg_gnn.ensemble.networks import BatchedNetwork, NetworkInputs, Shape
-from ecg_gnn.ensemble.scoring import SCORES
+from ecg_gnn.ensemble.scoring import SCORES, smooth
 from ecg_gnn.kernels import StepSeeds
 from ecg_gnn.system.files import below
 
@@ -28,19 +26,14 @@ _MANY = 1500
 
 @dataclass(frozen=True, eq=False)
 class NetworkMember(Member):
-    """Networks of one shape; several batches if folds were trained one after another.
-
-    Attributes:
-        scaling: Means and scales of a table's columns, where one is read, for each
-            batch. ``[batches, 2, F]``
-    """
+    """Networks of one shape; several batches if folds were trained in turn."""
 
     kind: ClassVar[str] = "network"
     of_folds = ("batches", "scaling")
 
     shape: Shape
     batches: tuple[BatchedNetwork, ...]
-    scaling: Tensor
+    scaling: Tensor  # of a table's columns, if one is read: [batches, 2, F]
 
     @torch.no_grad()
     def predict(self, inputs: GraphInputs, target: Target, known: Bools) -> Floats:
@@ -62,21 +55,20 @@ class NetworkMember(Member):
             count += batch.folds
         return np.asarray((total / count).numpy(), dtype=np.float32)
 
-    def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    def state(self) -> tuple[Plain, Tensors]:
         """The shape, and weights batch by batch."""
         tensors = {"scaling": self.scaling}
         for place, batch in enumerate(self.batches):
             weights = batch.state_dict().items()
             tensors |= {f"{place}.{name}": each for name, each in weights}
-        widths = [_widths(batch) for batch in self.batches]
-        return {"shape": self.shape.to_dict(), "widths": widths}, tensors
+        widths = [[batch.folds, *batch.widths] for batch in self.batches]
+        return {"shape": asdict(self.shape), "widths": widths}, tensors
 
     @classmethod
-    def from_state(
-        cls, width: int, plain: dict[str, Any], tensors: dict[str, Tensor]
-    ) -> Self:
+    def from_state(cls, width: int, plain: Plain, tensors: Tensors) -> Self:
         """See ``state``."""
-        shape, batches = Shape.from_dict(plain["shape"]), []
+        given, batches = plain["shape"], []
+        shape = Shape(**(given | {"table": tuple(given["table"])}))
         for place, (folds, *widths) in enumerate(plain["widths"]):
             with torch.device("meta"):  # absurd sizes must not take memory
                 batch = BatchedNetwork(shape, folds, widths, width)
@@ -85,35 +77,96 @@ class NetworkMember(Member):
         return cls(width, shape, tuple(batches), tensors["scaling"])
 
 
-def _widths(batch: BatchedNetwork) -> list[int]:
-    """Folds and the widths that a network was built with."""
-    given = (batch.dense, batch.sparse, batch.labels)
-    columns = [0 if each is None else each.size(1) for each in given]
-    parts = batch.weights[0].size(1) // batch.shape.hidden
-    return [batch.folds, *columns, parts - (batch.shape.convolution != "gcn")]
+class Training:
+    """Networks of several folds while they learn."""
 
+    def __init__(self, shape: Shape, seed: int, job: Job) -> None:
+        inputs, target, folds = job.inputs, job.target, job.folds
+        self.job, self.seeds = job, StepSeeds(seed, torch.device(job.device))
+        self.generator = torch.Generator(job.device).manual_seed(seed)
+        masks = [fold.known(inputs.num_nodes) for fold in folds.values()]
+        dense, self.scaling = None, torch.zeros(2, 0)
+        if shape.table:
+            tables = [neighbour_table(inputs, shape.table, target, m) for m in masks]
+            stacked = torch.from_numpy(np.stack(tables))
+            rows = stacked.flatten(0, 1)
+            deviation = rows.std(dim=0).clamp_min(1e-6)
+            self.scaling = torch.stack([rows.mean(dim=0), deviation])
+            dense = _scaled(stacked, self.scaling)
+        self.inputs = NetworkInputs.of(inputs, shape, dense, job.device)
+        train = np.stack(masks)
+        self.labels: Tensor | None = None  # known ones as input, [N, C]
+        if shape.label_input:
+            columns = _label_columns(target, np.any(train, axis=0))
+            self.labels = columns.to(job.device)
+        # Which nodes each network learns from, [folds, N]; places of these in it,
+        # counted row by row; their classes, or numbers; and places of those that judge.
+        self.train = torch.from_numpy(train).to(job.device)
+        self.rows = torch.from_numpy(np.flatnonzero(train)).to(job.device)
+        kind = torch.float32 if target.is_number else torch.int64
+        y = torch.from_numpy(target.values[np.nonzero(train)[1]])
+        self.y = y.to(job.device, kind)
+        judged = [
+            place * inputs.num_nodes + fold.held_out
+            for place, fold in enumerate(folds.values())
+        ]
+        self.held_out = torch.from_numpy(np.concatenate(judged)).to(job.device)
+        widths = [
+            self.inputs.dense.size(-1),
+            0 if self.inputs.sparse is None else self.inputs.sparse[0].size(1),
+            0 if self.labels is None else self.labels.size(1),
+            len(self.inputs.graphs),
+        ]
+        network = BatchedNetwork(shape, len(folds), widths, target.width, seed)
+        self.network = network.to(job.device)
+        self.optimizer = torch.optim.Adam(
+            self.network.parameters(), lr=shape.lr, weight_decay=shape.weight_decay
+        )
 
-@dataclass(frozen=True, eq=False)
-class _Batch:
-    """What the networks of several folds learn from.
+    def step(self) -> None:
+        """One step of all networks, which waits for no device."""
+        with self.seeds.step():
+            self.network.train()
+            shown, learned = self._half_of_labels()
+            loss = self._loss(self.network(self.inputs, shown), learned)
+            self.optimizer.zero_grad(set_to_none=True)
+            loss.backward()
+            self.optimizer.step()
 
-    Attributes:
-        train: Which nodes each network learns from. ``[folds, N]``
-        rows: Places of these in ``train``, counted row by row. ``[n]``
-        y: Their classes, or numbers. ``[n]``
-        held_out: Places of the nodes that judge, fold by fold.
-        labels: Labels as input, known ones only; None where they are not. ``[N, C]``
-    """
+    def _half_of_labels(self) -> tuple[Tensor | None, Tensor]:
+        """Labels that are shown in a step, and the nodes that it learns from."""
+        if self.labels is None:
+            return None, self.train
+        size, device = self.train.shape, self.train.device
+        drawn = torch.rand(size, generator=self.generator, device=device) < _SHOWN
+        shown = self.train & drawn
+        return self.labels * shown[..., None], self.train & ~drawn
 
-    inputs: NetworkInputs
-    target: Target
-    folds: dict[int, Fold]
-    train: Tensor
-    rows: Tensor
-    y: Tensor
-    held_out: Tensor
-    labels: Tensor | None
-    scaling: Tensor
+    def _loss(self, logits: Tensor, learned: Tensor) -> Tensor:
+        """The sum over networks of their mean losses, so that none slows another."""
+        # Of all training nodes, learned in this step or not: their number stays.
+        rows = logits.flatten(0, 1).index_select(0, self.rows)
+        if self.job.target.is_number:
+            losses = (rows[:, 0] - self.y) ** 2
+        else:
+            losses = F.cross_entropy(rows, self.y, reduction="none")
+        weights = learned / learned.sum(dim=1, keepdim=True).clamp_min(1)
+        return losses @ weights.flatten()[self.rows]
+
+    @torch.no_grad()
+    def judged(self) -> tuple[float, list[Floats]]:
+        """The mean score on held-out nodes, and what is said of them, fold by fold."""
+        target, labels = self.job.target, self.labels
+        if labels is not None:
+            labels = labels * self.train[..., None]
+        logits = self.network.eval()(self.inputs, labels).flatten(0, 1)
+        shares = _shares(logits.index_select(0, self.held_out), target).cpu()
+        rows = [fold.held_out for fold in self.job.folds.values()]
+        said = [part.numpy() for part in shares.split(list(map(len, rows)))]
+        score = SCORES[self.job.metric] if len(shares) >= _MANY else smooth(target)
+        pairs = zip(rows, said, strict=True)
+        each = [score.function(target.values[held], part) for held, part in pairs]
+        return float(np.mean(each)), said
 
 
 def fit_networks(shape: Shape, seed: int, job: Job) -> Fitted:
@@ -122,75 +175,25 @@ def fit_networks(shape: Shape, seed: int, job: Job) -> Fitted:
     A step that each fold chose for itself would flatter it. What is kept is on the
     CPU; a GPU is waited for only where the networks are judged.
     """
-    device = job.device
-    batch = _prepare(shape, job)
-    network = _new_network(batch, shape, seed).to(device)
-    optimizer = torch.optim.Adam(
-        network.parameters(), lr=shape.lr, weight_decay=shape.weight_decay
-    )
-    seeds = StepSeeds(seed, torch.device(device))
-    generator = torch.Generator(device).manual_seed(seed)
+    training = Training(shape, seed, job)
     best: tuple[float, int] = (-np.inf, 0)
     weights: dict[str, Tensor] = {}
     held_out: list[Floats] = []
     for step in range(shape.steps):
-        with seeds.step():
-            _learn(network, optimizer, batch, generator)
+        training.step()
         is_last = step == shape.steps - 1 or job.out_of_time()
         if step % _EVERY == _EVERY - 1 or is_last:
-            said = _ask(network, batch)
-            score = _judge(said, batch, job.metric)
+            score, said = training.judged()
             if score > best[0] or not weights:
                 best, held_out = (score, step), said
-                weights = {k: v.clone() for k, v in network.state_dict().items()}
+                state = training.network.state_dict()
+                weights = {name: tensor.clone() for name, tensor in state.items()}
         if is_last or step - best[1] > shape.patience:
             break
-    network.load_state_dict(weights)
-    scaling = batch.scaling[None]
-    width, networks = job.target.width, (network.cpu().eval(),)
-    member = NetworkMember(width, shape, networks, scaling)
-    return member, out_of_fold(job.inputs.num_nodes, width, job.folds, held_out)
-
-
-def _prepare(shape: Shape, job: Job) -> _Batch:
-    inputs, target, folds, device = job.inputs, job.target, job.folds, job.device
-    masks = [fold.known(inputs.num_nodes) for fold in folds.values()]
-    dense, scaling = None, torch.zeros(2, 0)
-    if shape.table:
-        tables = [neighbour_table(inputs, shape.table, target, mask) for mask in masks]
-        stacked = torch.from_numpy(np.stack(tables))
-        rows = stacked.flatten(0, 1)
-        scaling = torch.stack([rows.mean(dim=0), rows.std(dim=0).clamp_min(1e-6)])
-        dense = _scaled(stacked, scaling)
-    train, labels = np.stack(masks), None
-    if shape.label_input:
-        labels = _label_columns(target, np.any(train, axis=0)).to(device)
-    kind = torch.float32 if target.is_number else torch.int64
-    judged = [
-        place * inputs.num_nodes + fold.held_out
-        for place, fold in enumerate(folds.values())
-    ]
-    return _Batch(
-        inputs=NetworkInputs.of(inputs, shape, dense, device),
-        target=target,
-        folds=folds,
-        train=torch.from_numpy(train).to(device),
-        rows=torch.from_numpy(np.flatnonzero(train)).to(device),
-        y=torch.from_numpy(target.values[np.nonzero(train)[1]]).to(device, kind),
-        held_out=torch.from_numpy(np.concatenate(judged)).to(device),
-        labels=labels,
-        scaling=scaling,
-    )
-
-
-def _new_network(batch: _Batch, shape: Shape, seed: int) -> BatchedNetwork:
-    widths = [
-        batch.inputs.dense.size(-1),
-        0 if batch.inputs.sparse is None else batch.inputs.sparse[0].size(1),
-        0 if batch.labels is None else batch.labels.size(1),
-        len(batch.inputs.graphs),
-    ]
-    return BatchedNetwork(shape, len(batch.folds), widths, batch.target.width, seed)
+    training.network.load_state_dict(weights)
+    network, width = training.network.cpu().eval(), job.target.width
+    member = NetworkMember(width, shape, (network,), training.scaling[None])
+    return member, job.out_of_fold(held_out)
 
 
 def _label_columns(target: Target, known: Bools) -> Tensor:
@@ -200,64 +203,6 @@ def _label_columns(target: Target, known: Bools) -> Tensor:
 
 def _scaled(table: Tensor, scaling: Tensor) -> Tensor:
     return ((table - scaling[0]) / scaling[1]).clamp(-10, 10)
-
-
-def _learn(
-    network: BatchedNetwork,
-    optimizer: torch.optim.Optimizer,
-    batch: _Batch,
-    generator: torch.Generator,
-) -> None:
-    """One step of all networks, which waits for no device."""
-    network.train()
-    shown, learned = _half_of(batch, generator)
-    logits = network(batch.inputs, shown)
-    optimizer.zero_grad(set_to_none=True)
-    _mean_loss(logits, batch, learned).backward()
-    optimizer.step()
-
-
-def _half_of(batch: _Batch, generator: torch.Generator) -> tuple[Tensor | None, Tensor]:
-    """Labels that are shown in a step, and the nodes that it learns from."""
-    if batch.labels is None:
-        return None, batch.train
-    size, device = batch.train.shape, batch.train.device
-    drawn = torch.rand(size, generator=generator, device=device) < _SHOWN
-    shown = batch.train & drawn
-    return batch.labels * shown[..., None], batch.train & ~drawn
-
-
-def _mean_loss(logits: Tensor, batch: _Batch, learned: Tensor) -> Tensor:
-    """The sum over networks of their mean losses, so that none slows another."""
-    # Of all training nodes, learned in this step or not: their number never changes.
-    rows = logits.flatten(0, 1).index_select(0, batch.rows)
-    if batch.target.is_number:
-        losses = (rows[:, 0] - batch.y) ** 2
-    else:
-        losses = F.cross_entropy(rows, batch.y, reduction="none")
-    weights = learned / learned.sum(dim=1, keepdim=True).clamp_min(1)
-    return losses @ weights.flatten()[batch.rows]
-
-
-@torch.no_grad()
-def _ask(network: BatchedNetwork, batch: _Batch) -> list[Floats]:
-    """Each network's predictions of the nodes it was not trained on."""
-    labels = None
-    if batch.labels is not None:
-        labels = batch.labels * batch.train[..., None]
-    logits = network.eval()(batch.inputs, labels).flatten(0, 1)
-    said = _shares(logits.index_select(0, batch.held_out), batch.target)
-    sizes = [len(fold.held_out) for fold in batch.folds.values()]
-    return [part.numpy() for part in said.cpu().split(sizes)]
-
-
-def _judge(said: list[Floats], batch: _Batch, metric: str) -> float:
-    rows = [fold.held_out for fold in batch.folds.values()]
-    many = sum(map(len, rows)) >= _MANY
-    name = metric if many else ("r2" if batch.target.is_number else "log-loss")
-    function, y = SCORES[name].function, batch.target.values
-    each = [function(y[held], part) for held, part in zip(rows, said, strict=True)]
-    return float(np.mean(each))
 
 
 def _shares(logits: Tensor, target: Target) -> Tensor:

@@ -7,7 +7,7 @@ operation serves them all.
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -25,24 +25,18 @@ CONVOLUTIONS = ("none", "gcn", "sage")
 class Shape:
     """What a network looks like, and how it is trained.
 
-    Attributes:
-        convolution: ``gcn`` reads neighbours only (and the node as one of them),
-            ``sage`` the node and the mean of its neighbours (two means where edges lead
-            one way only: from where they come, and to where they lead), ``none`` no
-            edges.
-        label_input: Whether labels of training nodes are input. In every step half of
-            them are, and the others are learned.
-        table: Read the neighbour table of these parts instead of single features.
-        residual: Whether layers are added to a stream and normalised.
+    Of convolutions, ``gcn`` reads neighbours only (and the node as one of them),
+    ``sage`` the node and the mean of its neighbours (two means where edges lead one way
+    only: from where they come, and to where they lead), ``none`` no edges.
     """
 
     convolution: str
-    label_input: bool = False
-    table: tuple[str, ...] = ()
+    label_input: bool = False  # of training nodes: in a step half, to learn the others
+    table: tuple[str, ...] = ()  # parts that are read instead of single features
     hidden: int = 64
     layers: int = 2
     dropout: float = 0.5
-    residual: bool = False
+    residual: bool = False  # layers are added to a stream and normalised
     lr: float = 0.01
     weight_decay: float = 5e-4
     steps: int = 300
@@ -53,29 +47,14 @@ class Shape:
         check_in_range("hidden", self.hidden, 1, 4096)
         check_in_range("layers", self.layers, 1, 64)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return asdict(self) | {"table": list(self.table)}
-
-    @classmethod
-    def from_dict(cls, plain: dict[str, Any]) -> "Shape":
-        """See ``to_dict``."""
-        return cls(**(plain | {"table": tuple(plain["table"])}))
-
 
 @dataclass(frozen=True, eq=False)
 class NetworkInputs:
-    """A graph as networks read it.
+    """A graph as networks read it."""
 
-    Attributes:
-        dense: ``[N, F]``, or a table for each fold ``[folds, N, F]``.
-        sparse: ``[N, S]``, and the other way round; None without sparse columns.
-        graphs: The edges; those of an evolved graph second.
-    """
-
-    dense: Tensor
-    sparse: tuple[Tensor, Tensor] | None
-    graphs: tuple[Adjacency, ...]
+    dense: Tensor  # [N, F], or a table for each fold [folds, N, F]
+    sparse: tuple[Tensor, Tensor] | None  # [N, S], and the other way round
+    graphs: tuple[Adjacency, ...]  # the edges; those of an evolved graph second
 
     @classmethod
     def of(
@@ -88,25 +67,20 @@ class NetworkInputs:
         """Inputs of networks of one shape; ``dense`` replaces the features."""
         sparse = None
         if dense is None:
-            dense = torch.from_numpy(inputs.dense)
-            if inputs.sparse.shape[1]:
-                both_ways = inputs.sparse, inputs.sparse.T.tocsr()
-                sparse = _tensor(both_ways[0], device), _tensor(both_ways[1], device)
-        return cls(dense.to(device), sparse, _graphs(inputs, shape, device))
-
-
-def _graphs(inputs: GraphInputs, shape: Shape, device: str) -> tuple[Adjacency, ...]:
-    if shape.convolution == "none":
-        return ()
-    loops = shape.convolution == "gcn"
-    readings = (inputs,) if loops else inputs.ways or (inputs,)
-    edges = [each.edge_index for each in readings]
-    edges += [] if inputs.evolved is None else [inputs.evolved]
-    num_nodes = inputs.num_nodes
-    return tuple(
-        Adjacency.from_edge_index(each.to(device), num_nodes, add_self_loops=loops)
-        for each in edges
-    )
+            dense, columns = torch.from_numpy(inputs.dense), inputs.sparse
+            if columns.shape[1]:
+                sparse = _tensor(columns, device), _tensor(columns.T.tocsr(), device)
+        loops, edges = shape.convolution == "gcn", list[Tensor]()
+        if shape.convolution != "none":
+            readings = (inputs,) if loops else inputs.ways or (inputs,)
+            edges += [each.edge_index for each in readings]
+            edges += [] if inputs.evolved is None else [inputs.evolved]
+        number = inputs.num_nodes
+        graphs = tuple(
+            Adjacency.from_edge_index(each.to(device), number, add_self_loops=loops)
+            for each in edges
+        )
+        return cls(dense.to(device), sparse, graphs)
 
 
 with warnings.catch_warnings():
@@ -116,12 +90,10 @@ with warnings.catch_warnings():
 
 
 def _tensor(matrix: Sparse, device: str) -> Tensor:
-    rows, columns = (
-        torch.from_numpy(each).long().to(device)
-        for each in (matrix.indptr, matrix.indices)
-    )
-    values = torch.from_numpy(matrix.data).float().to(device)
-    return torch.sparse_csr_tensor(rows, columns, values, size=matrix.shape)
+    parts = matrix.indptr, matrix.indices, matrix.data
+    rows, columns, values = (torch.from_numpy(each).to(device) for each in parts)
+    given = rows.long(), columns.long(), values.float()
+    return torch.sparse_csr_tensor(*given, size=matrix.shape)
 
 
 class _SparseProduct(torch.autograd.Function):
@@ -140,12 +112,8 @@ class _SparseProduct(torch.autograd.Function):
 class BatchedNetwork(nn.Module):
     """As many networks as there are folds.
 
-    Args:
-        shape: What each looks like.
-        folds: How many.
-        widths: Dense columns, sparse columns, columns of labels, and graphs.
-        outputs: Columns of a prediction.
-        seed: Decides the first weights, whatever else is drawn.
+    Their widths are those of dense columns, of sparse ones and of labels, and how many
+    graphs there are. The seed decides the first weights, whatever else is drawn.
     """
 
     def __init__(
@@ -157,7 +125,7 @@ class BatchedNetwork(nn.Module):
         seed: int = 0,
     ) -> None:
         super().__init__()
-        self.shape, self.folds = shape, folds
+        self.shape, self.folds, self.widths = shape, folds, list(widths)
         generator = torch.Generator().manual_seed(seed)
         hidden = shape.hidden
 
@@ -177,9 +145,8 @@ class BatchedNetwork(nn.Module):
         # The paper's parallel step: what each graph brings, side by side, projected.
         parts = graphs + (shape.convolution != "gcn")
         layers = range(shape.layers)
-        self.weights = nn.ParameterList(
-            [matrix(parts * hidden, hidden) for _ in layers]
-        )
+        rows = parts * hidden
+        self.weights = nn.ParameterList([matrix(rows, hidden) for _ in layers])
         self.biases = nn.ParameterList([zeros(hidden) for _ in layers])
         self.gains = nn.ParameterList([nn.Parameter(zeros(hidden) + 1) for _ in layers])
         self.shifts = nn.ParameterList([zeros(hidden) for _ in layers])
@@ -192,12 +159,8 @@ class BatchedNetwork(nn.Module):
         if shape.residual:
             x = F.relu(x)
         for layer in range(shape.layers):
-            read = self._drop(x)
-            state = torch.baddbmm(
-                self.biases[layer],
-                self._parts(read, inputs.graphs),
-                self.weights[layer],
-            )
+            read = self._parts(self._drop(x), inputs.graphs)
+            state = torch.baddbmm(self.biases[layer], read, self.weights[layer])
             if shape.residual:
                 state = F.layer_norm(state, (shape.hidden,))
                 state = torch.addcmul(self.shifts[layer], state, self.gains[layer])
@@ -225,11 +188,9 @@ class BatchedNetwork(nn.Module):
         is_gcn = self.shape.convolution == "gcn"
         parts = [] if is_gcn else [x]
         for graph in graphs:
-            sums = (
-                normalized_sum(graph, rows) if is_gcn else neighbour_mean(graph, rows)
-            )
-            around = sums.view(-1, self.folds, self.shape.hidden).transpose(0, 1)
-            parts.append(around)
+            around = (normalized_sum if is_gcn else neighbour_mean)(graph, rows)
+            around = around.view(-1, self.folds, self.shape.hidden)
+            parts.append(around.transpose(0, 1))
         return parts[0] if len(parts) == 1 else torch.cat(parts, dim=2)
 
     def _drop(self, x: Tensor) -> Tensor:

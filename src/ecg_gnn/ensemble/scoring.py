@@ -16,27 +16,19 @@ Array = NDArray[Any]
 _SMALLEST = 1e-7
 _RESAMPLES = 200
 _LEVEL = 0.9  # how often the truth is in an interval
+# Rows in a draw. Of more, scores spread less by the root of their number.
 _MOST_DRAWN = 10_000
-"""Rows in a draw. Of more, scores spread less by the root of their number."""
 
 
 @dataclass(frozen=True)
 class Score:
-    """A metric of predictions ``[n, width]`` against true values ``[n]``.
+    """A metric of predictions ``[n, width]`` against true values ``[n]``."""
 
-    Attributes:
-        label: Its name in tables and sentences.
-        function: Higher is better.
-        for_numbers: Whether it judges numbers; otherwise classes.
-        is_loss: Whether people know it as a number that should be low.
-        ranks: Whether it ranks nodes of a class before all others.
-    """
-
-    label: str
-    function: Callable[[Array, Array], float]
-    for_numbers: bool = False
-    is_loss: bool = False
-    ranks: bool = False
+    label: str  # its name in tables and sentences
+    function: Callable[[Array, Array], float]  # higher is better
+    for_numbers: bool = False  # not for classes
+    is_loss: bool = False  # people know it as a number that should be low
+    ranks: bool = False  # nodes of a class before all others
 
     def shown(self, value: float, scale: float = 1.0) -> float:
         """The value as people write it; members see numbers divided by ``scale``."""
@@ -59,8 +51,7 @@ def _roc_auc(y: Array, p: Array) -> float:
 def _area(positive: Array, score: Array) -> float:
     from scipy.stats import rankdata
 
-    ranks = rankdata(score)
-    count = int(positive.sum())
+    ranks, count = rankdata(score), int(positive.sum())
     below = ranks[positive].sum() - count * (count + 1) / 2
     return float(below / max(count * (len(score) - count), 1))
 
@@ -122,31 +113,20 @@ SCORES: dict[str, Score] = {
 
 def choose_metric(name: str | None, target: "Target") -> str:
     """The metric that was asked for, if it fits, else the usual one."""
-    fitting = [
-        key for key, one in SCORES.items() if one.for_numbers == target.is_number
-    ]
-    if name is not None:
-        check_choice("metric", name := name.replace("_", "-"), fitting)
-        return name
-    if target.is_number:
-        return "r2"
-    return "roc-auc" if target.num_classes == 2 else "accuracy"
+    usual = {0: "r2", 2: "roc-auc"}.get(target.num_classes, "accuracy")
+    chosen = usual if name is None else name.replace("_", "-")
+    fits = [key for key, one in SCORES.items() if one.for_numbers == target.is_number]
+    check_choice("metric", chosen, fits)
+    return chosen
 
 
-def loss(target: "Target", predicted: Array, rows: Array) -> float:
-    """Log loss of classes, squared error of numbers; what training minimises."""
-    y = target.values[rows]
-    if target.is_number:
-        return float(((y - predicted[rows, 0]) ** 2).mean())
-    return -_log_likelihood(y, predicted[rows])
+def smooth(target: "Target") -> Score:
+    """What training makes better, and has no jumps."""
+    return SCORES["r2" if target.is_number else "log-loss"]
 
 
 def interval(
-    score: Score,
-    y: Array,
-    p: Array,
-    *,
-    scale: float = 1.0,
+    score: Score, y: Array, p: Array, *, scale: float = 1.0
 ) -> tuple[float, float]:
     """Where the score may lie, see ``resampled``."""
 

@@ -1,114 +1,167 @@
-"""The search: candidates compete on held-out nodes until time runs out."""
+"""The search: who is trained on what and for how long, and what comes of it."""
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
 from ecg_gnn.ensemble.blend import blend_weights
 from ecg_gnn.ensemble.candidates import Candidate, candidates
-from ecg_gnn.ensemble.certainty import fit_slope
-from ecg_gnn.ensemble.contest import Contest, Entry, Keep, Say, Train, Work
-from ecg_gnn.ensemble.folds import Fold, OutOfFold, fold_count, make_folds, thinned
-from ecg_gnn.ensemble.inputs import GraphInputs, Numbers, Target
-from ecg_gnn.ensemble.scoring import SCORES, interval
-from ecg_gnn.system.machine import available_bytes
+from ecg_gnn.ensemble.certainty import Conformity, Scaling, fit_scaling, fit_slope
+from ecg_gnn.ensemble.contest import Contest, Entry, Say, Train, Work
+from ecg_gnn.ensemble.inputs import Bools, GraphInputs
+from ecg_gnn.ensemble.members import fold_count, make_folds, thinned
+from ecg_gnn.ensemble.scoring import SCORES, choose_metric, smooth
+from ecg_gnn.ensemble.weighted import Ensemble, Share, as_rows, hidden_target
+from ecg_gnn.system.checks import InputError, check_in_range
+from ecg_gnn.system.machine import available_bytes, holding, threads_for, using_threads
 
 # Graphs up to this size (nodes plus edges) show all folds to every candidate; larger
 # ones show the first fold, and the others to those that did well on it.
 SMALL = 60_000
 _ROUND_1_SHARE = 0.6
+# What a layer keeps of a node for its backward pass, at a guess.
 _BYTES_PER_STATE, _USUAL_LAYERS = 64 * 4 * 8, 3
-"""What a layer keeps of a node for its backward pass, at a guess."""
 _DEEP_NODES = 5_000
-_KEPT = 4
-"""Candidates, at least, that are shown all folds where the graph is large."""
-_ENOUGH = 1000
-"""Held-out nodes that weights may be chosen on, even if there are more."""
-MOST_WEIGHED = 20_000
-"""Nodes on which weights are chosen, about, and probabilities calibrated."""
-_MOST_SCALED = 4_000
-"""Nodes on which each member is calibrated, about."""
+_KEPT = 4  # candidates, at least, that are shown all folds where the graph is large
+_ENOUGH = 1000  # held-out nodes that weights may be chosen on, even if there are more
+_MOST_WEIGHED = 20_000  # nodes, about, that choose weights and calibrate the ensemble
+_MOST_SCALED = 4_000  # nodes, about, on which each member is calibrated
 _MOST_DRAWS, _DRAWN_AGAIN = 3, 4
 _DRAWN = ("network", "boosting")
 # Of the budget, for blending, writing and the card.
 _RESERVED_SHARE, _RESERVED_MOST = 0.08, 15.0
 # And for the test scores of what was tried, by nodes plus edges.
 _RESERVED_SECONDS, _RESERVED_SCORES_SHARE = 1e-5, 0.2
+_MOST_WORKERS = 8
+# Seconds that a search takes unless told otherwise, by the number of nodes.
+_BUDGETS = ((5_000, 45.0), (20_000, 300.0), (None, 600.0))
 
 
-@dataclass(frozen=True, eq=False)
-class Tournament:
-    """Candidates, trained and ranked.
+def default_budget(num_nodes: int) -> float:
+    """Seconds for a graph of this size."""
+    return next(s for most, s in _BUDGETS if most is None or num_nodes < most)
 
-    Attributes:
-        entries: Best first.
-        folds: All folds.
-        rows: Nodes that every member of the ensemble has been judged on.
-        best: The best single candidate on these nodes.
-        failed: Candidates that could not be trained, and why.
-        interrupted: Whether it was ended by the user.
+
+@holding("fit")
+def search(
+    x: Tensor,
+    edge_index: Tensor,
+    values: NDArray[Any],
+    num_classes: int,
+    known: Bools,
+    *,
+    metric: str | None = None,
+    budget: float | None = None,
+    single: bool = False,
+    seed: int = 0,
+    workers: int | None = None,
+    device: str = "cpu",
+    train: Train = Candidate.train,
+    work: Path | None = None,
+    say: Say | None = None,
+    extra: Sequence[Candidate] = (),
+) -> Contest:
+    """Try candidates on folds of the known nodes, and weigh the best.
+
+    Values ``[N]`` are classes, or numbers where ``num_classes`` is 0; only those of
+    ``known`` nodes are ever read. ``extra`` are candidates beside the usual ones, and
+    ``work`` is a folder for finished ones, from which a killed search resumes. The
+    other options are those of ``fit_best``.
     """
+    start = time.monotonic()
+    budget = default_budget(len(x)) if budget is None else budget
+    check_in_range("budget", budget, 1, None)
+    target, centre = hidden_target(values, num_classes, known)
+    if num_classes and len(np.unique(target.values[known])) < 2:
+        raise InputError("the label must have at least 2 classes among known nodes")
+    metric, labelled = choose_metric(metric, target), np.flatnonzero(known)
+    inputs = GraphInputs.of(as_rows(x), edge_index)
+    folds = make_folds(target, labelled, fold_count(len(labelled)), seed)
+    # Python itself is the bound on small graphs: there, side by side is no faster.
+    most = 1 if inputs.size < SMALL or device != "cpu" else _MOST_WORKERS
+    contest = Contest(
+        inputs=inputs,
+        target=target,
+        folds=dict(enumerate(folds)),
+        metric=metric,
+        start=start,
+        end=start + _training_seconds(budget, inputs.size),
+        train=train,
+        work=work,
+        say=say,
+        workers=workers or min(torch.get_num_threads(), most),
+        device=device,
+    )
+    # Candidates side by side, a thread each, are faster than one with all threads.
+    threads = 1 if device == "cpu" else threads_for(inputs.size)
+    with using_threads(threads):
+        hold_tournament(contest, seed, extra)
+    if single:
+        for entry in contest.entries:
+            entry.weight = float(entry.name == contest.best)
+    predicted, rows, scaling = contest.blended(), contest.rows, Scaling()
+    said, y = predicted[rows], target.values[rows]
+    if num_classes:
+        some = thinned(rows, _MOST_WEIGHED)
+        scaling = fit_scaling(predicted[some], target.values[some])
+        said = scaling.probabilities(said)
+    else:
+        said, y = said * centre[1], y * centre[1]
+    contest.ensemble = Ensemble(
+        x=x,
+        edge_index=edge_index,
+        reading=inputs,
+        target=target,
+        known=known,
+        shares=tuple(
+            Share(each.name, each.weight, each.member, each.scaling)
+            for each in contest.members
+        ),
+        scaling=scaling,
+        conformity=Conformity.of(said, y, is_number=not num_classes),
+        centre=centre,
+    )
+    contest.seconds = time.monotonic() - start
+    return contest
 
-    entries: list[Entry]
-    folds: tuple[Fold, ...]
-    rows: Numbers
-    best: Entry
-    failed: Mapping[str, str]
-    interrupted: bool = False
 
-    @property
-    def members(self) -> list[Entry]:
-        """Those that count in the ensemble, heaviest first."""
-        counted = [entry for entry in self.entries if entry.weight > 0]
-        return sorted(counted, key=lambda entry: -entry.weight)
+def _training_seconds(budget: float, size: int) -> float:
+    """What a budget leaves for training on a graph of so many nodes and edges."""
+    scores = min(_RESERVED_SECONDS * size, _RESERVED_SCORES_SHARE * budget)
+    return budget - min(_RESERVED_SHARE * budget, _RESERVED_MOST) - scores
 
 
 def hold_tournament(
-    inputs: GraphInputs,
-    target: Target,
-    labelled: Numbers,
-    *,
-    metric: str,
-    seconds: float,
-    keep: Keep,
-    train: Train = Candidate.train,
-    workers: int = 1,
-    device: str = "cpu",
-    seed: int = 0,
-    say: Say | None = None,
-    extra: Sequence[Candidate] = (),
-) -> Tournament:
-    """Try candidates, cheap ones first, until time runs out, and weigh the best.
+    contest: Contest, seed: int = 0, extra: Sequence[Candidate] = ()
+) -> None:
+    """Train candidates, cheap ones first, until time runs out, and weigh the best.
 
-    ``keep`` stores finished candidates, from which a killed search resumes; ``extra``
-    ones are tried last. The other options are those of ``search``.
+    ``extra`` ones are tried last.
     """
-    start = time.monotonic()
-    folds = make_folds(target, labelled, fold_count(len(labelled)), seed)
-    reserved = min(_RESERVED_SHARE * seconds, _RESERVED_MOST)
-    scores = _RESERVED_SECONDS * inputs.size
-    end = start + seconds - reserved - min(scores, _RESERVED_SCORES_SHARE * seconds)
-    times = start, end
-    contest = Contest(
-        inputs, target, folds, metric, *times, keep, train, say, workers, device
-    )
-    interrupted = False
-    try:
-        _rounds(contest, seed, extra)
-    except KeyboardInterrupt:
-        if not contest.entries:
-            raise
-        interrupted = True
-    rows, best = _weigh(contest)
-    failed = dict(contest.failed)
-    return Tournament(contest.entries, folds, rows, best, failed, interrupted)
+    from sklearn.exceptions import ConvergenceWarning
+
+    with warnings.catch_warnings():
+        # Linear models end after some steps, converged or not: held-out nodes judge.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        try:
+            _rounds(contest, seed, extra)
+        except KeyboardInterrupt:
+            if not contest.entries:
+                raise
+            contest.interrupted = True
+    _weigh(contest)
 
 
 def _rounds(contest: Contest, seed: int, extra: Sequence[Candidate]) -> None:
-    everything = tuple(range(len(contest.folds)))
+    everything = tuple(contest.folds)
     is_small = contest.inputs.size <= SMALL
     share = 1.0 if is_small else _ROUND_1_SHARE
     until = contest.start + share * (contest.end - contest.start)
@@ -121,12 +174,12 @@ def _rounds(contest: Contest, seed: int, extra: Sequence[Candidate]) -> None:
         ],
         until,
     )
-    contest.finish(_further_folds(contest, everything), contest.end)
+    contest.finish(_further_folds(contest), contest.end)
     for draw in range(1, _MOST_DRAWS + 1):
-        _draw_again(contest, everything, seed, draw)
+        contest.finish(_another_draw(contest, seed, draw), contest.end)
 
 
-def _further_folds(contest: Contest, everything: tuple[int, ...]) -> list[Work]:
+def _further_folds(contest: Contest) -> list[Work]:
     """The best candidates on the folds they have not seen, one fold after another.
 
     There are as many candidates as time allows, at least a few.
@@ -134,13 +187,13 @@ def _further_folds(contest: Contest, everything: tuple[int, ...]) -> list[Work]:
     left = contest.workers * max(contest.end - time.monotonic(), 0)
     kept: list[Entry] = []
     for entry in contest.entries:
-        unseen = len(everything) - len(entry.out.folds)
+        unseen = len(contest.folds) - len(entry.out.folds)
         left -= unseen * entry.seconds / len(entry.out.folds)
         if left > 0 or len(kept) < _KEPT:
             kept.append(entry)
     return [
         Work(entry.candidate, (number,), entry.seconds / len(entry.out.folds))
-        for number in everything
+        for number in contest.folds
         for entry in kept
         if number not in entry.out.folds
     ]
@@ -148,51 +201,49 @@ def _further_folds(contest: Contest, everything: tuple[int, ...]) -> list[Work]:
 
 def _fits(contest: Contest, candidate: Candidate, folds: int = 1) -> bool:
     """Whether there is memory to train a candidate on folds at once, or need of it."""
-    nodes = contest.inputs.num_nodes * folds
+    layer = _BYTES_PER_STATE * contest.inputs.num_nodes * folds
     room = available_bytes(torch.device(contest.device)) / 2 / contest.workers
     if candidate.only_if_large:
-        return _BYTES_PER_STATE * nodes * _USUAL_LAYERS > room
-    return _BYTES_PER_STATE * nodes * candidate.layers <= room
+        return layer * _USUAL_LAYERS > room
+    return layer * candidate.layers <= room
 
 
-def _draw_again(
-    contest: Contest, everything: tuple[int, ...], seed: int, draw: int
-) -> None:
+def _another_draw(contest: Contest, seed: int, draw: int) -> list[Work]:
     """The best networks and boosted trees once more, with other random numbers."""
     again = {each.name: each for each in candidates(seed + 1000 * draw)}
+    everything = tuple(contest.folds)
     whole = [e for e in contest.entries if len(e.out.folds) == len(everything)]
     drawn = [e for e in whole if e.member.kind in _DRAWN and e.name in again]
     work = []
     for entry in drawn[:_DRAWN_AGAIN]:
-        if not _fits(contest, entry.candidate, len(everything)):
-            continue
-        name = f"{entry.name}, seed {draw + 1}"
-        named = replace(again[entry.name], name=name, family=entry.name)
-        work.append(Work(named, everything, 1.2 * entry.seconds))
-    contest.finish(work, contest.end)
+        if _fits(contest, entry.candidate, len(everything)):
+            name = f"{entry.name}, seed {draw + 1}"
+            named = replace(again[entry.name], name=name, family=entry.name)
+            work.append(Work(named, everything, 1.2 * entry.seconds))
+    return work
 
 
-def _weigh(contest: Contest) -> tuple[Numbers, Entry]:
-    """Weigh candidates on nodes that all of them were judged on; also the best one."""
+def _weigh(contest: Contest) -> None:
+    """Weigh candidates on nodes that all of them were judged on, and find the best."""
     folds = contest.folds
     # Candidates have seen the first folds, some more of them than others. Folds count
     # that all of the best have seen, or more where these are few nodes.
     count = min(len(entry.out.folds) for entry in contest.entries[:_KEPT])
     most = max(len(entry.out.folds) for entry in contest.entries)
-    while count < most and sum(len(f.held_out) for f in folds[:count]) < _ENOUGH:
+    while count < most and len(contest.held_out(list(folds)[:count])) < _ENOUGH:
         count += 1
     entries = [e for e in contest.entries if len(e.out.folds) >= count]
     shared = set.intersection(*(set(entry.out.folds) for entry in entries))
-    rows = np.concatenate([folds[number].held_out for number in sorted(shared)])
+    contest.rows = rows = contest.held_out(sorted(shared))
     score, values = SCORES[contest.metric], contest.target.values
-    some, few = thinned(rows, MOST_WEIGHED), thinned(rows, _MOST_SCALED)
+    some, few = thinned(rows, _MOST_WEIGHED), thinned(rows, _MOST_SCALED)
     if not contest.target.is_number:
         # Trees that were cut short are far too unsure of themselves, say.
         for entry in entries:
             entry.scaling = fit_slope(entry.out.predicted[few], values[few])
     weights = blend_weights(
         score,
-        SCORES["r2" if contest.target.is_number else "log-loss"],
+        smooth(contest.target),
         values[some],
         [entry.held_out[some] for entry in entries],
         [entry.candidate.family or entry.name for entry in entries],
@@ -200,21 +251,4 @@ def _weigh(contest: Contest) -> tuple[Numbers, Entry]:
     for entry, weight in zip(entries, weights, strict=True):
         entry.weight = float(weight)
     judged = [score.function(values[rows], e.out.predicted[rows]) for e in entries]
-    return rows, entries[int(np.argmax(judged))]
-
-
-def blended(tournament: Tournament) -> OutOfFold:
-    """The ensemble's predictions of nodes that it was not trained on."""
-    members = tournament.members
-    parts = [entry.weight * entry.held_out for entry in members]
-    return OutOfFold(np.sum(parts, axis=0), members[0].out.folds)
-
-
-def held_out_score(
-    tournament: Tournament, target: Target, metric: str, scale: float
-) -> tuple[float, tuple[float, float]]:
-    """The ensemble's score out of fold, and where it may lie, on the labels' scale."""
-    rows, score = tournament.rows, SCORES[metric]
-    y, predicted = target.values[rows], blended(tournament).predicted[rows]
-    value = score.shown(score.function(y, predicted), scale)
-    return value, interval(score, y, predicted, scale=scale)
+    contest.best = entries[int(np.argmax(judged))].name

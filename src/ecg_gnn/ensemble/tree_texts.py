@@ -6,6 +6,10 @@ Of a text only numbers are taken, each within its bounds, and written anew.
 import math
 import re
 
+import numpy as np
+import torch
+from torch import Tensor
+
 _INTEGER, _NUMBER = r"-?[0-9]{1,9}", r"-?[0-9]+(?:\.[0-9]+)?(?:e[+-][0-9]{1,3})?"
 _FIELDS = {
     "split_feature": _INTEGER,
@@ -22,9 +26,7 @@ _COMPARISONS = range(0, 12, 2)
 def checked_trees(text: str, width: int) -> str:
     """The trees of a text, and nothing else of it; what is no tree raises.
 
-    Args:
-        text: As ``model_to_string`` gave it.
-        width: Columns of a prediction: one for numbers, else the number of classes.
+    A prediction has as many columns as there are classes, or one for numbers.
     """
     names = re.search(r"^feature_names=(.*)$", text, re.MULTILINE)
     columns = len(names[1].split()) if names else 0
@@ -80,3 +82,13 @@ def _checked_tree(tree: str, columns: int) -> str:
         raise ValueError(f"{leaves} leaves and {inner} splits are no tree")
     known = [f"num_leaves={leaves}", "num_cat=0"]
     return "\n".join([*known, *(f"{name}={lines[name]}" for name in _FIELDS), "\n"])
+
+
+def text_to_tensor(text: str) -> Tensor:
+    """A text as bytes, for a file of tensors."""
+    return torch.from_numpy(np.frombuffer(text.encode(), dtype=np.uint8).copy())
+
+
+def tensor_to_text(tensor: Tensor) -> str:
+    """What ``text_to_tensor`` was given."""
+    return tensor.numpy().tobytes().decode()

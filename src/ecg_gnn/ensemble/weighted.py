@@ -1,21 +1,39 @@
-"""The result of a search: members, their weights, and how sure they are."""
+"""The result of a search: members, their weights, and how sure they are; and on disk.
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+On disk they are safetensors and JSON, nothing pickled.
+"""
+
+import json
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from safetensors.torch import save_file
 from torch import Tensor
 
+from ecg_gnn.ensemble.boosting import BoostingMember
 from ecg_gnn.ensemble.certainty import Conformity, Scaling, scaled
 from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Target
-from ecg_gnn.ensemble.members import Member
-from ecg_gnn.reading import first_line
-from ecg_gnn.system.checks import InputError
+from ecg_gnn.ensemble.linear import LinearMember
+from ecg_gnn.ensemble.members import Fitted, Member, OutOfFold
+from ecg_gnn.ensemble.network_members import NetworkMember
+from ecg_gnn.ensemble.tree_texts import tensor_to_text, text_to_tensor
+from ecg_gnn.reading import first_line, refusing
+from ecg_gnn.reading.tensor_files import read_safetensors, read_written
+from ecg_gnn.system.checks import InputError, check_choice
+from ecg_gnn.system.files import atomic_path, below, sha256_of_file
 from ecg_gnn.system.machine import out_of_memory, threads_for, using_threads
+
+KINDS: dict[str, type[Member]] = {
+    kind.kind: kind for kind in (LinearMember, BoostingMember, NetworkMember)
+}
+_FILE = "members.safetensors"
+_OWN = "ensemble"
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,29 +48,18 @@ class Share:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Ensemble:
-    """A weighted mean of members, on the graph that they were fitted on.
+    """A weighted mean of members, on the graph that they were fitted on."""
 
-    Attributes:
-        x: Features of the stored nodes.
-        edge_index: Edges among them.
-        reading: How features are read.
-        target: What is predicted; labels that are not ``known`` are never read.
-        known: Whose labels may be read.
-        shares: The members, heaviest first.
-        scaling: Makes calibrated probabilities.
-        conformity: How wrong predictions of held-out nodes were.
-        centre: The mean and the scale of numbers, which members see standardised.
-    """
-
-    x: Tensor
-    edge_index: Tensor
-    reading: GraphInputs
-    target: Target
-    known: Bools
-    shares: tuple[Share, ...]
-    scaling: Scaling
-    conformity: Conformity
+    x: Tensor  # features of the stored nodes
+    edge_index: Tensor  # edges among them
+    reading: GraphInputs  # how features are read
+    target: Target  # what is predicted; labels that are not known are never read
+    known: Bools  # whose labels may be read
+    shares: tuple[Share, ...]  # the members, heaviest first
+    scaling: Scaling  # makes calibrated probabilities
+    conformity: Conformity  # how wrong predictions of held-out nodes were
     centre: tuple[float, float] = (0.0, 1.0)
+    """The mean and the scale of numbers, which members see standardised."""
 
     # Such a model may hold evolved graphs inside its members, but has none of its own.
     evolved: None = None
@@ -68,26 +75,33 @@ class Ensemble:
     ) -> NDArray[np.float64]:
         """Calibrated probabilities ``[N + M, C]``, or predicted numbers ``[N + M, 1]``.
 
-        Args:
-            new_x: Features of nodes to add, ``[M, F]``.
-            new_edges: Edges to add, new nodes numbered after the stored ones.
+        In edges of new nodes, these are numbered after the stored ones.
         """
         inputs, target, known = self._joined(new_x, new_edges)
         total = np.zeros((inputs.num_nodes, self.target.width))
-        # What is no number is told at the end, once.
         with using_threads(threads_for(inputs.size)), np.errstate(all="ignore"):
             for share in self.shares:
-                with _fitting(share.name):
+                try:
                     said = share.member.predict(inputs, target, known)
                     total += share.weight * scaled(said, share.scaling)
-        return finite_rows("predictions", self.finished(total))
+                except Exception as error:  # it was read from an edited file
+                    if isinstance(error, InputError) or out_of_memory(error):
+                        raise
+                    raise InputError(
+                        f"the model's member {share.name!r} must fit its graph (got "
+                        f"{type(error).__name__}: {first_line(error)})"
+                    ) from error
+        return self.finished(total)
 
-    def finished(self, predicted: NDArray[Any]) -> NDArray[np.float64]:
+    def finished(self, total: NDArray[Any]) -> NDArray[np.float64]:
         """Members' weighted mean, calibrated or on the scale of the labels."""
-        if self.target.is_number:
-            mean, scale = self.centre
-            return np.asarray(mean + scale * predicted)
-        return self.scaling.probabilities(predicted)
+        with np.errstate(all="ignore"):  # what is no number is told at the end, once
+            if self.target.is_number:
+                mean, scale = self.centre
+                total = mean + scale * total
+            else:
+                total = self.scaling.probabilities(total)
+        return finite_rows("predictions", total)
 
     def _joined(
         self, new_x: Tensor | None, new_edges: Tensor | None
@@ -98,27 +112,11 @@ class Ensemble:
         if new_edges is not None:
             edges = torch.cat([edges, new_edges], dim=1)
         inputs = self.reading.of_graph(as_rows(x), edges)
-        added = len(x) - len(self.known)
-        values = np.concatenate([self.target.values, np.zeros(added)])
-        target = Target(values.astype(self.target.values.dtype), self.num_classes)
-        known = np.concatenate([self.known, np.zeros(added, dtype=bool)])
-        return inputs, target, known
-
-
-@contextmanager
-def _fitting(name: str) -> Iterator[None]:
-    """Turn what a member of an edited file raises into one line."""
-    try:
-        yield
-    except InputError:
-        raise
-    except Exception as error:
-        if out_of_memory(error):
-            raise
-        raise InputError(
-            f"the model's member {name!r} must fit its graph (got "
-            f"{type(error).__name__}: {first_line(error)})"
-        ) from error
+        known = np.zeros(len(x), dtype=bool)
+        known[: len(self.known)] = self.known
+        values = np.zeros(len(x), dtype=self.target.values.dtype)
+        values[: len(self.known)] = self.target.values
+        return inputs, Target(values, self.num_classes), known
 
 
 def finite_rows(name: str, rows: NDArray[Any]) -> NDArray[Any]:
@@ -145,3 +143,138 @@ def hidden_target(
     mean, scale = float(values[known].mean()), float(values[known].std()) or 1.0
     standard = np.where(known, (values - mean) / scale, 0.0)
     return Target(standard.astype(np.float32), 0), (mean, scale)
+
+
+# --- On disk --------------------------------------------------------------------------
+
+
+def write_ensemble(folder: Path, fitted: Ensemble) -> dict[str, Any]:
+    """Write all members into one file; returns what JSON must say to read them."""
+    own = {
+        "errors": fitted.conformity.errors,
+        "projection": fitted.reading.projection,
+        "sparse_columns": fitted.reading.sparse_columns,
+        "known": fitted.known,
+        "values": fitted.target.values,
+    }
+    tensors = {f"{_OWN}.{name}": torch.from_numpy(each) for name, each in own.items()}
+    members = []
+    for place, share in enumerate(fitted.shares):
+        plain, weights = share.member.state()
+        tensors |= {f"{place}.{name}": tensor for name, tensor in weights.items()}
+        about = {"name": share.name, "weight": share.weight, "kind": share.member.kind}
+        slope = None if share.scaling is None else share.scaling.slope
+        members.append({**about, "slope": slope, "state": plain})
+    _save(tensors, folder / _FILE)
+    return {
+        "kind": "ensemble",
+        "sha256": sha256_of_file(folder / _FILE),
+        "classes": fitted.num_classes,
+        "members": members,
+        "slope": fitted.scaling.slope,
+        "offsets": list(fitted.scaling.offsets),
+        "centre": list(fitted.centre),
+    }
+
+
+def read_ensemble(
+    folder: Path, described: Mapping[str, Any], x: Tensor, edge_index: Tensor
+) -> Ensemble:
+    """Read what ``write_ensemble`` wrote, for the graph that it was fitted on."""
+    path = folder / _FILE
+    tensors = read_written(path, str(described.get("sha256")))
+    with refusing(str(path), "the members that the model names"):
+        own, classes = below(tensors, _OWN), int(described["classes"])
+
+        def array(name: str, kind: str, length: int | None = None) -> NDArray[Any]:
+            """One number each of a ``kind``, as NumPy calls kinds of numbers."""
+            found = own[name].numpy()
+            right = length is None or len(found) == length
+            if found.ndim != 1 or found.dtype.kind != kind or not right:
+                raise ValueError(f"{name} has shape {found.shape} of {found.dtype}")
+            return found
+
+        sparse, projection = array("sparse_columns", "b", x.size(1)), own["projection"]
+        reading = GraphInputs.of_columns(
+            as_rows(x), edge_index, sparse, projection.numpy()
+        )
+        # Numbers were written as members see them.
+        target = Target(array("values", "i" if classes else "f", len(x)), classes)
+        known = array("known", "b", len(x))
+        if classes:
+            target, _ = hidden_target(target.values, classes, known)
+        shares = tuple(
+            _read_share(each, below(tensors, str(place)), target.width)
+            for place, each in enumerate(described["members"])
+        )
+        if not sum(share.weight for share in shares) > 0:
+            raise ValueError("the weights must have a sum above zero")
+        offsets = tuple(map(float, described["offsets"]))
+        if len(offsets) not in (0, classes):
+            raise ValueError("there must be an offset for each class, or none")
+        mean, scale = described["centre"][:2]
+        return Ensemble(
+            x=x,
+            edge_index=edge_index,
+            reading=reading,
+            target=target,
+            known=known,
+            shares=shares,
+            scaling=Scaling(float(described["slope"]), offsets),
+            conformity=Conformity(array("errors", "f")),
+            centre=(float(mean), float(scale)),
+        )
+
+
+def _read_share(
+    about: Mapping[str, Any], tensors: dict[str, Tensor], width: int
+) -> Share:
+    check_choice("kind of member", about["kind"], KINDS)
+    member = KINDS[about["kind"]].from_state(width, dict(about["state"]), tensors)
+    weight = float(about["weight"])
+    if not 0 <= weight < math.inf:
+        raise ValueError(f"a weight must be a finite number from zero (got {weight})")
+    slope = about.get("slope")  # numbers have none, nor had older models
+    scaling = None if slope is None else Scaling(float(slope))
+    return Share(str(about["name"]), weight, member, scaling)
+
+
+# --- What is finished while others are still trained ----------------------------------
+
+
+def write_finished(path: Path, fitted: Fitted, seconds: float) -> None:
+    """Keep a member and its predictions of held-out nodes, whole or not at all."""
+    member, out = fitted
+    plain, tensors = member.state()
+    about = {
+        "kind": member.kind,
+        "width": member.width,
+        "folds": list(out.folds),
+        "seconds": seconds,
+        "state": plain,
+    }
+    everything = {f"member.{name}": each for name, each in tensors.items()}
+    everything["about"] = text_to_tensor(json.dumps(about))
+    everything["predicted"] = torch.from_numpy(out.predicted)
+    with atomic_path(path) as temporary:
+        _save(everything, temporary)
+
+
+def _save(tensors: Mapping[str, Tensor], path: Path) -> None:
+    save_file({name: each.contiguous() for name, each in tensors.items()}, path)
+
+
+def read_finished(path: Path) -> tuple[Fitted, float] | None:
+    """What ``write_finished`` kept; None if there is nothing, or not all of it."""
+    if not path.is_file():
+        return None
+    try:
+        tensors = read_safetensors(path)
+        about = json.loads(tensor_to_text(tensors["about"]))
+        member = KINDS[about["kind"]].from_state(
+            about["width"], about["state"], below(tensors, "member")
+        )
+        out = OutOfFold(tensors["predicted"].numpy(), tuple(about["folds"]))
+        return (member, out), float(about["seconds"])
+    except (InputError, KeyError, TypeError, ValueError, RuntimeError):
+        return None

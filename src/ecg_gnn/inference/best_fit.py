@@ -1,68 +1,26 @@
 """Fit the best model for a graph: search, explain the choice, save it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch_geometric.utils import to_undirected
 
 from ecg_gnn._version import NUMERICS
 from ecg_gnn.config.identity import digest
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.embed import EmbeddingCache
-from ecg_gnn.ensemble import Search, default_budget, search
+from ecg_gnn.ensemble import default_budget, search
 from ecg_gnn.ensemble.candidates import Candidate
 from ecg_gnn.ensemble.contest import Say, Train
-from ecg_gnn.ensemble.leaderboard import (
-    few_decide,
-    leaderboard,
-    said_by_all,
-    said_by_each,
-    verdict,
-)
-from ecg_gnn.ensemble.scoring import SCORES, interval
-from ecg_gnn.ensemble.tournament import held_out_score
-from ecg_gnn.inference.best_card import best_card, draw_leaderboard
-from ecg_gnn.inference.embedded_members import embedded_candidates
-from ecg_gnn.inference.fitting import one_split
-from ecg_gnn.inference.model_folder import MANIFEST, Model, write_model
-from ecg_gnn.inference.whole_members import whole_candidates
+from ecg_gnn.ensemble.leaderboard import report
+from ecg_gnn.inference.fitting import keep_model, one_split
+from ecg_gnn.inference.model_folder import Model, resumable
+from ecg_gnn.inference.pipeline_members import embedded_candidates, whole_candidates
 from ecg_gnn.pipeline.resolve import pick_device
-from ecg_gnn.system.files import (
-    atomic_folder,
-    check_free,
-    content_hash,
-    kept_until,
-    made_folder,
-    writing,
-)
+from ecg_gnn.system.files import content_hash, made_folder
 from ecg_gnn.tabular import NamedGraph
-
-PICTURE = "leaderboard.svg"
-
-
-@dataclass(frozen=True, eq=False)
-class _Truth:
-    """The labels of a graph, and which of them may be learned from."""
-
-    values: NDArray[Any]
-    num_classes: int
-    known: NDArray[np.bool_]
-    test: NDArray[np.bool_]
-
-    @classmethod
-    def of(cls, graph: NamedGraph, split: int, all_labels: bool) -> "_Truth":
-        parts = graph.dataset.split(split)
-        known = (parts.train_mask | parts.val_mask).numpy()
-        test = parts.test_mask.numpy()
-        if all_labels:
-            known, test = known | test, np.zeros_like(test)
-        if graph.targets is not None:
-            return cls(graph.targets, 0, known, test)
-        return cls(graph.dataset.y.numpy(), graph.dataset.num_classes, known, test)
 
 
 def fit_best(
@@ -113,22 +71,26 @@ def fit_best(
         >>> model.metrics["metric"]
         'roc-auc'
     """
-    check_free(out := Path(out))
-    device = str(pick_device(device))
-    dataset = one_split(graph.dataset, split)
-    truth = _Truth.of(graph, split, all_labels)
+    dataset, device = one_split(graph.dataset, split), str(pick_device(device))
+    parts = dataset.split(0)
+    known, test = (parts.train_mask | parts.val_mask).numpy(), parts.test_mask.numpy()
+    if all_labels:
+        known, test = known | test, np.zeros_like(test)
+    values, classes = dataset.y.numpy(), dataset.num_classes
+    if graph.targets is not None:
+        values, classes = graph.targets, 0
     seconds = default_budget(dataset.num_nodes) if budget is None else budget
-    key = [NUMERICS, dataset.sha256, truth.num_classes, seconds, metric, seed]
-    labels = torch.from_numpy(truth.values[truth.known])
-    key += [content_hash([torch.from_numpy(truth.known), labels])]
-    work = out.parent / f".{out.name}.fit" / digest(key)[:16]
-    with writing(out), kept_until(out / MANIFEST, work.parent), made_folder(work):
-        result = search(
+    labels = [torch.from_numpy(known), torch.from_numpy(values[known])]
+    key = [NUMERICS, dataset.sha256, classes, seconds, metric, seed]
+    key.append(content_hash(labels))
+    out = Path(out)
+    with resumable(out) as kept, made_folder(work := kept / digest(key)[:16]):
+        found = search(
             dataset.x,
             dataset.edge_index,
-            truth.values,
-            truth.num_classes,
-            truth.known,
+            values,
+            classes,
+            known,
             metric=metric,
             budget=seconds,
             single=single,
@@ -138,22 +100,23 @@ def fit_best(
             workers=workers,
             device=device,
             train=train,
-            extra=_more_candidates(_both_ways(dataset), truth, seed, device, cache),
+            extra=_more_candidates(dataset, bool(classes), seed, device, cache),
         )
-        model = Model(
-            classifier=result.ensemble,
-            dataset=dataset,
-            ids=graph.ids,
-            classes=graph.classes if truth.num_classes else (),
-            columns=graph.columns,
-            features=graph.features,
-            metrics=report(result, truth.values, truth.test),
-            data=graph.report,
-        )
-        with atomic_folder(out, work) as folder:
-            write_model(folder, model, best_card(model, split))
-            draw_leaderboard(model.metrics, folder / PICTURE)
-    return model
+        metrics = report(found, values, test)
+        return keep_model(graph, split, found.ensemble, metrics, out, work)
+
+
+def _more_candidates(
+    dataset: GraphDataset,
+    of_classes: bool,
+    seed: int,
+    device: str,
+    cache: EmbeddingCache | None,
+) -> list[Candidate]:
+    """Those for which the pipeline trains something."""
+    dataset = _both_ways(dataset)
+    found = embedded_candidates(dataset, seed, device, cache)
+    return found + (whole_candidates(dataset, seed, device) if of_classes else [])
 
 
 def _both_ways(dataset: GraphDataset) -> GraphDataset:
@@ -163,50 +126,3 @@ def _both_ways(dataset: GraphDataset) -> GraphDataset:
         return dataset
     content = digest([dataset.sha256, "both ways"])
     return replace(dataset, edge_index=edges, directed=False, sha256=content)
-
-
-def _more_candidates(
-    dataset: GraphDataset,
-    truth: _Truth,
-    seed: int,
-    device: str,
-    cache: EmbeddingCache | None,
-) -> list[Candidate]:
-    """Those for which the pipeline trains something."""
-    found = embedded_candidates(dataset, seed, device, cache)
-    if truth.num_classes:
-        found += whole_candidates(dataset, seed, device)
-    return found
-
-
-def report(
-    result: Search, values: NDArray[Any], test: NDArray[np.bool_]
-) -> dict[str, Any]:
-    """Scores with intervals, the leaderboard and the verdict, as plain values."""
-    metric, ensemble = result.metric, result.ensemble
-    score = SCORES[metric]
-    mean, scale = ensemble.centre
-    truth = values if ensemble.num_classes else (values - mean) / scale
-    each = said_by_each(result, np.flatnonzero(test))
-    held_out, around = held_out_score(result.tournament, ensemble.target, metric, scale)
-    scores: dict[str, Any] = {
-        "metric": metric,
-        "validation": held_out,
-        "validation_interval": list(around),
-        "test": None,
-        "test_interval": None,
-    }
-    if test.any():
-        said, y = said_by_all(result, each), values[test]
-        scores["test"] = score.judge(y, said)
-        if scores["test"] is not None:
-            scores["test_interval"] = list(interval(score, y, said))
-    return scores | {
-        "seconds": round(result.seconds, 2),
-        "failed": dict(result.tournament.failed),
-        "cut_short": [e.name for e in result.tournament.entries if e.cut_short],
-        "interrupted": result.tournament.interrupted,
-        "leaderboard": leaderboard(result, truth[test], each),
-        "single": result.tournament.best.name,
-        "verdict": verdict(result) + few_decide(result, truth, test),
-    }

@@ -1,22 +1,38 @@
 """A model card: what the model is, what it was compared with, and on which data."""
 
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from ecg_gnn._version import __version__
 from ecg_gnn.config.identity import card_sentences, run_tags, tagged
+from ecg_gnn.ensemble.members import fold_count
+from ecg_gnn.ensemble.scoring import SCORES
+from ecg_gnn.ensemble.weighted import Ensemble
 from ecg_gnn.inference.model_folder import Model
+from ecg_gnn.system.canvas import BLUE, ORANGE, draw, in_lines, key
 from ecg_gnn.system.cells import Table, markdown
-from ecg_gnn.system.checks import metric_label
+from ecg_gnn.system.checks import MissingExtraError, metric_label
 
 NAMES = {"none": "plain GNN (baseline)", "identity": "identity control (self-loops)"}
 
 _MOST_CLASSES = 20
+_MOST_ROWS = 12
 
 
 def model_card(model: Model, split: int) -> str:
-    """The card in Markdown."""
-    parts = [
-        "# Model card",
+    """The card in Markdown: one page."""
+    found = isinstance(model.classifier, Ensemble)
+    parts = _found(model, split) if found else _asked_for(model, split)
+    return "\n\n".join(["# Model card", *parts]) + "\n"
+
+
+# --- A model of given settings --------------------------------------------------------
+
+
+def _asked_for(model: Model, split: int) -> list[str]:
+    return [
         _what(model),
         "## Scores",
         markdown(score_rows(model)),
@@ -33,7 +49,6 @@ def model_card(model: Model, split: int) -> str:
         "--out predictions.csv`. New nodes need the same columns; their neighbours in "
         "the evolved graph are found among the nodes the model was fitted on.",
     ]
-    return "\n\n".join(parts) + "\n"
 
 
 def verdict(model: Model) -> str:
@@ -115,9 +130,9 @@ def _data(model: Model) -> str:
         f"- trained on {train:,} nodes, chosen on {val:,}, tested on {test:,}",
         f"- sha256 of the graph: `{dataset.sha256}`",
     ]
-    for key in ("classes", "homophily", "columns", "columns_left_out", "imbalance"):
-        if data.get(key):
-            lines.append(f"- {key.replace('_', ' ')}: {_plain(data[key])}")
+    for name in ("classes", "homophily", "columns", "columns_left_out", "imbalance"):
+        if data.get(name):
+            lines.append(f"- {name.replace('_', ' ')}: {_plain(data[name])}")
     return "\n".join(lines)
 
 
@@ -139,3 +154,103 @@ def _plain(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.3f}"
     return "undefined" if value is None else str(value)
+
+
+# --- A model that was searched for ----------------------------------------------------
+
+
+def _found(model: Model, split: int) -> list[str]:
+    metrics, dataset, ensemble = model.metrics, model.dataset, model.classifier
+    assert isinstance(ensemble, Ensemble)
+    score = SCORES[metrics["metric"]]
+    known = int(ensemble.known.sum())
+    is_one = len(ensemble.shares) == 1
+    what = f"One model, {metrics['single']}" if is_one else "A weighted ensemble"
+    folds = fold_count(known)
+    predicts = ", ".join(model.classes[:20]) if model.classes else "a number"
+    header, rows = leaderboard_rows(metrics)
+    return [
+        f"Predicts `{model.columns.get('label', 'label')}` ({predicts}) for nodes of a "
+        f"graph of {dataset.num_nodes:,} nodes and {dataset.num_edges:,} edges. "
+        f"{what}, chosen by {score.label} on {known:,} labelled nodes held "
+        f"out fold by fold (split {split}). Made by ecg-gnn {__version__}.",
+        "## Scores",
+        summary(metrics),
+        markdown((header, rows[:_MOST_ROWS])),
+        metrics["verdict"],
+        "## Use",
+        "`ecg-gnn predict FOLDER --out FILE.csv` predicts nodes without a label; "
+        "`--nodes nodes.csv --edges edges.csv` new ones with the same columns; "
+        "`--coverage 0.9` adds sets (or intervals) that hold the truth nine times out "
+        f"of ten. Each label was used to train {folds - 1} of {folds} models; labels "
+        "of known nodes are read as input where that helped, so keep the folder as you "
+        "would keep the data.",
+        f"sha256 of the graph: `{dataset.sha256}`",
+    ]
+
+
+def summary(metrics: Mapping[str, Any]) -> str:
+    """The ensemble's scores with their intervals, and what failed."""
+    label = SCORES[metrics["metric"]].label
+    text = f"{label} {_with_interval(metrics, 'validation')} on held-out nodes"
+    if metrics["test"] is not None:
+        text += f", {_with_interval(metrics, 'test')} on test nodes"
+    ended = " It was ended early." if metrics["interrupted"] else ""
+    took = f"(90% intervals), in {metrics['seconds']:.0f} s."
+    by_reason: dict[str, list[str]] = {}
+    for name, why in metrics["failed"].items():
+        by_reason.setdefault(why, []).append(name)
+    said = [f" Failed: {'; '.join(names)} ({why})." for why, names in by_reason.items()]
+    return f"{text} {took}{ended}{''.join(said)}"
+
+
+def _with_interval(metrics: Mapping[str, Any], part: str) -> str:
+    low, high = metrics[f"{part}_interval"]
+    return f"{metrics[part]:.4f} [{low:.4f}, {high:.4f}]"
+
+
+def leaderboard_rows(metrics: Mapping[str, Any]) -> Table:
+    """The leaderboard as a table of texts."""
+    header = ["candidate", "validation", "test", "seconds", "weight"]
+    cut_short = metrics.get("cut_short", ())  # by the clock
+    rows = [
+        [
+            row["name"],
+            f"{row['validation']:.4f}",
+            "" if row["test"] is None else f"{row['test']:.4f}",
+            f"{row['seconds']:.1f}"
+            + (", cut short" if row["name"] in cut_short else ""),
+            f"{row['weight']:.2f}" if row["weight"] else "",
+        ]
+        for row in metrics["leaderboard"]
+    ]
+    return header, rows
+
+
+def draw_leaderboard(metrics: Mapping[str, Any], path: Path) -> None:
+    """The candidates' scores as dots, the ensemble's as a line with its interval."""
+    rows = metrics["leaderboard"][:_MOST_ROWS][::-1]
+    label = SCORES[metrics["metric"]].label
+
+    def paint(figure_class: Any) -> Any:
+        size = (7, 1.3 + 0.3 * len(rows))
+        figure = figure_class(figsize=size, layout="constrained")
+        axes = figure.subplots()
+        for place, row in enumerate(rows):
+            colour = BLUE if row["weight"] else "0.6"
+            axes.plot(row["validation"], place, "o", color=colour)
+            if row["test"] is not None:
+                axes.plot(row["test"], place, "x", color=colour)
+        axes.axvspan(*metrics["validation_interval"], color=ORANGE, alpha=0.15)
+        axes.axvline(metrics["validation"], color=ORANGE)
+        axes.set_yticks(range(len(rows)), [in_lines(row["name"], 40) for row in rows])
+        axes.set_xlabel(label)
+        marks = {"held-out nodes": {"marker": "o"}, "test nodes": {"marker": "x"}}
+        marks = {name: {"color": BLUE, **style} for name, style in marks.items()}
+        marks |= {"not in it": {"marker": "o", "color": "0.6"}}
+        key(axes, marks | {"ensemble": {"ls": "-", "color": ORANGE}})
+        figure.suptitle("The ensemble beside its candidates")
+        return figure
+
+    with suppress(MissingExtraError):  # without matplotlib there is still the table
+        draw(path, paint)

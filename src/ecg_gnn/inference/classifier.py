@@ -1,5 +1,6 @@
 """The three steps fitted on one graph, ready for nodes that come later."""
 
+import math
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -8,6 +9,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
 from torch import Tensor
 from torch_geometric.data import Data
 
@@ -16,17 +18,11 @@ from ecg_gnn.data import GraphDataset, Split
 from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.embed.protocol import StoredEmbedder
 from ecg_gnn.ensemble.weighted import finite_rows
-from ecg_gnn.inference.calibration import Calibration, fit_temperature
 from ecg_gnn.kernels import Adjacency, using_engine
 from ecg_gnn.nn import Network
-from ecg_gnn.pipeline import (
-    Classification,
-    Workspace,
-    classify,
-    embed_for_new_nodes,
-    evolve,
-)
+from ecg_gnn.pipeline import Classification, Workspace, classify, evolve
 from ecg_gnn.pipeline.classification import prepare_graphs
+from ecg_gnn.pipeline.embed_ahead import embed_for_new_nodes
 from ecg_gnn.system.machine import threads_for, using_threads
 from ecg_gnn.train import TrainResult
 
@@ -36,47 +32,73 @@ _GRID = 2.0**30
 _ROWS = 256
 # Nodes plus edges; numbers of a smaller graph are the same on every number of threads.
 _WORTH_THREADS = 30_000
+_MAX_TEMPERATURE = 20.0
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Probabilities are ``softmax(logits / temperature - log(weights))``."""
+
+    temperature: float = 1.0  # above one if the network is overconfident
+    weights: tuple[float, ...] | None = None
+    """The classes' weights in training, which are undone here: they change what the
+    network learns, not how frequent a class is."""
+
+    def log_probabilities(self, logits: Tensor) -> Tensor:
+        """From logits ``[N, C]``, or ``[N, 1]`` for two classes, to ``[N, C]``."""
+        if logits.size(1) == 1:
+            logits = torch.cat([torch.zeros_like(logits), logits], dim=1)
+        scores = logits.double() / self.temperature
+        if self.weights is not None:
+            scores = scores - torch.tensor(self.weights, dtype=torch.float64).log()
+        return scores.log_softmax(dim=1)
+
+    def probabilities(self, logits: Tensor) -> NDArray[np.float64]:
+        """Probabilities of every class in float64; rows sum to one."""
+        shares: NDArray[np.float64] = self.log_probabilities(logits).exp().numpy()
+        return shares
+
+
+def fit_temperature(
+    logits: Tensor, y: Tensor, weights: tuple[float, ...] | None
+) -> Calibration:
+    """Choose the temperature of the highest likelihood (Guo et al., 2017).
+
+    The nodes are others than those that were trained on.
+    """
+
+    def loss(log_temperature: float) -> float:
+        trial = Calibration(math.exp(log_temperature), weights)
+        return float(F.nll_loss(trial.log_probabilities(logits), y))
+
+    bound = math.log(_MAX_TEMPERATURE)
+    best = minimize_scalar(loss, bounds=(-bound, bound), method="bounded")
+    return Calibration(math.exp(float(best.x)), weights)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GraphClassifier:
-    """A trained network with its graph, its evolved graph and its index of embeddings.
+    """A trained network with its graph, evolved graph and index of embeddings."""
 
-    Attributes:
-        config: Resolved settings.
-        embedding: The weak classifier, ``none`` or ``identity``.
-        num_classes: Number of classes.
-        x: Features of the stored nodes.
-        edge_index: Edges among them.
-        z: Their embeddings, the index in which new nodes find neighbours.
-        evolved: The evolved graph; None without one.
-        embedder: Embeds new nodes.
-        labels: Labels of training nodes, where they are input. ``[N, C]``
-        network: On the CPU in float64.
-        calibration: Makes probabilities of logits.
-    """
-
-    config: RunConfig
-    embedding: str
+    config: RunConfig  # resolved
+    embedding: str  # the weak classifier, none or identity
     num_classes: int
-    x: Tensor
-    edge_index: Tensor
-    z: Tensor | None
-    evolved: Tensor | None
-    embedder: StoredEmbedder | None
-    network: Network
-    labels: Tensor | None = None
+    x: Tensor  # features of the stored nodes
+    edge_index: Tensor  # edges among them
+    z: Tensor | None  # their embeddings, in which new nodes find neighbours
+    evolved: Tensor | None  # edges of the evolved graph
+    embedder: StoredEmbedder | None  # embeds new nodes
+    network: Network  # on the CPU in float64
+    labels: Tensor | None = None  # of training nodes, where they are input, [N, C]
     calibration: Calibration = field(default_factory=Calibration)
 
     @torch.no_grad()
     def logits(
         self, new_x: Tensor | None = None, new_edges: Tensor | None = None
     ) -> Tensor:
-        """Logits of all stored nodes, then of the new ones.
+        """Logits of all stored nodes, then of new ones with features ``[M, F]``.
 
-        Args:
-            new_x: Features of nodes to add, ``[M, F]``.
-            new_edges: Edges to add, new nodes numbered after the stored ones.
+        In the edges to add, new nodes are numbered after the stored ones.
         """
         x, edges, evolved = self.x.double(), self.edge_index, self.evolved
         if new_x is not None and new_x.size(0):
@@ -89,21 +111,17 @@ class GraphClassifier:
         graphs = prepare_graphs(data, [] if evolved is None else [evolved], self.config)
         if self.evolved is not None:
             _keep_out_degrees(graphs[1].adjacency, self.evolved, self.x.size(0))
+        if self.labels is not None:  # of new nodes none is known
+            num_new = x.size(0) - self.labels.size(0)
+            x = torch.cat([x, F.pad(self.labels.to(x), (0, 0, 0, num_new))], dim=1)
         with using_engine(self.config.engine):
-            logits: Tensor = self.network(self._with_labels(x), graphs)
+            logits: Tensor = self.network(x, graphs)
         return logits
-
-    def _with_labels(self, x: Tensor) -> Tensor:
-        """Features, and labels of training nodes where these are input, too."""
-        if self.labels is None:
-            return x
-        num_new = x.size(0) - self.labels.size(0)
-        return torch.cat([x, F.pad(self.labels.to(x), (0, 0, 0, num_new))], dim=1)
 
     def probabilities(
         self, new_x: Tensor | None = None, new_edges: Tensor | None = None
     ) -> NDArray[np.float64]:
-        """Calibrated probabilities, ``[N + M, C]``."""
+        """Calibrated probabilities ``[N + M, C]``; arguments as of ``logits``."""
         predicted = self.calibration.probabilities(self.logits(new_x, new_edges))
         return finite_rows("predictions", predicted)
 
@@ -158,9 +176,7 @@ def edges_to_new(new: Tensor, index: Tensor, config: EvolveConfig) -> Tensor:
     numbers = torch.arange(num_stored, num_stored + num_new)
     itself = torch.stack([numbers, numbers])
     k = known(config.k) - (config.self_loops == "within_k")
-    parts = []
-    if config.self_loops != "exclude":
-        parts.append(itself)
+    parts = [] if config.self_loops == "exclude" else [itself]
     if config.self_loops != "only" and k > 0:
         nearest = nearest_stored(new, index, min(k, num_stored), config.similarity)
         targets = numbers.repeat_interleave(nearest.size(1))
@@ -179,22 +195,13 @@ def fit_classifier(
 ) -> tuple[GraphClassifier, TrainResult]:
     """Embed, evolve and train on one split; calibrate on its validation nodes.
 
-    Args:
-        dataset: The graph; classes of nodes outside the split are never read.
-        config: Resolved settings, of the split that they name.
-        embedding: The weak classifier, ``none`` or ``identity``.
-        class_weights: How much each class counts in the loss, ``[C]``.
-        workspace: Cache and progress.
-        checkpoint: Where to keep the state, to resume after a kill.
+    The split is the one that the resolved settings name; classes of other nodes are
+    never read. The last arguments are those of ``Classification``.
     """
     split = dataset.split(known(config.splits)[0])
-    threads = threads_for(
-        dataset.num_nodes + dataset.edge_index.size(1), _WORTH_THREADS
-    )
-    with (
-        TemporaryDirectory(prefix="ecg-gnn-") as temporary,
-        using_threads(threads),
-    ):
+    size = dataset.num_nodes + dataset.edge_index.size(1)
+    threads = using_threads(threads_for(size, _WORTH_THREADS))
+    with TemporaryDirectory(prefix="ecg-gnn-") as temporary, threads:
         workspace = workspace or Workspace()
         # Step 1 is needed twice, for the graph and for nodes that come later.
         cache = workspace.cache or EmbeddingCache(Path(temporary))

@@ -14,14 +14,9 @@ from ecg_gnn.config.classify_settings import model_names
 from ecg_gnn.config.run_config import flatten
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.data.graph_checks import AnyArray, check_edges
-from ecg_gnn.data.graph_storage import (
-    entry,
-    read_folder_arrays,
-    write_arrays,
-)
+from ecg_gnn.data.graph_storage import entry, read_folder_arrays, write_arrays
 from ecg_gnn.embed.protocol import as_trained, load_weights
-from ecg_gnn.inference.calibration import Calibration
-from ecg_gnn.inference.classifier import GraphClassifier, label_columns
+from ecg_gnn.inference.classifier import Calibration, GraphClassifier, label_columns
 from ecg_gnn.kernels import using_engine
 from ecg_gnn.pipeline.classification import network_of
 from ecg_gnn.pipeline.workspace import restore_embedder
@@ -38,16 +33,15 @@ _RESOLVED += ["embed.layers", "evolve.k"]
 def write_classifier(folder: Path, fitted: GraphClassifier) -> dict[str, Any]:
     """Write weights and index; returns what JSON must say to read them again."""
     tensors = {f"network.{k}": v for k, v in fitted.network.state_dict().items()}
-    if fitted.embedder is not None:
-        kept = fitted.embedder.tensors
-        tensors |= {f"embedder.{key}": tensor for key, tensor in kept.items()}
-    plain = {key: as_trained(tensor) for key, tensor in tensors.items()}
-    save_file(plain, folder / WEIGHTS)
     arrays: dict[str, AnyArray] = {}
     if fitted.evolved is not None:
         arrays["evolved_edges"] = fitted.evolved.t().contiguous().numpy()
-    if fitted.z is not None:
+    if fitted.embedder is not None and fitted.z is not None:
+        kept = fitted.embedder.tensors
+        tensors |= {f"embedder.{key}": tensor for key, tensor in kept.items()}
         arrays["embeddings"] = fitted.z.float().numpy()
+    plain = {key: as_trained(tensor) for key, tensor in tensors.items()}
+    save_file(plain, folder / WEIGHTS)
     write_arrays(folder / INDEX, arrays)
     weights = fitted.calibration.weights
     return {
@@ -71,24 +65,26 @@ def read_classifier(
     arrays = read_folder_arrays(path / INDEX, needed)
     tensors = _read_weights(path / WEIGHTS, described.get("sha256"), config)
     embedder = z = evolved = None
+    weights, meta = str(path / WEIGHTS), torch.device("meta")
     # "meta": settings that ask for absurd sizes are refused before memory is taken.
-    with (
-        refusing(str(path / WEIGHTS), "the weights of the settings"),
-        torch.device("meta"),
-    ):
+    with refusing(weights, "the weights of the settings"), meta:
         network = network_of(config, dataset, 2 if evolves else 1)
         load_weights(network, below(tensors, "network"))
         if has_index:
             kept = below(tensors, "embedder")
             embedder = restore_embedder(embedding, kept, config, dataset.num_features)
     if embedder is not None:
-        none = torch.empty(2, 0, dtype=torch.long)
-        with (
-            refusing(str(path / WEIGHTS), "the weights of the embedder"),
-            using_engine(config.engine),
-        ):
+        none, engine = torch.empty(2, 0, dtype=torch.long), using_engine(config.engine)
+        with refusing(weights, "the weights of the embedder"), engine:
             width = embedder.embed(dataset.x[:1], none).size(1)
-        z = _check_index(path / INDEX, arrays["embeddings"], dataset.num_nodes, width)
+        found, shape = arrays["embeddings"], (dataset.num_nodes, width)
+        numbers = found.dtype.kind == "f" and np.isfinite(found).all()
+        if not numbers or found.shape != shape:  # new nodes are compared with them
+            raise InputError(
+                f"{path / INDEX}: 'embeddings' must be finite numbers [N, {width}], as "
+                f"the embedder makes them (got {list(found.shape)})"
+            )
+        z = torch.from_numpy(found)
     if evolves:
         edges = arrays["evolved_edges"]
         checked = check_edges(str(path / INDEX), edges, dataset.num_nodes)
@@ -137,19 +133,6 @@ def _read_weights(path: Path, expected: Any, config: RunConfig) -> dict[str, Ten
                 f"{len(tensors)} tensors)"
             )
     return tensors
-
-
-def _check_index(path: Path, z: AnyArray, num_nodes: int, width: int) -> Tensor:
-    """Refuse an index that new nodes could not be compared with."""
-    fits = z.ndim == 2 and len(z) == num_nodes and z.dtype.kind == "f"
-    if not fits or not np.isfinite(z).all():
-        raise InputError(f"{path}: 'embeddings' must be finite numbers [N, D]")
-    if z.shape[1] != width:
-        raise InputError(
-            f"{path}: 'embeddings' must be [N, {width}], as the embedder makes them "
-            f"(got {list(z.shape)})"
-        )
-    return torch.from_numpy(z)
 
 
 def _read_calibration(

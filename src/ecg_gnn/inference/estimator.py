@@ -1,6 +1,5 @@
 """The method as scikit-learn estimators."""
 
-import warnings
 from inspect import Parameter, Signature
 from typing import Any, Self
 
@@ -8,26 +7,27 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from torch_geometric.data import Data
 
 from ecg_gnn.config.run_config import kept_options
-from ecg_gnn.ensemble import Ensemble, Search, search
-from ecg_gnn.ensemble.searching import best_score
-from ecg_gnn.inference import estimator_inputs as inputs
-from ecg_gnn.inference.classifier import GraphClassifier, fit_classifier
+from ecg_gnn.data import GraphDataset
+from ecg_gnn.ensemble import search
+from ecg_gnn.inference.classifier import fit_classifier
+from ecg_gnn.inference.estimator_inputs import Array, Labelled, NodeEstimator
 from ecg_gnn.inference.fitting import class_weights, fit_settings
 from ecg_gnn.pipeline.classification import with_batches_if_large
 from ecg_gnn.pipeline.resolve import pick_device
 from ecg_gnn.system.checks import (
+    METRIC_NAMES,
     InputError,
     check_choice,
     check_in_range,
+    default_metric,
     parse_budget,
 )
 from ecg_gnn.system.machine import holding
+from ecg_gnn.system.seeds import derive_seed
 
-Array = NDArray[Any]
 _SETTINGS = {option: None for option in kept_options() if option != "seed"}
 """What a model that is kept can have; None is chosen by the graph."""
 _PARAMETERS: dict[str, Any] = _SETTINGS | {
@@ -40,7 +40,7 @@ _PARAMETERS: dict[str, Any] = _SETTINGS | {
 _BY_NAME = Parameter.KEYWORD_ONLY
 
 
-class ECGClassifier(ClassifierMixin, inputs.NodeEstimator):  # type: ignore[misc]  # no types
+class ECGClassifier(ClassifierMixin, NodeEstimator):  # type: ignore[misc]  # no types
     """Node classification by Evolving Computation Graphs, as a scikit-learn estimator.
 
     There are three ways to say what the nodes are:
@@ -119,16 +119,19 @@ class ECGClassifier(ClassifierMixin, inputs.NodeEstimator):  # type: ignore[misc
                 ``ecg-gnn fit`` makes; other settings are then not read.
         """
         check_in_range("validation_fraction", self.validation_fraction, 0.01, 0.9)
-        labelled = _read(self, X, y, edge_index)
-        labelled.check_classes()
+        labelled = self._read(X, y, edge_index)
+        if len(labelled.classes) < 2:
+            raise InputError(
+                "'y' must have at least 2 classes: a classifier cannot learn one class "
+                f"(got {labelled.classes.tolist()})"
+            )
         self.classes_ = labelled.classes
         if budget is not None:
-            found = _search(self, labelled, labelled.codes, len(self.classes_), budget)
-            self.classifier_: GraphClassifier | Ensemble = found.ensemble
-            self.best_step_, self.validation_score_ = None, best_score(found)
+            _search(self, labelled, labelled.codes, len(self.classes_), budget)
+            self.best_step_ = None
             return self
         seed = int(self.random_state or 0)
-        dataset = labelled.dataset(self.validation_fraction, seed)
+        dataset = _dataset(labelled, self.validation_fraction, seed)
         given = {name: getattr(self, name) for name in _SETTINGS}
         if self.k is not None:
             check_in_range("k", self.k, 1, None)
@@ -148,8 +151,7 @@ class ECGClassifier(ClassifierMixin, inputs.NodeEstimator):  # type: ignore[misc
 
         Nodes and their edges are given as to ``fit``.
         """
-        check_is_fitted(self, "classifier_")
-        return _predict(self, X, edge_index)
+        return self._predict(X, edge_index)
 
     def predict(self, X: Any, edge_index: Any = None) -> Array:
         """The most probable class of every row."""
@@ -166,7 +168,37 @@ class ECGClassifier(ClassifierMixin, inputs.NodeEstimator):  # type: ignore[misc
         return float((self.predict(X)[chosen] == truth[chosen]).mean())
 
 
-class ECGRegressor(RegressorMixin, inputs.NodeEstimator):  # type: ignore[misc]  # no types
+def _dataset(labelled: Labelled, fraction: float, seed: int) -> GraphDataset:
+    """A dataset with one split, whose test part is empty."""
+    codes, val = labelled.codes, labelled.val_mask
+    if val is None:  # a share of every class; at least one node of each trains
+        rng = np.random.default_rng(derive_seed(seed, "validation"))
+        val = np.zeros(len(codes), dtype=bool)
+        for code in range(codes.max() + 1):
+            nodes = rng.permutation(np.flatnonzero(codes == code))
+            val[nodes[: min(round(fraction * len(nodes)), len(nodes) - 1)]] = True
+    train, val = (codes >= 0) & ~val, (codes >= 0) & val
+    if not val.any():  # too few nodes to spare any
+        val = train
+    metric = default_metric(len(labelled.classes))
+    if METRIC_NAMES[metric].two_classes and len(np.unique(codes[val])) < 2:
+        metric = "accuracy"
+    return GraphDataset(
+        name="data",
+        x=labelled.x,
+        y=torch.from_numpy(codes),
+        edge_index=labelled.edge_index,
+        num_classes=len(labelled.classes),
+        metric=metric,
+        train_masks=torch.from_numpy(train[None]),
+        val_masks=torch.from_numpy(val[None]),
+        test_masks=torch.zeros(1, len(train), dtype=torch.bool),
+        directed=True,  # edges are as they are to be read
+        sha256="",
+    )
+
+
+class ECGRegressor(RegressorMixin, NodeEstimator):  # type: ignore[misc]  # no types
     """Regression on nodes, by the best models that a search finds.
 
     Nodes are given as to ``ECGClassifier``, with a number for each in ``y``.
@@ -210,25 +242,21 @@ class ECGRegressor(RegressorMixin, inputs.NodeEstimator):  # type: ignore[misc] 
         self, X: Any, y: Any = None, edge_index: Any = None, budget: Any = None
     ) -> Self:
         """Search; ``budget`` here takes precedence over the constructor's."""
-        labelled = _read(self, X, y, edge_index)
+        labelled = self._read(X, y, edge_index)
         budget = self.budget if budget is None else budget
-        found = _search(self, labelled, labelled.numbers(), 0, budget)
-        self.classifier_, self.validation_score_ = found.ensemble, best_score(found)
+        _search(self, labelled, labelled.numbers(), 0, budget)
         return self
 
     def predict(self, X: Any, edge_index: Any = None) -> Array:
         """The number of every row."""
-        return np.asarray(_predict(self, X, edge_index)[:, 0])
+        return np.asarray(self._predict(X, edge_index)[:, 0])
 
 
 def _search(
-    estimator: Any,
-    labelled: inputs.Labelled,
-    values: Array,
-    num_classes: int,
-    budget: Any,
-) -> Search:
-    return search(
+    estimator: Any, labelled: Labelled, values: Array, num_classes: int, budget: Any
+) -> None:
+    """Fit an estimator by a search."""
+    found = search(
         labelled.x,
         labelled.edge_index,
         values,
@@ -239,59 +267,5 @@ def _search(
         seed=int(estimator.random_state or 0),
         device=str(pick_device(estimator.device or "auto")),
     )
-
-
-def _predict(estimator: Any, X: Any, edge_index: Any) -> NDArray[np.float64]:
-    """A fitted estimator's predictions of nodes, given as to ``fit``."""
-    check_is_fitted(estimator, "classifier_")
-    fitted: GraphClassifier | Ensemble = estimator.classifier_
-    num_stored, num_features = fitted.x.shape
-    if isinstance(X, Data):
-        given = inputs.filled_data(estimator, X, reset=False)
-        x, edges = inputs.read_data(given, num_features)
-        if torch.equal(x, fitted.x) and torch.equal(edges, fitted.edge_index):
-            return fitted.probabilities()  # the very graph that was trained on
-    elif estimator.graph is not None:
-        return fitted.probabilities()[inputs.check_numbers(X, num_stored)]
-    else:
-        rows = inputs.validated(estimator, X, reset=False)
-        if edge_index is None and fitted.edge_index.numel():
-            warnings.warn(
-                "rows are new nodes without edges, for none were given with them; "
-                "edges among them go into edge_index",
-                stacklevel=4,
-            )
-        rows = inputs.filled(estimator, rows, reset=False)
-        x = torch.from_numpy(rows).float()
-        edges = inputs.check_edge_index(edge_index, len(rows), estimator.directed)
-    return fitted.probabilities(x, edges + num_stored)[num_stored:]
-
-
-def _read(estimator: Any, X: Any, y: Any, edge_index: Any) -> inputs.Labelled:
-    """Nodes in any of the three forms, with what is known of them."""
-    if isinstance(X, Data):
-        given = inputs.filled_data(estimator, X, reset=True)
-        return inputs.read_graph(given, None, None)
-    if y is None:
-        name = type(estimator).__name__
-        raise InputError(f"{name} requires y to be passed, but the target y is None")
-    if estimator.graph is not None:
-        graph = inputs.as_data(estimator.graph)
-        graph = inputs.filled_data(estimator, graph, reset=True)
-        numbers = inputs.check_numbers(X, int(graph.num_nodes or 0))
-        estimator.n_features_in_ = 1
-        known, labels = inputs.known_labels(y, marked=False)
-        check_consistent_length(numbers, known)
-        inputs.check_targets(estimator, labels)
-        return inputs.read_graph(graph, numbers[known], labels)
-    marked = isinstance(estimator, ClassifierMixin)
-    known, labels = inputs.known_labels(y, marked=marked)
-    if known.all():
-        rows, labels = inputs.validated(estimator, X, y, reset=True)
-    else:
-        rows = inputs.validated(estimator, X, reset=True)
-        check_consistent_length(rows, known)
-    inputs.check_targets(estimator, labels)
-    rows = inputs.filled(estimator, rows, reset=True)
-    edges = inputs.check_edge_index(edge_index, len(rows), estimator.directed)
-    return inputs.read_arrays(rows, labels, known, edges)
+    estimator.classifier_ = found.ensemble
+    estimator.validation_score_, _ = found.score()

@@ -1,6 +1,6 @@
-"""The estimator's inputs, arrays or graphs, checked and brought into one form."""
+"""What both estimators are given, arrays or graphs, checked and in one form."""
 
-import copy
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from torch import Tensor
 from torch_geometric.data import Data
 
@@ -19,25 +20,11 @@ from ecg_gnn.data.graph_checks import (
     check_edges,
     check_features,
 )
-from ecg_gnn.system.checks import (
-    METRIC_NAMES,
-    InputError,
-    check_in_range,
-    default_metric,
-)
-from ecg_gnn.system.seeds import derive_seed
+from ecg_gnn.ensemble import Ensemble
+from ecg_gnn.inference.classifier import GraphClassifier
+from ecg_gnn.system.checks import InputError, check_in_range
 
 Array = NDArray[Any]
-
-
-class NodeEstimator(BaseEstimator):  # type: ignore[misc]  # no types
-    """An estimator whose features may have missing values."""
-
-    def __sklearn_tags__(self) -> Any:
-        """What scikit-learn may give it."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
 
 class Labelled(NamedTuple):
@@ -51,16 +38,18 @@ class Labelled(NamedTuple):
     """Sorted"""
     codes: NDArray[np.int64]
     """The number of each node's class, -1 where it is hidden"""
-    val_mask: NDArray[np.bool_] | None = None
+    val_mask: NDArray[np.bool_] | None
     """Validation nodes; None to draw some"""
 
-    def check_classes(self) -> None:
-        """Refuse fewer than two."""
-        if len(self.classes) < 2:
-            raise InputError(
-                "'y' must have at least 2 classes: a classifier cannot learn one class "
-                f"(got {self.classes.tolist()})"
-            )
+    @classmethod
+    def of(
+        cls, x: Tensor, edges: Tensor, where: Array, y: Array, val: Any = None
+    ) -> "Labelled":
+        """With the labels of some nodes, which a mask or numbers name."""
+        classes, found = np.unique(y, return_inverse=True)
+        codes = np.full(len(x), UNLABELLED, dtype=np.int64)
+        codes[where] = found
+        return cls(x, edges, classes, codes, val)
 
     def numbers(self) -> NDArray[np.float64]:
         """The labels as numbers, NaN where one is hidden."""
@@ -74,69 +63,123 @@ class Labelled(NamedTuple):
             )
         return np.where(self.codes >= 0, values[self.codes], np.nan)
 
-    def dataset(self, validation_fraction: float, seed: int) -> GraphDataset:
-        """A dataset with one split, whose test part is empty."""
-        val = self.val_mask
-        if val is None:
-            val = _draw_validation(self.codes, validation_fraction, seed)
-        val = val & (self.codes >= 0)
-        train = (self.codes >= 0) & ~val
-        if not val.any():  # too few nodes to spare any
-            val = train
-        metric = default_metric(len(self.classes))
-        if METRIC_NAMES[metric].two_classes and len(np.unique(self.codes[val])) < 2:
-            metric = "accuracy"
-        return GraphDataset(
-            name="data",
-            x=self.x,
-            y=torch.from_numpy(self.codes),
-            edge_index=self.edge_index,
-            num_classes=len(self.classes),
-            metric=metric,
-            train_masks=torch.from_numpy(train[None]),
-            val_masks=torch.from_numpy(val[None]),
-            test_masks=torch.zeros(1, len(train), dtype=torch.bool),
-            directed=True,  # edges are as they are to be read
-            sha256="",
-        )
+
+class NodeEstimator(BaseEstimator):  # type: ignore[misc]  # no types
+    """Reads nodes in the three forms that ``ECGClassifier`` tells of.
+
+    Missing features become medians, beside columns that say where they were.
+    """
+
+    classifier_: GraphClassifier | Ensemble
+
+    def __sklearn_tags__(self) -> Any:
+        """What scikit-learn may give it."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def _read(self, X: Any, y: Any, edge_index: Any) -> Labelled:
+        """Nodes to learn from, with what is known of them."""
+        is_classifier = isinstance(self, ClassifierMixin)
+        if isinstance(X, Data):
+            x, edges = self._read_graph(X, reset=True)
+            return Labelled.of(x, edges, *_own_labels(X, len(x)))
+        if y is None:
+            said = "requires y to be passed, but the target y is None"
+            raise InputError(f"{type(self).__name__} {said}")
+        if self.graph is not None:
+            graph = self.graph
+            if isinstance(graph, GraphDataset):
+                graph = graph.data()
+            if not isinstance(graph, Data):
+                raise InputError(
+                    "'graph' must be a PyG Data, or what load_dataset returns (got "
+                    f"{type(graph).__name__})"
+                )
+            x, edges = self._read_graph(graph, reset=True)
+            numbers = _check_numbers(X, len(x))
+            self.n_features_in_ = 1
+            known, labels = _known_labels(y, marked=False)
+            check_consistent_length(numbers, known)
+        else:
+            known, labels = _known_labels(y, marked=is_classifier)
+            if known.all():
+                rows, labels = self._validated(X, y, reset=True)
+            else:
+                rows = self._validated(X, reset=True)
+                check_consistent_length(rows, known)
+        if is_classifier:
+            check_classification_targets(labels)
+        if self.graph is not None:
+            _check_labels(graph, numbers[known], labels)
+            return Labelled.of(x, edges, numbers[known], labels)
+        rows = check_features("X", self._filled(rows, reset=True))
+        edges = _check_edge_index(edge_index, len(rows), self.directed)
+        return Labelled.of(torch.from_numpy(rows), edges, known, labels)
+
+    def _predict(self, X: Any, edge_index: Any) -> NDArray[np.float64]:
+        """Predictions of nodes, given as to ``fit``."""
+        check_is_fitted(self, "classifier_")
+        fitted = self.classifier_
+        num_stored = len(fitted.x)
+        if isinstance(X, Data):
+            x, edges = self._read_graph(X, reset=False)
+            if torch.equal(x, fitted.x) and torch.equal(edges, fitted.edge_index):
+                return fitted.probabilities()  # the very graph that was trained on
+        elif self.graph is not None:
+            return fitted.probabilities()[_check_numbers(X, num_stored)]
+        else:
+            rows = self._validated(X, reset=False)
+            if edge_index is None and fitted.edge_index.numel():
+                warnings.warn(
+                    "rows are new nodes without edges, for none were given with them; "
+                    "edges among them go into edge_index",
+                    stacklevel=4,
+                )
+            x = torch.from_numpy(self._filled(rows, reset=False)).float()
+            edges = _check_edge_index(edge_index, len(rows), self.directed)
+        return fitted.probabilities(x, edges + num_stored)[num_stored:]
+
+    def _validated(self, X: Any, y: Any = None, *, reset: bool) -> Any:
+        """Scikit-learn's own checks of a matrix and its targets."""
+        options: dict[str, Any] = {"reset": reset, "dtype": np.float64}
+        if y is not None:
+            options |= {"y": y, "ensure_min_samples": 2}
+        try:
+            from sklearn.utils.validation import validate_data
+        except ImportError:  # scikit-learn before 1.6
+            return self._validate_data(X, force_all_finite="allow-nan", **options)
+        return validate_data(self, X, ensure_all_finite="allow-nan", **options)
+
+    def _filled(self, rows: Array, *, reset: bool) -> Array:
+        """Rows without NaN, by medians of those that it is fitted on."""
+        missing = np.isnan(rows)
+        if reset:
+            present = [column[~np.isnan(column)] for column in rows.T]
+            medians = [np.median(each) if len(each) else 0.0 for each in present]
+            self.medians_, self.marked_ = np.array(medians), missing.any(axis=0)
+        if rows.shape[1:] != self.medians_.shape:
+            return rows  # refused by whoever knows how many there must be
+        whole = np.where(missing, self.medians_, rows)
+        return np.hstack([whole, missing[:, self.marked_]])
+
+    def _read_graph(self, data: Data, *, reset: bool) -> tuple[Tensor, Tensor]:
+        """Features and edges of a PyG ``Data``, edges as they are stored."""
+        if data.get("x") is None or data.get("edge_index") is None:
+            raise InputError(f"'data' must have x and edge_index (got {data})")
+        rows = data.x.detach().cpu().numpy()
+        if rows.ndim == 2:
+            rows = self._filled(rows, reset=reset)
+        x = check_features("data", rows)
+        if not reset and x.shape[1] != (width := self.classifier_.x.size(1)):
+            raise InputError(
+                f"'data' must have {width} features, as in fit (got {x.shape[1]})"
+            )
+        pairs = check_edges("data", data.edge_index.cpu().numpy().T, len(x))
+        return torch.from_numpy(x), canonical_edge_index(pairs, len(x), True)
 
 
-def validated(estimator: Any, X: Any, y: Any = None, *, reset: bool) -> Any:
-    """Scikit-learn's own checks of a matrix and its targets."""
-    options: dict[str, Any] = {"reset": reset, "dtype": np.float64}
-    if y is not None:
-        options |= {"y": y, "ensure_min_samples": 2}
-    try:
-        from sklearn.utils.validation import validate_data
-    except ImportError:  # scikit-learn before 1.6
-        return estimator._validate_data(X, force_all_finite="allow-nan", **options)
-    return validate_data(estimator, X, ensure_all_finite="allow-nan", **options)
-
-
-def filled(estimator: Any, rows: Array, *, reset: bool) -> Array:
-    """Rows without NaN: medians instead, and columns that say where they were."""
-    missing = np.isnan(rows)
-    if reset:
-        present = [column[~np.isnan(column)] for column in rows.T]
-        medians = [np.median(each) if len(each) else 0.0 for each in present]
-        estimator.medians_, estimator.marked_ = np.array(medians), missing.any(axis=0)
-    if rows.shape[1:] != estimator.medians_.shape:
-        return rows  # refused by whoever knows how many there must be
-    whole = np.where(missing, estimator.medians_, rows)
-    return np.hstack([whole, missing[:, estimator.marked_]])
-
-
-def filled_data(estimator: Any, data: Data, *, reset: bool) -> Data:
-    """The same graph, its features filled in."""
-    if data.get("x") is None or data.x.dim() != 2:
-        return data
-    changed = copy.copy(data)
-    rows = data.x.detach().cpu().numpy()
-    changed.x = torch.from_numpy(filled(estimator, rows, reset=reset))
-    return changed
-
-
-def known_labels(y: Any, *, marked: bool) -> tuple[NDArray[np.bool_], Array]:
+def _known_labels(y: Any, *, marked: bool) -> tuple[NDArray[np.bool_], Array]:
     """Which rows have a label, and these: not those of None or NaN.
 
     Nor, if they may be ``marked``, those of -1 beside two classes or more: of two
@@ -156,56 +199,13 @@ def known_labels(y: Any, *, marked: bool) -> tuple[NDArray[np.bool_], Array]:
     return known, labels
 
 
-def check_targets(estimator: Any, y: Array) -> None:
-    """Refuse numbers as classes."""
-    if isinstance(estimator, ClassifierMixin):
-        check_classification_targets(y)
-
-
-def read_arrays(
-    rows: Array, y: Array, known: NDArray[np.bool_], edge_index: Tensor
-) -> Labelled:
-    """A feature matrix, and the classes of its known rows."""
-    classes, found = np.unique(y, return_inverse=True)
-    codes = np.full(len(rows), UNLABELLED, dtype=np.int64)
-    codes[known] = found
-    x = torch.from_numpy(check_features("X", rows))
-    return Labelled(x, edge_index, classes, codes)
-
-
-def as_data(graph: Any) -> Data:
-    """A graph that nodes are taken from, as PyG ``Data``."""
-    if isinstance(graph, GraphDataset):
-        return graph.data()
-    if not isinstance(graph, Data):
-        raise InputError(
-            "'graph' must be a PyG Data, or what load_dataset returns (got "
-            f"{type(graph).__name__})"
-        )
-    return graph
-
-
-def read_graph(data: Data, numbers: Array | None, y: Array | None) -> Labelled:
-    """A graph with the classes of the given nodes, or else of those in its masks."""
-    x, edge_index = read_data(data, None)
-    num_nodes, val = x.size(0), None
-    if numbers is None or y is None:
-        numbers, val = _labelled_nodes(data, num_nodes)
-        y = data.y.cpu().numpy().reshape(-1)[numbers]
-    if y.shape != numbers.shape:
-        raise InputError(f"'y' must be [{len(numbers)}] (got {list(y.shape)})")
-    _check_labelled(data, numbers, y)
-    classes, codes = np.unique(y, return_inverse=True)
-    whole = np.full(num_nodes, UNLABELLED, dtype=np.int64)
-    whole[numbers] = codes
-    return Labelled(x, edge_index, classes, whole, val)
-
-
-def _check_labelled(data: Data, numbers: Array, y: Array) -> None:
+def _check_labels(data: Data, numbers: Array, y: Array) -> None:
     """Refuse -1 where that is how the graph itself marks nodes without a class.
 
     Of two classes it is one of them: -1 and 1 are usual names.
     """
+    if y.shape != numbers.shape:
+        raise InputError(f"'y' must be [{len(numbers)}] (got {list(y.shape)})")
     own = data.get("y")
     if not isinstance(own, Tensor) or own.numel() != data.num_nodes:
         return
@@ -219,20 +219,20 @@ def _check_labelled(data: Data, numbers: Array, y: Array) -> None:
         )
 
 
-def _labelled_nodes(
+def _own_labels(
     data: Data, num_nodes: int
-) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None]:
-    """Nodes of a known class that is not hidden, and the validation mask if any."""
-    y = data.get("y")
-    if y is None or y.numel() != num_nodes:
+) -> tuple[Array, Array, NDArray[np.bool_] | None]:
+    """Nodes whose class is known and not hidden, these, and the validation mask."""
+    if data.get("y") is None or data.y.numel() != num_nodes:
         raise InputError(f"'data' must have y, a class for each of {num_nodes} nodes")
-    shown, val = (y.reshape(-1) >= 0).cpu().numpy(), None
+    y = data.y.cpu().numpy().reshape(-1)
+    shown, val = y >= 0, None
     if data.get("train_mask") is not None:
         train = _one_split(data.train_mask)
         if data.get("val_mask") is not None:
             val = _one_split(data.val_mask) & ~train
         shown &= train if val is None else train | val
-    return np.flatnonzero(shown), val
+    return shown, y[shown], val
 
 
 def _one_split(mask: Tensor) -> NDArray[np.bool_]:
@@ -243,20 +243,7 @@ def _one_split(mask: Tensor) -> NDArray[np.bool_]:
     return mask.cpu().bool().numpy()
 
 
-def read_data(data: Data, num_features: int | None) -> tuple[Tensor, Tensor]:
-    """Features and edges of a PyG ``Data``, edges as they are stored."""
-    if data.get("x") is None or data.get("edge_index") is None:
-        raise InputError(f"'data' must have x and edge_index (got {data})")
-    x = check_features("data", data.x.detach().cpu().numpy())
-    if num_features is not None and x.shape[1] != num_features:
-        raise InputError(
-            f"'data' must have {num_features} features, as in fit (got {x.shape[1]})"
-        )
-    pairs = check_edges("data", data.edge_index.cpu().numpy().T, len(x))
-    return torch.from_numpy(x), canonical_edge_index(pairs, len(x), True)
-
-
-def check_edge_index(edge_index: Any, num_rows: int, directed: bool) -> Tensor:
+def _check_edge_index(edge_index: Any, num_rows: int, directed: bool) -> Tensor:
     """Edges ``[2, E]`` among rows; None is no edges."""
     if edge_index is None:
         return torch.empty(2, 0, dtype=torch.long)
@@ -268,7 +255,7 @@ def check_edge_index(edge_index: Any, num_rows: int, directed: bool) -> Tensor:
     return canonical_edge_index(checked, num_rows, directed)
 
 
-def check_numbers(X: Any, num_nodes: int) -> NDArray[np.int64]:
+def _check_numbers(X: Any, num_nodes: int) -> NDArray[np.int64]:
     """Node numbers ``[n]`` or ``[n, 1]`` of a graph, each once."""
     numbers = np.asarray(X)
     if numbers.ndim == 2 and numbers.shape[1] == 1:
@@ -281,15 +268,3 @@ def check_numbers(X: Any, num_nodes: int) -> NDArray[np.int64]:
     for extreme in (numbers.min(), numbers.max()):
         check_in_range("X", int(extreme), 0, num_nodes - 1)
     return numbers.astype(np.int64)
-
-
-def _draw_validation(
-    codes: NDArray[np.int64], fraction: float, seed: int
-) -> NDArray[np.bool_]:
-    """A share of every class; at least one node of each stays for training."""
-    rng = np.random.default_rng(derive_seed(seed, "validation"))
-    chosen = np.zeros(len(codes), dtype=bool)
-    for code in range(codes.max() + 1):
-        nodes = rng.permutation(np.flatnonzero(codes == code))
-        chosen[nodes[: min(round(fraction * len(nodes)), len(nodes) - 1)]] = True
-    return chosen

@@ -1,13 +1,15 @@
 """Fit a model on a graph, with its controls, and save it in a folder."""
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from sklearn.metrics import log_loss
 from torch import Tensor
 
@@ -18,31 +20,22 @@ from ecg_gnn.config.run_config import kept_options
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.data.graph_storage import read_manifest
 from ecg_gnn.embed import EmbeddingCache
-from ecg_gnn.inference.calibration import calibration_error
-from ecg_gnn.inference.card import model_card
+from ecg_gnn.ensemble import Ensemble
+from ecg_gnn.ensemble.contest import Say
+from ecg_gnn.inference.card import draw_leaderboard, model_card
 from ecg_gnn.inference.classifier import GraphClassifier, fit_classifier
 from ecg_gnn.inference.classifier_files import read_classifier, write_classifier
-from ecg_gnn.inference.model_folder import MANIFEST, Model, write_model
+from ecg_gnn.inference.model_folder import Model, resumable, write_model
 from ecg_gnn.pipeline import Workspace, evolves, resolve
 from ecg_gnn.pipeline.classification import with_batches_if_large
 from ecg_gnn.pipeline.resolve import choose_model
 from ecg_gnn.system.checks import InputError, check_choice
-from ecg_gnn.system.files import (
-    atomic_folder,
-    check_free,
-    content_hash,
-    kept_until,
-    made_folder,
-    write_json,
-    writing,
-)
+from ecg_gnn.system.files import atomic_folder, content_hash, write_json
 from ecg_gnn.system.machine import holding
 from ecg_gnn.tabular import NamedGraph
 from ecg_gnn.train import score_probabilities
 
-Progress = Callable[[str, str], Callable[[int, int, float], None]]
-"""Starts a display of one piece of work, by a title and a name."""
-
+PICTURE = "leaderboard.svg"
 IMBALANCED = 2.0
 """Classes are weighed from this ratio of the largest to the smallest on."""
 _STAGE, _STAGE_FORMAT, _STAGE_VERSION = "stage.json", "ecg-gnn stage", 1
@@ -56,7 +49,7 @@ def fit_model(
     split: int = 0,
     balance: bool | None = None,
     cache: EmbeddingCache | None = None,
-    progress: Progress | None = None,
+    progress: Say | None = None,
     **options: Any,
 ) -> Model:
     """Fit the model and its controls, and write the model folder.
@@ -82,7 +75,6 @@ def fit_model(
         >>> list(model.metrics)  # the model, the plain network, the control
         ['mlp', 'none', 'identity']
     """
-    check_free(out := Path(out))
     if graph.targets is not None:
         raise InputError(
             "the label must be a class for a model of given settings (got a number, "
@@ -93,27 +85,41 @@ def fit_model(
     dataset = one_split(graph.dataset, split)
     config = with_batches_if_large(fit_settings(dataset, **options), dataset)
     weights = class_weights(dataset, config, balance)
-    work = out.parent / f".{out.name}.fit"
     fitted: dict[str, GraphClassifier] = {}
-    with writing(out), kept_until(out / MANIFEST, work), made_folder(work):
+    with resumable(out := Path(out)) as work:
         controls = ["none", "identity"] if evolves(config.model) else ["none"]
         for name in dict.fromkeys([embedding, *controls]):
             workspace = Workspace(cache=cache)
             if progress is not None:
                 workspace = replace(workspace, progress=partial(progress, name))
             fitted[name] = _fit_or_read(name, dataset, config, weights, workspace, work)
-        model = Model(
-            classifier=fitted[embedding],
-            dataset=dataset,
-            ids=graph.ids,
-            classes=graph.classes,
-            columns=graph.columns,
-            features=graph.features,
-            metrics={name: evaluate(one, dataset) for name, one in fitted.items()},
-            data=graph.report,
-        )
-        with atomic_folder(out, work) as folder:
-            write_model(folder, model, model_card(model, split))
+        metrics = {name: evaluate(one, dataset) for name, one in fitted.items()}
+        return keep_model(graph, split, fitted[embedding], metrics, out, work)
+
+
+def keep_model(
+    graph: NamedGraph,
+    split: int,
+    fitted: GraphClassifier | Ensemble,
+    metrics: Mapping[str, Any],
+    out: Path,
+    work: Path,
+) -> Model:
+    """Write the folder of what was fitted on a split, whole or not at all."""
+    model = Model(
+        classifier=fitted,
+        dataset=one_split(graph.dataset, split),
+        ids=graph.ids,
+        classes=graph.classes if graph.targets is None else (),
+        columns=graph.columns,
+        features=graph.features,
+        metrics=metrics,
+        data=graph.report,
+    )
+    with atomic_folder(out, work) as folder:
+        write_model(folder, model, model_card(model, split))
+        if isinstance(fitted, Ensemble):
+            draw_leaderboard(metrics, folder / PICTURE)
     return model
 
 
@@ -126,14 +132,9 @@ def _fit_or_read(
     work: Path,
 ) -> GraphClassifier:
     """Fit a variant, or read it if it was finished before an interruption."""
-    key = [
-        config.numerics,
-        name,
-        config.to_dict(),
-        None if weights is None else weights.tolist(),
-        dataset.sha256,
-        content_hash([dataset.train_masks, dataset.val_masks]),
-    ]
+    weighed = None if weights is None else weights.tolist()
+    masks = content_hash([dataset.train_masks, dataset.val_masks])
+    key = [config.numerics, name, config.to_dict(), weighed, dataset.sha256, masks]
     stage = work / f"{name}-{digest(key)[:16]}"
     if stage.is_dir():
         try:
@@ -151,33 +152,23 @@ def _fit_or_read(
         checkpoint=stage.with_suffix(".safetensors"),
     )
     with atomic_folder(stage) as folder:
-        described = write_classifier(folder, fitted)
-        header = {"format": _STAGE_FORMAT, "version": _STAGE_VERSION}
-        write_json(folder / _STAGE, {**header, "classifier": described})
+        manifest = {"format": _STAGE_FORMAT, "version": _STAGE_VERSION}
+        manifest["classifier"] = write_classifier(folder, fitted)
+        write_json(folder / _STAGE, manifest)
     return fitted
 
 
-def fit_settings(dataset: GraphDataset, split: int = 0, **options: Any) -> RunConfig:
+def fit_settings(dataset: GraphDataset, **options: Any) -> RunConfig:
     """Settings by the names of their options, the others by the graph; resolved.
 
-    Args:
-        dataset: The graph.
-        split: Which of its splits.
-        options: As in ``RunConfig.of``; ``model`` is chosen by homophily if not given.
-
-    Examples:
-        >>> from ecg_gnn import load_dataset
-        >>> graph = load_dataset("csbm:nodes=60")
-        >>> fit_settings(graph, steps=100).evolve.k  # a tenth of the nodes
-        6
+    Options are those of ``RunConfig.of``; ``model`` is chosen by homophily if it is not
+    given. Of the graph's splits the first counts.
     """
     for option in options:
         check_choice("a setting of a model that is kept", option, kept_options())
-    model = choose_model(options.get("model"), dataset, dataset.split(split))
-    options["model"] = model
-    asked = RunConfig.of(
-        dataset=dataset.name, preset="auto", splits=(split,), **options
-    )
+    model = choose_model(options.pop("model", None), dataset, dataset.split(0))
+    given = options | {"dataset": dataset.name, "model": model}
+    asked = RunConfig.of(preset="auto", splits=(0,), **given)
     if len(asked.embed.names) != 1:
         names = list(asked.embed.names)
         raise InputError(f"'embedding' must be a single one here (got {names})")
@@ -195,16 +186,12 @@ def class_weights(
 ) -> Tensor | None:
     """Weights under which every class that occurs counts the same in total, ``[C]``.
 
-    Args:
-        dataset: The graph.
-        config: Resolved settings of one split.
-        balance: Whether to weigh; None is where classes differ much in size.
+    Nothing is weighed unless ``balance``, or if that is None and sizes differ much.
     """
     y = dataset.y[dataset.split(known(config.splits)[0]).train_mask]
     counts = y.bincount(minlength=dataset.num_classes)
-    if balance is None:
-        balance = bool(counts.max() >= IMBALANCED * counts[counts > 0].min())
-    if not balance:
+    differ = bool(counts.max() >= IMBALANCED * counts[counts > 0].min())
+    if not (differ if balance is None else balance):
         return None
     weights: Tensor = y.numel() / (dataset.num_classes * counts.clamp_min(1))
     return weights.to(torch.float32)
@@ -212,25 +199,36 @@ def class_weights(
 
 def evaluate(fitted: GraphClassifier, dataset: GraphDataset) -> dict[str, Any]:
     """Scores on the validation and test nodes, probabilities included."""
-    proba = fitted.probabilities()
-    scores: dict[str, Any] = {"metric": dataset.metric}
+    proba, count, metric = fitted.probabilities(), dataset.num_classes, dataset.metric
+    scores: dict[str, Any] = {"metric": metric}
     for part, masks in (("val", dataset.val_masks), ("test", dataset.test_masks)):
         rows, y = proba[masks[0].numpy()], dataset.y[masks[0]]
         right = torch.from_numpy(rows.argmax(axis=1)) == y
-        accuracy = float(right.float().mean())
-        score = accuracy
-        if dataset.metric != "accuracy":
-            score = score_probabilities(dataset.metric, torch.from_numpy(rows), y)
+        score = accuracy = float(right.float().mean())
+        if metric != "accuracy":
+            score = score_probabilities(metric, torch.from_numpy(rows), y)
         scores[part] = {
             "score": score,
             "accuracy": accuracy,
-            "log_loss": float(log_loss(y, rows, labels=range(dataset.num_classes))),
+            "log_loss": float(log_loss(y, rows, labels=range(count))),
             "calibration_error": calibration_error(rows, y),
             "nodes": len(y),
-            "nodes_by_class": y.bincount(minlength=dataset.num_classes).tolist(),
-            "found_by_class": y[right].bincount(minlength=dataset.num_classes).tolist(),
+            "nodes_by_class": y.bincount(minlength=count).tolist(),
+            "found_by_class": y[right].bincount(minlength=count).tolist(),
         }
     return scores
+
+
+def calibration_error(probabilities: NDArray[np.float64], y: Tensor) -> float:
+    """Expected calibration error: |confidence − accuracy|, averaged over ten bins."""
+    confidence = probabilities.max(axis=1)
+    right = probabilities.argmax(axis=1) == y.numpy()
+    bins = np.minimum((confidence * 10).astype(int), 9)
+    gaps = [
+        abs(confidence[bins == b].mean() - right[bins == b].mean()) * (bins == b).sum()
+        for b in np.unique(bins)
+    ]
+    return float(sum(gaps) / len(confidence))
 
 
 def one_split(dataset: GraphDataset, index: int) -> GraphDataset:

@@ -1,5 +1,6 @@
 """Predictions compared with labels that are known by now."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -25,11 +26,8 @@ def score_table(
 ) -> dict[str, Any]:
     """Scores of a table of predictions, over the nodes that both tables name.
 
-    Args:
-        predictions: As ``Predictions.columns`` has them.
-        truth: Known labels.
-        label: Its column of labels; ``label``, or else the last one.
-        id_name: Its column of ids; ``id``, or else the first one.
+    In the truth, the labels are in the column ``label``, or else in the last one; ids
+    in ``id``, or else in the first.
 
     Examples:
         >>> columns = {"id": ["a", "b"], "predicted": ["1.5", "2.0"]}
@@ -53,9 +51,9 @@ def score_table(
     scores: dict[str, Any] = {"nodes": len(rows), "unknown": len(ids) - len(rows)}
     labels = [str(known[ids[row]]) for row in rows]
     shares = [name for name in predictions.columns if name.startswith("p_")]
-    if shares:
-        return scores | _class_scores(predictions, rows, labels, shares)
-    return scores | _number_scores(predictions, rows, labels, truth.source)
+    if not shares:
+        return scores | _number_scores(predictions, rows, labels, truth.source)
+    return scores | _class_scores(predictions, rows, labels, shares)
 
 
 def _class_scores(
@@ -67,17 +65,16 @@ def _class_scores(
             f"{predictions.source}: the predicted classes must have all known ones, "
             f"{classes[:20]} (got {strangers[:5]}, too)"
         )
-    columns = [_numbers(predictions, name, rows) for name in shares]
-    probabilities = np.column_stack(columns)
+    said = np.column_stack([_numbers(predictions, name, rows) for name in shares])
     y = np.array([classes.index(label) for label in labels])
     names = _FOR_CLASSES + (_FOR_TWO if set(y) == {0, 1} and len(classes) == 2 else ())
-    scores = _by_name(names, y, probabilities)
+    scores = _by_name(names, y, said)
     if "set" in predictions.columns:
         sets = predictions.texts("set", "sets")
         texts = [text_of_cell(sets[row] or "") for row in rows]
         members = [text.split(SET_SEPARATOR) if text else [] for text in texts]
-        pairs = zip(labels, members, strict=True)
-        scores["coverage"] = float(np.mean([label in each for label, each in pairs]))
+        found = [label in each for label, each in zip(labels, members, strict=True)]
+        scores["coverage"] = float(np.mean(found))
         scores["set_size"] = float(np.mean([len(each) for each in members]))
     return scores
 
@@ -89,7 +86,7 @@ def _number_scores(
     plain = plain_numbers(texts, decimal_mark(texts))
     y = numeric_column(Table(source, {"label": plain}), "label")
     predicted = _numbers(predictions, "predicted", rows)
-    names = tuple(name for name, one in SCORES.items() if one.for_numbers)
+    names = [name for name, one in SCORES.items() if one.for_numbers]
     scores = _by_name(names, y, predicted[:, None])
     if "low" in predictions.columns:
         low, high = (_numbers(predictions, end, rows) for end in ("low", "high"))
@@ -110,5 +107,5 @@ def _numbers(predictions: Table, name: str, rows: list[int]) -> NDArray[np.float
     return values
 
 
-def _by_name(names: tuple[str, ...], y: Any, predicted: Any) -> dict[str, Any]:
+def _by_name(names: Iterable[str], y: Any, predicted: Any) -> dict[str, Any]:
     return {name.replace("-", "_"): SCORES[name].judge(y, predicted) for name in names}

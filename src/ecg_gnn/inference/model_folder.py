@@ -6,32 +6,23 @@ The classifier is in ``weights.safetensors`` and ``index.npz``, its graph in
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ecg_gnn._version import __version__
 from ecg_gnn.data import GraphDataset
+from ecg_gnn.data import graph_storage as storage
 from ecg_gnn.data.graph_checks import GRAPH_KEYS, MASK_KEYS
-from ecg_gnn.data.graph_storage import (
-    ARRAYS,
-    class_names,
-    dataset_from_arrays,
-    entry,
-    graph_arrays,
-    node_names,
-    read_folder_arrays,
-    read_manifest,
-    write_arrays,
-)
-from ecg_gnn.ensemble.stored import read_ensemble, write_ensemble
-from ecg_gnn.ensemble.weighted import Ensemble
+from ecg_gnn.data.graph_storage import ARRAYS, entry
+from ecg_gnn.ensemble.weighted import Ensemble, read_ensemble, write_ensemble
 from ecg_gnn.inference.classifier import GraphClassifier
 from ecg_gnn.inference.classifier_files import read_classifier, write_classifier
+from ecg_gnn.system import files
 from ecg_gnn.system.cells import without_html
 from ecg_gnn.system.checks import InputError
-from ecg_gnn.system.files import expanded, write_json, write_text
 from ecg_gnn.tabular.feature_pipeline import FeaturePipeline
 from ecg_gnn.tabular.named_graph import FEATURES, read_columns, read_features
 
@@ -88,6 +79,16 @@ class Model:
         return None if code < 0 else self.classes[code]
 
 
+@contextmanager
+def resumable(out: Path) -> Iterator[Path]:
+    """A folder for finished work, kept beside ``out`` until the model is there."""
+    files.check_free(out)
+    work = out.parent / f".{out.name}.fit"
+    keeping = files.kept_until(out / MANIFEST, work)
+    with files.writing(out), keeping, files.made_folder(work):
+        yield work
+
+
 def write_model(folder: Path, model: Model, card: str) -> None:
     """Write a model into a folder that is not yet in place."""
     state, arrays = model.features.state() if model.features else (None, {})
@@ -95,9 +96,10 @@ def write_model(folder: Path, model: Model, card: str) -> None:
         described = write_ensemble(folder, model.classifier)
     else:
         described = write_classifier(folder, model.classifier)
-    write_arrays(folder / ARRAYS, graph_arrays(model.dataset, model.ids))
-    write_arrays(folder / FEATURES, arrays)
-    write_text(folder / CARD, without_html(card))
+    graph = storage.graph_arrays(model.dataset, model.ids)
+    storage.write_arrays(folder / ARRAYS, graph)
+    storage.write_arrays(folder / FEATURES, arrays)
+    files.write_text(folder / CARD, without_html(card))
     manifest = {
         "format": FORMAT,
         "version": VERSION,
@@ -110,7 +112,7 @@ def write_model(folder: Path, model: Model, card: str) -> None:
         "metrics": dict(model.metrics),
         "data": dict(model.data),
     }
-    write_json(folder / MANIFEST, manifest | {_CHECKSUM: _checksum(manifest)})
+    files.write_json(folder / MANIFEST, manifest | {_CHECKSUM: _checksum(manifest)})
 
 
 def read_model(path: str | Path) -> Model:
@@ -124,14 +126,15 @@ def read_model(path: str | Path) -> Model:
         >>> read_model("model").classifier.embedding
         'mlp'
     """
-    path = expanded(path)
+    path = files.expanded(path)
     if not (path / MANIFEST).exists():
         lack = f"it has no {MANIFEST}" if path.is_dir() else "it is not there"
         raise InputError(f"{path}: must be a model folder ({lack})")
-    manifest = read_manifest(path / MANIFEST, FORMAT, VERSION)
-    arrays = read_folder_arrays(path / ARRAYS, [*GRAPH_KEYS, *MASK_KEYS, "node_ids"])
-    dataset = dataset_from_arrays(
-        path / ARRAYS,
+    manifest = storage.read_manifest(path / MANIFEST, FORMAT, VERSION)
+    source, needed = path / ARRAYS, [*GRAPH_KEYS, *MASK_KEYS, "node_ids"]
+    arrays = storage.read_folder_arrays(source, needed)
+    dataset = storage.dataset_from_arrays(
+        source,
         arrays,
         name=path.resolve().name,
         directed=bool(entry(manifest, "directed", bool, path)),
@@ -146,8 +149,8 @@ def read_model(path: str | Path) -> Model:
     model = Model(
         classifier=classifier,
         dataset=dataset,
-        ids=node_names(path / ARRAYS, arrays["node_ids"], dataset.num_nodes),
-        classes=class_names(path, manifest, classifier.num_classes),
+        ids=storage.node_names(source, arrays["node_ids"], dataset.num_nodes),
+        classes=storage.class_names(path, manifest, classifier.num_classes),
         columns=read_columns(path, manifest),
         features=read_features(path, manifest, dataset.num_features),
         metrics=entry(manifest, "metrics", dict, path),

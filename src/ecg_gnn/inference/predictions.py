@@ -60,22 +60,21 @@ class Predictions:
         the classes of a conformal set.
         """
         columns: dict[str, list[Any]] = {"id": list(self.ids)}
+        shares, width = self.probabilities, self.half_width
         if not self.classes:
-            numbers = self.probabilities[:, 0]
-            columns["predicted"] = numbers.tolist()
-            if self.half_width is not None:
-                columns["low"] = (numbers - self.half_width).tolist()
-                columns["high"] = (numbers + self.half_width).tolist()
+            columns["predicted"] = shares[:, 0].tolist()
+            if width is not None:
+                columns["low"] = (shares[:, 0] - width).tolist()
+                columns["high"] = (shares[:, 0] + width).tolist()
             return columns
-        best = self.probabilities.argmax(axis=1)
-        columns["predicted"] = [self.classes[place] for place in best]
-        columns["probability"] = self.probabilities.max(axis=1).tolist()
+        columns["predicted"] = [self.classes[best] for best in shares.argmax(axis=1)]
+        columns["probability"] = shares.max(axis=1).tolist()
         if self.sets is not None:
-            columns["set"] = [
-                SET_SEPARATOR.join(compress(self.classes, row)) for row in self.sets
-            ]
-        shares = zip(self.classes, self.probabilities.T.tolist(), strict=True)
-        return columns | {f"p_{name}": share for name, share in shares}
+            chosen = [compress(self.classes, row) for row in self.sets]
+            columns["set"] = [SET_SEPARATOR.join(names) for names in chosen]
+        for name, each in zip(self.classes, shares.T.tolist(), strict=True):
+            columns[f"p_{name}"] = each
+        return columns
 
     def with_coverage(self, model: Model, coverage: float | None) -> "Predictions":
         """With sets, or intervals, that contain the truth with this probability.
@@ -85,9 +84,15 @@ class Predictions:
         if coverage is None:
             return self
         check_in_range("coverage", coverage, 0.5, 0.999)
-        errors = held_out_errors(model)
+        fitted, dataset = model.classifier, model.dataset
+        if isinstance(fitted, Ensemble):
+            errors = fitted.conformity
+        else:  # on nodes that chose the step and calibrated, but were not trained on
+            held_out = dataset.val_masks[0].numpy()
+            said, y = fitted.probabilities()[held_out], dataset.y.numpy()[held_out]
+            errors = Conformity.of(said, y, is_number=False)
         if not self.classes:
-            return replace(self, half_width=errors.half_width(coverage))
+            return replace(self, half_width=errors.threshold(coverage))
         return replace(self, sets=errors.class_sets(self.probabilities, coverage))
 
     def write(self, path: Path, *, safe_csv: bool = True) -> None:
@@ -100,27 +105,15 @@ class Predictions:
         columns = self.columns()
         if path.suffix.lower() != ".parquet":
             digits = _SHARE_DIGITS if self.classes else _NUMBER_DIGITS
-            columns = {
-                name: [_cell(value, digits, safe_csv) for value in values]
-                for name, values in columns.items()
-            }
+
+            def cell(value: str | float) -> str:
+                if not isinstance(value, str):
+                    return f"{value:.{digits}g}"
+                return str(safe_cell(value)) if safe_csv else value
+
+            columns = {name: list(map(cell, each)) for name, each in columns.items()}
         with writing(path), atomic_path(path) as temporary:
             write_table(temporary, columns)
-
-
-def _cell(value: str | float, digits: int, safe_csv: bool) -> str:
-    if not isinstance(value, str):
-        return f"{value:.{digits}g}"
-    return str(safe_cell(value)) if safe_csv else value
-
-
-def held_out_errors(model: Model) -> Conformity:
-    """How wrong the model was about nodes that it was not trained on."""
-    if isinstance(model.classifier, Ensemble):
-        return model.classifier.conformity
-    held_out = model.dataset.val_masks[0].numpy()
-    shares = model.classifier.probabilities()[held_out]
-    return Conformity.of(shares, model.dataset.y.numpy()[held_out], is_number=False)
 
 
 def predict_stored(model: Model, *, every: bool = False) -> Predictions:
@@ -189,8 +182,8 @@ def predict_nodes(
             f"their own features{' and evolved neighbours' if evolved else ''} alone "
             "(give their edges, if any)"
         )
-    new_rows = torch.tensor([name not in stored for name in rows])
-    probabilities = model.classifier.probabilities(x[new_rows], new_edges)
+    new_x = x[[rows[name] for name in new]]
+    probabilities = model.classifier.probabilities(new_x, new_edges)
     known = [name for name in rows if name in stored]
     ours = model.dataset.x[[stored[name] for name in known]]
     if changed := int((x[[rows[name] for name in known]] != ours).any(1).sum()):
@@ -226,8 +219,7 @@ def _new_edges(
     between = edge_index[:, is_old]
     known = torch.isin(between[0] * num_nodes + between[1], old[0] * num_nodes + old[1])
     notes = []
-    if unknown := int((~known).sum()):
-        unknown = unknown if directed else unknown // 2
+    if unknown := int((~known).sum()) // (1 if directed else 2):
         notes.append(
             f"{unknown} edges between nodes of the model's graph are not in it and "
             "were left out (fit again to use them)"
