@@ -175,7 +175,7 @@ def test_a_cell_that_another_process_searches_is_its_own(searched, monkeypatch):
             return
         with monkeypatch.context() as other:
             elsewhere = Owner.of(os.getppid())
-            other.setattr(Owner, "this_process", lambda: elsewhere)
+            other.setattr(Owner, "of", lambda pid: elsewhere)
             others.append(searched(trials=2, asked=asked))
 
     report, executor = searched(trials=2, asked=asked, ended=meanwhile)

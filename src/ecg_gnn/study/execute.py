@@ -149,12 +149,11 @@ class GridWork:
         writer.register(recipe, datasets, units)
         self._units = [unit.id for unit in units]
         wanted = {"missing", "failed"} if retry_failed else {"missing"}
-        states = writer.states(self._units)
-        self._left = {unit for unit, state in states.items() if state in wanted}
+        self._left = {unit for unit in self._units if writer.state(unit) in wanted}
 
     def counts(self) -> Counts:
         """How far all units of the grid are."""
-        states = list(self._writer.states(self._units).values())
+        states = list(map(self._writer.state, self._units))
         counted = {key: states.count(key) for key in ("done", "failed", "running")}
         return Counts(total=len(states), **counted)
 

@@ -33,8 +33,7 @@ class DatasetInfo:
     name: str
     sha256: str
     metric: str
-    note: str
-    """What must be said wherever a number on this graph is shown"""
+    note: str  # what must be said wherever a number on this graph is shown
     num_nodes: int
     num_edges: int
     num_features: int
@@ -54,11 +53,9 @@ class Configuration:
     dataset: str
     dataset_sha256: str
     variant: str
-    embedding: str | None
-    """The evolved graphs as the user writes them; None for the baseline"""
+    embedding: str | None  # the evolved graphs as the user writes them
     numerics: int
-    config: Mapping[str, Any] = field(hash=False)
-    """Settings, valid for ``RunConfig.from_dict``; those not read have defaults"""
+    config: Mapping[str, Any] = field(hash=False)  # those not read have defaults
 
     @property
     def backbone(self) -> str:
@@ -98,8 +95,7 @@ class Result:
     best_step: int | None
     seconds: float
     peak_memory_mb: float | None
-    evolved_statistics: list[Statistics]
-    """One row per evolved graph of the variant"""
+    evolved_statistics: list[Statistics]  # one row per evolved graph
     provenance: Mapping[str, Any]
     curves: Curves | None = field(default=None, compare=False, repr=False)
 
@@ -131,8 +127,7 @@ class StoredUnit:
 class UnitRecord(StoredUnit):
     """A finished unit."""
 
-    result: Result
-    """Read without its curves: ``Store.curves(id)`` has them"""
+    result: Result  # without its curves: ``Store.curves(id)`` has them
     finished: str
 
     def __post_init__(self) -> None:
@@ -169,8 +164,7 @@ class Progress:
     failed: int = 0
     running: int = 0
     missing: int = 0
-    seconds: float = 0.0
-    """Of all finished units together"""
+    seconds: float = 0.0  # of all finished units together
 
 
 def newest(known: Collection[Configuration], *alike: str) -> set[str]:
