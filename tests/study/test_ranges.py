@@ -29,7 +29,11 @@ def test_numbers_are_of_the_settings_kind():
     [
         ("train.lr", {"low": 1}, r"'grid.train.lr' must have 'low' and 'high'"),
         ("train.lr", {"low": 1, "high": 2, "top": 3}, r"a key of grid.train.lr"),
-        ("train.lr", {"low": "a", "high": 2}, r"'grid.train.lr.low' must be a number"),
+        (
+            "train.lr",
+            {"low": "a", "high": 2},
+            r"'grid.train.lr.low' must be of type float",
+        ),
         ("train.lr", {"low": 0, "high": float("inf")}, r"'grid.train.lr.high' must be"),
         (
             "train.lr",
@@ -37,15 +41,23 @@ def test_numbers_are_of_the_settings_kind():
             r"'grid.train.lr.low' must be below 'high'",
         ),
         ("train.lr", {"low": 0, "high": 1, "log": True}, r"must be above 0 with log"),
-        ("train.lr", {"low": 0, "high": 1, "log": "yes"}, r"must be true or false"),
+        ("train.lr", {"low": 0, "high": 1, "log": "yes"}, r"must be of type bool"),
         ("train.lr", {"low": 1, "high": 2, "step": 0}, r"'grid.train.lr.step' must be"),
         (
             "train.lr",
             {"low": 1, "high": 2, "step": 1, "log": True},
             r"not given with log",
         ),
-        ("evolve.k", {"low": 1, "high": 2.5}, r"'grid.evolve.k.high' must be a whole"),
-        ("evolve.k", {"low": True, "high": 2}, r"'grid.evolve.k.low' must be a whole"),
+        (
+            "evolve.k",
+            {"low": 1, "high": 2.5},
+            r"'grid.evolve.k.high' must be of type int",
+        ),
+        (
+            "evolve.k",
+            {"low": True, "high": 2},
+            r"'grid.evolve.k.low' must be of type int",
+        ),
         ("evolve.symmetric", {"low": 0, "high": 1}, r"must be a list of values"),
         ("model.norm", {"low": 0, "high": 1}, r"'grid.model.norm' must be a list"),
         ("trane.lr", {"low": 0, "high": 1}, r"a key of grid"),

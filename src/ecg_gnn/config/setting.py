@@ -112,7 +112,7 @@ class Section:
         for name, hint in field_types(kind).items():
             one = declared.get(name)
             shown = (one and one.option) or f"{self.prefix}{name}"
-            value = _parse(hint, getattr(self, name), f"{self.prefix}{name}", shown)
+            value = parsed(hint, getattr(self, name), f"{self.prefix}{name}", shown)
             if one is not None:
                 one.check(value, f"{self.prefix}{name}")
             # Frozen for everybody else: 0 becomes 0.0 and a list a tuple here, so that
@@ -153,7 +153,7 @@ def _plain_type(hint: Any) -> Any:
     return next(option for option in options if option is not type(None))
 
 
-def _parse(hint: Any, value: Any, name: str, shown: str) -> Any:
+def parsed(hint: Any, value: Any, name: str, shown: str = "") -> Any:
     """Check a value against a field's type, also as JSON and YAML spell it."""
     if isinstance(hint, type) and issubclass(hint, Section):
         return value if type(value) is hint else hint.from_mapping(value, name)
@@ -169,7 +169,7 @@ def _parse(hint: Any, value: Any, name: str, shown: str) -> Any:
         item = typing.get_args(wanted)[0]
         if not isinstance(value, list | tuple | range):
             raise InputError(f"{name!r} must be a list (got {value!r})")
-        return tuple(_parse(item, part, name, shown) for part in value)
+        return tuple(parsed(item, part, name, shown) for part in value)
     if type(value) is wanted:
         return value
     # YAML reads 3e-5 as text: it wants a dot before the exponent.

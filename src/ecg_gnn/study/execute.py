@@ -26,10 +26,8 @@ class Ended:
     group: Group
     split: int
     outcome: Outcome
-    ran: int
-    """Units that this process has ended so far"""
-    left: int
-    """Units that it may still have to do"""
+    ran: int  # units that this process has ended so far
+    left: int  # units that it may still have to do
     total: int
     trial: Trial | None = None
 
@@ -42,8 +40,7 @@ class StudyReport:
     counts: Counts
     ran: int
     skipped: dict[str, str]
-    searched: list[CellSummary]
-    """How far each search is, and its best settings; none for a grid"""
+    searched: list[CellSummary]  # none for a grid
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,8 +50,7 @@ class Listeners:
     progress: OnProgress | None = None
     ended: Callable[[Ended], None] | None = None
     skipped: Callable[[str, str], None] | None = None
-    counted: Callable[[Counts], None] | None = None
-    """Called once, before anything runs"""
+    counted: Callable[[Counts], None] | None = None  # called once, before anything runs
 
 
 @holding("fit")
@@ -109,7 +105,8 @@ def run_study(
         # Invalid settings are refused here, before there is a store.
         groups = bind_all(plans, loaded, device)
         spaces = search_spaces(cells, loaded, device) if search else []
-        name = search.recipe_name(recipe.name) if search else recipe.name
+        # A search has other units than the grid of its recipe.
+        name = recipe.name + (f"+{search.sampler}" if search else "")
         with StoreWriter.open(store) as writer:
             work: GridWork | SearchWork
             if search:

@@ -11,7 +11,7 @@ import torch
 from ecg_gnn.config.identity import Purpose
 from ecg_gnn.pipeline.resolve import pick_device
 from ecg_gnn.study.groups import Group
-from ecg_gnn.study.records import of_evolved, provenance
+from ecg_gnn.study.records import Record, of_evolved, provenance
 from ecg_gnn.study.store import Curves, Failed, Result
 from ecg_gnn.study.store.rows import names_of
 from ecg_gnn.study.units import Unit, UnitRunner, run_units
@@ -80,27 +80,26 @@ def run_group(
     """Train or measure units of one group; every one of them ends."""
     if task == "train":
         for unit, ended in run_units(runner, units, pool):
-            if isinstance(ended, Exception):
-                yield unit, _failure(ended)
-            else:
-                names = [name for name in names_of(Result) if name != "curves"]
-                row: dict[str, Any] = {name: getattr(ended, name) for name in names}
-                curves = Curves.of(ended.losses, ended.val_scores, ended.test_scores)
-                yield unit, Result(**row, curves=curves)
+            yield unit, _outcome(ended)
         return
     for unit in units:
         try:
             yield unit, _measure(runner, unit)
         except Exception as error:
-            yield unit, _failure(error)
+            yield unit, _outcome(error)
 
 
-def _failure(error: Exception) -> Failed:
-    """An error as the store keeps it: the message, and where it came from."""
-    if isinstance(error, InputError):
-        return Failed("error", str(error))
-    lines = "".join(traceback.format_exception(error)).splitlines()[-20:]
-    kind = "out_of_memory" if out_of_memory(error) else "error"
+def _outcome(ended: Record | Exception) -> Outcome:
+    """As the store keeps it; of an error the message, and where it came from."""
+    if isinstance(ended, Record):
+        names = [name for name in names_of(Result) if name != "curves"]
+        row: dict[str, Any] = {name: getattr(ended, name) for name in names}
+        curves = Curves.of(ended.losses, ended.val_scores, ended.test_scores)
+        return Result(**row, curves=curves)
+    if isinstance(ended, InputError):
+        return Failed("error", str(ended))
+    lines = "".join(traceback.format_exception(ended)).splitlines()[-20:]
+    kind = "out_of_memory" if out_of_memory(ended) else "error"
     return Failed(kind, "\n".join(lines))
 
 

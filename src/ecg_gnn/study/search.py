@@ -27,8 +27,7 @@ class CellSummary:
     done: int
     pruned: int
     failed: int
-    best: Settings | None
-    """The best point of those that are done"""
+    best: Settings | None  # the point of the best trial that is done
     val: float | None
 
 
@@ -59,7 +58,7 @@ class CellSearch:
         self._info = describe(space.graph)
         self._closed = False  # exhausted, or left to another process
         self._trials: list[Trial] = []
-        self._places = {name: place for place, name in enumerate(stored.configurations)}
+        self._stored_before = list(stored.configurations)
         for configuration in stored.configurations.values():  # in the store's order
             if (point := space.point_of(configuration)) is None:
                 continue
@@ -79,21 +78,18 @@ class CellSearch:
     def next(self) -> Group | None:
         """Claimed units of a trial; None if there are none now."""
         while True:
-            for open_trial in self._under_way():
-                if (group := self._claim(open_trial)) is not None:
-                    return group
-            # Trials may have turned out to be done: then there is room for another.
-            full = len(self._under_way()) >= self._search.at_once
-            if full or self._closed or len(self._trials) >= self._search.trials:
+            room = self._search.at_once
+            for trial in self._trials:  # what is claimed may turn out to be done
+                if room and trial.state == "open" and not trial.elsewhere:
+                    if (group := self._claim(trial)) is not None:
+                        return group
+                    room -= trial.state == "open" and not trial.elsewhere
+            if not room or self._closed or len(self._trials) >= self._search.trials:
                 return None
-            if (trial := self._propose()) is None:
+            if (proposed := self._propose()) is None:
                 self._closed = True
                 return None
-            self._trials.append(trial)
-
-    def _under_way(self) -> list[Trial]:
-        ours = [t for t in self._trials if t.state == "open" and not t.elsewhere]
-        return ours[: self._search.at_once]
+            self._trials.append(proposed)
 
     def _claim(self, trial: Trial) -> Group | None:
         """What comes next of a trial, unless it is done, waiting, or run elsewhere."""
@@ -120,20 +116,23 @@ class CellSearch:
     def _propose(self) -> Trial | None:
         """A trial at a point that has not been tried; None if all have been."""
         # In the order in which a later call will find them in the store.
-        places, last = self._places, len(self._places)
-        trials = sorted(
-            self._trials, key=lambda t: places.get(t.configuration, last + t.number)
-        )
-        tried = {trial.configuration for trial in trials}
+        by_id = {trial.configuration: trial for trial in self._trials}
+        order = dict.fromkeys([*self._stored_before, *by_id])
+        trials = [by_id[each] for each in order if each in by_id]
         purpose = ("search", *self._space.names, len(trials))
-        seeds = (
-            derive_seed(self._search.seed, *purpose, attempt)
+        proposed = (
+            propose(
+                self._space.cell.grid,
+                trials,
+                derive_seed(self._search.seed, *purpose, attempt),
+            )
             for attempt in range(_MAX_PROPOSALS)
         )
-        proposed = (propose(self._space.cell.grid, trials, seed) for seed in seeds)
-        points = itertools.chain(proposed, self._space.all_points())
-        new = map(self._trial, points)
-        return next((t for t in new if t.configuration not in tried), None)
+        for point in itertools.chain(proposed, self._space.all_points()):
+            trial = self._trial(point)
+            if trial.configuration not in by_id:
+                return trial
+        return None
 
     def _trial(self, point: Settings) -> Trial:
         groups = self._space.groups(point)
