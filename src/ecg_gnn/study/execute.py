@@ -48,9 +48,9 @@ class Listeners:
     """Callbacks for a study's progress; each is optional."""
 
     progress: OnProgress | None = None
-    ended: Callable[[Ended], None] | None = None
-    skipped: Callable[[str, str], None] | None = None
-    counted: Callable[[Counts], None] | None = None  # called once, before anything runs
+    ended: Callable[[Ended], None] = lambda _ended: None
+    skipped: Callable[[str, str], None] = lambda _name, _reason: None
+    counted: Callable[[Counts], None] = lambda _counts: None  # before anything runs
 
 
 @holding("fit")
@@ -96,12 +96,10 @@ def run_study(
     plans = [] if search else [plan for cell in cells for plan in cell.plans()]
     with executor or Executor(jobs) as where, TemporaryDirectory() as temporary:
         device = where.pick_device(device)
-        loaded, skipped = load_graphs(
-            [cell.dataset for cell in cells],
-            data_root,
-            fetch=only.datasets is not None,
-            on_skipped=listeners.skipped,
-        )
+        names, fetch = [cell.dataset for cell in cells], only.datasets is not None
+        loaded, skipped = load_graphs(names, data_root, fetch=fetch)
+        for skipping in skipped.items():
+            listeners.skipped(*skipping)
         # Invalid settings are refused here, before there is a store.
         groups = bind_all(plans, loaded, device)
         spaces = search_spaces(cells, loaded, device) if search else []
@@ -114,8 +112,7 @@ def run_study(
             else:
                 infos = [describe(dataset) for dataset in loaded.values()]
                 work = GridWork(writer, name, infos, groups, retry_failed)
-            if listeners.counted is not None:
-                listeners.counted(work.counts())
+            listeners.counted(work.counts())
             made_with = where.made_with(device) | {"command": command}
             cache = cache or EmbeddingCache(Path(temporary))
             ran = _drive(writer, work, where, made_with, cache, listeners)
@@ -208,9 +205,8 @@ def _drive(
                     writer.fail(unit, outcome.kind, outcome.error, made)
                 else:
                     writer.finish(unit, outcome)
-                if listeners.ended is not None:
-                    ended = Ended(group, split, outcome, ran, *work.left(), trial)
-                    listeners.ended(ended)
+                ended = Ended(group, split, outcome, ran, *work.left(), trial)
+                listeners.ended(ended)
     finally:
         writer.release()
         with suppress(OSError):  # it is not there, or other processes still use it

@@ -1,6 +1,6 @@
 """From a recipe's plans to groups of units: graphs loaded, settings resolved."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -40,12 +40,6 @@ class Group:
         kept = {split: unit for split, unit in self.units.items() if unit in ids}
         return replace(self, units=kept)
 
-    def with_seed(self, seed: int) -> "Group":
-        """The same trainings from another seed, on the same splits."""
-        at = self.configuration.id
-        units = {split: identity.unit_id(at, split, seed) for split in self.units}
-        return replace(self, config=replace(self.config, seed=seed), units=units)
-
     def stored_units(self) -> list[StoredUnit]:
         """The units as a store registers them."""
         at, seed = self.configuration, self.config.seed
@@ -66,19 +60,13 @@ class Counts:
 
 
 def load_graphs(
-    names: Iterable[str],
-    data_root: str | Path | None,
-    *,
-    fetch: bool = False,
-    on_skipped: Callable[[str, str], None] | None = None,
+    names: Iterable[str], data_root: str | Path | None, *, fetch: bool = False
 ) -> tuple[dict[str, GraphDataset], dict[str, str]]:
     """Load every graph, once; those not here are skipped, or with ``fetch`` fetched."""
     loaded, skipped = {}, {}
     for name in dict.fromkeys(names):
         if not fetch and (reason := _why_absent(name, data_root)):
             skipped[name] = reason
-            if on_skipped is not None:
-                on_skipped(name, reason)
         else:
             loaded[name] = load_dataset(name, data_root=data_root)
     if not loaded:
@@ -129,10 +117,7 @@ def bind(
     if (dataset := loaded.get(plan.dataset)) is None:
         return []
     asked = replaced(plan.config, {"device": device})
-    if asked.random_splits or asked.label_rate:  # what trains comes from the seed
-        return [_group(plan, replace(asked, seed=seed), dataset) for seed in plan.seeds]
-    first = _group(plan, replace(asked, seed=plan.seeds[0]), dataset)
-    return [first, *map(first.with_seed, plan.seeds[1:])]
+    return [_group(plan, replace(asked, seed=seed), dataset) for seed in plan.seeds]
 
 
 def _group(plan: Plan, asked: RunConfig, dataset: GraphDataset) -> Group:

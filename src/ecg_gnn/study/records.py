@@ -176,8 +176,8 @@ def of_evolved(graph: "EvolvedGraph", dataset: "GraphDataset") -> Statistics:
 
 def mean(rows: Sequence[Statistics]) -> Statistics:
     """Mean of every statistic; undefined if it is so in any row."""
-    means: Statistics = {}
     exact: Statistics = {RECALL: 1.0}  # an exact graph has all neighbours
+    means: Statistics = {}
     for key in dict.fromkeys(key for row in rows for key in row):
         values = [(exact | row)[key] for row in rows]
         defined = [value for value in values if value is not None]

@@ -57,7 +57,7 @@ class CellSearch:
         self._study, self._space, self._search = study, space, study.search
         self._info = describe(space.graph)
         self._closed = False  # exhausted, or left to another process
-        self._trials: list[Trial] = []
+        self.trials: list[Trial] = []
         self._stored_before = list(stored.configurations)
         for configuration in stored.configurations.values():  # in the store's order
             if (point := space.point_of(configuration)) is None:
@@ -65,7 +65,7 @@ class CellSearch:
             trial = self._trial(point)
             if any(study.recipe in stored.recipes.get(u, ()) for u in trial.units):
                 self._update(trial, stored)
-                self._trials.append(trial)
+                self.trials.append(trial)
 
     def _update(self, trial: Trial, stored: StoredScores) -> None:
         """Tell a trial what is known about it, except failures to be retried."""
@@ -79,17 +79,17 @@ class CellSearch:
         """Claimed units of a trial; None if there are none now."""
         while True:
             room = self._search.at_once
-            for trial in self._trials:  # what is claimed may turn out to be done
+            for trial in self.trials:  # what is claimed may turn out to be done
                 if room and trial.state == "open" and not trial.elsewhere:
                     if (group := self._claim(trial)) is not None:
                         return group
                     room -= trial.state == "open" and not trial.elsewhere
-            if not room or self._closed or len(self._trials) >= self._search.trials:
+            if not room or self._closed or len(self.trials) >= self._search.trials:
                 return None
             if (proposed := self._propose()) is None:
                 self._closed = True
                 return None
-            self._trials.append(proposed)
+            self.trials.append(proposed)
 
     def _claim(self, trial: Trial) -> Group | None:
         """What comes next of a trial, unless it is done, waiting, or run elsewhere."""
@@ -116,7 +116,7 @@ class CellSearch:
     def _propose(self) -> Trial | None:
         """A trial at a point that has not been tried; None if all have been."""
         # In the order in which a later call will find them in the store.
-        by_id = {trial.configuration: trial for trial in self._trials}
+        by_id = {trial.configuration: trial for trial in self.trials}
         order = dict.fromkeys([*self._stored_before, *by_id])
         trials = [by_id[each] for each in order if each in by_id]
         purpose = ("search", *self._space.names, len(trials))
@@ -136,17 +136,17 @@ class CellSearch:
 
     def _trial(self, point: Settings) -> Trial:
         groups = self._space.groups(point)
-        return Trial(number=len(self._trials), point=point, groups=groups)
+        return Trial(number=len(self.trials), point=point, groups=groups)
 
     def ended(self, unit: str, outcome: Outcome) -> tuple[Outcome, Trial | None]:
         """Note a unit; the record after which a trial is pruned says so."""
-        trial = next(trial for trial in self._trials if unit in trial.in_flight)
+        trial = next(trial for trial in self.trials if unit in trial.in_flight)
         trial.in_flight.remove(unit)
         if isinstance(outcome, Failed):
             trial.failed.add(unit)
         else:
             trial.scores[unit] = known(outcome.val)
-            grid, trials = self._space.cell.grid, self._trials
+            grid, trials = self._space.cell.grid, self.trials
             if self._search.prune and is_hopeless(grid, trials, trial):
                 trial.pruned = True
                 pruned = {"after": len(trial.scores), "of": len(trial.units)}
@@ -160,25 +160,19 @@ class CellSearch:
 
     def _best(self) -> tuple[Settings | None, float | None]:
         """The point of the best trial that is done, and its validation score."""
-        done = [(t.point, t.val) for t in self._trials if t.state == "done"]
+        done = [(t.point, t.val) for t in self.trials if t.state == "done"]
         return max(done, key=lambda best: best[1] or 0.0, default=(None, None))
 
-    def counts(self) -> Counts:
-        """Units of all trials, including those still to be proposed."""
-        trials = self._trials
-        begun = sum(len(t.scores if t.pruned else t.units) for t in trials)
-        more = 0 if self._closed else max(0, self._search.trials - len(trials))
-        return Counts(
-            total=begun + more * self._space.num_units,
-            done=sum(len(t.scores) for t in trials),
-            failed=sum(len(t.failed) for t in trials),
-            running=sum(len(t.elsewhere) for t in trials),
-        )
+    @property
+    def num_units_to_come(self) -> int:
+        """Of the trials that are still to be proposed."""
+        more = 0 if self._closed else max(0, self._search.trials - len(self.trials))
+        return more * self._space.num_units
 
     def summary(self) -> CellSummary:
         """How many trials ended how, and the best of them."""
         names = zip(("dataset", "model", "variant"), self._space.names, strict=True)
-        states = Counter(trial.state for trial in self._trials)
+        states = Counter(trial.state for trial in self.trials)
         best, val = self._best()
         return CellSummary(
             **dict(names),
@@ -209,10 +203,14 @@ class SearchWork:
 
     def counts(self) -> Counts:
         """Units of all trials, including those still to be proposed."""
-        counts = Counter[str]()
-        for cell in self.cells:
-            counts.update(vars(cell.counts()))
-        return Counts(**counts)
+        trials = [trial for cell in self.cells for trial in cell.trials]
+        begun = sum(len(t.scores if t.pruned else t.units) for t in trials)
+        return Counts(
+            total=begun + sum(cell.num_units_to_come for cell in self.cells),
+            done=sum(len(t.scores) for t in trials),
+            failed=sum(len(t.failed) for t in trials),
+            running=sum(len(t.elsewhere) for t in trials),
+        )
 
     def left(self) -> tuple[int, int]:
         """Units that this process may still have to do, and how many there are."""

@@ -20,12 +20,7 @@ from ecg_gnn.study.grid import RecipeCell
 from ecg_gnn.study.groups import Group, bind
 from ecg_gnn.study.recipe import Grid, Range, Values
 from ecg_gnn.study.store import Configuration
-from ecg_gnn.system.checks import (
-    InputError,
-    MissingExtraError,
-    check_choice,
-    check_in_range,
-)
+from ecg_gnn.system import checks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,16 +46,18 @@ class SearchSpace:
     def with_stored_values(self) -> "SearchSpace":
         """The same space, its grid as the store writes it; refuses invalid values."""
         grid = dict(self.cell.grid)
-        first = {name: _ends(values)[0] for name, values in grid.items()}
-        for name, values in grid.items():
-            points = [{**first, name: value} for value in _ends(values)]
-            configurations = [self.groups(point)[0].configuration for point in points]
-            once = {repr(v): v for v in (_setting(at, name) for at in configurations)}
-            if not isinstance(values, Range):
-                grid[name] = tuple(once.values())
+        # If the ends of a range are valid, all of it is.
+        tried = {
+            n: (v.low, v.high) if isinstance(v, Range) else v for n, v in grid.items()
+        }
+        first = {name: values[0] for name, values in tried.items()}
+        for name, values in tried.items():
+            groups = [self.groups({**first, name: value})[0] for value in values]
+            stored = [_setting(group.configuration, name) for group in groups]
+            if not isinstance(grid[name], Range):
+                grid[name] = tuple({repr(value): value for value in stored}.values())
         num_units = sum(len(group.units) for group in self.groups(first))
-        cell = replace(self.cell, grid=grid)
-        return replace(self, cell=cell, num_units=num_units)
+        return replace(self, cell=replace(self.cell, grid=grid), num_units=num_units)
 
     def point_of(self, configuration: Configuration) -> Settings | None:
         """The point that a stored configuration is at; None if at none."""
@@ -96,18 +93,13 @@ def search_spaces(
     spaces = []
     for cell in cells:
         if cell.task != "train":
-            raise InputError(
+            raise checks.InputError(
                 f"'search' must be of a recipe with the task 'train' (got {cell.task})"
             )
         if (graph := loaded.get(cell.dataset)) is not None:
             space = SearchSpace(cell=cell, graph=graph, device=device)
             spaces.append(space.with_stored_values())
     return spaces
-
-
-def _ends(values: Values) -> tuple[Any, ...]:
-    """If these values are valid, all others are."""
-    return (values.low, values.high) if isinstance(values, Range) else values
 
 
 def _setting(configuration: Configuration, name: str) -> Any:
@@ -147,10 +139,8 @@ class Trial:
     @property
     def state(self) -> State:
         """How it ended; after a failure it cannot be compared any more."""
-        if self.pruned:
-            return "pruned"
-        if self.failed:
-            return "failed"
+        if self.pruned or self.failed:
+            return "pruned" if self.pruned else "failed"
         return "done" if len(self.scores) == len(self.units) else "open"
 
     @property
@@ -180,12 +170,12 @@ class Search:
     at_once: int = 1  # parallel trials; only with one are proposals reproducible
 
     def __post_init__(self) -> None:
-        check_choice("search", self.sampler, ("tpe",))
-        check_in_range("trials", self.trials, 1, None)
-        check_in_range("search_seed", self.seed, 0, 2**62)
-        check_in_range("at_once", self.at_once, 1, None)
+        checks.check_choice("search", self.sampler, ("tpe",))
+        checks.check_in_range("trials", self.trials, 1, None)
+        checks.check_in_range("search_seed", self.seed, 0, 2**62)
+        checks.check_in_range("at_once", self.at_once, 1, None)
         if importlib.util.find_spec("optuna") is None:
-            raise MissingExtraError("optuna", "sweep", "--search tpe")
+            raise checks.MissingExtraError("optuna", "sweep", "--search tpe")
 
 
 def propose(grid: Grid, trials: Sequence[Trial], seed: int) -> Settings:

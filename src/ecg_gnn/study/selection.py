@@ -11,17 +11,9 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
-from ecg_gnn.config import EMBEDDINGS, RunConfig, known
+from ecg_gnn.config import EMBEDDINGS, RunConfig, identity, known
 from ecg_gnn.config.classify_settings import MODULES, SPECIALISED
-from ecg_gnn.config.identity import (
-    LABELS,
-    VARIANTS,
-    Tags,
-    controls_of,
-    stored_variant,
-    tagged,
-    tags_read_by,
-)
+from ecg_gnn.config.identity import LABELS, VARIANTS, Tags
 from ecg_gnn.config.run_config import flatten
 from ecg_gnn.study.comparison import PairedTest, paired_test
 from ecg_gnn.study.records import is_pruned
@@ -60,7 +52,7 @@ class CellKey:
     @property
     def model_label(self) -> str:
         """The model's name in tables; with labels as input it is another model."""
-        return tagged(model_name(self.backbone, self.model), self._model_tags)
+        return identity.tagged(model_name(self.backbone, self.model), self._model_tags)
 
     @property
     def _model_tags(self) -> Tags:
@@ -72,7 +64,7 @@ class CellKey:
 
     def of_variant(self, variant: str, embedding: str | None) -> "CellKey":
         """Another variant of the same model, with those of its options that apply."""
-        tags = tags_read_by(embedding, self.tags)
+        tags = identity.tags_read_by(embedding, self.tags)
         return replace(self, variant=variant, embedding=embedding, tags=tags)
 
 
@@ -157,11 +149,8 @@ class Selection:
         known = {r.configuration.id: r.configuration for r in records}
         counting = newest(known.values(), *names_of(CellKey))
         kept = [r for r in records if r.configuration.id in counting]
-        return cls(
-            cells=tuple(_cells(kept)),
-            datasets=tuple(store.datasets()),
-            left_out=len(records) - len(kept),
-        )
+        left_out, datasets = len(records) - len(kept), tuple(store.datasets())
+        return cls(cells=_cells(kept), datasets=datasets, left_out=left_out)
 
     def dataset(self, key: CellKey) -> DatasetInfo:
         """The graph of a cell."""
@@ -178,11 +167,10 @@ class Selection:
     def rival(self, cell: Cell, other: str) -> Cell | None:
         """The baseline or a control of it, by name, if there is such."""
         key = cell.key
-        controls = controls_of(stored_variant(key.embedding))
-        wanted = [
-            key.of_variant(c.name, c.embedding) for c in controls if c.name == other
-        ]
-        return next((each for each in self.cells if each.key in wanted), None)
+        controls = identity.controls_of(identity.variant_of(key.embedding))
+        named = [control for control in controls if control.name == other]
+        wanted = [key.of_variant(each.name, each.embedding) for each in named]
+        return next((cell for cell in self.cells if cell.key in wanted), None)
 
     def against(self, cell: Cell, other: str) -> PairedTest | None:
         """Test a cell against its baseline or a control, if there is such."""
@@ -198,7 +186,7 @@ def best_ecg(cells: Iterable[Cell]) -> Cell | None:
     return max(rivals, key=lambda cell: cell.chosen.val_mean, default=None)
 
 
-def _cells(records: Sequence[UnitRecord]) -> list[Cell]:
+def _cells(records: Sequence[UnitRecord]) -> tuple[Cell, ...]:
     """In each the best mean validation score, of those with the most finished units."""
     groups: dict[CellKey, list[Candidate]] = {}
     # A store gives the units of a configuration together, by split and seed.
@@ -218,7 +206,7 @@ def _cells(records: Sequence[UnitRecord]) -> list[Cell]:
                 Cell(key=key, chosen=chosen, candidates=ordered, incomplete=rest)
             )
     datasets = list(dict.fromkeys(key.dataset for key in groups))
-    return sorted(cells, key=lambda cell: _place(cell.key, datasets))
+    return tuple(sorted(cells, key=lambda cell: _place(cell.key, datasets)))
 
 
 def _place(key: CellKey, datasets: Sequence[str]) -> tuple[Any, ...]:

@@ -11,7 +11,6 @@ from ecg_gnn.config.identity import (
     Tags,
     canonical,
     run_tags,
-    stored_variant,
     tagged,
     variant_of,
 )
@@ -90,7 +89,7 @@ def measured_graphs(store: Store, recipe: str | None = None) -> list[MeasuredGra
         if at.id not in counting or at.embedding is None:
             continue
         measured = record.result.evolved_statistics
-        parts = stored_variant(at.embedding).graphs
+        parts = variant_of(at.embedding).graphs
         for part, statistics in zip(parts, measured, strict=True):
             if part == "identity":
                 continue

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from ecg_gnn._version import NUMERICS
 from ecg_gnn.config import RunConfig
-from ecg_gnn.config.identity import VARIANTS, Tags, stored_tags, stored_variant
+from ecg_gnn.config.identity import VARIANTS, Tags, tags_of, variant_of
 from ecg_gnn.config.setting import field_types
 from ecg_gnn.study.records import STATISTICS, Statistics
 from ecg_gnn.study.store.curves import Curves
@@ -70,7 +70,7 @@ class Configuration:
     @cached_property
     def tags(self) -> Tags:
         """Options past the paper: see :mod:`ecg_gnn.config.identity`."""
-        return stored_tags(self.config)
+        return tags_of(RunConfig.from_dict(self.config))
 
     @property
     def random_splits(self) -> bool:
@@ -132,7 +132,7 @@ class UnitRecord(StoredUnit):
 
     def __post_init__(self) -> None:
         at, result = self.configuration, self.result
-        graphs = stored_variant(at.embedding).graphs
+        graphs = variant_of(at.embedding).graphs
         if len(result.evolved_statistics) != len(graphs):
             raise InputError("every evolved graph of a unit must have its statistics")
         for statistics in result.evolved_statistics:
