@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from ecg_gnn._version import __version__
 from ecg_gnn.system.checks import InputError
@@ -42,9 +42,6 @@ class Record:
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
 
-_Kind = TypeVar("_Kind")
-
-
 @dataclass(frozen=True)
 class RunFolder:
     """The output folder of one run; a finished training is never lost or redone."""
@@ -57,7 +54,7 @@ class RunFolder:
         if not self.is_writer:
             return
         with claiming(self.path, "run.json", "run"):
-            existing = self._read("run.json", dict[str, Any])
+            existing = self._read("run.json", dict)
             if existing is None:
                 about = {"id": run_id, "config": config, **extra}
                 write_json(self.path / "run.json", about)
@@ -70,14 +67,15 @@ class RunFolder:
 
     def load(self, name: str) -> Record | None:
         """A finished training, or None."""
-        return self._read(f"records/{name}.json", Record)
+        record: Record | None = self._read(f"records/{name}.json", Record)
+        return record
 
     def store(self, name: str, record: Record) -> None:
         """Keep a finished training."""
         if self.is_writer:
             write_json(self.path / f"records/{name}.json", asdict(record))
 
-    def _read(self, name: str, kind: Callable[..., _Kind]) -> _Kind | None:
+    def _read(self, name: str, kind: Callable[..., Any]) -> Any:
         path = self.path / name
         if not path.is_file():
             return None

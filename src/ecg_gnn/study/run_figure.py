@@ -19,10 +19,10 @@ def draw(report: Report, path: Path) -> None:
 def paint(report: Report, figure_class: Any) -> Any:
     """Three panels under what they say of every ECG variant."""
     figure = figure_class(figsize=(12, 4.5), layout="constrained")
-    all_axes = figure.subplots(1, 3, width_ratios=[1.1, 1.2, 1])
-    parts = (_draw_scores, _draw_differences, _draw_homophily)
-    for draw_part, axes in zip(parts, all_axes, strict=True):
-        draw_part(axes, report)
+    scores, differences, homophily = figure.subplots(1, 3, width_ratios=[1.1, 1.2, 1])
+    _draw_scores(scores, report)
+    _draw_differences(differences, report)
+    _draw_homophily(homophily, report)
     model, splits = report.config.model.name, len(report.config.splits or ())
     said = [f"{name} {VERDICTS[word]}" for name, word in judged(report).items()]
     title = f"{report.dataset} · {model} · {splits} splits"

@@ -173,18 +173,14 @@ def newest(known: Collection[Configuration], *alike: str) -> set[str]:
     Where a network or an embedder moved alone, what was made before still counts until
     there is something newer that is equal in the fields ``alike``.
     """
-    behind, least = dict[str, int](), dict[tuple[object, ...], int]()
+    groups: dict[tuple[object, ...], dict[int, list[Configuration]]] = {}
     for at in known:
-        behind[at.id] = RunConfig.from_dict(at.config).numerics - at.numerics
-        group = tuple(getattr(at, name) for name in alike)
-        least[group] = min(behind[at.id], least.get(group, behind[at.id]))
-    lowest = NUMERICS - min(least.values(), default=0)
-    return {
-        at.id
-        for at in known
-        if at.numerics >= lowest
-        and behind[at.id] == least[tuple(getattr(at, name) for name in alike)]
-    }
+        group = groups.setdefault(tuple(getattr(at, name) for name in alike), {})
+        behind = RunConfig.from_dict(at.config).numerics - at.numerics
+        group.setdefault(behind, []).append(at)
+    lowest = NUMERICS - min(map(min, groups.values()), default=0)
+    first = [at for group in groups.values() for at in group[min(group)]]
+    return {at.id for at in first if at.numerics >= lowest}
 
 
 def names_of(kind: Any) -> list[str]:
