@@ -55,21 +55,16 @@ class Range:
         if kind is None:  # a model's option is taken as it is written
             ends = values["low"], values["high"]
             kind = int if all(isinstance(end, int) for end in ends) else float
-        kinds = {"low": kind, "high": kind, "step": kind, "log": bool}
-        made = cls(
-            **{k: parsed(kinds[k], v, f"{place}.{k}") for k, v in values.items()}
-        )
-        low, high, log, step = made.low, made.high, made.log, made.step
-        bad_step = step is not None and (log or not 0 < step < math.inf)
-        for key, is_wrong, rule in (
-            ("high", not abs(high) < math.inf, "be finite"),
-            ("low", not -math.inf < low < high, f"be below 'high' {high}, and finite"),
-            ("low", log and low <= 0, "be above 0 with log"),
-            ("step", bad_step, "be above 0, and not given with log"),
-        ):
-            if is_wrong:
-                got = vars(made)[key]
-                raise InputError(f"'{place}.{key}' must {rule} (got {got!r})")
+        types = {"low": kind, "high": kind, "step": kind, "log": bool}
+        given = {k: parsed(types[k], v, f"{place}.{k}") for k, v in values.items()}
+        made = cls(**given)
+        lowest = 0 if made.log else -math.inf
+        may_step = made.step is None or (0 < made.step < math.inf and not made.log)
+        if not (lowest < made.low < made.high < math.inf and may_step):
+            raise InputError(
+                f"{place!r} must have 'low' below 'high', both above 0 with 'log', and "
+                f"'step' above 0 and without 'log' (got {given})"
+            )
         return made
 
 
