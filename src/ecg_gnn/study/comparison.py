@@ -190,21 +190,12 @@ def _p_values(differences: tuple[float, ...]) -> tuple[float | None, float | Non
 
 
 def corrected(tests: Iterable[PairedTest | None]) -> list[PairedTest | None]:
-    """The same tests with Holm's correction over all that have a p value."""
+    """The same tests with Holm's step-down correction over all that have a p value."""
     rows = list(tests)
-    adjusted = holm([None if test is None else test.p for test in rows])
-    return [
-        test if test is None else replace(test, p_holm=p)
-        for test, p in zip(rows, adjusted, strict=True)
-    ]
-
-
-def holm(ps: Sequence[float | None]) -> list[float | None]:
-    """Holm's step-down adjustment; tests without a p value are not counted."""
-    ranked = sorted((p, place) for place, p in enumerate(ps) if p is not None)
-    adjusted: list[float | None] = [None] * len(ps)
+    known = [(test.p, place, test) for place, test in enumerate(rows) if test]
+    ranked = sorted((p, place, test) for p, place, test in known if p is not None)
     highest = 0.0
-    for rank, (p, place) in enumerate(ranked):
+    for rank, (p, place, test) in enumerate(ranked):
         highest = max(highest, min(1.0, (len(ranked) - rank) * p))
-        adjusted[place] = highest
-    return adjusted
+        rows[place] = replace(test, p_holm=highest)
+    return rows

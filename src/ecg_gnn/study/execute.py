@@ -181,32 +181,32 @@ def _drive(
 ) -> int:
     """Run until nothing is left that this process could do, and store the outcomes."""
     ran, checkpoints = 0, Path(f"{writer.path}.checkpoints")
+
+    def take() -> tuple[Group, UnitRunner] | None:
+        if (group := work.next()) is None:
+            return None
+        name = group.configuration.id
+        return group, UnitRunner(
+            dataset=group.dataset,
+            config=group.config,
+            run_id=name,
+            made_with=made_with | group.made_with,
+            checkpoints=f"{checkpoints}/{name}-{group.config.seed}-",
+            cache=cache,
+            on_progress=listeners.progress,
+        )
+
     try:
-        while True:
-            while executor.has_room() and (group := work.next()) is not None:
-                name = group.configuration.id
-                runner = UnitRunner(
-                    dataset=group.dataset,
-                    config=group.config,
-                    run_id=name,
-                    made_with=made_with | group.made_with,
-                    checkpoints=f"{checkpoints}/{name}-{group.config.seed}-",
-                    cache=cache,
-                    on_progress=listeners.progress,
-                )
-                executor.start(group, runner)
-            if not executor.is_busy():
-                return ran
-            for group, split, outcome in executor.ended():
-                unit, ran = group.units[split], ran + 1
-                outcome, trial = work.ended(unit, outcome)
-                if isinstance(outcome, Failed):
-                    made = made_with | group.made_with
-                    writer.fail(unit, outcome.kind, outcome.error, made)
-                else:
-                    writer.finish(unit, outcome)
-                ended = Ended(group, split, outcome, ran, *work.left(), trial)
-                listeners.ended(ended)
+        for ran, (group, split, outcome) in enumerate(executor.run(take), 1):
+            unit = group.units[split]
+            outcome, trial = work.ended(unit, outcome)
+            if isinstance(outcome, Failed):
+                made = made_with | group.made_with
+                writer.fail(unit, outcome.kind, outcome.error, made)
+            else:
+                writer.finish(unit, outcome)
+            listeners.ended(Ended(group, split, outcome, ran, *work.left(), trial))
+        return ran
     finally:
         writer.release()
         with suppress(OSError):  # it is not there, or other processes still use it

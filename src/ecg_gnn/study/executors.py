@@ -2,8 +2,7 @@
 
 import time
 import traceback
-from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self
 
 import torch
@@ -21,6 +20,7 @@ from ecg_gnn.system.machine import out_of_memory
 
 Outcome = Result | Failed  # how a unit ended
 Ending = tuple[Group, int, Outcome]  # of a group's split
+Take = Callable[[], tuple[Group, UnitRunner] | None]  # what to run next; None for now
 
 
 class Executor:
@@ -37,13 +37,11 @@ class Executor:
     def __init__(self, jobs: int = 1) -> None:
         check_in_range("jobs", jobs, 1, None)
         self._pool = WorkerPool(jobs)
-        self._waiting: deque[tuple[Group, UnitRunner]] = deque()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._waiting.clear()
         self._pool.__exit__()
 
     def pick_device(self, name: str) -> str:
@@ -54,24 +52,16 @@ class Executor:
         """What records say about versions and machine."""
         return provenance(device)
 
-    def has_room(self) -> bool:
-        """Whether another group could start now or soon."""
-        return not self._waiting
+    def run(self, take: Take) -> Iterator[Ending]:
+        """Take groups of claimed units while there are any; yield how each unit ended.
 
-    def is_busy(self) -> bool:
-        """Whether there are units that have not ended."""
-        return bool(self._waiting)
-
-    def start(self, group: Group, runner: UnitRunner) -> None:
-        """Take a group of claimed units, and how to run them."""
-        self._waiting.append((group, runner))
-
-    def ended(self) -> Iterator[Ending]:
-        """Wait a while for units to end; there may be none."""
-        group, runner = self._waiting.popleft()
-        units = [(group.variant, split) for split in group.units]
-        for (_, split), outcome in run_group(group.task, runner, units, self._pool):
-            yield group, split, outcome
+        What is yielded is known to the study before more is taken.
+        """
+        while (taken := take()) is not None:
+            group, runner = taken
+            units = [(group.variant, split) for split in group.units]
+            for (_, split), outcome in run_group(group.task, runner, units, self._pool):
+                yield group, split, outcome
 
 
 def run_group(

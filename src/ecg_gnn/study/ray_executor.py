@@ -18,7 +18,7 @@ from ecg_gnn.config.identity import Purpose
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.reading import first_line
-from ecg_gnn.study.executors import Ending, Executor, Outcome, run_group
+from ecg_gnn.study.executors import Ending, Executor, Outcome, Take, run_group
 from ecg_gnn.study.groups import Group
 from ecg_gnn.study.records import provenance
 from ecg_gnn.study.store import Failed
@@ -110,14 +110,6 @@ class RayExecutor(Executor):
         """What is known here; nodes replace it with their own versions and machine."""
         return {**provenance("cpu"), "device": device, "device_name": None}
 
-    def has_room(self) -> bool:
-        """Whether a node, present or awaited, would soon have nothing to do."""
-        return len(self._tasks) < 2 * max(1, self.places())
-
-    def is_busy(self) -> bool:
-        """Whether tasks have not ended."""
-        return bool(self._tasks)
-
     def call(
         self,
         function: Callable[..., Any],
@@ -142,10 +134,21 @@ class RayExecutor(Executor):
         unit = "GPU" if self._on_gpus else "CPU"
         return int(_ray().cluster_resources().get(unit, 0))
 
-    def start(self, group: Group, runner: UnitRunner) -> None:
-        """Make tasks of a group: several splits each on GPUs, one elsewhere."""
-        for splits in batched(group.units, most_together(runner.config)):
-            self._submit(_Task(group, runner, splits))
+    def run(self, take: Take) -> Iterator[Ending]:
+        """Keep every node busy, those awaited too; what was lost is started again."""
+        while True:
+            # Twice as many as run, so that no node has to wait for its next one.
+            while len(self._tasks) < 2 * max(1, self.places()) and (taken := take()):
+                group, runner = taken
+                # Several splits each on GPUs, one elsewhere.
+                for splits in batched(group.units, most_together(runner.config)):
+                    self._submit(_Task(group, runner, splits))
+            if not self._tasks:
+                return
+            for reference in self._wait():
+                task = self._tasks.pop(reference)
+                for split, outcome in self._outcomes(task, reference):
+                    yield task.group, split, outcome
 
     def _submit(self, task: _Task) -> None:
         group, graph, config = task.group, task.runner.dataset, task.runner.config
@@ -165,11 +168,12 @@ class RayExecutor(Executor):
         )
         self._tasks[reference] = task
 
-    def ended(self) -> Iterator[Ending]:
-        """Wait a while for tasks; those that were lost are started again."""
+    def _wait(self) -> list[Any]:
+        """Tasks that ended in a while; nodes are waited for, but not forever."""
+        ready: list[Any]
         ready, _ = _ray().wait(list(self._tasks), timeout=_WAIT_SECONDS)
         now = time.monotonic()
-        if ready or self.places():  # nodes are waited for, but not forever
+        if ready or self.places():
             self._seen_alive = now
         elif now - self._seen_alive > _PATIENCE_SECONDS:
             raise ConnectionError(
@@ -177,10 +181,7 @@ class RayExecutor(Executor):
                 f"{_PATIENCE_SECONDS:.0f} s: finished units are kept, rerun the "
                 "command to resume"
             )
-        for reference in ready:
-            task = self._tasks.pop(reference)
-            for split, outcome in self._outcomes(task, reference):
-                yield task.group, split, outcome
+        return ready
 
     def _outcomes(self, task: _Task, reference: Any) -> list[tuple[int, Outcome]]:
         """How a task's splits ended; none if they are run again."""
