@@ -10,7 +10,7 @@ from ecg_gnn.study import Cell, Store
 from ecg_gnn.study.records import STATISTICS
 from ecg_gnn.system.canvas import minus
 from ecg_gnn.system.cells import markdown
-from ecg_gnn_lab import paper_numbers
+from ecg_gnn_lab import published
 from ecg_gnn_lab.report.details import varied_settings
 from ecg_gnn_lab.tables.document import Row, gap_text, score_text, starred
 from ecg_gnn_lab.tables.ranking import best_published, boards, splits_text
@@ -37,7 +37,7 @@ def compared(store: Store) -> list[Row]:
         (
             row
             for row in rows
-            if row["paper_mean"] is not None and row["model"] in paper_numbers.MODELS
+            if row["paper_mean"] is not None and row["model"] in published.MODELS
         ),
         key=lambda row: order.index((row["dataset"], row["model"])),
     )

@@ -12,7 +12,7 @@ from ecg_gnn.study import Store
 from ecg_gnn.study.comparison import PairedTest, corrected
 from ecg_gnn.study.selection import Candidate, Cell
 from ecg_gnn.system.cells import markdown
-from ecg_gnn_lab import paper_numbers
+from ecg_gnn_lab import published
 from ecg_gnn_lab.report.summary import VERDICTS, answers, lede, verdict
 from ecg_gnn_lab.tables.document import Row, score_text, score_values, starred
 from ecg_gnn_lab.tables.scores import RIVALS, columns_of_test
@@ -79,7 +79,7 @@ def embeddings_block(store: Store) -> str:
 def front_page_block(store: Store) -> str:
     """One line per dataset and model of the paper, and the one sentence."""
     results = tables(store)["results"].rows
-    shown = [row for row in _ecg(results) if row["model"] in paper_numbers.MODELS]
+    shown = [row for row in _ecg(results) if row["model"] in published.MODELS]
     rivals = _rivals(shown)
     header = ["", "baseline", "ECG", *rivals[1:], "paper: baseline, ECG"]
     lines = []
@@ -138,12 +138,12 @@ def _rival(results: Sequence[Row], row: Row, variant: str) -> str:
     return "—"
 
 
-def _paper(row: Row) -> list[paper_numbers.Score | None]:
+def _paper(row: Row) -> list[published.Score | None]:
     """The paper's plain model and its best ECG, where it has some for this graph."""
     if row["paper_mean"] is None:
         return [None, None]
     where = row["dataset"], row["model"]
-    return [paper_numbers.headline(*where, ecg=ecg) for ecg in (False, True)]
+    return [published.headline(*where, ecg=ecg) for ecg in (False, True)]
 
 
 def _paper_gain(row: Row) -> float | None:

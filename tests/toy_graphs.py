@@ -8,7 +8,7 @@ from torch_geometric.data import Data
 from ecg_gnn.kernels import Adjacency
 from ecg_gnn.nn import GraphInput, NetworkSpec, build_network
 from ecg_gnn.system.seeds import seeded
-from ecg_gnn.train import Task
+from ecg_gnn.train import Task, Training, train_together
 
 
 def random(*shape, seed=1, dtype=torch.float64):
@@ -112,3 +112,9 @@ def make_network(
                 num_nodes=task.x.size(0),
             )
         )
+
+
+def train(network, task, config, *, progress=None, **options):
+    """Train one network in place; options are those of ``Training``."""
+    training = Training(network, task, config, **options)
+    return train_together([training], progress=progress)[0]

@@ -2,12 +2,13 @@
 
 import dataclasses
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ecg_bench import NOISE
-from ecg_gnn.cli import terminal as opt
+from ecg_gnn.cli import options as opt
 from ecg_gnn.cli.terminal import ProgressDisplay, print_json, print_table
 from ecg_gnn.config import declared
 from ecg_gnn.system.checks import check_choice, check_in_range
@@ -22,9 +23,10 @@ app = typer.Typer(
 
 
 @app.command()
+@opt.verb()
 def train(
-    data_root: opt.DataRoot = None,
-    device: opt.Device = None,
+    data_root: Path | None = None,
+    device: str | None = None,
     precision: Annotated[
         str, typer.Option(help=f"{declared()['train.precision'].help}.")
     ] = "auto",
@@ -44,7 +46,7 @@ def train(
             help="fast, or reference (plain torch, the same numbers up to rounding)."
         ),
     ] = None,
-    as_json: opt.AsJson = False,
+    json_: bool = False,
 ) -> None:
     """Time a training step with its evaluation against plain PyG, in one process.
 
@@ -84,7 +86,7 @@ def train(
                 f"[{len(rows)}/{len(chosen)}] {row.dataset} {row.model} "
                 f"d={row.hidden}: {row.speedup:.1f} x PyG"
             )
-    if as_json:
+    if json_:
         print_json([dataclasses.asdict(row) for row in rows])
         return
     print_table(_table(rows))
@@ -113,6 +115,7 @@ def _table(rows: "list[StepRow]") -> tuple[list[str], list[list[str]]]:
 
 
 @app.command()
+@opt.verb()
 def knn(
     nodes: Annotated[int, typer.Option(help="Rows to search among.")] = 22_662,
     dim: Annotated[int, typer.Option(help="Their length.")] = 512,
@@ -122,8 +125,8 @@ def knn(
         typer.Option(help=f"Only some of {', '.join(NOISE)}; repeatable."),
     ] = None,
     rounds: Annotated[int, typer.Option(help="Interleaved rounds.")] = 3,
-    device: opt.Device = None,
-    as_json: opt.AsJson = False,
+    device: str | None = None,
+    json_: bool = False,
 ) -> None:
     """Time exact cosine kNN against scikit-learn, FAISS and plain torch.
 
@@ -153,7 +156,7 @@ def knn(
             say=display.say,
         )
         rows.extend(found)
-    if as_json:
+    if json_:
         print_json([dataclasses.asdict(row) for row in rows])
         return
     print_table(_knn_table(rows))

@@ -2,11 +2,11 @@
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from ecg_gnn.cli import terminal as opt
+from ecg_gnn.cli import options as opt
 from ecg_gnn.cli.terminal import ProgressDisplay
 from ecg_gnn.study.store import Store
 from ecg_gnn.system.canvas import check_format
@@ -14,29 +14,19 @@ from ecg_gnn.system.checks import InputError, check_choice, check_in_range
 from ecg_gnn.system.files import write_text
 from ecg_gnn_lab.figures import FIGURES, draw_figure
 from ecg_gnn_lab.report import write_report
-from ecg_gnn_lab.tables import FORMATS, TABLES, make_table, render
+from ecg_gnn_lab.tables import FORMATS, TABLES, StudyTables, render
 
 _ENDINGS = {".md": "md", ".tex": "latex", ".csv": "csv", ".json": "json"}
-_TSNE = "t-SNE only"
 _FIGURES = (*FIGURES, "tsne")
 
 
+@opt.verb(tables=", ".join(TABLES), formats=", ".join(FORMATS))
 def table(
-    name: Annotated[
-        str, typer.Argument(metavar="TABLE", help=f"One of {', '.join(TABLES)}.")
-    ],
-    store: opt.StoreFile,
-    recipe: opt.OfRecipe = None,
-    form: Annotated[
-        str | None,
-        typer.Option(
-            "--format",
-            help=f"One of {', '.join(FORMATS)}; by default what --out ends in, or md.",
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="File to write instead of printing.")
-    ] = None,
+    name: Annotated[str, typer.Argument(metavar="TABLE")],
+    store: Path,
+    recipe: str | None = None,
+    format_: str | None = None,
+    out: Path | None = None,
 ) -> None:
     """Make a table from a store, published numbers beside ours.
 
@@ -44,15 +34,19 @@ def table(
     before and after. hyperparameters: what validation chose. embeddings: every
     embedding. leaderboard: every model by its score, beside its published number and
     the best published result. CSV and JSON have every number raw.
+
+    Options:
+        name: One of {tables}.
+        format_: One of {formats}; by default what --out ends in, or md.
+        out: File to write instead of printing.
     """
     check_choice("table", name, TABLES)
-    if form is None:
-        form = _ENDINGS.get("" if out is None else out.suffix, "md")
+    form = format_ or _ENDINGS.get("" if out is None else out.suffix, "md")
     check_choice("format", form, FORMATS)
     if out is not None:
         opt.check_apart(out, store)
     with Store.open(store) as opened:
-        text = render(make_table(name, opened, recipe), form)
+        text = render(StudyTables(opened, recipe)[name], form)
     if out is None:
         print(text, end="")
     else:
@@ -60,31 +54,31 @@ def table(
         print(f"Wrote {out}")
 
 
+@opt.verb(figures=", ".join(_FIGURES))
 def figure(
-    name: Annotated[
-        str, typer.Argument(metavar="FIGURE", help=f"One of {', '.join(_FIGURES)}.")
-    ],
-    store: opt.StoreFile,
-    out: Annotated[Path, typer.Option(help="File to write: .png, .svg or .pdf.")],
-    recipe: opt.OfRecipe = None,
-    dataset: Annotated[
-        str | None,
-        typer.Option(help="Dataset, if the store has several.", rich_help_panel=_TSNE),
-    ] = None,
-    embedding: Annotated[
-        str | None,
-        typer.Option(help="Embedding of the graph (mlp).", rich_help_panel=_TSNE),
-    ] = None,
-    nodes: Annotated[
-        int, typer.Option(help="Draw at most this many nodes.", rich_help_panel=_TSNE)
-    ] = 5000,
-    data_root: opt.DataRoot = None,
+    name: Annotated[str, typer.Argument(metavar="FIGURE")],
+    store: Path,
+    out: Path,
+    recipe: str | None = None,
+    dataset: str | None = None,
+    embedding: str | None = None,
+    nodes: int = 5000,
+    data_root: Path | None = None,
 ) -> None:
     """Draw one of a study's figures.
 
     effects: ECG minus baseline and minus identity, with intervals. curves: test score
     over training. homophily: before and after. tsne: a random GCN layer over the input
     graph and over the evolved one, which is taken from the cache or made anew.
+
+    Options:
+        name: One of {figures}.
+        out: File to write: .png, .svg or .pdf.
+
+    t-SNE only:
+        dataset: Dataset, if the store has several.
+        embedding: Embedding of the graph (mlp).
+        nodes: Draw at most this many nodes.
     """
     check_choice("figure", name, _FIGURES)
     check_format(out)
@@ -99,27 +93,27 @@ def figure(
             from ecg_gnn_lab.figures.tsne import draw_tsne, project
 
             opened.check_recipe(recipe)
-            asked: dict[str, Any] = {
-                "recipe": recipe,
-                "dataset": dataset,
-                "data_root": data_root,
-            }
             source = embedding or "mlp"
             with ProgressDisplay() as display:
                 start = partial(display.start, source)
-                workspace = Workspace(cache=opt.default_cache(), progress=start)
-                asked |= {"embedding": source, "workspace": workspace}
-                projection = project(opened, num_nodes=nodes, **asked)
+                projection = project(
+                    opened,
+                    num_nodes=nodes,
+                    recipe=recipe,
+                    dataset=dataset,
+                    data_root=data_root,
+                    embedding=source,
+                    workspace=Workspace(cache=opt.default_cache(), progress=start),
+                )
             draw_tsne(projection, out)
     print(f"Wrote {out}")
 
 
+@opt.verb()
 def report(
-    store: opt.StoreFile,
-    out: Annotated[Path, typer.Option(help="The HTML file to write.")] = Path(
-        "report.html"
-    ),
-    recipe: opt.OfRecipe = None,
+    store: Path,
+    out: Path = Path("report.html"),
+    recipe: str | None = None,
 ) -> None:
     """Write one HTML file that shows a study: open it in a browser, offline.
 
@@ -127,6 +121,9 @@ def report(
     sort and filter; a leaderboard beside the best published results; effects, training
     curves and homophily; behind every number its records, tests and the command that
     computes it again.
+
+    Options:
+        out: The HTML file to write.
     """
     opt.check_apart(out, store)
     with Store.open(store) as opened:

@@ -213,7 +213,7 @@ def test_a_full_disk_leaves_nothing(refused, files, monkeypatch):
     def full(*arguments, **options):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("ecg_gnn.tabular.named_graph.write_arrays", full)
+    monkeypatch.setattr("ecg_gnn.data.graph_storage.write_arrays", full)
     assert "graph: cannot be written (No space left on device)" in refused(*IMPORT)
 
 

@@ -55,6 +55,14 @@ def test_a_verb_says_of_itself_what_the_list_says(name):
         assert "\n" not in each.help.replace("\n\n", "")
 
 
+@pytest.mark.parametrize("name", VERBS)
+def test_every_option_says_what_it_does(name):
+    command = load(name)
+    for each in (command, *getattr(command, "commands", {}).values()):
+        unsaid = [parameter.name for parameter in each.params if not parameter.help]
+        assert not unsaid, f"{each.name}: no help for {unsaid}"
+
+
 def test_a_verb_that_there_is_not_is_refused(ecg_gnn):
     status, _, err = ecg_gnn("plan")
     assert status == 2

@@ -28,7 +28,7 @@ from ecg_gnn.pipeline import Workspace
 from ecg_gnn.pipeline.resolve import pick_device, resolve
 from ecg_gnn.pipeline.workspace import make_embedder
 from ecg_gnn.system.checks import InputError
-from ecg_gnn_lab.paper_numbers import read
+from ecg_gnn_lab.published import read
 from small_runs import small_board
 
 TABLES = read("tables.json")

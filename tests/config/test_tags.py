@@ -10,7 +10,7 @@ from ecg_gnn.config.run_config import replaced
 from ecg_gnn.study import Selection, best_ecg, run
 from ecg_gnn.study.store import Store
 from ecg_gnn.study.table import report_markdown, row_name
-from ecg_gnn_lab.tables import make_table
+from ecg_gnn_lab.tables import StudyTables
 from ecg_gnn_lab.tables.document import render
 from ecg_gnn_lab.tables.statistics import measured_graphs
 from small_runs import small_board, small_config
@@ -42,7 +42,7 @@ def select(made):
 
 def table(made, name):
     with Store.open(made.writer.path) as store:
-        return make_table(name, store, None)
+        return StudyTables(store)[name]
 
 
 # --- Names ----------------------------------------------------------------------------

@@ -20,9 +20,9 @@ from ecg_gnn.evolve import knn_graph
 from ecg_gnn.nn import NetworkSpec, build_network
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.seeds import seeded
-from ecg_gnn.train import LoopSettings, Task, train
+from ecg_gnn.train import LoopSettings, Task
 from embed.small_embedders import BGRL, EMBEDDERS, GNN, MLP, evolved_graph
-from toy_graphs import directed_edges, graph_input, labelled_graph, random
+from toy_graphs import directed_edges, graph_input, labelled_graph, random, train
 
 
 def fitted(embedder, data, split, seed=0):

@@ -2,6 +2,7 @@
 
 import re
 
+import lightgbm
 import numpy as np
 import pytest
 import torch
@@ -173,6 +174,24 @@ def test_whom_a_node_is_joined_to_is_read(folds):
     )
     said = member.predict(wider, target, known_of(inputs, folds))
     assert said[-2:].argmax(axis=1).tolist() == [1, 0]
+
+
+def test_trees_read_only_the_rows_that_are_asked_for(
+    inputs, target, folds, labelled, monkeypatch
+):
+    member, _ = fit("boosting", inputs, target, folds)
+    known, rows = np.isin(np.arange(inputs.num_nodes), labelled), np.array([5, 2, 7])
+    everything, asked = member.predict(inputs, target, known), []
+    predict = lightgbm.Booster.predict
+
+    def counted(booster, table, **options):
+        asked.append(len(table))
+        return predict(booster, table, **options)
+
+    monkeypatch.setattr(lightgbm.Booster, "predict", counted)
+    said = member.predict_rows(inputs, target, known, rows)
+    np.testing.assert_array_equal(said, everything[rows])
+    assert asked == [3] * len(folds)
 
 
 def test_a_tree_looks_at_a_limited_number_of_columns(inputs, target, folds):

@@ -16,7 +16,13 @@ from ecg_gnn.ensemble.candidates import Candidate, candidates
 from ecg_gnn.ensemble.certainty import Conformity, Scaling, fit_scaling, fit_slope
 from ecg_gnn.ensemble.folds import fold_count
 from ecg_gnn.ensemble.inputs import Target
-from ecg_gnn.ensemble.leaderboard import few_decide, leaderboard, verdict
+from ecg_gnn.ensemble.leaderboard import (
+    few_decide,
+    leaderboard,
+    said_by_all,
+    said_by_each,
+    verdict,
+)
 from ecg_gnn.ensemble.scoring import SCORES, choose_metric, interval
 from ecg_gnn.ensemble.stored import read_ensemble, write_ensemble
 from ecg_gnn.system.checks import InputError
@@ -45,6 +51,10 @@ def run(graph, known, **options):
     y = options.pop("y", graph.y.numpy())
     classes = options.pop("num_classes", graph.num_classes)
     return search(graph.x, graph.edge_index, y, classes, known, **options)
+
+
+def rows_of(found, truth, test):
+    return leaderboard(found, truth[test], said_by_each(found, np.flatnonzero(test)))
 
 
 def test_test_labels_change_nothing(cheap, graph, known):
@@ -249,7 +259,7 @@ def test_mean_absolute_errors_are_on_the_scale_of_the_labels(cheap, graph, known
     assert held_out == pytest.approx(test, rel=0.5)
     assert low < held_out < high
     mean, scale = found.ensemble.centre
-    rows = leaderboard(found, (values - mean) / scale, ~known)
+    rows = rows_of(found, (values - mean) / scale, ~known)
     assert rows[0]["test"] == pytest.approx(rows[0]["validation"], rel=0.5)
     assert re.search(r"\(mean absolute error [+-]\d", verdict(found))
 
@@ -273,7 +283,7 @@ def test_what_no_deadline_stops_is_not_begun_late(cheap, graph, known, monkeypat
 
 def test_the_leaderboard_and_the_verdict(cheap, graph, known):
     found = run(graph, known)
-    rows = leaderboard(found, graph.y.numpy(), ~known)
+    rows = rows_of(found, graph.y.numpy(), ~known)
     assert [set(row) for row in rows] == [
         {"name", "validation", "test", "seconds", "weight"}
     ] * len(rows)
@@ -285,6 +295,12 @@ def test_the_leaderboard_and_the_verdict(cheap, graph, known):
     assert "Not tried: an embedding as input and an evolved graph." in text
 
 
+def test_the_test_score_is_that_of_the_ensemble(cheap, graph, known):
+    found = run(graph, known)
+    said = said_by_all(found, said_by_each(found, np.flatnonzero(~known)))
+    np.testing.assert_allclose(said, found.ensemble.probabilities()[~known], rtol=1e-6)
+
+
 def test_scores_that_few_nodes_decide_are_said_to_be_so(cheap, graph, known):
     y, test = graph.y.numpy().copy(), np.zeros_like(known)
     y[np.flatnonzero(known & (y == 1))[5:]] = 0
@@ -293,7 +309,7 @@ def test_scores_that_few_nodes_decide_are_said_to_be_so(cheap, graph, known):
     assert "Only 5 held-out nodes and 0 test nodes are of the rarer class" in (
         few_decide(found, y, test)
     )
-    assert {row["test"] for row in leaderboard(found, y, test)} == {None}
+    assert {row["test"] for row in rows_of(found, y, test)} == {None}
     assert few_decide(run(graph, known), graph.y.numpy(), ~known) == ""
 
 

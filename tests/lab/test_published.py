@@ -4,7 +4,7 @@ import pytest
 
 from ecg_gnn.config.classify_settings import model_names
 from ecg_gnn.nn import SPECIALISED
-from ecg_gnn_lab import paper_numbers, published
+from ecg_gnn_lab import published
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_higher_numbers_of_another_protocol_are_told_apart():
 
 
 def test_every_result_is_sound_and_has_a_source():
-    for dataset in paper_numbers.DATASETS:
+    for dataset in published.DATASETS:
         found = published.results(dataset)
         assert len({each.method for each in found}) == len(found) > 5
         for each in found:
@@ -55,7 +55,7 @@ def test_our_models_have_the_numbers_of_their_authors():
         assert on_minesweeper[model].mean > 97
     assert "tuned gcn" not in on_tolokers  # not run by them
     assert on_tolokers["polynormer"].std == 0.74
-    assert not on_minesweeper.keys() & {*paper_numbers.SPECIALISED}
+    assert not on_minesweeper.keys() & {*published.SPECIALISED}
     assert "polynormer" in SPECIALISED
 
 

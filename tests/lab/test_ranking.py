@@ -3,7 +3,7 @@
 import pytest
 
 from ecg_gnn.study.store import Store
-from ecg_gnn_lab.tables import make_table, render
+from ecg_gnn_lab.tables import StudyTables, render
 from small_studies import HandmadeStore, dataset_info
 
 GLOVE = dataset_info("roman-empire-glove", note="substitute features")
@@ -20,13 +20,13 @@ def made(tmp_path):
 
 def rows_of(made, dataset="minesweeper"):
     with Store.open(made.writer.path) as store:
-        rows = make_table("leaderboard", store).rows
+        rows = StudyTables(store)["leaderboard"].rows
     return {row["model"]: row for row in rows if row["dataset"] == dataset}
 
 
 def shown(made):
     with Store.open(made.writer.path) as store:
-        return render(make_table("leaderboard", store), "md")
+        return render(StudyTables(store)["leaderboard"], "md")
 
 
 def test_rows_stand_by_score_with_the_best_published_among_them(made):

@@ -8,7 +8,7 @@ import pytest
 
 from ecg_gnn._version import MOVED, NUMERICS
 from ecg_gnn.study.store import Store
-from ecg_gnn_lab.tables import TABLES, make_table, render
+from ecg_gnn_lab.tables import TABLES, StudyTables, render
 from small_runs import STATISTICS
 from small_studies import HandmadeStore, dataset_info
 
@@ -45,7 +45,7 @@ def filled(made):
 
 def table(made, name, recipe=None):
     with Store.open(made.writer.path) as store:
-        return make_table(name, store, recipe)
+        return StudyTables(store, recipe)[name]
 
 
 def row_of(document, **wanted):

@@ -171,6 +171,6 @@ def test_around_a_pyg_convolution():
 
 @pytest.mark.parametrize("model", ["resnet", "h2gcn", "gpr-gnn", "linkx"])
 def test_models_without_a_place_for_it_refuse_it(model):
-    assert not traits_of("benchmark", model).gate
+    assert not traits_of("benchmark", model).gated
     with pytest.raises(InputError, match=f"'gate' must be .* for the model '{model}'"):
         build("benchmark", model, num_graphs=1)

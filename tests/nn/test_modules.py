@@ -238,7 +238,7 @@ def test_gradient_reaches_every_parameter(name):
 def test_reads_the_graph_if_it_says_so(name):
     module, x = make(name), random(NUM_NODES, CHANNELS)
     outs = [module(x, prepared(directed_edges(seed=s), module)) for s in (0, 1)]
-    assert torch.equal(*outs) != module.uses_graph
+    assert torch.equal(*outs) != module.several_graphs
 
 
 def test_flags_are_those_of_the_benchmark():

@@ -72,7 +72,7 @@ def test_branches_have_weights_of_their_own():
         assert not torch.equal(a, b)
 
 
-@pytest.mark.parametrize("name", [n for n in MODULES if MODULES[n].uses_graph])
+@pytest.mark.parametrize("name", [n for n in MODULES if MODULES[n].several_graphs])
 def test_swapped_graphs_change_the_output(name):
     layer, graphs = block(name), inputs()
     x = random(NUM_NODES, CHANNELS)

@@ -14,7 +14,7 @@ from ecg_gnn.embed import (
 )
 from ecg_gnn.pipeline import Workspace, embed, embed_together, method
 from ecg_gnn.pipeline import embed_ahead as ahead
-from ecg_gnn.pipeline.workspace import embedding_advice, embedding_need
+from ecg_gnn.pipeline.workspace import embedding_advice, embedding_bytes
 from ecg_gnn.scale import memory_advice
 from ecg_gnn.train import LoopSettings
 from small_runs import resolved, small_board
@@ -77,12 +77,12 @@ def test_what_needs_no_training_has_nothing_to_lower(monkeypatch):
 def test_what_is_said_would_fit(monkeypatch):
     graph = load_dataset("csbm:nodes=2000,features=8")
     wide = MLPEmbedder(512, 2)
-    needed = embedding_need(wide, graph.data()).size
+    needed = embedding_bytes(wide, graph.data())
     monkeypatch.setattr(memory_advice, "available_bytes", lambda _: needed // 3)
     said = embedding_advice(wide, graph.data())
     width = int(re.search(r"--embed-hidden to (\d+) \(now 512\)", said)[1])
-    narrow = embedding_need(MLPEmbedder(width, 2), graph.data())
-    assert needed / 8 < narrow.size <= needed / 3
+    narrow = embedding_bytes(MLPEmbedder(width, 2), graph.data())
+    assert needed / 8 < narrow <= needed / 3
 
 
 @pytest.mark.parametrize(
@@ -105,6 +105,6 @@ def test_the_estimate_is_of_the_right_order(embedder):
 
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
         embedder.fit(graph.data(), graph.split(0), seed=0)
-    estimate = embedding_need(embedder, graph.data()).size
+    estimate = embedding_bytes(embedder, graph.data())
     # Beside what is held for the backward pass there are gradients and workspaces.
     assert 0.9 * sum(held.values()) < estimate < 5 * sum(held.values())

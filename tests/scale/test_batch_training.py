@@ -21,9 +21,9 @@ from batch_trainings import (
 from ecg_gnn.kernels import using_engine
 from ecg_gnn.scale import Batching, BatchTraining
 from ecg_gnn.system.checks import InputError
-from ecg_gnn.train import LoopSettings, train, train_together
+from ecg_gnn.train import LoopSettings, train_together
 from ecg_gnn.train.training import scores
-from toy_graphs import make_task
+from toy_graphs import make_task, train
 
 SHORT = LoopSettings(steps=4, lr=1e-2)
 

@@ -218,7 +218,7 @@ def test_a_node_draws_the_same_in_any_company():
 
 
 def test_another_key_draws_others():
-    draws = [draw_edges(OFFSETS, NODES[-1:], 5, key=key).edge for key in range(50)]
+    draws = [draw_edges(OFFSETS, NODES[-1:], 5, key=key)[1] for key in range(50)]
     assert len({tuple(edges) for edges in draws}) == 50
 
 

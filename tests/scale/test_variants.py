@@ -87,7 +87,7 @@ def test_sampled_edges_weigh_what_they_weigh_in_the_graph(model, graph, workspac
         weight = torch.zeros(80, 80)
         weight[whole.target, whole.source] = whole.edge_weight
         source, target = near.nodes[part.edge_index]
-        assert torch.equal(part.facts.edge_weight, weight[target, source])
+        assert torch.equal(part.edge_weight, weight[target, source])
         most = torch.bincount(part.edge_index[1]).max()
         assert most <= {0: 2, 1: 1}[near.parts.index(part) - 1]
     _, result = train_one(graph, graph.split(0), evolved, config, workspace)

@@ -14,7 +14,7 @@ from ecg_gnn.study import Only, Part, Recipe, load_recipe, shipped_recipes
 from ecg_gnn.study.groups import bind
 from ecg_gnn.study.recipe import recipe_from_dict
 from ecg_gnn.system.checks import InputError
-from ecg_gnn_lab import paper_numbers
+from ecg_gnn_lab import published
 from small_runs import BOARD
 from small_studies import SMALL_RECIPE, expand, run_command, small_recipe
 
@@ -91,7 +91,7 @@ def test_controls_stand_beside_every_ecg_cell(name):
 
 def test_paper_best_is_the_papers_best():
     found = cells(plans_of("paper-best"))
-    datasets = [*paper_numbers.DATASETS, "roman-empire-glove"]
+    datasets = [*published.DATASETS, "roman-empire-glove"]
     assert set(found) == {(d, m) for d in datasets for m in ["resnet", *BACKBONES]}
     for dataset, model in found:
         if model == "resnet":
@@ -158,7 +158,7 @@ def test_polynormer_has_the_authors_settings():
 def test_tuned_has_eighteen_settings():
     plans = expand(load_recipe("tuned"), Only(variants=["baseline"]))
     found = {(p.dataset, p.config.model.name): p.config for p in plans}
-    datasets = [*paper_numbers.DATASETS, "roman-empire-glove"]
+    datasets = [*published.DATASETS, "roman-empire-glove"]
     assert set(found) == {(d, m) for d in datasets for m in ("gcn", "sage", "gat")}
     assert len(plans) == 18
     for config in found.values():
@@ -250,7 +250,7 @@ def test_statistics_measures_the_papers_graphs():
         ("mlp", "exclude", 10),
         ("mlp", "within_k", 10),
     ]
-    assert {g.config.evolve.k for g in groups} == {paper_numbers.STATISTICS_K}
+    assert {g.config.evolve.k for g in groups} == {published.STATISTICS_K}
 
 
 # --- One's own ------------------------------------------------------------------------

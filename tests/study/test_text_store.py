@@ -16,7 +16,7 @@ from ecg_gnn.study.store import Curves, Store, StoreWriter, merge_stores, write_
 from ecg_gnn.study.store.schema import open_in_memory
 from ecg_gnn.system.checks import InputError
 from ecg_gnn_lab.report import gather
-from ecg_gnn_lab.tables import TABLES, StudyTables, make_table
+from ecg_gnn_lab.tables import TABLES, StudyTables
 from reported_studies import fail_the_rest, fill
 from small_studies import HandmadeStore, dataset_info, result
 
@@ -111,7 +111,7 @@ def test_tables_and_report_are_the_same(filled):
         Store.open(filled.with_suffix(".jsonl")) as after,
     ):
         for name in TABLES:
-            ours, theirs = (make_table(name, each).cells() for each in (before, after))
+            ours, theirs = (StudyTables(each)[name].cells() for each in (before, after))
             assert ours == theirs
         ours, theirs = (gather(StudyTables(each)) for each in (before, after))
         assert ours.lede == theirs.lede
@@ -295,4 +295,4 @@ def test_damage_anywhere_is_an_error_or_harmless(text, data):
     other.write_bytes(whole[:at] + put + whole[at + size :])
     with suppress(InputError), Store.open(other) as store:
         for name in TABLES:
-            make_table(name, store)
+            _ = StudyTables(store)[name]

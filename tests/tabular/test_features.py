@@ -15,8 +15,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from ecg_gnn.system.checks import InputError
+from ecg_gnn.tabular import ImportOptions, feature_pipeline
 from ecg_gnn.tabular.columns import Table
-from ecg_gnn.tabular.feature_pipeline import FeaturePipeline, fit_features
+from ecg_gnn.tabular.feature_pipeline import FeaturePipeline
 
 COLUMNS = {
     "age": ["1", "2.5", "", "-4e1", "7", "7"],
@@ -34,6 +35,11 @@ COLUMNS = {
     "empty": [""] * 6,
     "name": [f"person{i}" for i in range(6)],
 }
+
+
+def fit_features(table, columns, **options):
+    options = ImportOptions(label="", **options)
+    return feature_pipeline.fit_features(table, columns, options)
 
 
 def rebuilt(pipeline):
@@ -314,3 +320,9 @@ def test_any_cells_become_finite_numbers_or_one_line(rows):
         x = pipeline.transform(table)
         assert np.isfinite(x).all()
         assert np.array_equal(rebuilt(pipeline).transform(table), x)
+
+
+def test_a_column_that_is_named_twice_is_read_once():
+    table = Table("t", {"size": ["1.5", "2", "7"]})
+    pipeline = rebuilt(fit_features(table, ["size", "size"]))
+    assert pipeline.names == ["size"]

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from ecg_gnn.system.checks import InputError
+from ecg_gnn.tabular import ImportOptions
 from ecg_gnn.tabular.columns import Table
 from ecg_gnn.tabular.feature_pipeline import FeaturePipeline, fit_features
 from ecg_gnn.tabular.labels import read_labels
@@ -55,7 +56,7 @@ def prices(*cells):
 
 def test_new_rows_are_read_as_the_old_ones_were():
     table = prices("0,5", "2,25", "3", "1,75")
-    pipeline = fit_features(table, ["price"], encoding="raw")
+    pipeline = fit_features(table, ["price"], ImportOptions(label="", encoding="raw"))
     assert "'2,25' is read as 2.25" in pipeline.decisions["price"]
     again = FeaturePipeline.from_state("model", *pipeline.state())
     # Alone, 1,234 would be more than a thousand.
@@ -69,13 +70,17 @@ def test_new_rows_are_read_as_the_old_ones_were():
 
 def test_the_user_may_keep_the_cells():
     table = prices("5%", "7%", "5%", "7%")
-    kept = fit_features(table, ["price"], kinds={"price": "categorical"})
+    kept = fit_features(
+        table, ["price"], ImportOptions(label="", kinds={"price": "categorical"})
+    )
     assert kept.names == ["price=5%", "price=7%"]
 
 
 @pytest.mark.parametrize("marks", [{"price": ";"}, {"size": ","}, {"price": []}, 7])
 def test_damaged_marks_are_refused(marks):
-    plain, arrays = fit_features(prices("1,5", "2"), ["price"]).state()
+    plain, arrays = fit_features(
+        prices("1,5", "2"), ["price"], ImportOptions(label="")
+    ).state()
     with pytest.raises(InputError, match="damaged"):
         FeaturePipeline.from_state("model", plain | {"decimal_marks": marks}, arrays)
 

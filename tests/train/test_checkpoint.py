@@ -14,14 +14,14 @@ from safetensors.torch import save_file
 
 from ecg_gnn.kernels import Adjacency
 from ecg_gnn.system.files import content_hash
-from ecg_gnn.train import LoopSettings, train, training
+from ecg_gnn.train import LoopSettings, training
 from ecg_gnn.train import state as state_module
 from ecg_gnn.train.state import (
     TrainState,
     load_checkpoint,
     save_checkpoint,
 )
-from toy_graphs import make_network, make_task
+from toy_graphs import make_network, make_task, train
 
 CONFIG = LoopSettings(steps=12, lr=1e-2, checkpoint_seconds=0.0)
 CASES = {
@@ -133,11 +133,11 @@ def test_interrupted_twice(case, path):
 def test_interrupted_after_the_last_step(case, path, monkeypatch):
     whole = run(case)
 
-    def break_off(*_args):
+    def break_off(**_fields):
         raise InterruptError
 
     with monkeypatch.context() as patch:
-        patch.setattr(training, "_result", break_off)
+        patch.setattr(training, "TrainResult", break_off)
         with pytest.raises(InterruptError):
             run(case, path)
     assert steps_done(path) == CONFIG.steps

@@ -10,7 +10,7 @@ from ecg_gnn.kernels import Adjacency, using_engine
 from ecg_gnn.nn import SPECIALISED, GraphInput, traits_of
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.seeds import seeded
-from ecg_gnn.train import LabelInput, LoopSettings, train, training
+from ecg_gnn.train import LabelInput, LoopSettings, Training, training
 from ecg_gnn.train.training import run_step
 from ecg_gnn.train.training_task import (
     evaluation_input,
@@ -19,7 +19,7 @@ from ecg_gnn.train.training_task import (
     training_input,
 )
 from no_waiting import NoWaiting, start
-from toy_graphs import make_network, make_task, random
+from toy_graphs import make_network, make_task, random, train
 
 RATE = 0.5
 CASES = {
@@ -264,7 +264,7 @@ def test_another_rate_is_another_training():
     task = label_task()
     network, config = network_for(task), LoopSettings()
     others = [replace(task, labels=None), label_task(rate=0.25)]
-    names = {training._fingerprint(network, t, config, 0) for t in (task, *others)}
+    names = {Training(network, t, config, seed=0)._identity() for t in (task, *others)}
     assert len(names) == 3
 
 

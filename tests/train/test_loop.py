@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from ecg_gnn.system.checks import InputError
-from ecg_gnn.train import LoopSettings, Task, loop, train
+from ecg_gnn.train import LoopSettings, Task, loop
 from ecg_gnn.train.state import TrainState
 from ecg_gnn.train.training import scores
-from toy_graphs import make_network, make_task
+from toy_graphs import make_network, make_task, train
 
 CONFIG = LoopSettings(steps=25, lr=1e-2)
 

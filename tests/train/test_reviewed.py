@@ -7,10 +7,10 @@ from safetensors.torch import load_file, save_file
 from ecg_gnn.kernels import StepSeeds
 from ecg_gnn.kernels.hashing import hashes
 from ecg_gnn.nn import benchmark_net
-from ecg_gnn.train import LoopSettings, Training, computing_in, train
+from ecg_gnn.train import LoopSettings, Training, computing_in
 from ecg_gnn.train.state import Weights
 from ecg_gnn.train.steps import StepProgram
-from toy_graphs import make_network, make_task
+from toy_graphs import make_network, make_task, train
 
 
 def test_frozen_weights_stay():

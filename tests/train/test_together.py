@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from ecg_gnn.system.checks import InputError
-from ecg_gnn.train import LoopSettings, Training, loop, train, train_together, training
-from toy_graphs import make_network, make_task
+from ecg_gnn.train import LoopSettings, Training, loop, train_together, training
+from toy_graphs import make_network, make_task, train
 
 CONFIG = LoopSettings(lr=1e-2, checkpoint_seconds=0.0)
 JOBS = {
@@ -152,7 +152,9 @@ def test_one_may_be_resumed_beside_a_new_one(tmp_path, monkeypatch):
 
 def test_one_that_is_already_done(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(training, "_result", lambda *_: pytest.fail("break off here"))
+        patch.setattr(
+            training, "TrainResult", lambda **_: pytest.fail("break off here")
+        )
         with pytest.raises(pytest.fail.Exception):
             train_together([start("b", tmp_path)])
     finished = start("b", tmp_path)

@@ -1,8 +1,9 @@
 """The known nodes of one split in folds, and graphs that no held-out label reached."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import count
 
 import numpy as np
@@ -137,8 +138,8 @@ class KnownNodes:
         for place, folds in enumerate(groups):
             read = inputs[place % len(inputs)]
             metric = self.dataset.metric.replace("_", "-")
-            ends = math.inf, _telling(progress, shape.steps)
-            job = Job(read, self.target, folds, metric, *ends)
+            stopped = partial(_tell, progress, count(1), shape.steps)
+            job = Job(read, self.target, folds, metric, math.inf, stopped)
             member, _ = fit_networks(shape, self.config.seed + self.index, job)
             assert isinstance(member, NetworkMember)
             with torch.no_grad():  # each network alone; the member gives their mean
@@ -154,13 +155,8 @@ class KnownNodes:
         return found
 
 
-def _telling(progress: Progress | None, steps: int) -> Callable[[], bool]:
+def _tell(progress: Progress | None, done: Iterator[int], steps: int) -> bool:
     """Asked after every step; it is the progress that ends it, where time is short."""
-    done = count(1)
-
-    def asked() -> bool:
-        if progress is not None:
-            progress(next(done), steps, math.nan)
-        return False
-
-    return asked
+    if progress is not None:
+        progress(next(done), steps, math.nan)
+    return False

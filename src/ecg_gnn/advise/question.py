@@ -68,7 +68,7 @@ def make_question(
     splits = splits or tuple(range(min(_NUM_SPLITS, dataset.num_splits)))
     model = choose_model(model, dataset, dataset.split(0))
     takes = [
-        m for m in selectable("benchmark") if traits_of("benchmark", m).evolved_graphs
+        m for m in selectable("benchmark") if traits_of("benchmark", m).several_graphs
     ]
     if model not in takes:
         raise InputError(

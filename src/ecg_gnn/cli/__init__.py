@@ -4,7 +4,6 @@ Verbs are listed at once, and imported when one of them is called: Torch and PyG
 seconds to import, which a list of verbs does not need.
 """
 
-import inspect
 import io
 import os
 import re
@@ -34,9 +33,9 @@ BENCHMARKS = Path(__file__).resolve().parents[3] / "benchmarks"
 
 
 # The modules that have more than one verb, or are not called like their verb.
-_MODULES = {"run": "run_verb", "homophily": "graph_verbs", "knn": "graph_verbs"}
+_MODULES = {"run": "run_verb", "fit": "fit_verb"}
+_MODULES |= dict.fromkeys(("homophily", "knn"), "graph_verbs")
 _MODULES |= dict.fromkeys(("predict", "explain", "score"), "model_verbs")
-_MODULES["fit"] = "fit_verb"
 _RESUMING = {"run", "fit", "advise", "study"}
 PANELS = {
     "Your graph": {
@@ -154,19 +153,14 @@ def load(name: str) -> Any:
         if str(BENCHMARKS) not in sys.path:
             sys.path.append(str(BENCHMARKS))
     home = import_module(module)
-    verb = getattr(home, "app", None) or getattr(home, name)
     command: Any
-    if isinstance(verb, typer.Typer):
-        command = typer.main.get_group(verb)
+    if group := getattr(home, "app", None):
+        command = typer.main.get_group(group)
     else:
         alone = typer.Typer(add_completion=False)
-        alone.command(name)(verb)
+        alone.command(name)(getattr(home, name))
         command = typer.main.get_command(alone)
     command.name = name
-    for each in (command, *getattr(command, "commands", {}).values()):
-        if each.help is not None:  # paragraphs of one line, which a terminal may break
-            paragraphs = inspect.cleandoc(each.help).split("\n\n")
-            each.help = "\n\n".join(text.replace("\n", " ") for text in paragraphs)
     return command
 
 

@@ -1,11 +1,9 @@
 """``ecg-gnn advise``: does an evolved graph help? An answer within a time budget."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from ecg_gnn.cli import terminal as opt
+from ecg_gnn.cli import options as opt
 from ecg_gnn.cli.terminal import ProgressDisplay, print_json, print_table
 from ecg_gnn.config.choices import ADVISED_EMBEDDINGS, ADVISED_KS
 from ecg_gnn.data import load_dataset
@@ -24,42 +22,19 @@ _HELPS = {
 }
 
 
-@opt.with_settings(lambda name, _: name in {*_HELPS, "seed"}, helps=_HELPS)
+@opt.verb(
+    {*_HELPS, "seed"},
+    helps=_HELPS,
+    ks=" and ".join(map(str, ADVISED_KS)),
+)
 def advise(
     settings: dict[str, Any],
-    dataset: Annotated[
-        str,
-        typer.Option(
-            help="Catalogue name, generator, .npz file, or graph folder of `ecg-gnn "
-            "data import`."
-        ),
-    ],
-    data_root: opt.DataRoot = None,
-    budget: Annotated[
-        str,
-        typer.Option(
-            help="Time limit, which includes reading the graph: 90s, 5m, 1h30m. "
-            "The answer says what had to be left out."
-        ),
-    ] = "5m",
-    k: Annotated[
-        list[int] | None,
-        typer.Option(
-            "--k",
-            help=f"Neighbours per node to try ({ADVISED_KS[0]} and "
-            f"{ADVISED_KS[1]}, fewer on tiny graphs); repeatable.",
-            rich_help_panel=opt.STEP_2,
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder for advice.md, advice.json and advice.png. "
-            "Default: runs/advice-DATASET.",
-            rich_help_panel=opt.OUTPUT,
-        ),
-    ] = None,
-    as_json: opt.AsJson = False,
+    dataset: str,
+    data_root: Path | None = None,
+    budget: str = "5m",
+    k: list[int] | None = None,
+    out: Path | None = None,
+    json_: bool = False,
 ) -> None:
     """Say whether an evolved graph helps on a graph, which one, and why.
 
@@ -68,6 +43,19 @@ def advise(
     plain network, ECG with the best of these graphs and two controls, as far as the
     budget allows. Held-out nodes decide; test scores are only shown. Ctrl-C ends it
     early, with an answer from what is finished.
+
+    Options:
+        dataset: Catalogue name, generator, .npz file, or graph folder of `ecg-gnn data
+            import`.
+        budget: Time limit, which includes reading the graph: 90s, 5m, 1h30m. The answer
+            says what had to be left out.
+
+    Step 2: evolve:
+        k: Neighbours per node to try ({ks}, fewer on tiny graphs); repeatable.
+
+    Output:
+        out: Folder for advice.md, advice.json and advice.png. Default:
+            runs/advice-DATASET.
     """
     seconds = parse_budget(budget)
     from ecg_gnn.advise import Stopwatch, make_question
@@ -90,7 +78,7 @@ def advise(
             question, watch, cache=cache, display=start, say=display.say
         )
     found = shown.write_advice(advice, source, folder)
-    if as_json:
+    if json_:
         print_json(found)
         return
     if found["note"]:

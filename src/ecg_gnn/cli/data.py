@@ -5,15 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ecg_gnn.cli import terminal as opt
+from ecg_gnn.cli import options as opt
+from ecg_gnn.cli import terminal
 from ecg_gnn.cli.data_import import import_
-from ecg_gnn.cli.terminal import (
-    ProgressDisplay,
-    print_facts,
-    print_json,
-    print_table,
-    value_text,
-)
 from ecg_gnn.data import list_datasets, load_dataset, resolve_data_root
 
 if TYPE_CHECKING:
@@ -33,52 +27,59 @@ Name = Annotated[
 
 
 @app.command("list")
-def list_(data_root: opt.DataRoot = None, as_json: opt.AsJson = False) -> None:
+@opt.verb()
+def list_(data_root: Path | None = None, json_: bool = False) -> None:
     """List the datasets of the catalogue, and whether their files are here."""
     rows = list_datasets(data_root)
-    if as_json:
-        print_json(rows)
+    if json_:
+        terminal.print_json(rows)
         return
     columns = ["name", "kind", "nodes", "edges", "features", "classes", "metric"]
     table = [
-        ["" if row[column] is None else value_text(row[column]) for column in columns]
+        [
+            "" if row[column] is None else terminal.value_text(row[column])
+            for column in columns
+        ]
         + ["yes" if row["present"] else ""]
         for row in rows
     ]
-    print_table(([*columns, "here"], table))
+    terminal.print_table(([*columns, "here"], table))
     print(f"Data root: {resolve_data_root(data_root)}")
 
 
 @app.command()
-def info(
-    name: Name, data_root: opt.DataRoot = None, as_json: opt.AsJson = False
-) -> None:
+@opt.verb()
+def info(name: Name, data_root: Path | None = None, json_: bool = False) -> None:
     """Show sizes, classes, splits, degrees, components and checksum of one graph."""
-    _show(_load(name, data_root), as_json)
+    _show(_load(name, data_root), json_)
 
 
 @app.command()
+@opt.verb()
 def check(
-    name: Annotated[str, typer.Argument(metavar="NAME_OR_FILE", help="What to check.")],
-    data_root: opt.DataRoot = None,
-    as_json: opt.AsJson = False,
+    name: Annotated[str, typer.Argument(metavar="NAME_OR_FILE")],
+    data_root: Path | None = None,
+    json_: bool = False,
 ) -> None:
-    """Check that a graph can be trained on, or name its first fault (status 2)."""
+    """Check that a graph can be trained on, or name its first fault (status 2).
+
+    Options:
+        name: What to check.
+    """
     dataset = _load(name, data_root, download=False)
-    if not as_json:
+    if not json_:
         print(f"{dataset.name}: ok")
-    _show(dataset, as_json, ok=True)
+    _show(dataset, json_, ok=True)
 
 
 @app.command()
-def get(
-    name: Name,
-    data_root: opt.DataRoot = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Also write the graph to this .npz file.")
-    ] = None,
-) -> None:
-    """Download a dataset into the data root, or generate one into a file."""
+@opt.verb()
+def get(name: Name, data_root: Path | None = None, out: Path | None = None) -> None:
+    """Download a dataset into the data root, or generate one into a file.
+
+    Options:
+        out: Also write the graph to this .npz file.
+    """
     if out is not None:
         opt.check_apart(out, name)
     dataset = _load(name, data_root)
@@ -95,7 +96,7 @@ app.command("import")(import_)
 
 
 def _load(name: str, data_root: Path | None, download: bool = True) -> "GraphDataset":
-    with ProgressDisplay() as display:
+    with terminal.ProgressDisplay() as display:
         bar = display.start("download", name)
         return load_dataset(
             name,
@@ -105,13 +106,13 @@ def _load(name: str, data_root: Path | None, download: bool = True) -> "GraphDat
         )
 
 
-def _show(dataset: "GraphDataset", as_json: bool, **more: bool) -> None:
+def _show(dataset: "GraphDataset", json_: bool, **more: bool) -> None:
     from ecg_gnn.data import describe  # with torch, which a wrong name does not need
 
     description: dict[str, Any] = describe(dataset)
-    if as_json:
-        print_json(more | description)
+    if json_:
+        terminal.print_json(more | description)
         return
     splits = description["splits"]
-    first = f"{len(splits)}, the first: {value_text(splits[0])}"
-    print_facts(description | {"splits": first})
+    first = f"{len(splits)}, the first: {terminal.value_text(splits[0])}"
+    terminal.print_facts(description | {"splits": first})

@@ -2,17 +2,16 @@
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from ecg_gnn.cli import terminal as opt
-from ecg_gnn.cli.terminal import ProgressDisplay, print_json, print_table
-from ecg_gnn.config import KEPT_EMBEDDINGS, Setting
+from ecg_gnn.cli import options as opt
+from ecg_gnn.cli import terminal
+from ecg_gnn.cli.terminal import ProgressDisplay
+from ecg_gnn.config import KEPT_EMBEDDINGS, declared
 from ecg_gnn.config.classify_settings import MODULES
 from ecg_gnn.config.run_config import kept_options
 from ecg_gnn.ensemble.scoring import SCORES
@@ -28,10 +27,9 @@ if TYPE_CHECKING:
     from ecg_gnn.ensemble.candidates import Candidate
     from ecg_gnn.ensemble.job import Job
     from ecg_gnn.ensemble.members import Fitted
-    from ecg_gnn.inference import Model
+    from ecg_gnn.system.cells import Table
     from ecg_gnn.tabular import NamedGraph
 
-_SEARCH = "Search"
 _HELPS = {
     "embed.names": f"Weak classifier: one of {', '.join(KEPT_EMBEDDINGS)} (mlp; none: "
     "no evolved graph).",
@@ -39,88 +37,30 @@ _HELPS = {
 }
 
 
-def _can_be_kept(_: str, setting: Setting) -> bool:
-    # For a search, the engine says where it runs; it is declared below.
-    return setting.option in kept_options() and setting.option != "engine"
+# For a search, the engine says where it runs; its option is the verb's own.
+_KEPT = {
+    name
+    for name, one in declared().items()
+    if one.option in kept_options() and name != "engine"
+}
 
 
-@opt.with_settings(_can_be_kept, helps=_HELPS)
+@opt.verb(_KEPT, helps=_HELPS, scores=", ".join(SCORES))
 def fit(
     settings: dict[str, Any],
-    dataset: Annotated[
-        str,
-        typer.Option(
-            help="Graph folder of `ecg-gnn data import`, or any other dataset."
-        ),
-    ],
-    out: Annotated[Path, typer.Option(help="The model folder to write.")],
-    budget: Annotated[
-        str | None,
-        typer.Option(
-            help="Time for the search: 90s, 10m, 1h (by size: 45s below 5,000 nodes, "
-            "5m below 20,000, else 10m).",
-            rich_help_panel=_SEARCH,
-        ),
-    ] = None,
-    metric: Annotated[
-        str | None,
-        typer.Option(
-            help=f"What decides: one of {', '.join(SCORES)} (roc-auc for two classes, "
-            "accuracy for more, r2 for numbers).",
-            rich_help_panel=_SEARCH,
-        ),
-    ] = None,
-    single: Annotated[
-        bool,
-        typer.Option(
-            "--single",
-            help="Keep the best single candidate instead of an ensemble.",
-            rich_help_panel=_SEARCH,
-        ),
-    ] = False,
-    all_labels: Annotated[
-        bool,
-        typer.Option(
-            "--all-labels",
-            help="Learn from test nodes, too: for the best predictions, once the test "
-            "score is known.",
-            rich_help_panel=_SEARCH,
-        ),
-    ] = False,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            help="Candidates trained in parallel (one per core).",
-            rich_help_panel=_SEARCH,
-        ),
-    ] = None,
-    engine: Annotated[
-        str | None,
-        typer.Option(
-            help="Where candidates are trained: local, or ray (a cluster, started here "
-            "unless --address names one). For one model: fast, or reference (plain "
-            "torch, the same numbers up to rounding).",
-            rich_help_panel=_SEARCH,
-        ),
-    ] = None,
-    address: Annotated[
-        str | None,
-        typer.Option(
-            help="Address of a running Ray cluster: HOST:PORT, or auto.",
-            rich_help_panel=_SEARCH,
-        ),
-    ] = None,
-    balance: Annotated[
-        bool | None,
-        typer.Option(
-            "--balance/--no-balance",
-            help="Give rare classes more weight (if class sizes differ twofold).",
-            rich_help_panel=opt.STEP_3,
-        ),
-    ] = None,
-    split: Annotated[int, typer.Option(help="Which of the graph's splits to use.")] = 0,
-    data_root: opt.DataRoot = None,
-    as_json: opt.AsJson = False,
+    dataset: str,
+    out: Path,
+    budget: str | None = None,
+    metric: str | None = None,
+    single: bool = False,
+    all_labels: bool = False,
+    jobs: int | None = None,
+    engine: str | None = None,
+    address: str | None = None,
+    balance: bool | None = None,
+    split: int = 0,
+    data_root: Path | None = None,
+    json_: bool = False,
 ) -> None:
     """Find the model that predicts best on a graph, and keep it.
 
@@ -133,13 +73,36 @@ def fit(
     baseline and an identity control for comparison; options not given are chosen by the
     graph. Edge weights cannot be saved with a model, because new nodes would change the
     weights of others. Input labels are kept with the model; new nodes have none.
+
+    Options:
+        dataset: Graph folder of `ecg-gnn data import`, or any other dataset.
+        out: The model folder to write.
+        split: Which of the graph's splits to use.
+
+    Search:
+        budget: Time for the search: 90s, 10m, 1h (by size: 45s below 5,000 nodes, 5m
+            below 20,000, else 10m).
+        metric: What decides: one of {scores} (roc-auc for two classes, accuracy for
+            more, r2 for numbers).
+        single: Keep the best single candidate instead of an ensemble.
+        all_labels: Learn from test nodes, too: for the best predictions, once the test
+            score is known.
+        jobs: Candidates trained in parallel (one per core).
+        engine: Where candidates are trained: local, or ray (a cluster, started here
+            unless --address names one). For one model: fast, or reference (plain torch,
+            the same numbers up to rounding).
+        address: Address of a running Ray cluster: HOST:PORT, or auto.
+
+    Step 3: classify:
+        balance: Give rare classes more weight (if class sizes differ twofold).
     """
     check_choice("engine", engine or "local", ["local", "ray", "fast", "reference"])
     if engine in ("fast", "reference"):
         settings["engine"] = engine
-    search = {"budget": budget, "metric": metric, "single": single, "jobs": jobs}
-    search |= {"address": address, "engine": engine == "ray"}
-    search |= {"all_labels": all_labels}
+    search = {
+        **{"budget": budget, "metric": metric, "single": single, "jobs": jobs},
+        **{"address": address, "engine": engine == "ray", "all_labels": all_labels},
+    }
     exact = {name for name in settings if name not in ("seed", "device")}
     exact |= set() if balance is None else {"balance"}
     named = [name for name, value in search.items() if value]
@@ -166,28 +129,31 @@ def fit(
 
     graph = load_named_graph(dataset, data_root)
     if exact:
-        _fit_exactly(graph, out, settings, balance, split, as_json)
+        settings |= {"split": split, "balance": balance}
+        found, table, said = _fit_exactly(graph, out, settings)
+    else:
+        with ProgressDisplay() as display, cluster_for(engine, address, jobs) as where:
+            model = fit_best(
+                graph,
+                out,
+                split=split,
+                budget=seconds,
+                metric=metric,
+                single=single,
+                all_labels=all_labels,
+                **settings,
+                cache=opt.default_cache(),
+                say=display.start,
+                **where,
+            )
+        found, table = model.metrics, leaderboard_rows(model.metrics)
+        said = [summary(found), found["verdict"]]
+    if json_:
+        terminal.print_json({"out": str(out), **found})
         return
-    with ProgressDisplay() as display, cluster_for(engine, address, jobs) as where:
-        model = fit_best(
-            graph,
-            out,
-            split=split,
-            budget=seconds,
-            metric=metric,
-            single=single,
-            all_labels=all_labels,
-            **settings,
-            cache=opt.default_cache(),
-            say=display.start,
-            **where,
-        )
-    if as_json:
-        print_json({"out": str(out), **model.metrics})
-        return
-    print_table(leaderboard_rows(model.metrics), f"{graph.dataset.name} · {out}")
-    print(summary(model.metrics))
-    print(model.metrics["verdict"])
+    terminal.print_table(table, f"{graph.dataset.name} · {out}")
+    for text in said:
+        print(printable(text))
     print(f"In {out}: {CARD} says more; try `ecg-gnn predict {out} --out FILE.csv`")
 
 
@@ -216,67 +182,42 @@ def cluster_for(
 
 
 def _fit_exactly(
-    graph: "NamedGraph",
-    out: Path,
-    settings: dict[str, Any],
-    balance: bool | None,
-    split: int,
-    as_json: bool,
-) -> None:
+    graph: "NamedGraph", out: Path, settings: dict[str, Any]
+) -> tuple[Mapping[str, Any], "Table", list[str]]:
+    """Fit one model: what is found as JSON, as a table, and in sentences."""
     names = settings.pop("embedding", ["mlp"])
     if len(names) != 1:
         raise InputError(f"'embedding' must be a single one here (got {names})")
-    opt.warn_of_cross_fit(settings.get("cross_fit"), names)
+    terminal.warn_of_cross_fit(settings.get("cross_fit"), names)
     from ecg_gnn.inference import fit_model
     from ecg_gnn.inference.card import class_by_class, score_rows, verdict
-    from ecg_gnn.inference.model_folder import CARD
 
-    start = time.monotonic()
+    start, cache = time.monotonic(), opt.default_cache()
     with ProgressDisplay() as display:
-        model = fit_model(
-            graph,
-            out,
-            split=split,
-            balance=balance,
-            cache=opt.default_cache(),
-            progress=display.start,
-            embedding=names[0],
-            **settings,
-        )
+        settings |= {"embedding": names[0], "progress": display.start}
+        model = fit_model(graph, out, cache=cache, **settings)
     fitted = model.network
-    if as_json:
-        scores = model.metrics[fitted.embedding]
-        print_json(
-            {
-                "out": str(out),
-                "embedding": fitted.embedding,
-                "config": fitted.config.to_dict(),
-                "temperature": fitted.calibration.temperature,
-                "metrics": model.metrics,
-                "metric": model.dataset.metric.replace("_", "-"),
-                "validation": scores["val"]["score"],
-                "test": scores["test"]["score"] if scores["test"] else None,
-                "seconds": round(time.monotonic() - start, 2),
-                "leaderboard": _variants(model),
-                "verdict": verdict(model),
-            }
-        )
-        return
-    print_table(score_rows(model), f"{graph.dataset.name} · {out}")
-    print(printable(class_by_class(model)))
-    print(verdict(model))
-    print(f"In {out}: {CARD} says more; try `ecg-gnn predict {out} --out FILE.csv`")
-
-
-def _variants(model: "Model") -> list[dict[str, Any]]:
-    """The model and its controls, as rows of a leaderboard."""
-    return [
+    leaderboard = [  # the model and its controls
         {
             "name": name,
             "validation": scores["val"]["score"],
             "test": scores["test"]["score"],
             "seconds": None,
-            "weight": float(name == model.network.embedding),
+            "weight": float(name == fitted.embedding),
         }
         for name, scores in model.metrics.items()
     ]
+    scores = model.metrics[fitted.embedding]
+    found = {
+        "embedding": fitted.embedding,
+        "config": fitted.config.to_dict(),
+        "temperature": fitted.calibration.temperature,
+        "metrics": model.metrics,
+        "metric": model.dataset.metric.replace("_", "-"),
+        "validation": scores["val"]["score"],
+        "test": scores["test"]["score"] if scores["test"] else None,
+        "seconds": round(time.monotonic() - start, 2),
+        "leaderboard": leaderboard,
+        "verdict": verdict(model),
+    }
+    return found, score_rows(model), [class_by_class(model), verdict(model)]

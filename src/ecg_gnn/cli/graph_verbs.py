@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ecg_gnn.cli import terminal as opt
-from ecg_gnn.cli.terminal import ProgressDisplay, print_json, print_table
-from ecg_gnn.config import EvolveConfig, RunConfig, Setting, known
+from ecg_gnn.cli import options as opt
+from ecg_gnn.cli import terminal
+from ecg_gnn.config import EvolveConfig, RunConfig, known
+from ecg_gnn.config.run_config import fields_of
 from ecg_gnn.data import load_dataset
 from ecg_gnn.reading import map_array_file
 from ecg_gnn.study.records import Statistics, of_evolved, of_input
@@ -24,37 +25,33 @@ _LEGEND = (
     "h_adj: 1 where all neighbours share a class, 0 as by chance, below 0 where they "
     "avoid their own. LI: how much a neighbour's class tells of a node's, from 0 to 1."
 )
+_EVOLVING = fields_of("evolve") - {"evolve.weights"}
 
 
-def _of_a_graph(name: str, setting: Setting) -> bool:
-    """Settings that decide an evolved graph, and the data that it is made of."""
-    steps = name.startswith(("embed.", "evolve.")) and name != "evolve.weights"
-    return steps or name in ("dataset", "preset", "seed", "device")
-
-
-@opt.with_settings(_of_a_graph)
+@opt.verb({*_EVOLVING, *fields_of("embed"), "dataset", "preset", "seed", "device"})
 def homophily(
     settings: dict[str, Any],
-    data_root: opt.DataRoot = None,
-    split: Annotated[
-        int, typer.Option(help="Split whose training labels the embedding may see.")
-    ] = 0,
-    as_json: opt.AsJson = False,
+    data_root: Path | None = None,
+    split: int = 0,
+    json_: bool = False,
 ) -> None:
     """Measure homophily of a graph and, with --embedding, of its evolved graph.
 
     h_edge, node and class homophily, adjusted homophily and label informativeness.
     Edges of an undirected graph count once; evolved edges are directed, so each counts.
+
+    Options:
+        split: Split whose training labels the embedding may see.
     """
     names = settings.get("embedding", [])
     asked = RunConfig.of(**{"preset": "auto", "splits": (split,)} | settings)
-    opt.warn_of_cross_fit(asked.embed.cross_fit, asked.embed.names)
+    terminal.warn_of_cross_fit(asked.embed.cross_fit, asked.embed.names)
     if len(names) > 1 or any("," in name for name in names):
         raise InputError(
             f"'embedding' must be a single one here (got {','.join(names)!r})"
         )
     embedding = names[0] if names and names != ["none"] else None
-    with ProgressDisplay() as display:
+    with terminal.ProgressDisplay() as display:
         loaded = load_dataset(asked.dataset, data_root=data_root)
         statistics: dict[str, Statistics | None]
         statistics = {"graph": of_input(loaded), "evolved": None}
@@ -70,61 +67,44 @@ def homophily(
             resolved = resolve(asked, loaded)
             graph = evolve(embedding, loaded, loaded.split(split), resolved, workspace)
             statistics["evolved"] = of_evolved(graph, loaded)
-    if as_json:
-        print_json(statistics)
+    if json_:
+        terminal.print_json(statistics)
         return
     if loaded.note:
         print(f"Note: {loaded.note}")
     names = {"graph": "G", "evolved": graph_name(asked, embedding or "none")}
     graphs = {names[part]: row for part, row in statistics.items() if row is not None}
-    print_table(graph_table(graphs), loaded.name)
+    terminal.print_table(graph_table(graphs), loaded.name)
     if loaded.num_unlabelled:
         print("Counted over edges whose two ends have a class.")
     print(_LEGEND)
 
 
-@opt.with_settings(
-    lambda name, _: name.startswith("evolve.") and name != "evolve.weights",
-    preset="quick",
-)
+@opt.verb(_EVOLVING, preset="quick")
 def knn(
     settings: dict[str, Any],
-    embeddings: Annotated[
-        Path,
-        typer.Option(help=".npy file with a row per node, read piece by piece."),
-    ],
-    out: Annotated[
-        Path,
-        typer.Option(
-            help=".npy file for the edges [2, E], sources above targets. An "
-            "interrupted exact search resumes from OUT.partial.",
-            rich_help_panel=opt.OUTPUT,
-        ),
-    ],
-    seed: Annotated[
-        int, typer.Option(help="Random seed, for ties and for an index.")
-    ] = 0,
-    memory: Annotated[
-        float | None,
-        typer.Option(
-            metavar="GIB",
-            help="GiB that an exact search may use (half of what is free).",
-        ),
-    ] = None,
-    patience: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SECONDS",
-            help="Under torchrun, how long the other processes wait for the first "
-            "(a day).",
-        ),
-    ] = None,
-    device: opt.Device = None,
-    as_json: opt.AsJson = False,
+    embeddings: Path,
+    out: Path,
+    seed: int = 0,
+    memory: Annotated[float | None, typer.Option(metavar="GIB")] = None,
+    patience: Annotated[float | None, typer.Option(metavar="SECONDS")] = None,
+    device: str | None = None,
+    json_: bool = False,
 ) -> None:
     """Find every row's nearest neighbours in a file, and write the edges to another.
 
     Under torchrun the first process searches and writes, and the others wait for it.
+
+    Options:
+        embeddings: .npy file with a row per node, read piece by piece.
+        seed: Random seed, for ties and for an index.
+        memory: GiB that an exact search may use (half of what is free).
+        patience: Under torchrun, how long the other processes wait for the first (a
+            day).
+
+    Output:
+        out: .npy file for the edges [2, E], sources above targets. An interrupted exact
+            search resumes from OUT.partial.
     """
     asked = EvolveConfig(**{"k": 10, **settings})
     if memory is not None:
@@ -150,7 +130,7 @@ def knn(
         own_device = torch.device("cuda", torch.cuda.current_device())
 
     def write() -> "KnnGraph":
-        with ProgressDisplay() as display:
+        with terminal.ProgressDisplay() as display:
             show = display.start(out.name, "kNN search")
             graph = knn_search(
                 array,
@@ -175,11 +155,11 @@ def knn(
     if graph is None:  # in the first process only
         return
     num_nodes, num_edges = len(array), graph.edge_index.size(1)
-    if as_json:
-        sizes = {"out": str(out), "num_nodes": num_nodes, "num_edges": num_edges}
-        print_json({**sizes, "method": graph.method, "recall": graph.recall})
-        return
     how = "exact"
     if graph.recall is not None:
         how = f"{graph.method}, {graph.recall:.1%} of the true neighbours"
-    print(f"{num_edges:,} edges of {num_nodes:,} nodes in {out} ({how})")
+    if json_:
+        sizes = {"out": str(out), "num_nodes": num_nodes, "num_edges": num_edges}
+        terminal.print_json({**sizes, "method": graph.method, "recall": graph.recall})
+    else:
+        print(f"{num_edges:,} edges of {num_nodes:,} nodes in {out} ({how})")

@@ -6,69 +6,53 @@ from typing import Annotated
 
 import typer
 
-from ecg_gnn.cli import terminal as opt
-from ecg_gnn.cli.data_import import Delimiter, MaxCells
-from ecg_gnn.cli.terminal import (
-    print_facts,
-    print_json,
-    print_table,
-)
+from ecg_gnn.cli import options as opt
+from ecg_gnn.cli.terminal import print_facts, print_json, print_table, warn
 from ecg_gnn.config.choices import MOST_EXPLAINED
 from ecg_gnn.reading import MAX_CELLS
 from ecg_gnn.system.canvas import check_format
-from ecg_gnn.system.checks import (
-    InputError,
-    check_choice,
-    check_in_range,
-    printable,
-)
+from ecg_gnn.system.checks import InputError, check_choice, check_in_range, printable
 from ecg_gnn.tabular.table_files import WRITABLE_SUFFIXES, read_table
 
 # What does not exist is refused at once, before anything is imported.
-_existing = partial(typer.Argument, exists=True)
-ModelFolder = Annotated[Path, _existing(metavar="MODEL", help="The model folder.")]
+ModelFolder = Annotated[
+    Path, typer.Argument(metavar="MODEL", exists=True, help="The model folder.")
+]
+ExistingTable = Annotated[Path, typer.Argument(exists=True)]
 
 
+@opt.verb()
 def predict(
     model: ModelFolder,
-    out: Annotated[Path, typer.Option(help="File to write: .csv, .tsv or .parquet.")],
-    nodes: Annotated[
-        Path | None,
-        typer.Option(
-            help="Table of nodes to predict; by default, the nodes of the model's own "
-            "graph that have no class."
-        ),
-    ] = None,
-    edges: Annotated[Path | None, typer.Option(help="Table of their edges.")] = None,
-    every: Annotated[
-        bool, typer.Option("--all", help="Predict every node of the model's own graph.")
-    ] = False,
-    coverage: Annotated[
-        float | None,
-        typer.Option(
-            help="Also write sets of classes (or intervals of numbers) that contain "
-            "the truth with this probability, such as 0.9."
-        ),
-    ] = None,
-    safe_csv: Annotated[
-        bool,
-        typer.Option(
-            help="In a text file, put ' before ids and classes that a spreadsheet "
-            "would run as formulas, such as =1+1; `ecg-gnn score` takes it away again."
-        ),
-    ] = True,
-    delimiter: Delimiter = None,
-    max_cells: MaxCells = MAX_CELLS,
-    as_json: opt.AsJson = False,
+    out: Path,
+    nodes: Path | None = None,
+    edges: Path | None = None,
+    all_: bool = False,
+    coverage: float | None = None,
+    safe_csv: bool = True,
+    delimiter: str | None = None,
+    max_cells: Annotated[int, typer.Option(envvar="ECG_MAX_CELLS")] = MAX_CELLS,
+    json_: bool = False,
 ) -> None:
     """Predict nodes: classes with probabilities, or numbers.
 
     New nodes join the model's graph through the given edges; in the evolved graph their
     neighbours are the stored nodes with the most similar embeddings.
+
+    Options:
+        out: File to write: .csv, .tsv or .parquet.
+        nodes: Table of nodes to predict; by default, the nodes of the model's own graph
+            that have no class.
+        edges: Table of their edges.
+        all_: Predict every node of the model's own graph.
+        coverage: Also write sets of classes (or intervals of numbers) that contain the
+            truth with this probability, such as 0.9.
+        safe_csv: In a text file, put ' before ids and classes that a spreadsheet would
+            run as formulas, such as =1+1; `ecg-gnn score` takes it away again.
     """
     check_choice(f"ending of {out}", out.suffix.lower(), WRITABLE_SUFFIXES)
     opt.check_apart(out, nodes, edges)
-    if every and nodes is not None:
+    if all_ and nodes is not None:
         raise InputError("'all' must stand alone, without 'nodes'")
     if edges is not None and nodes is None:
         raise InputError("'edges' must come with 'nodes'")
@@ -76,7 +60,7 @@ def predict(
 
     loaded = read_model(model)
     if nodes is None:
-        predictions = predict_stored(loaded, every=every)
+        predictions = predict_stored(loaded, every=all_)
     else:
         read = partial(read_table, delimiter=delimiter, most=max_cells)
         tables = read(nodes), None if edges is None else read(edges)
@@ -84,60 +68,54 @@ def predict(
     predictions = predictions.with_coverage(loaded, coverage)
     predictions.write(out, safe_csv=safe_csv)
     for note in predictions.notes:
-        opt.warn(note)
-    if as_json:
-        print_json(
-            {
-                "out": str(out),
-                "nodes": len(predictions.ids),
-                "new": predictions.num_new,
-                "classes": list(predictions.classes),
-                "notes": list(predictions.notes),
-            }
-        )
+        warn(note)
+    count, new = len(predictions.ids), predictions.num_new
+    if json_:
+        found = {"out": str(out), "nodes": count, "new": new}
+        found |= {"classes": list(predictions.classes)}
+        print_json(found | {"notes": list(predictions.notes)})
     else:
-        count, new = len(predictions.ids), predictions.num_new
         print(f"{out}: {count:,} nodes, {new:,} of them new")
 
 
+@opt.verb()
 def score(
-    predictions: Annotated[Path, _existing(help="What `ecg-gnn predict` wrote.")],
-    truth: Annotated[Path, _existing(help="A table with the known labels.")],
-    label: Annotated[
-        str | None, typer.Option(help="Its column of labels (label, or the last).")
-    ] = None,
-    id_: Annotated[
-        str | None, typer.Option("--id", help="Its column of ids (id, or the first).")
-    ] = None,
-    delimiter: Delimiter = None,
-    as_json: opt.AsJson = False,
+    predictions: ExistingTable,
+    truth: ExistingTable,
+    label: str | None = None,
+    id_: str | None = None,
+    delimiter: str | None = None,
+    json_: bool = False,
 ) -> None:
     """Compare predictions with known labels, node by node.
 
     Classes are scored by accuracy, macro F1, log loss and, if there are two, ROC AUC
     and average precision; numbers by R² and mean absolute error; sets and intervals by
     how often they contain the truth.
+
+    Options:
+        predictions: What `ecg-gnn predict` wrote.
+        truth: A table with the known labels.
+        label: Its column of labels (label, or the last).
+        id_: Its column of ids (id, or the first).
     """
     from ecg_gnn.inference.known_labels import score_table
 
     read = partial(read_table, delimiter=delimiter)
     scores = score_table(read(predictions), read(truth), label=label, id_name=id_)
-    if as_json:
+    if json_:
         print_json(scores)
     else:
         print_facts(scores)
 
 
+@opt.verb()
 def explain(
     model: ModelFolder,
-    node: Annotated[str, typer.Option(help="The id of a node of the model's graph.")],
-    out: Annotated[
-        Path | None, typer.Option(help="Also draw a picture: .png, .svg or .pdf.")
-    ] = None,
-    most: Annotated[
-        int, typer.Option(help="Neighbours per graph, and columns, to examine.")
-    ] = MOST_EXPLAINED,
-    as_json: opt.AsJson = False,
+    node: str,
+    out: Path | None = None,
+    most: int = MOST_EXPLAINED,
+    json_: bool = False,
 ) -> None:
     """Show what neighbours and own columns do to a prediction.
 
@@ -145,6 +123,11 @@ def explain(
     the edge from it is removed; that of a column, when a typical value replaces the
     node's own. For a predicted number, it is how far the number falls. ×2 marks a
     neighbour that two cross-fitted models found.
+
+    Options:
+        node: The id of a node of the model's graph.
+        out: Also draw a picture: .png, .svg or .pdf.
+        most: Neighbours per graph, and columns, to examine.
     """
     check_in_range("most", most, 1, None)
     if out is not None:
@@ -156,7 +139,7 @@ def explain(
     explanation = explain_node(loaded, node, most)
     if out is not None:
         draw_explanation(explanation, loaded.classes, out)
-    if as_json:
+    if json_:
         print_json(explanation.to_dict())
         return
     kind = "class" if loaded.classes else "known"

@@ -1,13 +1,12 @@
 """``ecg-gnn run``: baseline, ECG and control on one dataset."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from ecg_gnn.cli import terminal as opt
+from ecg_gnn.cli import options as opt
+from ecg_gnn.cli import terminal
 from ecg_gnn.cli.terminal import ProgressDisplay, print_json, print_table
-from ecg_gnn.config import RunConfig
+from ecg_gnn.config import RunConfig, declared
 from ecg_gnn.config.classify_settings import BY_HOMOPHILY, MODULES, SPECIALISED
 from ecg_gnn.config.embedders import EMBEDDING_HELP
 from ecg_gnn.config.identity import BASELINE
@@ -57,36 +56,15 @@ _HELPS = {
 }
 
 
-@opt.with_settings(lambda name, setting: True, helps=_HELPS)
+@opt.verb(declared(), helps=_HELPS)
 def run(
     settings: dict[str, Any],
-    data_root: opt.DataRoot = None,
-    config: Annotated[
-        Path | None,
-        typer.Option(
-            help="YAML or JSON with settings, such as the config.json of an earlier "
-            "run; options given here take precedence."
-        ),
-    ] = None,
-    workers: Annotated[
-        int,
-        typer.Option(
-            help="Processes that prepare batches ahead; results stay the same.",
-            rich_help_panel="Graphs too large for full-batch steps",
-        ),
-    ] = 0,
-    jobs: Annotated[
-        int, typer.Option(help="Parallel runs, each in its own process.")
-    ] = 1,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="Output folder; a run that was interrupted there is resumed. "
-            "Default: runs/DATASET-MODEL-ID.",
-            rich_help_panel=opt.OUTPUT,
-        ),
-    ] = None,
-    as_json: opt.AsJson = False,
+    data_root: Path | None = None,
+    config: Path | None = None,
+    workers: int = 0,
+    jobs: int = 1,
+    out: Path | None = None,
+    json_: bool = False,
 ) -> None:
     """Train baseline, ECG and its controls on the same splits, and compare.
 
@@ -94,10 +72,22 @@ def run(
     the data's checksum, tables and a figure. Without options it runs on a generated
     Minesweeper board in a few minutes. Options that are not given are chosen by the
     graph, as in `fit` and `advise`.
+
+    Options:
+        config: YAML or JSON with settings, such as the config.json of an earlier run;
+            options given here take precedence.
+        jobs: Parallel runs, each in its own process.
+
+    Graphs too large for full-batch steps:
+        workers: Processes that prepare batches ahead; results stay the same.
+
+    Output:
+        out: Output folder; a run that was interrupted there is resumed. Default:
+            runs/DATASET-MODEL-ID.
     """
     read = _merged(_DEFAULTS, _read_config(config))
     asked = RunConfig.from_dict(_merged(read, nest_options(settings)))
-    opt.warn_of_cross_fit(asked.embed.cross_fit, asked.embed.names)
+    terminal.warn_of_cross_fit(asked.embed.cross_fit, asked.embed.names)
     names = [name for name in asked.embed.names if name != "none"]
     from ecg_gnn.pipeline import choose_variants
     from ecg_gnn.study import run as run_all
@@ -105,7 +95,7 @@ def run(
 
     if "embedding" in settings and names and choose_variants(asked) == [BASELINE]:
         text = f"it runs without {' or '.join(names)}"
-        opt.warn(f"{asked.model.name} has no place for an evolved graph: {text}")
+        terminal.warn(f"{asked.model.name} has no place for an evolved graph: {text}")
     display = ProgressDisplay()
 
     def on_record(record: "Record", done: int, total: int) -> None:
@@ -140,7 +130,7 @@ def run(
             run_figure.draw(report, report.folder / "figure.png")
         except MissingExtraError as error:
             write_text(report.folder / "figure-missing.txt", f"{error}\n")
-        if as_json:
+        if json_:
             print_json(report.to_dict() | {"verdict": " ".join(verdict(report))})
         else:
             _print(report, report.folder)

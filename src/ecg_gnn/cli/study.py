@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from ecg_gnn.cli import terminal as opt
+from ecg_gnn.cli import options as opt
 from ecg_gnn.cli.study_run import run
 from ecg_gnn.cli.terminal import print_json, print_table
 from ecg_gnn.study.recipe import load_recipe, shipped_recipes
@@ -30,19 +30,22 @@ _STATES = ("done", "failed", "running", "missing")
 
 
 @app.command()
+@opt.verb()
 def status(
-    store: opt.StoreFile,
-    recipe: opt.OfRecipe = None,
-    errors: Annotated[
-        bool, typer.Option("--errors", help="Show the error of every failed unit.")
-    ] = False,
-    as_json: opt.AsJson = False,
+    store: Path,
+    recipe: str | None = None,
+    errors: bool = False,
+    json_: bool = False,
 ) -> None:
-    """Count what is done, failed, running and missing, row by row."""
+    """Count what is done, failed, running and missing, row by row.
+
+    Options:
+        errors: Show the error of every failed unit.
+    """
     with Store.open(store) as opened:
         rows = opened.progress(recipe=recipe)
         failures = opened.failures(recipe=recipe)
-    if as_json:
+    if json_:
         failed = [
             {**asdict(f.configuration), "split": f.split, "seed": f.seed}
             | {"kind": f.kind, "error": f.error}
@@ -80,24 +83,25 @@ def _status_table(rows: Sequence[Progress]) -> Table:
 
 
 @app.command()
+@opt.verb()
 def merge(
-    sources: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="Stores to merge.")
-    ],
-    store: opt.StoreFile,
-    curves: Annotated[
-        bool, typer.Option("--curves/--no-curves", help="Keep training curves.")
-    ] = True,
-    as_json: opt.AsJson = False,
+    sources: Annotated[list[Path], typer.Argument(metavar="FILE...")],
+    store: Path,
+    curves: bool = True,
+    json_: bool = False,
 ) -> None:
     """Merge stores that were filled on different machines into one.
 
     Of units that several stores have, the first result is kept. The merged store is
     one file that can be copied while nobody writes to it. Texts of study export can be
     merged, too.
+
+    Options:
+        sources: Stores to merge.
+        curves: Keep training curves.
     """
     merged = merge_stores(sources, store, curves=curves)
-    if as_json:
+    if json_:
         print_json(asdict(merged))
         return
     again = f", {merged.twice} came twice" if merged.twice else ""
@@ -110,19 +114,17 @@ def merge(
 
 
 @app.command()
-def export(
-    store: opt.StoreFile,
-    out: Annotated[Path, typer.Option(help="The text to write: a .jsonl file.")],
-    curve_points: Annotated[
-        int,
-        typer.Option(help="Steps to keep of every training curve; 0 keeps no curves."),
-    ] = 25,
-) -> None:
+@opt.verb()
+def export(store: Path, out: Path, curve_points: int = 25) -> None:
     """Write a store as lines of text: small, and readable in a diff.
 
     Scores, times, statistics and provenance are exact; training curves are thinned and
     rounded. Commands that read a store also read the text, and study merge turns it
     back into a database. The same records always give the same text.
+
+    Options:
+        out: The text to write: a .jsonl file.
+        curve_points: Steps to keep of every training curve; 0 keeps no curves.
     """
     with Store.open(store) as opened:
         written = write_records(opened, out, curve_points=curve_points)
@@ -130,10 +132,11 @@ def export(
 
 
 @app.command()
-def recipes(as_json: opt.AsJson = False) -> None:
+@opt.verb()
+def recipes(json_: bool = False) -> None:
     """List the recipes that come with the package."""
     shipped = [load_recipe(name) for name in shipped_recipes()]
-    if as_json:
+    if json_:
         print_json([{"name": r.name, "description": r.description} for r in shipped])
         return
     for recipe in shipped:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ecg_gnn.cli import terminal as opt
+from ecg_gnn.cli import options as opt
 from ecg_gnn.cli.terminal import ProgressDisplay, print_json
 from ecg_gnn.config.classify_settings import read_assignments
 from ecg_gnn.config.run_config import Settings, read_splits
@@ -89,96 +89,27 @@ def settings_text(point: Settings) -> str:
     return ", ".join(parts) or "no choice"
 
 
-RecipeName = Annotated[
-    str,
-    typer.Argument(
-        metavar="RECIPE",
-        help=f"One of {', '.join(shipped_recipes())}, or a YAML file of your own.",
-    ),
-]
-Sampler = Annotated[
-    str | None,
-    typer.Option(
-        "--search",
-        help="Search the grid instead of trying all of it: tpe proposes --trials "
-        "points for each dataset, model and variant, by their validation scores.",
-    ),
-]
-Engine = Annotated[
-    str,
-    typer.Option(
-        help="Where trainings run: local (this machine) or ray (a Ray cluster, one "
-        "started here unless --address names another)."
-    ),
-]
-
-
+@opt.verb(recipes=", ".join(shipped_recipes()))
 def run(
-    recipe: RecipeName,
-    store: opt.StoreFile,
-    datasets: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Only these datasets of the recipe, downloaded if needed; without "
-            "it, datasets that are not here are skipped. Repeat it, or write a,b."
-        ),
-    ] = None,
-    models: Annotated[
-        list[str] | None, typer.Option(help="Only these models of the recipe.")
-    ] = None,
-    variants: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Only these variants: baseline, an embedding, a control. Repeat it, "
-            "or write a,b (one variant if the recipe has a variant a,b of two graphs)."
-        ),
-    ] = None,
-    splits: Annotated[
-        str | None, typer.Option(help="Such as 0-9 or 0,3,5, instead of the recipe's.")
-    ] = None,
-    jobs: Annotated[
-        int, typer.Option(help="Parallel trainings, each in its own process.")
-    ] = 1,
-    engine: Engine = "local",
-    address: Annotated[
-        str | None,
-        typer.Option(help="A running Ray cluster: HOST:PORT, or auto for one here."),
-    ] = None,
-    sampler: Sampler = None,
-    trials: Annotated[
-        int | None,
-        typer.Option(help="Points to try in each search, including earlier calls."),
-    ] = None,
-    prune: Annotated[
-        bool,
-        typer.Option(
-            "--prune",
-            help="In a search, train split by split and stop trials that are worse "
-            "than the best on the same splits (a paired test, from four splits on).",
-        ),
-    ] = False,
-    at_once: Annotated[
-        int,
-        typer.Option(
-            help="Parallel trials of one search; more than one keep a cluster busy, "
-            "but then proposals depend on which trial ends first."
-        ),
-    ] = 1,
-    search_seed: Annotated[int, typer.Option(help="Random seed of a search.")] = 0,
-    device: opt.Device = None,
-    data_root: opt.DataRoot = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            help="A setting by its dotted name in every run, whatever the recipe says: "
-            "train.precision=bf16, train.steps=100. Repeatable.",
-        ),
-    ] = None,
-    retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Repeat units that failed.")
-    ] = False,
-    as_json: opt.AsJson = False,
+    recipe: Annotated[str, typer.Argument(metavar="RECIPE")],
+    store: Path,
+    datasets: list[str] | None = None,
+    models: list[str] | None = None,
+    variants: list[str] | None = None,
+    splits: str | None = None,
+    jobs: int = 1,
+    engine: str = "local",
+    address: str | None = None,
+    search: str | None = None,
+    trials: int | None = None,
+    prune: bool = False,
+    at_once: int = 1,
+    search_seed: int = 0,
+    device: str | None = None,
+    data_root: Path | None = None,
+    set_: list[str] | None = None,
+    retry_failed: bool = False,
+    json_: bool = False,
 ) -> None:
     """Run the parts of a recipe that are not in the store yet.
 
@@ -186,8 +117,32 @@ def run(
     repeated. Several commands may fill one store at once, and stores from different
     machines can be merged. A failed training is kept with its error and does not stop
     the rest.
+
+    Options:
+        recipe: One of {recipes}, or a YAML file of your own.
+        datasets: Only these datasets of the recipe, downloaded if needed; without it,
+            datasets that are not here are skipped. Repeat it, or write a,b.
+        models: Only these models of the recipe.
+        variants: Only these variants: baseline, an embedding, a control. Repeat it, or
+            write a,b (one variant if the recipe has a variant a,b of two graphs).
+        splits: Such as 0-9 or 0,3,5, instead of the recipe's.
+        jobs: Parallel trainings, each in its own process.
+        engine: Where trainings run: local (this machine) or ray (a Ray cluster, one
+            started here unless --address names another).
+        address: A running Ray cluster: HOST:PORT, or auto for one here.
+        search: Search the grid instead of trying all of it: tpe proposes --trials
+            points for each dataset, model and variant, by their validation scores.
+        trials: Points to try in each search, including earlier calls.
+        prune: In a search, train split by split and stop trials that are worse than the
+            best on the same splits (a paired test, from four splits on).
+        at_once: Parallel trials of one search; more than one keep a cluster busy, but
+            then proposals depend on which trial ends first.
+        search_seed: Random seed of a search.
+        set_: A setting by its dotted name in every run, whatever the recipe says:
+            train.precision=bf16, train.steps=100. Repeatable.
+        retry_failed: Repeat units that failed.
     """
-    asked = load_recipe(recipe).with_settings(read_assignments(settings or []))
+    asked = load_recipe(recipe).with_settings(read_assignments(set_ or []))
     check_choice("engine", engine, ["local", "ray"])
     if engine == "local" and address is not None:
         raise InputError(
@@ -204,7 +159,7 @@ def run(
         variants=_names(variants, {v for part in asked.parts for v in part.variants}),
         splits=None if splits is None else read_splits(splits),
     )
-    search = _search(sampler, trials, prune, at_once, search_seed)
+    searched = _search(search, trials, prune, at_once, search_seed)
     # Ray prints warnings on stdout, which is for results.
     with ProgressDisplay() as display, redirect_stdout(sys.stderr):
         lines = StudyLines(display, trials)
@@ -215,7 +170,7 @@ def run(
             asked,
             store,
             only=only,
-            search=search,
+            search=searched,
             data_root=data_root,
             device=device or "auto",
             executor=executor,
@@ -229,7 +184,7 @@ def run(
                 counted=lines.counted,
             ),
         )
-    if as_json:
+    if json_:
         print_json({**asdict(report), "store": str(store)})
     else:
         _print_report(report, store)

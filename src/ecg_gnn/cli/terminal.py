@@ -1,131 +1,26 @@
-"""What verbs share: options on one side; progress, tables and JSON on the other."""
+"""What verbs print: warnings, progress, tables and JSON."""
 
-import inspect
 import json
 import math
 import sys
 import time
-import typing
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-import typer
 from rich import progress
 from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from ecg_gnn.config import Setting, declared, reads_labels
-from ecg_gnn.config.classify_settings import check_model
-from ecg_gnn.config.embedders import check_embedding
-from ecg_gnn.data.catalogue import find_source
-from ecg_gnn.system.checks import InputError, printable
-from ecg_gnn.system.files import cache_folder
+from ecg_gnn.config import reads_labels
+from ecg_gnn.system.checks import printable
 
 if TYPE_CHECKING:
-    from ecg_gnn.embed import EmbeddingCache
     from ecg_gnn.system.cells import Table
 
-STEP_1, STEP_2 = "Step 1: embed", "Step 2: evolve"
-STEP_3, OUTPUT = "Step 3: classify", "Output"
-_PANELS = {"embed": STEP_1, "evolve": STEP_2, "model": STEP_3, "train": STEP_3}
-DataRoot = Annotated[
-    Path | None,
-    typer.Option(
-        help="Folder with the official .npz files (the variable ECG_DATA, or else the "
-        "cache)."
-    ),
-]
-Device = Annotated[str | None, typer.Option(help="Device: auto, cpu, cuda or cuda:N.")]
-AsJson = Annotated[
-    bool, typer.Option("--json", help="Print only JSON.", rich_help_panel=OUTPUT)
-]
-
-
-def with_settings(
-    wanted: Callable[[str, Setting], bool],
-    *,
-    preset: str = "auto",
-    helps: Mapping[str, str] = MappingProxyType({}),
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a verb an option for every wanted setting.
-
-    The verb's parameter ``settings`` gets those that were typed, by the names of their
-    options; its other parameters are options as they are. ``--help`` shows the values
-    of a preset, and help texts that are known here only, by dotted name.
-    """
-    by_name = {
-        name: one
-        for name, one in declared().items()
-        if one.option and wanted(name, one)
-    }
-
-    def decorate(verb: Callable[..., None]) -> Callable[..., None]:
-        own = inspect.signature(verb, eval_str=True).parameters.values()
-        options = [
-            _option(name, one, preset, helps.get(name)) for name, one in by_name.items()
-        ]
-
-        def run(**values: Any) -> None:
-            typed = [(one, values.pop(str(one.option))) for one in by_name.values()]
-            settings = {
-                str(one.option): value if one.read is None else one.read(value)
-                for one, value in typed
-                if value is not None and value != []
-            }
-            _check_names(settings | values)
-            verb(settings=settings, **values)
-
-        rest = [
-            parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-            for parameter in own
-            if parameter.name != "settings"
-        ]
-        run.__signature__ = inspect.Signature([*options, *rest])  # type: ignore[attr-defined]
-        run.__annotations__ = {p.name: p.annotation for p in [*options, *rest]}
-        run.__doc__, run.__name__ = verb.__doc__, verb.__name__
-        return run
-
-    return decorate
-
-
-def _check_names(given: Mapping[str, Any]) -> None:
-    """Refuse unknown names before torch is loaded to use the known ones."""
-    if given.get("dataset") is not None:
-        find_source(given["dataset"])
-    check_model(given.get("model", "gcn"), given.get("backbone", "benchmark"))
-    for name in given.get("embedding", ()):
-        check_embedding(name)
-
-
-def _option(
-    name: str, one: Setting, preset: str, help: str | None
-) -> inspect.Parameter:
-    text = help or one.help
-    value = one.presets.get(preset, one.presets.get("quick"))
-    if callable(value):
-        text += " (by size)"
-    elif value is not None:
-        text += f" ({preset}: {value})"
-    flag = one.flag or f"--{str(one.option).replace('_', '-')}"
-    details = typer.Option(
-        flag,
-        help=text if text.endswith(".") else f"{text}.",
-        metavar=one.metavar,
-        rich_help_panel=one.panel or _PANELS.get(name.partition(".")[0]),
-    )
-    origin = typing.get_origin(one.type)
-    typed_as: Any = str if origin in (Literal, tuple) else one.type
-    if origin is dict or (origin is tuple and one.read is None):
-        typed_as = list[str]
-    return inspect.Parameter(
-        str(one.option),
-        inspect.Parameter.KEYWORD_ONLY,
-        default=None,
-        annotation=Annotated[typed_as | None, details],
-    )
+_QUIET_SECONDS = 20  # between lines without a terminal
+_PIPE_WIDTH = 10_000
+_MAX_PARTS = 12  # of a dictionary in one line
 
 
 def warn(text: str) -> None:
@@ -139,38 +34,6 @@ def warn_of_cross_fit(folds: int | None, embeddings: Iterable[str]) -> None:
     if folds and not any(map(reads_labels, names)):
         text = f"no labels are read by {' or '.join(names)}"
         warn(f"--cross-fit changes nothing: {text}")
-
-
-def check_apart(out: Path, *inputs: str | Path | None) -> None:
-    """Refuse to write over what is being read."""
-    for path in inputs:
-        if path is not None and out.resolve() == Path(path).resolve():
-            raise InputError(f"'out' must be another file than {str(path)!r}")
-
-
-def default_cache() -> "EmbeddingCache":
-    """Where embeddings are kept: ``ECG_CACHE``, else the user's cache."""
-    from ecg_gnn.embed import EmbeddingCache  # with PyG: seconds, for who embeds
-
-    return EmbeddingCache(cache_folder("embeddings"))
-
-
-StoreFile = Annotated[
-    Path,
-    typer.Option(
-        help="The SQLite file with the study's records; to read, also the text that "
-        "study export makes of it."
-    ),
-]
-OfRecipe = Annotated[
-    str | None,
-    typer.Option(help="Only what belongs to this recipe; a store may hold several."),
-]
-
-
-_QUIET_SECONDS = 20  # between lines without a terminal
-_PIPE_WIDTH = 10_000
-_MAX_PARTS = 12  # of a dictionary in one line
 
 
 def print_json(value: Any) -> None:

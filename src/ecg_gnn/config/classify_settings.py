@@ -37,10 +37,10 @@ SPECIALISED = {
     "jacobiconv": "hop_filters:JacobiConv",
     "polynormer": "polynormer:Polynormer",
     "linkx": "node_rows:LINKX",
-    "acm-gnn": "gated_messages:ACMGNN",
-    "ggcn": "ggcn:GGCN",
-    "wrgat": "wrgat:WRGAT",
-    "geom-gcn": "geom_gcn:GeomGCN",
+    "acm-gnn": "hop_filters:ACMGNN",
+    "ggcn": "gated_messages:GGCN",
+    "wrgat": "structural:WRGAT",
+    "geom-gcn": "structural:GeomGCN",
 }
 """Whole networks: ``module:class`` below ``nn.specialised``."""
 BACKBONES = ("benchmark", "tuned")

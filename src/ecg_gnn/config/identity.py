@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from ecg_gnn.config import run_config
 from ecg_gnn.config.embedders import AS_INPUT, EMBEDDERS, NONE, entry_of, is_control
-from ecg_gnn.config.run_config import RunConfig, declared, given
+from ecg_gnn.config.run_config import RunConfig, declared, fields_of, given
 from ecg_gnn.config.setting import Setting
 
 
@@ -113,10 +113,6 @@ Purpose = Literal["train", "statistics"]
 _NOT_CONTENT = {name for name, one in declared().items() if not one.identity}
 
 
-def _fields_of(section: str) -> set[str]:
-    return {name for name in run_config.DEFAULTS if name.startswith(f"{section}.")}
-
-
 def _needing(what: str) -> set[str]:
     return {name for name, one in declared().items() if one.needs == what}
 
@@ -126,16 +122,16 @@ def ignored_settings(variant: Variant, purpose: Purpose) -> set[str]:
     entries = [entry_of(part) for part in set(variant.embeddings)]
     read: set[str] = set().union(*(entry.reads for entry in entries))
     read_by_any: set[str] = set().union(*(one.reads for one in EMBEDDERS.values()))
-    ignored = (read_by_any & _fields_of("embed")) - read
+    ignored = (read_by_any & fields_of("embed")) - read
     if not variant.graphs:
         ignored |= _needing("evolved graph")
     searched = [entry for entry in entries if entry.has_neighbours]
     if all(entry.is_control for entry in searched):  # they have nothing to weigh by
         ignored |= _needing("similarity")
     if not any(entry.has_neighbours or entry.evolved_from for entry in entries):
-        ignored |= _fields_of("evolve")
+        ignored |= fields_of("evolve")
     if purpose == "statistics":  # no classifier is trained, and edges are counted
-        ignored |= (_fields_of("model") | _fields_of("train")) - read
+        ignored |= (fields_of("model") | fields_of("train")) - read
         ignored |= _needing("similarity")
     return ignored
 

@@ -237,6 +237,11 @@ def replaced(config: RunConfig, settings: Settings) -> RunConfig:
     return RunConfig.from_dict(unflatten(flatten(config) | dict(settings)))
 
 
+def fields_of(section: str) -> set[str]:
+    """Dotted names of all settings of a section."""
+    return {name for name in DEFAULTS if name.startswith(f"{section}.")}
+
+
 def number_type(name: str) -> type[int] | type[float] | None:
     """Which numbers a setting takes, if any; None for an option: its model knows."""
     if name.startswith(OPTION):

@@ -101,7 +101,7 @@ class Section:
         for name, hint in field_types(kind).items():
             one, dotted = declared.get(name), f"{self.prefix}{name}"
             shown = (one and one.option) or dotted
-            value = parsed(hint, getattr(self, name), dotted, shown)
+            value = parse(hint, getattr(self, name), dotted, shown)
             if one and one.between and value is not None and value != one.off:
                 checks.check_in_range(shown, value, *one.between)
             # Frozen for everybody else: 0 becomes 0.0 and a list a tuple here, so that
@@ -136,7 +136,7 @@ def _plain_type(hint: Any) -> Any:
     return next(option for option in options if option is not type(None))
 
 
-def parsed(hint: Any, value: Any, name: str, shown: str = "") -> Any:
+def parse(hint: Any, value: Any, name: str, shown: str = "") -> Any:
     """Check a value against a field's type, also as JSON and YAML spell it."""
     if isinstance(hint, type) and issubclass(hint, Section):
         return value if type(value) is hint else hint.from_mapping(value, name)
@@ -152,7 +152,7 @@ def parsed(hint: Any, value: Any, name: str, shown: str = "") -> Any:
         item = typing.get_args(wanted)[0]
         if not isinstance(value, list | tuple | range):
             raise InputError(f"{name!r} must be a list (got {value!r})")
-        return tuple(parsed(item, part, name, shown) for part in value)
+        return tuple(parse(item, part, name, shown) for part in value)
     if type(value) is wanted:
         return value
     # YAML reads 3e-5 as text: it wants a dot before the exponent.

@@ -100,7 +100,7 @@ def load_dataset(
 
     path, (name, colon, parameters) = expanded(spec), spec.partition(":")
     if is_graph_folder(path):
-        return read_graph_folder(path).dataset
+        return read_graph_folder(path)[0]
     if entry is None:
         return read_npz(path, path.stem)
     if entry.kind == "generator":

@@ -111,6 +111,11 @@ class GraphDataset:
         """S."""
         return self.train_masks.size(0)
 
+    @property
+    def masks(self) -> Masks:
+        """Of training, validation and test nodes, each bool [S, N]."""
+        return self.train_masks, self.val_masks, self.test_masks
+
     def split(self, index: int) -> Split:
         """One of the splits."""
         if not 0 <= index < self.num_splits:
@@ -118,8 +123,7 @@ class GraphDataset:
                 f"'split' of {self.name} must be in [0, {self.num_splits - 1}] "
                 f"(got {index})"
             )
-        masks = (self.train_masks, self.val_masks, self.test_masks)
-        train, val, test = (mask[index] for mask in masks)
+        train, val, test = (mask[index] for mask in self.masks)
         return Split(train_mask=train, val_mask=val, test_mask=test, index=index)
 
     def labelled_part(
@@ -148,21 +152,20 @@ class GraphDataset:
         """The same graph under fresh stratified 50/25/25 splits."""
         masks = stratified_splits(self.y, num_splits, seed)
         masks = _checked_masks(self.name, masks, self.y, self.metric)
-        drawn = f"{num_splits} random splits from seed {seed}"
-        # The file's checksum would claim the file's own splits.
-        digest = content_hash([self.x, self.y, self.edge_index, *masks])
-        note = f"{self.note}; {drawn}" if self.note else drawn
-        fresh: dict[str, Any] = dict(zip(checks.MASK_KEYS, masks, strict=True))
-        return dataclasses.replace(self, sha256=digest, note=note, **fresh)
+        return self._with_masks(masks, f"{num_splits} random splits from seed {seed}")
 
     def with_label_rate(self, rate: float, seed: int) -> "GraphDataset":
         """The same graph with fewer training nodes, ``rate`` of all labelled ones."""
-        masks = fewer_labels(self.y, self.train_masks, rate, seed)
-        others = self.val_masks, self.test_masks
-        digest = content_hash([self.x, self.y, self.edge_index, masks, *others])
-        fewer = f"{100 * rate:.3g}% of the labelled nodes train"
-        note = f"{self.note}; {fewer}" if self.note else fewer
-        return dataclasses.replace(self, train_masks=masks, sha256=digest, note=note)
+        fewer = fewer_labels(self.y, self.train_masks, rate, seed)
+        masks = fewer, self.val_masks, self.test_masks
+        return self._with_masks(masks, f"{100 * rate:.3g}% of the labelled nodes train")
+
+    def _with_masks(self, masks: Masks, said: str) -> "GraphDataset":
+        # The file's checksum would claim the file's own splits.
+        digest = content_hash([self.x, self.y, self.edge_index, *masks])
+        note = f"{self.note}; {said}" if self.note else said
+        fresh: dict[str, Any] = dict(zip(checks.MASK_KEYS, masks, strict=True))
+        return dataclasses.replace(self, sha256=digest, note=note, **fresh)
 
 
 def make_dataset(
@@ -218,22 +221,20 @@ def make_dataset(
     labels = checks.check_labels(source, _array(y), len(tx), unlabelled=unlabelled)
     pairs = checks.check_edges(source, _array(edges), len(tx))
     num_classes = int(labels.max()) + 1
-    if metric is None and checks.has_tiny_class(labels):
-        metric = "accuracy"  # others need each class in every part of a split
-    checked_metric = checks.check_metric(source, metric, num_classes)
+    metric = checks.check_metric(source, metric, labels)
     ty = torch.from_numpy(labels)
     edge_index = checks.canonical_edge_index(pairs, len(tx), directed)
     drawn = masks or stratified_splits(ty, num_splits, seed)
     if masks is None:  # the caller gave none, so the message must say whose they are
         source = f"{source}: splits drawn from seed {seed}"
-    checked = _checked_masks(source, drawn, ty, checked_metric)
+    checked = _checked_masks(source, drawn, ty, metric)
     return GraphDataset(
         name=name,
         x=tx,
         y=ty,
         edge_index=edge_index,
         num_classes=num_classes,
-        metric=checked_metric,
+        metric=metric,
         **dict(zip(checks.MASK_KEYS, checked, strict=True)),
         directed=directed,
         sha256=sha256 or content_hash([tx, ty, edge_index, *checked]),

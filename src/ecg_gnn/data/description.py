@@ -25,8 +25,7 @@ def describe(dataset: GraphDataset) -> dict[str, Any]:
     adjacency = coo_array(entries, shape=(dataset.num_nodes, dataset.num_nodes))
     num_components, _ = connected_components(adjacency.tocsr(), directed=False)
     rows = (dataset.x + 0.0).numpy()  # -0.0 becomes 0.0: equal numbers, equal bytes
-    masks = (dataset.train_masks, dataset.val_masks, dataset.test_masks)
-    sizes = torch.stack([each.sum(1) for each in masks], dim=1).tolist()
+    sizes = torch.stack([each.sum(1) for each in dataset.masks], dim=1).tolist()
     parts = ("train", "val", "test")
     return {
         "name": dataset.name,

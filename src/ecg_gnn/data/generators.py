@@ -125,13 +125,7 @@ def csbm(
         seed: Random seed.
         num_splits: How many stratified splits to draw.
     """
-    given = dict(locals())
-    _check_block_model(**{k: value for k, value in given.items() if k != "seed"})
-    rng = np.random.default_rng(derive_seed(seed, "csbm"))
-    y = rng.permutation(nodes) % classes
-    x = _noisy_means(y, features, signal, rng)
-    edges = _block_edges(y, round(nodes * degree / 2), homophily, rng)
-    return _made("csbm", csbm, given, x=x, y=y, edges=edges)
+    return _block_model("csbm", csbm, dict(locals()))
 
 
 def look_alikes(
@@ -149,48 +143,39 @@ def look_alikes(
 
     Built so that evolved edges help: many groups share a class and have nothing else in
     common, so a node is best recognised by those that look like it. Every group has a
-    mean in a random direction; a node's features are that of its group plus standard
-    normal noise. Edges are drawn as in ``csbm``, without regard to groups.
-
-    Args:
-        nodes: How many nodes.
-        classes: How many classes.
-        group: Nodes in a group; a class has as many groups as its nodes fill.
-        degree: Mean degree.
-        homophily: Probability that an edge joins nodes of one class.
-        features: How many features.
-        signal: Length of the groups' means.
-        seed: Random seed.
-        num_splits: How many stratified splits to draw.
+    mean in a random direction, of length ``signal``; a node's features are that of its
+    group plus standard normal noise. Edges are drawn as in ``csbm``, without regard to
+    groups. A class has as many groups of ``group`` nodes as its nodes fill; the other
+    arguments are those of ``csbm``.
     """
-    given = dict(locals())
-    _check_int("group", group, 1, max(1, nodes // max(classes, 1)))
-    checked = {k: value for k, value in given.items() if k not in ("seed", "group")}
-    _check_block_model(**checked)
-    rng = np.random.default_rng(derive_seed(seed, "look-alikes"))
-    group_of = rng.permutation(nodes) // group
-    y = group_of % classes
-    x = _noisy_means(group_of, features, signal, rng)
-    edges = _block_edges(y, round(nodes * degree / 2), homophily, rng)
-    return _made("look-alikes", look_alikes, given, x=x, y=y, edges=edges)
+    return _block_model("look-alikes", look_alikes, dict(locals()), group)
 
 
-def _check_block_model(
-    nodes: int,
-    classes: int,
-    degree: float,
-    homophily: float,
-    features: int,
-    signal: float,
-    num_splits: int,
-) -> None:
+def _block_model(
+    name: str,
+    generator: Callable[..., GraphDataset],
+    given: Mapping[str, Any],
+    group: int | None = None,
+) -> GraphDataset:
+    """A graph of blocks of nodes, of ``group`` nodes each or of a class each."""
+    nodes, classes, features = (given[k] for k in ("nodes", "classes", "features"))
+    if group is not None:
+        _check_int("group", group, 1, max(1, nodes // max(classes, 1)))
     _check_int("classes", classes, 2, _MAX_NODES // _MIN_PER_CLASS)
     _check_int("nodes", nodes, classes * _MIN_PER_CLASS, _MAX_NODES)
     _check_int("features", features, 1, _MAX_EDGES // nodes)
-    check_in_range("degree", degree, 0, min(nodes - 1, 2 * _MAX_EDGES // nodes))
-    check_in_range("homophily", homophily, 0, 1)
-    check_in_range("signal", signal, 0, 1e6)
-    _check_int("num_splits", num_splits, 1, _MAX_SPLITS)
+    most = min(nodes - 1, 2 * _MAX_EDGES // nodes)
+    check_in_range("degree", given["degree"], 0, most)
+    check_in_range("homophily", given["homophily"], 0, 1)
+    check_in_range("signal", given["signal"], 0, 1e6)
+    _check_int("num_splits", given["num_splits"], 1, _MAX_SPLITS)
+    rng = np.random.default_rng(derive_seed(given["seed"], name))
+    block = rng.permutation(nodes)
+    block = block % classes if group is None else block // group
+    y = block % classes
+    x = _noisy_means(block, features, given["signal"], rng)
+    edges = _block_edges(y, round(nodes * given["degree"] / 2), given["homophily"], rng)
+    return _made(name, generator, given, x=x, y=y, edges=edges)
 
 
 def _noisy_means(

@@ -135,14 +135,16 @@ def canonical_edge_index(
     return torch.from_numpy(edge_index)
 
 
-def check_metric(source: str, metric: str | None, num_classes: int) -> str:
+def check_metric(source: str, metric: str | None, y: NDArray[np.int64]) -> str:
     """The metric asked for, or ROC AUC for two classes and accuracy for more."""
-    if metric is None:
-        return default_metric(num_classes)
+    sizes = _class_sizes(y)
+    if metric is None:  # ROC AUC needs each class in every part of a split
+        tiny = sizes.min() < _MIN_CLASS_SIZE
+        return "accuracy" if tiny else default_metric(len(sizes))
     check_choice("metric", metric, METRIC_NAMES)
-    if METRIC_NAMES[metric].two_classes and num_classes != 2:
+    if METRIC_NAMES[metric].two_classes and len(sizes) != 2:
         need = "must have exactly 2 classes"
-        raise InputError(f"{source}: 'metric' {metric} {need} (got {num_classes})")
+        raise InputError(f"{source}: 'metric' {metric} {need} (got {len(sizes)})")
     return metric
 
 
@@ -174,11 +176,6 @@ def check_masks(
         for key, mask in zip(MASK_KEYS, checked, strict=True):
             _check_classes(source, key, mask, y, np.ones_like(learnable))
     return checked
-
-
-def has_tiny_class(y: NDArray[np.int64]) -> bool:
-    """Whether a class has too few nodes to be in every part of a split."""
-    return bool(_class_sizes(y).min() < _MIN_CLASS_SIZE)
 
 
 def _class_sizes(y: NDArray[np.int64]) -> NDArray[np.int64]:

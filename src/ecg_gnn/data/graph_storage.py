@@ -13,10 +13,9 @@ import hashlib
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from torch import Tensor
 
 from ecg_gnn.data.catalogue import MANIFEST
 from ecg_gnn.data.dataset import GraphDataset, make_dataset
@@ -58,18 +57,10 @@ def read_npz(
     checksum than ``expected_sha256`` is refused.
     """
     path = Path(path)
-    check_file(path)
-    with refusing(str(path), "a whole .npz file"):
-        digest = sha256_of_file(path)
-    if expected_sha256 is not None and digest != expected_sha256:
-        raise InputError(
-            f"{path}: sha256 must be {expected_sha256} (got {digest}): the file is "
-            "damaged or another version; remove it to have it downloaded again"
-        )
     features_file = path.with_name(f"{path.stem}.{FEATURES_KEY}.npy")
     keys = [*GRAPH_KEYS, *MASK_KEYS, DIRECTED_KEY]
     check = partial(check_keys, str(path))
-    arrays, digest = _read_arrays(path, digest, features_file, keys, check)
+    arrays, digest = _read_arrays(path, features_file, keys, check, expected_sha256)
     named = {"name": name, "metric": metric, "sha256": digest, "note": note}
     directed = is_directed(path, arrays)
     return dataset_from_arrays(path, arrays, directed=directed, **named)
@@ -77,15 +68,23 @@ def read_npz(
 
 def _read_arrays(
     path: Path,
-    digest: str,
     features_file: Path,
     keys: list[str],
     check: Callable[[set[str]], None],
+    expected_sha256: str | None = None,
 ) -> tuple[dict[str, AnyArray], str]:
     """A graph's arrays, its features left in the file beside it if there is one.
 
-    And the checksum: ``digest``, or of both files if there are two.
+    And the checksum, of both files if there are two.
     """
+    check_file(path)
+    with refusing(str(path), "a whole .npz file"):
+        digest = sha256_of_file(path)
+    if expected_sha256 not in (None, digest):
+        raise InputError(
+            f"{path}: sha256 must be {expected_sha256} (got {digest}): the file is "
+            "damaged or another version; remove it to have it downloaded again"
+        )
     if not features_file.is_file():
         return read_archive(path, keys, check), digest
 
@@ -124,12 +123,12 @@ def is_directed(path: Path, arrays: Mapping[str, AnyArray]) -> bool:
     return bool(directed)
 
 
-def _npz_arrays(dataset: GraphDataset, edge_index: Tensor) -> dict[str, AnyArray]:
-    """A graph's arrays under the names of the format, with the given edges."""
-    graph = (dataset.x, dataset.y, edge_index.t().contiguous())
-    named = zip(GRAPH_KEYS, graph, strict=True)
-    masks = {key: getattr(dataset, key).numpy() for key in MASK_KEYS}
-    return {key: part.numpy() for key, part in named} | masks
+def _arrays_of(dataset: GraphDataset) -> dict[str, AnyArray]:
+    """A graph's arrays under the names of the format, with edges as in memory."""
+    graph = (dataset.x, dataset.y, dataset.edge_index.t().contiguous())
+    masks = (getattr(dataset, key) for key in MASK_KEYS)
+    named = zip((*GRAPH_KEYS, *MASK_KEYS), (*graph, *masks), strict=True)
+    return {key: part.numpy() for key, part in named}
 
 
 def write_npz(dataset: GraphDataset, path: str | Path) -> None:
@@ -143,11 +142,12 @@ def write_npz(dataset: GraphDataset, path: str | Path) -> None:
             f"{path}: cannot be written: every node of an .npz graph must have a class "
             f"(got {dataset.num_unlabelled} without)"
         )
-    edges = dataset.edge_index
-    once = edges if dataset.directed else edges[:, edges[0] < edges[1]]
-    arrays = _npz_arrays(dataset, once)
+    arrays = _arrays_of(dataset)
     if dataset.directed:
         arrays[DIRECTED_KEY] = np.array(True)
+    else:
+        source, target = arrays["edges"].T
+        arrays["edges"] = arrays["edges"][source < target]
     with writing(Path(path)), atomic_path(Path(path)) as temporary:
         write_arrays(temporary, arrays)
 
@@ -161,24 +161,18 @@ def write_arrays(path: Path, arrays: Mapping[str, AnyArray]) -> None:
 # --- Graph folders --------------------------------------------------------------------
 
 
-class GraphFolder(NamedTuple):
-    """A graph, the names of its nodes and classes, and ``graph.json``."""
+def read_graph_folder(
+    path: Path,
+) -> tuple[GraphDataset, tuple[str, ...], tuple[str, ...], dict[str, Any]]:
+    """Read a folder that ``ecg-gnn data import`` wrote; anything odd is refused.
 
-    dataset: GraphDataset
-    ids: tuple[str, ...]
-    classes: tuple[str, ...]
-    manifest: Mapping[str, Any]
-
-
-def read_graph_folder(path: Path) -> GraphFolder:
-    """Read a folder that ``ecg-gnn data import`` wrote; anything odd is refused."""
+    Gives the graph, the names of its nodes and of its classes, and ``graph.json``.
+    """
     manifest = read_manifest(path / MANIFEST, FORMAT, VERSION)
     source, features_file = path / ARRAYS, path / f"{FEATURES_KEY}.npy"
-    check_file(source)
-    digest = sha256_of_file(source)
     keys = [*GRAPH_KEYS, *MASK_KEYS, NAMES_KEY]
     check = partial(_check_complete, source, keys)
-    arrays, digest = _read_arrays(source, digest, features_file, keys, check)
+    arrays, digest = _read_arrays(source, features_file, keys, check)
     name = path.resolve().name  # never one that the file claims
     directed = entry(manifest, "directed", bool, path)
     options = {"name": name, "directed": directed, "unlabelled": True, "sha256": digest}
@@ -190,7 +184,7 @@ def read_graph_folder(path: Path) -> GraphFolder:
     dataset = dataset_from_arrays(source, arrays, **options)
     ids = node_names(source, arrays[NAMES_KEY], dataset.num_nodes)
     classes = class_names(path, manifest, dataset.num_classes)
-    return GraphFolder(dataset, ids, classes, manifest)
+    return dataset, ids, classes, manifest
 
 
 def node_names(source: Path | str, ids: AnyArray, num_nodes: int) -> tuple[str, ...]:
@@ -221,8 +215,7 @@ def class_names(
 
 def graph_arrays(dataset: GraphDataset, ids: tuple[str, ...]) -> dict[str, AnyArray]:
     """The arrays of ``graph.npz``, with every edge as it is stored in memory."""
-    names: AnyArray = np.array(ids, dtype=np.str_)
-    return _npz_arrays(dataset, dataset.edge_index) | {NAMES_KEY: names}
+    return _arrays_of(dataset) | {NAMES_KEY: np.array(ids, dtype=np.str_)}
 
 
 def read_folder_arrays(

@@ -2,7 +2,6 @@
 
 import re
 import shutil
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -68,13 +67,11 @@ def _fetch(name: str, files: list[Path]) -> None:
     """Download all files to a temporary folder, and move them once all are there."""
     raw = files[0].parent
     try:
-        with tempfile.TemporaryDirectory() as staging:
+        with atomic_folder(raw) as folder:
             for path in files:
-                fetch(f"{_URL}/{path.name}", Path(staging, path.name), None, None)
+                fetch(f"{_URL}/{path.name}", folder / path.name, None, None)
             # A half-filled folder of another program would stop the renaming.
             shutil.rmtree(raw, ignore_errors=True)
-            with atomic_folder(raw) as folder:
-                shutil.copytree(staging, folder, dirs_exist_ok=True)
     except (InputError, OSError) as error:
         raise InputError(_advice(name, raw, first_line(error))) from error
 

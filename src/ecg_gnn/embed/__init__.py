@@ -18,6 +18,5 @@ from ecg_gnn.embed.plain import PrecomputedEmbedder as PrecomputedEmbedder
 from ecg_gnn.embed.plain import RandomControl as RandomControl
 from ecg_gnn.embed.protocol import Embedder as Embedder
 from ecg_gnn.embed.protocol import Fit as Fit
-from ecg_gnn.embed.protocol import FitsTogether as FitsTogether
 from ecg_gnn.embed.protocol import SplitMasks as SplitMasks
 from ecg_gnn.embed.trained import TrainedModelEmbedder as TrainedModelEmbedder

@@ -15,7 +15,8 @@ import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -23,46 +24,12 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from ecg_gnn.config import RunConfig, known
-from ecg_gnn.embed.protocol import SplitMasks, load_weights
+from ecg_gnn.embed.protocol import EmbedRows, SplitMasks, load_weights
 from ecg_gnn.kernels import Adjacency, keep_mask, normalized_sum
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.files import below
 from ecg_gnn.system.seeds import derive_seed, seeded
 from ecg_gnn.train import Progress, StepProgram, computing_in
-
-
-@dataclass(frozen=True, eq=False)
-class StoredBGRL:
-    """A self-supervised encoder, and the range that its features were scaled by."""
-
-    encoder: "Encoder"
-    low: Tensor
-    high: Tensor
-
-    @torch.no_grad()
-    def embed(self, x: Tensor, edge_index: Tensor) -> Tensor:
-        """Each row from its features and its neighbours'."""
-        span = (self.high - self.low).clamp_min(torch.finfo(torch.float32).tiny)
-        scaled = (x.double() - self.low.double()) / span.double()
-        states: Tensor = self.encoder(scaled, _with_loops(edge_index, x.size(0)))
-        return states
-
-    def tensors(self) -> dict[str, Tensor]:
-        """The weights and the range."""
-        kept = {f"encoder.{k}": v for k, v in self.encoder.state_dict().items()}
-        return {**kept, "low": self.low, "high": self.high}
-
-    @classmethod
-    def restore(
-        cls, tensors: Mapping[str, Tensor], config: RunConfig, in_channels: int
-    ) -> "StoredBGRL":
-        """The encoder with these weights."""
-        encoder = Encoder(in_channels, _widths(config))
-        load_weights(encoder, below(tensors, "encoder"))
-        low, high = tensors["low"], tensors["high"]
-        if low.shape != (in_channels,) or high.shape != (in_channels,):
-            raise InputError("the embedder's range does not fit the features")
-        return cls(encoder.double().eval(), low, high)
 
 
 @dataclass(frozen=True)
@@ -91,7 +58,6 @@ class BGRLEmbedder:
     progress: Progress | None = field(default=None, compare=False, repr=False)
     encoder: "Encoder | None" = field(default=None, compare=False, repr=False)
 
-    stored: ClassVar = StoredBGRL
     uses_labels = False
     leaks = False
 
@@ -99,7 +65,6 @@ class BGRLEmbedder:
     def from_config(
         cls, config: RunConfig, progress: Progress | None
     ) -> "BGRLEmbedder":
-        """As a run's settings have it."""
         return cls(
             widths=_widths(config),
             steps=known(config.embed.steps),
@@ -134,11 +99,22 @@ class BGRLEmbedder:
         states: Tensor = self.encoder(*self._inputs(data))
         return states.float().cpu()
 
-    def keep(self, x: Tensor) -> StoredBGRL:
-        """The encoder, and the range of the features it was fitted to."""
+    def keep(self, x: Tensor) -> Mapping[str, Tensor]:
+        """The weights, and the range that the features were scaled by."""
         assert self.encoder is not None, "keep before fit"
-        encoder = self.encoder.cpu().double().eval()
-        return StoredBGRL(encoder, x.amin(dim=0), x.amax(dim=0))
+        kept = {f"encoder.{k}": v for k, v in self.encoder.state_dict().items()}
+        return {**kept, "low": x.amin(dim=0), "high": x.amax(dim=0)}
+
+    @classmethod
+    def restore(
+        cls, tensors: Mapping[str, Tensor], config: RunConfig, in_channels: int
+    ) -> EmbedRows:
+        encoder = Encoder(in_channels, _widths(config))
+        load_weights(encoder, below(tensors, "encoder"))
+        low, high = tensors["low"], tensors["high"]
+        if low.shape != (in_channels,) or high.shape != (in_channels,):
+            raise InputError("the embedder's range does not fit the features")
+        return partial(_embed_rows, encoder.double().eval(), low, high)
 
     def _inputs(self, data: Data) -> tuple[Tensor, Adjacency]:
         adjacency = _with_loops(data.edge_index, data.num_nodes)
@@ -164,10 +140,19 @@ class Encoder(nn.Module):
         self.acts = nn.ModuleList([nn.PReLU(), nn.PReLU()])
 
     def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
-        """``[N, F]`` to ``[N, out]``."""
         for lin, norm, act in zip(self.lins, self.norms, self.acts, strict=True):
             x = act(norm(normalized_sum(adjacency, lin(x))))
         return x
+
+
+@torch.no_grad()
+def _embed_rows(
+    encoder: Encoder, low: Tensor, high: Tensor, x: Tensor, edge_index: Tensor
+) -> Tensor:
+    span = (high - low).clamp_min(torch.finfo(torch.float32).tiny)
+    scaled = (x.double() - low.double()) / span.double()
+    states: Tensor = encoder(scaled, _with_loops(edge_index, x.size(0)))
+    return states
 
 
 def _widths(config: RunConfig) -> tuple[int, int]:

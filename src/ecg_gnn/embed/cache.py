@@ -22,17 +22,17 @@ from ecg_gnn.embed.plain import ConcatEmbedder, PrecomputedEmbedder, concatenate
 from ecg_gnn.embed.protocol import (
     Embedder,
     Fit,
-    FitsTogether,
     KeepableEmbedder,
     SplitMasks,
     as_trained,
 )
+from ecg_gnn.embed.trained import TrainedOnLabels
 from ecg_gnn.kernels import current_engine
 from ecg_gnn.system.checks import InputError
-from ecg_gnn.system.files import atomic_path, below, content_hash
+from ecg_gnn.system.files import atomic_path, content_hash
 
 _CHECKED_ELEMENTS = 1 << 24
-_EMBEDDING, _KEPT = "embedding", "kept"
+EMBEDDING, KEPT = "embedding", "kept"
 HIDDEN = -1
 """The label of a node whose class an embedder must not know."""
 
@@ -87,36 +87,24 @@ def embed_nodes(
         return concatenate(rows)
     if type(embedder) is PrecomputedEmbedder:  # it sees nothing, and has its file
         return _embedding(embedder.fit(data, split, seed=seed), data)
-    return _fit_or_load(embedder, Fit(data, split, seed), cache)[_EMBEDDING]
+    return fit_or_load(embedder, Fit(data, split, seed), cache)[EMBEDDING]
 
 
-def embed_and_keep(
-    embedder: KeepableEmbedder,
-    data: Data,
-    split: SplitMasks,
-    *,
-    seed: int,
-    cache: EmbeddingCache | None = None,
-) -> tuple[Tensor, dict[str, Tensor]]:
-    """What ``embed_nodes`` gives, and the tensors that embed nodes which come later."""
-    tensors = _fit_or_load(embedder, Fit(data, split, seed), cache, keep=True)
-    return tensors[_EMBEDDING], below(tensors, _KEPT)
-
-
-def _fit_or_load(
+def fit_or_load(
     embedder: Embedder, fit: Fit, cache: EmbeddingCache | None, *, keep: bool = False
 ) -> dict[str, Tensor]:
+    """The embedding, and under ``KEPT`` what embeds nodes that come later, if asked."""
     data, split, seed = fit
     shown = show_to(embedder, data, split)
     key = None if cache is None else cache_key(embedder, shown, split, seed)
     if cache is not None and key is not None:
-        stored = cache.load(key, _EMBEDDING)
-        if stored is not None and (not keep or _KEPT in stored):
+        stored = cache.load(key, EMBEDDING)
+        if stored is not None and (not keep or KEPT in stored):
             return stored
     shared = (shown.x, shown.edge_index)  # with every other embedder
     versions = [tensor._version for tensor in shared]
     fitted = embedder.fit(shown, split, seed=seed)
-    tensors = {_EMBEDDING: _embedding(fitted, shown)}
+    tensors = {EMBEDDING: _embedding(fitted, shown)}
     if [tensor._version for tensor in shared] != versions:
         raise InputError(
             f"'embedder' must leave data.x and data.edge_index as they are (got "
@@ -124,29 +112,29 @@ def _fit_or_load(
         )
     if keep:
         assert isinstance(fitted, KeepableEmbedder)
-        tensors[_KEPT] = torch.ones(1)
-        for name, tensor in fitted.keep(data.x).tensors().items():
-            tensors[f"{_KEPT}.{name}"] = as_trained(tensor)
+        tensors[KEPT] = torch.ones(1)
+        for name, tensor in fitted.keep(data.x).items():
+            tensors[f"{KEPT}.{name}"] = as_trained(tensor)
     if cache is not None and key is not None:
         cache.store(key, tensors)
     return tensors
 
 
 def embed_ahead(
-    embedder: FitsTogether, fits: Sequence[Fit], cache: EmbeddingCache
+    embedder: TrainedOnLabels, fits: Sequence[Fit], cache: EmbeddingCache
 ) -> None:
     """Fit at the same time what the cache lacks, for ``embed_nodes`` to find there."""
     missing: dict[str, Fit] = {}
     for data, split, seed in fits:
         shown = show_to(embedder, data, split)
         key = cache_key(embedder, shown, split, seed)
-        if key is not None and cache.load(key, _EMBEDDING) is None:
+        if key is not None and cache.load(key, EMBEDDING) is None:
             missing[key] = Fit(shown, split, seed)
     if len(missing) < 2:  # one alone is as well made when it is asked for
         return
     fitted = embedder.fit_together(list(missing.values()))
     for (key, fit), one in zip(missing.items(), fitted, strict=True):
-        cache.store(key, {_EMBEDDING: _embedding(one, fit.data)})
+        cache.store(key, {EMBEDDING: _embedding(one, fit.data)})
 
 
 def _embedding(fitted: Embedder, shown: Data) -> Tensor:

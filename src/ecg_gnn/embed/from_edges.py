@@ -39,7 +39,6 @@ class StructureEmbedder(Untrained):
     """
 
     def embed(self, data: Data) -> Tensor:
-        """Cumulative shares of degrees, ring by ring."""
         edges = spaces.neighbourhoods(data.edge_index, data.num_nodes)
         return on_a_sphere(spaces.degree_rings(edges, _HOPS).flatten(1))
 
@@ -52,6 +51,5 @@ class PositionEmbedder(Untrained):
     """
 
     def embed(self, data: Data) -> Tensor:
-        """Landmark Isomap."""
         edges = spaces.neighbourhoods(data.edge_index, data.num_nodes)
         return on_a_sphere(spaces.isomap(edges, _DIMS))

@@ -2,14 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple
+from functools import partial
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
 from ecg_gnn.config import RunConfig, known
-from ecg_gnn.embed.protocol import Fit, load_weights
+from ecg_gnn.embed.protocol import EmbedRows, Fit, load_weights
 from ecg_gnn.embed.trained import TrainedOnLabels, loop_settings, represent
 from ecg_gnn.kernels.hashing import distinct_rows, first_of_group
 from ecg_gnn.nn import Network, NetworkSpec, build_network
@@ -22,38 +23,6 @@ from ecg_gnn.train import (
     no_graph,
     represent_rows,
 )
-
-
-@dataclass(frozen=True, eq=False)
-class StoredMLP:
-    """The last hidden representation of a network without a graph."""
-
-    network: Network
-
-    @torch.no_grad()
-    def embed(self, x: Tensor, edge_index: Tensor) -> Tensor:
-        """Each row from its own features."""
-        return self.network.represent(x.double(), [no_graph(x.size(0))])
-
-    def tensors(self) -> dict[str, Tensor]:
-        """The weights."""
-        return dict(self.network.state_dict())
-
-    @classmethod
-    def restore(
-        cls, tensors: Mapping[str, Tensor], config: RunConfig, in_channels: int
-    ) -> "StoredMLP":
-        """The network with these weights."""
-        spec = NetworkSpec(
-            model="resnet",
-            in_channels=in_channels,
-            hidden=known(config.embed.hidden),
-            num_classes=max(2, tensors["output.weight"].size(0)),
-            layers=known(config.embed.layers),
-        )
-        network = build_network(spec)
-        load_weights(network, tensors)
-        return cls(network.double().eval())
 
 
 @dataclass(frozen=True)
@@ -82,11 +51,8 @@ class MLPEmbedder(TrainedOnLabels):
     progress: Progress | None = field(default=None, compare=False, repr=False)
     network: Network | None = field(default=None, compare=False, repr=False)
 
-    stored: ClassVar = StoredMLP
-
     @classmethod
     def from_config(cls, config: RunConfig, progress: Progress | None) -> "MLPEmbedder":
-        """As a run's settings have it."""
         return cls(
             hidden_channels=known(config.embed.hidden),
             num_layers=known(config.embed.layers),
@@ -133,10 +99,29 @@ class MLPEmbedder(TrainedOnLabels):
             begin += block.size(0)
         return states if all_differ else states[groups]
 
-    def keep(self, x: Tensor) -> StoredMLP:
-        """The network."""
+    def keep(self, x: Tensor) -> Mapping[str, Tensor]:
         assert self.network is not None, "keep before fit"
-        return StoredMLP(self.network.cpu().double().eval())
+        return self.network.state_dict()
+
+    @classmethod
+    def restore(
+        cls, tensors: Mapping[str, Tensor], config: RunConfig, in_channels: int
+    ) -> EmbedRows:
+        spec = NetworkSpec(
+            model="resnet",
+            in_channels=in_channels,
+            hidden=known(config.embed.hidden),
+            num_classes=max(2, tensors["output.weight"].size(0)),
+            layers=known(config.embed.layers),
+        )
+        network = build_network(spec)
+        load_weights(network, tensors)
+        return partial(_embed_rows, network.double().eval())
+
+
+@torch.no_grad()
+def _embed_rows(network: Network, x: Tensor, edge_index: Tensor) -> Tensor:
+    return network.represent(x.double(), [no_graph(x.size(0))])
 
 
 class _Masks(NamedTuple):

@@ -1,10 +1,10 @@
 """Embeddings that need no training: features, files, controls; and several as one."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 
 from ecg_gnn import reading
 from ecg_gnn.config import RunConfig
-from ecg_gnn.embed.protocol import Embedder, SplitMasks, StoredEmbedder
+from ecg_gnn.embed.protocol import Embedder, EmbedRows, SplitMasks
 from ecg_gnn.reading.tensor_files import read_safetensors
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.files import sha256_of_file
@@ -31,48 +31,32 @@ class Untrained:
 
     @classmethod
     def from_config(cls, config: RunConfig, progress: Progress | None) -> Self:
-        """No setting changes it."""
         return cls()
 
     def fit(self, data: Data, split: SplitMasks, *, seed: int) -> Self:
-        """Nothing to learn."""
         return self
-
-
-@dataclass(frozen=True, eq=False)
-class StoredFeatures:
-    """The features themselves: nothing to compute, nothing to keep."""
-
-    def embed(self, x: Tensor, edge_index: Tensor) -> Tensor:
-        """The features."""
-        return x.double()
-
-    def tensors(self) -> dict[str, Tensor]:
-        """Nothing is fitted."""
-        return {}
-
-    @classmethod
-    def restore(
-        cls, tensors: Mapping[str, Tensor], config: RunConfig, in_channels: int
-    ) -> "StoredFeatures":
-        """There is nothing to restore."""
-        return cls()
 
 
 @dataclass(frozen=True)
 class FeaturesEmbedder(Untrained):
     """The raw node features: what step 1 has to beat."""
 
-    stored: ClassVar = StoredFeatures
-
-    def keep(self, x: Tensor) -> StoredFeatures:
-        """Nothing to keep."""
-        return StoredFeatures()
-
     def embed(self, data: Data) -> Tensor:
-        """The features themselves."""
         x: Tensor = data.x
         return x.clone()
+
+    def keep(self, x: Tensor) -> Mapping[str, Tensor]:
+        return {}
+
+    @classmethod
+    def restore(
+        cls, tensors: Mapping[str, Tensor], config: RunConfig, in_channels: int
+    ) -> EmbedRows:
+        return _features
+
+
+def _features(x: Tensor, edge_index: Tensor) -> Tensor:
+    return x.double()
 
 
 @dataclass(frozen=True)
@@ -100,12 +84,18 @@ class PrecomputedEmbedder:
                 f"'embedding' file must end in one of {sorted(_READERS)} "
                 f"(got {path.name!r})"
             )
-        if path.suffix == ".npy" and (file := _mappable(path)) is not None:
-            return cls(torch.from_numpy(file.array()), _checksum(path), file)
+        status = path.stat()
+        content = _checksum(path, status.st_size, status.st_mtime_ns)
+        if path.suffix == ".npy":
+            rows: np.memmap[Any, Any] = reading.map_array_file(path)
+            # Others must be converted before torch can read them.
+            if rows.dtype == np.float32 and rows.ndim == 2 and rows.flags.c_contiguous:
+                file = reading.MappedFile.of(str(path), rows)
+                return cls(torch.from_numpy(file.array()), content, file)
         # Also what arrays of text, of dates or of records would raise.
         with reading.refusing(str(path), "embeddings, one row of numbers per node"):
             tensor = torch.as_tensor(_READERS[path.suffix](path))
-        return cls(tensor, _checksum(path))
+        return cls(tensor, content)
 
     def fit(self, data: Data, split: SplitMasks, *, seed: int) -> "PrecomputedEmbedder":
         """Nothing to learn; the number of rows must be the graph's."""
@@ -125,22 +115,9 @@ class PrecomputedEmbedder:
         return torch.from_numpy(self.file.array())
 
 
-def _mappable(path: Path) -> reading.MappedFile | None:
-    """The file if torch could read its rows in place; None: they must be converted."""
-    array: np.memmap[Any, Any] = reading.map_array_file(path)
-    if array.dtype != np.float32 or array.ndim != 2 or not array.flags.c_contiguous:
-        return None
-    return reading.MappedFile.of(str(path), array)
-
-
-def _checksum(path: Path) -> str:
-    """A file's checksum, computed again only if the file has changed."""
-    status = path.stat()
-    return _checksum_of(path, status.st_size, status.st_mtime_ns)
-
-
 @lru_cache(maxsize=64)
-def _checksum_of(path: Path, size: int, changed: int) -> str:
+def _checksum(path: Path, size: int, changed: int) -> str:
+    """A file's checksum, computed again only if the file has changed."""
     return sha256_of_file(path)
 
 
@@ -195,41 +172,23 @@ class ConcatEmbedder:
 
     @property
     def uses_labels(self) -> bool:
-        """True if any part does."""
         return any(part.uses_labels for part in self.parts)
 
     @property
     def leaks(self) -> bool:
-        """True if any part does."""
         return any(part.leaks for part in self.parts)
 
     def fit(self, data: Data, split: SplitMasks, *, seed: int) -> "ConcatEmbedder":
-        """Fit every part."""
         parts = [part.fit(data, split, seed=seed) for part in self.parts]
         return ConcatEmbedder(tuple(parts))
 
     def embed(self, data: Data) -> Tensor:
-        """All parts side by side, each of length one."""
         return concatenate([part.embed(data) for part in self.parts])
 
 
-@dataclass(frozen=True, eq=False)
-class StoredParts:
-    """Kept embedders side by side, each of length one."""
-
-    parts: Mapping[str, StoredEmbedder]
-
-    def embed(self, x: Tensor, edge_index: Tensor) -> Tensor:
-        """All of them, normalised and joined."""
-        return concatenate([p.embed(x, edge_index) for p in self.parts.values()])
-
-    def tensors(self) -> dict[str, Tensor]:
-        """Those of every part, by its name."""
-        return {
-            f"{name}.{key}": tensor
-            for name, part in self.parts.items()
-            for key, tensor in part.tensors().items()
-        }
+def embed_by_parts(parts: Sequence[EmbedRows], x: Tensor, edge_index: Tensor) -> Tensor:
+    """What several embedders give the same nodes, side by side."""
+    return concatenate([embed(x, edge_index) for embed in parts])
 
 
 def concatenate(parts: list[Tensor]) -> Tensor:

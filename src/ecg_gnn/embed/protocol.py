@@ -1,11 +1,12 @@
 """What an embedder is, and how a fitted one is kept."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
+from ecg_gnn.config import RunConfig
 from ecg_gnn.system.checks import InputError
 
 
@@ -71,37 +72,33 @@ class Fit(NamedTuple):
     seed: int
 
 
-@runtime_checkable
-class FitsTogether(Embedder, Protocol):
-    """An embedder that can be fitted to several splits at the same time."""
+EmbedRows = Callable[[Tensor, Tensor], Tensor]
+"""Features and edges to one row per node.
 
-    def fit_together(self, fits: Sequence[Fit]) -> Sequence[Embedder]:
-        """What ``fit`` gives for each of them."""
+Computed in float64 and independently for each row, so that a node gets the same
+embedding whichever nodes come with it.
+"""
 
 
-class StoredEmbedder(Protocol):
-    """What is kept of a fitted embedder, to embed nodes that come later.
+class StoredEmbedder(NamedTuple):
+    """What is kept of a fitted embedder, to embed nodes that come later."""
 
-    Computed in float64 and independently for each row, so that a node gets the same
-    embedding whichever nodes come with it.
-    """
-
-    def embed(self, x: Tensor, edge_index: Tensor) -> Tensor:
-        """One row per node, float64."""
-
-    def tensors(self) -> dict[str, Tensor]:
-        """Everything fitted, by name."""
+    tensors: Mapping[str, Tensor]  # everything fitted, by name
+    embed: EmbedRows
 
 
 @runtime_checkable
 class KeepableEmbedder(Embedder, Protocol):
     """An embedder that can be kept, and embeds nodes that come later."""
 
-    stored: ClassVar[Any]
-    """The class of what is kept; its ``restore`` builds one from tensors."""
+    def keep(self, x: Tensor) -> Mapping[str, Tensor]:
+        """Everything fitted, by name, given the features it was fitted to."""
 
-    def keep(self, x: Tensor) -> StoredEmbedder:
-        """What is kept once it is fitted, given the features it was fitted to."""
+    @classmethod
+    def restore(
+        cls, tensors: Mapping[str, Tensor], config: RunConfig, in_channels: int
+    ) -> EmbedRows:
+        """What embeds nodes that come later, from what ``keep`` gave."""
 
 
 def load_weights(module: nn.Module, tensors: Mapping[str, Tensor]) -> None:

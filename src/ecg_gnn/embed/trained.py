@@ -51,7 +51,6 @@ class TrainedOnLabels:
     leaks = False
 
     def fit(self, data: Data, split: SplitMasks, *, seed: int) -> Self:
-        """Train on training labels, and stop on validation labels."""
         return self.fit_together([Fit(data, split, seed)])[0]
 
     def fit_together(self, fits: Sequence[Fit]) -> list[Self]:
@@ -63,6 +62,9 @@ class TrainedOnLabels:
 
     def trainings(self, fits: Sequence[Fit]) -> list[Training]:
         """One training for each, before its first step."""
+        raise NotImplementedError
+
+    def embed(self, data: Data) -> Tensor:
         raise NotImplementedError
 
     def training(
@@ -159,17 +161,12 @@ class TrainedModelEmbedder(TrainedOnLabels):
 
     def trainings(self, fits: Sequence[Fit]) -> list[Training]:
         """Over the graphs that ``data`` has."""
-        network: dict[str, Any] = {
-            "backbone": self.backbone,
-            "model": self.model,
-            "norm": self.norm,
-            "evolved_layers": self.evolved_layers,
-            "options": dict(self.options),
-        }
+        names = "backbone", "model", "norm", "evolved_layers"
+        network = {name: getattr(self, name) for name in names}
+        network["options"] = dict(self.options)
         return [self.training(fit, self._graphs(fit.data), **network) for fit in fits]
 
     def embed(self, data: Data) -> Tensor:
-        """Representations of all nodes."""
         assert self.network is not None, "embed before fit"
         return represent(self.network, data.x, self._graphs(data))
 

@@ -5,9 +5,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ecg_gnn.ensemble.certainty import scaled
 from ecg_gnn.ensemble.contest import Entry
 from ecg_gnn.ensemble.scoring import SCORES, Score, resampled
 from ecg_gnn.ensemble.searching import Search
+from ecg_gnn.ensemble.weighted import finite_rows
+from ecg_gnn.system.machine import threads_for, using_threads
 
 _SOURCES = {
     "graph": "the graph",
@@ -18,36 +21,49 @@ _SOURCES = {
 _FEW = 10
 
 
+def said_by_each(search: Search, nodes: NDArray[np.int64]) -> list[NDArray[Any]]:
+    """What every candidate predicts of some nodes, ``[n, width]`` each, best first."""
+    ensemble, entries = search.ensemble, search.tournament.entries
+    if not len(nodes):
+        return [np.zeros((0, ensemble.target.width)) for _ in entries]
+    given = ensemble.reading, ensemble.target, ensemble.known
+    # What is no number is told where it counts, by those who use it.
+    threads = threads_for(ensemble.reading.size)
+    with using_threads(threads), np.errstate(all="ignore"):
+        return [entry.member.predict_rows(*given, nodes) for entry in entries]
+
+
+def said_by_all(search: Search, each: list[NDArray[Any]]) -> NDArray[np.float64]:
+    """What the ensemble makes of that, as its own ``probabilities``."""
+    asked = zip(search.tournament.entries, each, strict=True)
+    members = [(entry, said) for entry, said in asked if entry.weight > 0]
+    parts = [entry.weight * scaled(said, entry.scaling) for entry, said in members]
+    return finite_rows(
+        "predictions", search.ensemble.finished(np.sum(parts, axis=0, dtype=np.float64))
+    )
+
+
 def leaderboard(
-    search: Search, truth: NDArray[Any], test: NDArray[np.bool_]
+    search: Search, truth: NDArray[Any], each: list[NDArray[Any]]
 ) -> list[dict[str, Any]]:
     """A row per candidate, best first.
 
     Args:
         search: What was found.
-        truth: True values of test nodes, on the scale that members see. ``[N]``
-        test: The test nodes; none is fine.
+        truth: True values of test nodes, on the scale that members see. ``[n]``
+        each: What every candidate says of them; no nodes are fine.
     """
-    score, ensemble = SCORES[search.metric], search.ensemble
-    scale = ensemble.centre[1]
-    rows = []
-    for entry in search.tournament.entries:
-        value = None
-        if test.any():
-            said = entry.member.predict(
-                ensemble.reading, ensemble.target, ensemble.known
-            )
-            value = score.judge(truth[test], said[test], scale)
-        rows.append(
-            {
-                "name": entry.name,
-                "validation": score.shown(entry.score, scale),
-                "test": value,
-                "seconds": round(entry.seconds, 2),
-                "weight": round(entry.weight, 4),
-            }
-        )
-    return rows
+    score, scale = SCORES[search.metric], search.ensemble.centre[1]
+    return [
+        {
+            "name": entry.name,
+            "validation": score.shown(entry.score, scale),
+            "test": score.judge(truth, said, scale) if len(truth) else None,
+            "seconds": round(entry.seconds, 2),
+            "weight": round(entry.weight, 4),
+        }
+        for entry, said in zip(search.tournament.entries, each, strict=True)
+    ]
 
 
 def few_decide(search: Search, truth: NDArray[Any], test: NDArray[np.bool_]) -> str:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ecg_gnn.ensemble.folds import Fold, OutOfFold
-from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Target
+from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Numbers, Target
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +29,12 @@ class Member(ABC):
     @abstractmethod
     def predict(self, inputs: GraphInputs, target: Target, known: Bools) -> Floats:
         """Predictions of every node, ``[N, width]``; ``known`` labels may be read."""
+
+    def predict_rows(
+        self, inputs: GraphInputs, target: Target, known: Bools, rows: Numbers
+    ) -> Floats:
+        """Predictions of some nodes, ``[rows, width]``."""
+        return self.predict(inputs, target, known)[rows]
 
     @abstractmethod
     def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:

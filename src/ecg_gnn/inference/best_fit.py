@@ -16,7 +16,13 @@ from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.ensemble import Search, default_budget, search
 from ecg_gnn.ensemble.candidates import Candidate
 from ecg_gnn.ensemble.contest import Say, Train
-from ecg_gnn.ensemble.leaderboard import few_decide, leaderboard, verdict
+from ecg_gnn.ensemble.leaderboard import (
+    few_decide,
+    leaderboard,
+    said_by_all,
+    said_by_each,
+    verdict,
+)
 from ecg_gnn.ensemble.scoring import SCORES, interval
 from ecg_gnn.ensemble.tournament import held_out_score
 from ecg_gnn.inference.best_card import best_card, draw_leaderboard
@@ -181,6 +187,7 @@ def report(
     score = SCORES[metric]
     mean, scale = ensemble.centre
     truth = values if ensemble.num_classes else (values - mean) / scale
+    each = said_by_each(result, np.flatnonzero(test))
     held_out, around = held_out_score(result.tournament, ensemble.target, metric, scale)
     scores: dict[str, Any] = {
         "metric": metric,
@@ -190,7 +197,7 @@ def report(
         "test_interval": None,
     }
     if test.any():
-        said, y = ensemble.probabilities()[test], values[test]
+        said, y = said_by_all(result, each), values[test]
         scores["test"] = score.judge(y, said)
         if scores["test"] is not None:
             scores["test_interval"] = list(interval(score, y, said))
@@ -199,7 +206,7 @@ def report(
         "failed": dict(result.tournament.failed),
         "cut_short": [e.name for e in result.tournament.entries if e.cut_short],
         "interrupted": result.tournament.interrupted,
-        "leaderboard": leaderboard(result, truth, test),
+        "leaderboard": leaderboard(result, truth[test], each),
         "single": result.tournament.best.name,
         "verdict": verdict(result) + few_decide(result, truth, test),
     }

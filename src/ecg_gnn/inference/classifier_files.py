@@ -39,7 +39,7 @@ def write_classifier(folder: Path, fitted: GraphClassifier) -> dict[str, Any]:
     """Write weights and index; returns what JSON must say to read them again."""
     tensors = {f"network.{k}": v for k, v in fitted.network.state_dict().items()}
     if fitted.embedder is not None:
-        kept = fitted.embedder.tensors()
+        kept = fitted.embedder.tensors
         tensors |= {f"embedder.{key}": tensor for key, tensor in kept.items()}
     plain = {key: as_trained(tensor) for key, tensor in tensors.items()}
     save_file(plain, folder / WEIGHTS)

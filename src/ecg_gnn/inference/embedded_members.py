@@ -13,7 +13,7 @@ from ecg_gnn.data import GraphDataset
 from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.embed.protocol import StoredEmbedder, as_trained
 from ecg_gnn.ensemble.candidates import Candidate, candidates
-from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Target
+from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Numbers, Target
 from ecg_gnn.ensemble.job import Job
 from ecg_gnn.ensemble.members import Fitted, Member
 from ecg_gnn.ensemble.stored import KINDS
@@ -87,14 +87,20 @@ class EmbeddedMember(Member):
         wider = self.embedding.added_to(inputs, self.use)
         return self.inner.predict(wider, target, known)
 
+    def predict_rows(
+        self, inputs: GraphInputs, target: Target, known: Bools, rows: Numbers
+    ) -> Floats:
+        """See ``Member``."""
+        wider = self.embedding.added_to(inputs, self.use)
+        return self.inner.predict_rows(wider, target, known, rows)
+
     def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
         """The embedding beside the inner member."""
         plain, tensors = self.inner.state()
         one = self.embedding
         kept = {f"inner.{name}": each for name, each in tensors.items()}
-        kept |= {
-            f"embedder.{k}": as_trained(v) for k, v in one.embedder.tensors().items()
-        }
+        fitted = one.embedder.tensors.items()
+        kept |= {f"embedder.{name}": as_trained(each) for name, each in fitted}
         # Copies: several members may share one embedding.
         kept |= {"z": one.z.clone(), "evolved": one.evolved.clone()}
         about = {

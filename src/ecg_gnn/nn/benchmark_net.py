@@ -21,7 +21,6 @@ FF is ``FeedForward``; a head is every eighth channel. ``self_loops`` says what 
 
 from collections.abc import Sequence
 from functools import partial
-from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -36,6 +35,7 @@ from ecg_gnn.nn.network import (
     NetworkSpec,
     Option,
     ParallelModules,
+    Traits,
 )
 
 
@@ -47,7 +47,6 @@ class Dropout(nn.Module):
         self.rate = rate
 
     def forward(self, x: Tensor) -> Tensor:
-        """Drop values; the identity in evaluation mode or at rate 0."""
         if not self.training or self.rate == 0:
             return x
         return kernels.dropout(x, self.rate)
@@ -58,7 +57,6 @@ class Dropout(nn.Module):
         return kernels.linear_dropout(parts, linear, rate, gelu=gelu)
 
     def extra_repr(self) -> str:
-        """The rate."""
         return f"rate={self.rate}"
 
 
@@ -75,64 +73,60 @@ class FeedForward(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, *parts: Tensor) -> Tensor:
-        """Map m parts ``[N, d]`` to ``[N, d]``."""
         hidden = self.dropout.after(self.first, *parts, gelu=True)
         return self.dropout.after(self.second, hidden)
 
 
-class GraphModule(nn.Module):
-    """What every module is built from and offers."""
+class GraphModule(Traits, nn.Module):
+    """A feed-forward block of ``parts``, which are what it reads of the graph."""
 
-    self_loops = False  # whether the input graph gets self-loops
-    uses_graph = True  # whether neighbours are read at all
+    feed_forward: FeedForward
     separate = False  # whether the node's own state is read beside the message
     own_feed_forward = True
     """False where the block adds a feed-forward residual of its own afterwards."""
-    one_hop = True  # whether it reads direct neighbours only, as batches need it
-    options: ClassVar[dict[str, Option]] = {}  # what model.options may hold
-
-    def __init__(self, channels: int, dropout: float) -> None:
-        super().__init__()
-        self.num_inputs = 1 + self.separate
-
-
-class ResNetModule(GraphModule):
-    """No graph: a feed-forward block."""
-
-    uses_graph = False
-
-    def __init__(self, channels: int, dropout: float) -> None:
-        super().__init__(channels, dropout)
-        self.feed_forward = FeedForward(channels, dropout, self.num_inputs)
 
     def parts(self, x: Tensor, adjacency: Adjacency) -> Sequence[Tensor]:
         """What is transformed, ``[N, d]`` each."""
-        return [x]
+        raise NotImplementedError
 
     def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
-        """Transform the parts of every target."""
         parts = map(adjacency.at_targets, self.parts(x, adjacency))
         out: Tensor = self.feed_forward(*parts)
         return out
 
 
-class GCNModule(ResNetModule):
-    """Normalised sum over neighbours and the node itself."""
+class _Weightless(GraphModule):
+    """Its parts are made without weights."""
 
-    uses_graph = self_loops = True
+    def __init__(self, channels: int, dropout: float) -> None:
+        super().__init__()
+        self.feed_forward = FeedForward(channels, dropout, 1 + self.separate)
+
+
+class ResNetModule(_Weightless):
+    """No graph: a feed-forward block."""
+
+    several_graphs = weighted_edges = gated = some_layers = False
 
     def parts(self, x: Tensor, adjacency: Adjacency) -> Sequence[Tensor]:
-        """The messages."""
+        return [x]
+
+
+class GCNModule(_Weightless):
+    """Normalised sum over neighbours and the node itself."""
+
+    self_loops = True
+
+    def parts(self, x: Tensor, adjacency: Adjacency) -> Sequence[Tensor]:
         return [kernels.normalized_sum(adjacency, x)]
 
 
-class SAGEModule(ResNetModule):
+class SAGEModule(_Weightless):
     """Mean over neighbours beside the node's own state."""
 
-    uses_graph = separate = True
+    separate = True
 
     def parts(self, x: Tensor, adjacency: Adjacency) -> Sequence[Tensor]:
-        """The states and the messages."""
         return [x, kernels.neighbour_mean(adjacency, x)]
 
 
@@ -146,14 +140,12 @@ class TAGModule(GraphModule):
     options = HOPS
 
     def __init__(self, channels: int, dropout: float, hops: int = 3) -> None:
-        super().__init__(channels, dropout)
+        super().__init__()
         self.hops = hops
         self.feed_forward = FeedForward(channels, dropout, 1 + hops)
 
-    def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
-        """Propagate, then transform."""
-        out: Tensor = self.feed_forward(*kernels.hop_sums(adjacency, x, self.hops))
-        return out
+    def parts(self, x: Tensor, adjacency: Adjacency) -> Sequence[Tensor]:
+        return kernels.hop_sums(adjacency, x, self.hops)
 
 
 class GATModule(GraphModule):
@@ -162,14 +154,13 @@ class GATModule(GraphModule):
     self_loops = True
 
     def __init__(self, channels: int, dropout: float) -> None:
-        super().__init__(channels, dropout)
+        super().__init__()
         self.lin = nn.Linear(channels, channels)
         self.score_source = nn.Linear(channels, NUM_HEADS)
         self.score_target = nn.Linear(channels, NUM_HEADS, bias=False)
-        self.feed_forward = FeedForward(channels, dropout, self.num_inputs)
+        self.feed_forward = FeedForward(channels, dropout, 1 + self.separate)
 
-    def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
-        """Attend, then transform."""
+    def parts(self, x: Tensor, adjacency: Adjacency) -> Sequence[Tensor]:
         z = kernels.joint_linear([x], self.lin)
         # Both scores in one product: it reads z once, and so does its gradient.
         weight = torch.cat([self.score_source.weight, self.score_target.weight])
@@ -177,9 +168,7 @@ class GATModule(GraphModule):
         scores = kernels.product([z], weight, bias).view(-1, 2, NUM_HEADS)
         values = z.view(z.size(0), -1, NUM_HEADS)
         message = kernels.additive_attention(adjacency, scores, values).reshape(z.shape)
-        parts = [z, message] if self.separate else [message]
-        out: Tensor = self.feed_forward(*map(adjacency.at_targets, parts))
-        return out
+        return [z, message] if self.separate else [message]
 
 
 class GATSepModule(GATModule):
@@ -195,15 +184,14 @@ class GTModule(GraphModule):
     own_feed_forward = False
 
     def __init__(self, channels: int, dropout: float) -> None:
-        super().__init__(channels, dropout)
+        super().__init__()
         self.query = nn.Linear(channels, channels)
         self.key = nn.Linear(channels, channels)
         self.value = nn.Linear(channels, channels)
-        self.out = nn.Linear(self.num_inputs * channels, channels)
+        self.out = nn.Linear((1 + self.separate) * channels, channels)
         self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
-        """Attend and project."""
         # One product for all three: it fills a device better, and so does its gradient.
         maps = (self.query, self.key, self.value)
         weight = torch.cat([part.weight for part in maps])
@@ -253,7 +241,6 @@ class BenchmarkNet(LayeredNetwork):
         self.output = nn.Linear(hidden, spec.out_channels)
 
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
-        """Everything but the last linear map."""
         x = self.enter(x)
         update: Tensor | None = None  # what the stream x still has to take in
         for index in range(self.num_layers):
@@ -276,16 +263,13 @@ class BenchmarkNet(LayeredNetwork):
         return x, update
 
     def layer(self, index: int, states: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
-        """One residual block, and its feed-forward block if it has one."""
         x, update = self._block(index, states, None, graphs)
         return x + update
 
     def leave(self, states: Tensor) -> Tensor:
-        """The last norm."""
         return add_norm(states, None, self.output_norm)[1]
 
     def enter(self, x: Tensor) -> Tensor:
-        """Linear map, dropout, GELU."""
         linear, dropout = self.input.children()
         assert isinstance(linear, nn.Linear)
         assert isinstance(dropout, Dropout)

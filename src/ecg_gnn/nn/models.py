@@ -2,39 +2,34 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from ecg_gnn.config.classify_settings import selectable
 from ecg_gnn.nn.benchmark_net import MODULES, NUM_HEADS, BenchmarkNet, GraphModule
-from ecg_gnn.nn.network import GATES, Network, NetworkSpec, Options, read_all
+from ecg_gnn.nn.network import GATES, Network, NetworkSpec, Options, Traits, read_all
 from ecg_gnn.nn.specialised import SPECIALISED
 from ecg_gnn.nn.tuned_net import NORMS, TUNED_CONVS, TUNED_OPTIONS, TunedNet
 from ecg_gnn.system.checks import InputError, check_choice, check_in_range
 
 
-class Traits(NamedTuple):
-    """What a model takes beside features and the input graph."""
-
-    self_loops: bool  # whether the input graph gets self-loops before it is read
-    evolved_graphs: bool  # whether there is room for graphs beside it
-    weights: bool  # whether their edges may weigh differently
-    gate: bool  # whether a gate can stand between the graphs
-    some_layers: bool  # whether some of its layers alone can read evolved graphs
-    batches: bool  # whether it can be trained on sampled neighbours, layer by layer
-    labels: bool  # whether labels of training nodes may be input
-
-
-def traits_of(backbone: str, model: str) -> Traits:
+def traits_of(backbone: str, model: str) -> type[Traits]:
     """What a model takes; one that does not exist is refused elsewhere, in one line."""
-    if (whole := SPECIALISED.get(model)) is not None:
-        graphs = whole.several_graphs, whole.weighted_edges, whole.gated
-        return Traits(whole.self_loops, *graphs, False, False, whole.label_input)
+    if model in SPECIALISED:
+        return SPECIALISED[model]
     if backbone == "tuned":
-        conv = TUNED_CONVS.get(model, TUNED_CONVS["gcn"])
-        return Traits(True, True, True, True, True, conv.one_hop, True)
-    module = MODULES.get(model, GraphModule)
-    reads = module.uses_graph
-    return Traits(module.self_loops, reads, reads, reads, reads, module.one_hop, True)
+        return TUNED_CONVS.get(model, TUNED_CONVS["gcn"])
+    return MODULES.get(model, GraphModule)
+
+
+def refuse_unless(
+    possible: bool, model: str, name: str, given: Any, usual: Any, why: str = ""
+) -> None:
+    """Refuse a setting that is not as usual, where a model cannot have another."""
+    if given != usual and not possible:
+        allowed = f"one of [{usual!r}]" if isinstance(usual, str) else usual
+        raise InputError(
+            f"{name!r} must be {allowed} for the model {model!r}{why} (got {given!r})"
+        )
 
 
 def read_options(
@@ -45,13 +40,12 @@ def read_options(
     Of the tuned backbone only those that are not at their defaults: its runs had names
     before it had options.
     """
-    if backbone == "tuned":
-        known = TUNED_OPTIONS | TUNED_CONVS[model].options
-        options = read_all(model, known, given)
-        usual = {name: option.default for name, option in known.items()}
-        return {name: value for name, value in options.items() if value != usual[name]}
-    kind: Any = SPECIALISED[model] if model in SPECIALISED else MODULES[model]
-    return read_all(model, kind.options, given)
+    declared = traits_of(backbone, model).options
+    if backbone != "tuned":
+        return read_all(model, declared, given)
+    declared = TUNED_OPTIONS | declared
+    options = read_all(model, declared, given)
+    return {n: value for n, value in options.items() if value != declared[n].default}
 
 
 def build_network(spec: NetworkSpec) -> Network:
@@ -77,20 +71,14 @@ def _check(spec: NetworkSpec) -> None:
     check_choice("norm", spec.norm, NORMS)
     check_choice("gate", spec.gate, GATES)
     traits = traits_of(backbone, model)
-    rules = (
-        ("evolved_layers", "all", traits.some_layers),
-        ("gate", "none", traits.gate),
+    refuse_unless(
+        traits.some_layers, model, "evolved_layers", spec.evolved_layers, "all"
     )
-    for name, usual, allowed in rules:
-        if (given := getattr(spec, name)) != usual and not allowed:
-            raise InputError(
-                f"{name!r} must be one of [{usual!r}] for the model {model!r} "
-                f"(got {given!r})"
-            )
+    refuse_unless(traits.gated, model, "gate", spec.gate, "none")
     check_in_range("layers", spec.layers, 1, None)
     check_in_range("hidden", spec.hidden, 1, None)
     check_in_range("dropout", spec.dropout, 0, 0.99)
-    alone = model in SPECIALISED and not traits.evolved_graphs
+    alone = model in SPECIALISED and not traits.several_graphs
     if spec.num_graphs > 1 and alone:
         several = [name for name, other in SPECIALISED.items() if other.several_graphs]
         raise InputError(

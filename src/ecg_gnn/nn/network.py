@@ -1,17 +1,16 @@
 """What training needs of any network, and what a network is built from."""
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ecg_gnn.config.setting import parse
 from ecg_gnn.kernels import Adjacency, joint_linear
-from ecg_gnn.system.checks import InputError, check_choice, check_in_range
+from ecg_gnn.system.checks import check_choice, check_in_range
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,6 +19,8 @@ class GraphInput:
 
     adjacency: Adjacency
     drop_edge: float = 0.0
+    layers: tuple[Adjacency, ...] = ()
+    """Parts of a graph, of which every layer reads another; empty: all read all."""
 
     def sample(self, training: bool) -> Adjacency:
         """The edges for one layer of one step."""
@@ -28,11 +29,10 @@ class GraphInput:
         return self.adjacency
 
     def at(self, layer: int) -> "GraphInput":
-        """What one layer reads: the same in all, except in parts of a graph."""
-        return self
+        """What one layer reads."""
+        return GraphInput(self.layers[layer], self.drop_edge) if self.layers else self
 
     def to(self, device: torch.device | str) -> "GraphInput":
-        """The same graph on another device."""
         return GraphInput(self.adjacency.to(device), self.drop_edge)
 
 
@@ -58,7 +58,6 @@ class ParallelModules(nn.Module):
         self.gate = make_gate(gate, channels, num_graphs)
 
     def forward(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
-        """Run every branch on its graph and project. ``[N, d]`` to ``[N, d]``."""
         states: list[Tensor] = [
             branch(x, graph.sample(self.training))
             for branch, graph in zip(self.branches, graphs, strict=True)
@@ -87,7 +86,6 @@ class NodeGate(nn.Module):
         self.bias = nn.Parameter(torch.zeros(num_graphs))
 
     def reset_parameters(self) -> None:
-        """Open all gates alike."""
         for parameter in self.parameters():
             nn.init.zeros_(parameter)
 
@@ -98,7 +96,6 @@ class NodeGate(nn.Module):
         return scores.size(1) * scores.softmax(dim=1)
 
     def forward(self, x: Tensor, states: Sequence[Tensor]) -> list[Tensor]:
-        """Every graph's states times the node's share of it."""
         pairs = zip(states, self.shares(x).split(1, dim=1), strict=True)
         return [state * share.to(state.dtype) for state, share in pairs]
 
@@ -111,7 +108,6 @@ def make_gate(gate: str, in_channels: int, num_graphs: int) -> NodeGate | None:
 
 Value = bool | int | float | str
 Options = Mapping[str, Any]  # every option of a model by its name, checked
-_READ: dict[type, Any] = {bool: bool, int: Integral, float: (Real, str)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,18 +163,8 @@ class Option:
         if isinstance(self.default, str):
             check_choice(name, value, self.choices)
             return str(value)
-        kind: Any = type(self.default)
-        number: bool | int | float | None = None
-        # Python takes a bool for a number; YAML reads 3e-5 as text, and any text, too.
-        if isinstance(value, bool) == (kind is bool) and isinstance(value, _READ[kind]):
-            with suppress(ValueError):
-                number = kind(value)
-        if number is None:
-            raise InputError(
-                f"{name!r} must be of type {kind.__name__} (got {value!r})"
-            )
-        if kind is not bool:
-            check_in_range(name, number, self.low, self.high)
+        number: bool | int | float = parse(type(self.default), value, name, name)
+        check_in_range(name, number, self.low, self.high)
         return number
 
 
@@ -190,6 +176,20 @@ def read_all(model: str, declared: Mapping[str, Option], given: Options) -> Opti
         name: declared[name].read(name, given.get(name, declared[name].default))
         for name in sorted(declared)
     }
+
+
+class Traits:
+    """What a model takes beside features and the input graph."""
+
+    self_loops: ClassVar[bool] = False  # whether the input graph gets self-loops
+    several_graphs: ClassVar[bool] = True  # whether it can read evolved graphs, too
+    weighted_edges: ClassVar[bool] = True  # whether their edges may weigh differently
+    gated: ClassVar[bool] = True  # whether a gate can stand between the graphs
+    some_layers: ClassVar[bool] = True  # whether some layers alone can read them
+    one_hop: ClassVar[bool] = True
+    """Whether it has layers that read direct neighbours only, as batches need it."""
+    label_input: ClassVar[bool] = True  # whether training labels may be input
+    options: ClassVar[dict[str, Option]] = {}  # what model.options may hold
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -221,7 +221,6 @@ class Network(nn.Module):
         return logits
 
     def forward(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
-        """Logits of every node."""
         return self.classify(self.represent(x, graphs))
 
     def prepare(self, known: Known) -> torch.optim.AdamW | None:
@@ -263,7 +262,6 @@ class LayeredNetwork(Network):
         return states
 
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
-        """All layers, one after another."""
         states = self.enter(x)
         for index in range(self.num_layers):
             states = self.layer(index, states, [graph.at(index) for graph in graphs])

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -18,15 +18,15 @@ from ecg_gnn.nn.network import (
     LayeredNetwork,
     NetworkSpec,
     Option,
+    Traits,
     make_gate,
 )
 
 
-class _TunedConv(nn.Module):
+class _TunedConv(Traits, nn.Module):
     """A linear map and a fixed aggregation (GCN's sum or SAGE's mean)."""
 
-    one_hop = True
-    options: ClassVar[dict[str, Option]] = {}
+    self_loops = True
 
     def __init__(self, in_channels: int, out_channels: int) -> None:
         super().__init__()
@@ -105,10 +105,8 @@ class TunedNet(LayeredNetwork):
         self.skips = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(widths))
         kind: Any = TUNED_CONVS[spec.model]
         self.one_hop = kind.one_hop
-        own = {
-            name: spec.options[name] for name in kind.options if name in spec.options
-        }
-        conv = partial(kind, **own)
+        own = kind.options.keys() & spec.options.keys()
+        conv = partial(kind, **{name: spec.options[name] for name in own})
         self.branches = nn.ModuleList(
             nn.ModuleList(conv(a, b) for a, b in pairwise(widths[first:]))
             for first in [0] + [self.first_evolved] * (graphs - 1)
@@ -121,13 +119,11 @@ class TunedNet(LayeredNetwork):
         self.output = nn.Linear(hidden, spec.out_channels)
 
     def enter(self, x: Tensor) -> Tensor:
-        """The features, or a linear map of them."""
         if self.input is not None:
             x = self.dropout(self.input(x))
         return x
 
     def layer(self, index: int, states: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
-        """Messages of all graphs and the skip, norm, ReLU, dropout."""
         at_targets, place = graphs[0].adjacency.at_targets, index - self.first_evolved
         total = self.skips[index](at_targets(states))
         given, *evolved = self.branches

@@ -100,7 +100,7 @@ def with_batches_if_large(config: RunConfig, dataset: GraphDataset) -> RunConfig
     Some networks have no mini-batches, and what was asked for is left as it is.
     """
     model, nodes = config.model, dataset.num_nodes
-    has_batches = nn.traits_of(model.backbone, model.name).batches
+    has_batches = nn.traits_of(model.backbone, model.name).one_hop
     if config.train.batch_size or not has_batches:
         return config
     step = Step(

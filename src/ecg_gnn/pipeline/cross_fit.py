@@ -73,7 +73,7 @@ def searches(config: RunConfig, num_nodes: int) -> list[RunConfig]:
     """
     alone = one_model(config)
     evolve = replace(config.evolve, self_loops="exclude")
-    sizes = _sizes(config, num_nodes)
+    sizes = _sizes(*_shares(config, num_nodes))
     return [alone, *(replace(alone, evolve=replace(evolve, k=k)) for k in sizes)]
 
 
@@ -105,13 +105,11 @@ def join_models(
     node's own model is the first of these, so every row has as many edges.
     """
     own = join_rows([graphs[0] for graphs in graphs_by_model], folds)
-    sizes = _sizes(config, folds.numel())
-    if not sizes:
+    smaller, rest = _shares(config, folds.numel())
+    if smaller == rest == 0:
         return own
-    trains_none = ~split.train_mask
-    num_models = len(graphs_by_model)
-    smaller, rest = divmod(_num_others(config, folds.numel()), num_models)
-    shares = []
+    trains_none, num_models = ~split.train_mask, len(graphs_by_model)
+    sizes, shares = _sizes(smaller, rest), []
     for place, (_, *graphs) in enumerate(graphs_by_model):
         turn = (place - folds) % num_models
         for size, graph in zip(sizes, graphs, strict=True):
@@ -120,16 +118,16 @@ def join_models(
     return share_rows(own, shares, trains_none)
 
 
-def _sizes(config: RunConfig, num_nodes: int) -> list[int]:
-    """How many of a row's neighbours one model finds: larger shares, and smaller ones.
+def _shares(config: RunConfig, num_nodes: int) -> tuple[int, int]:
+    """How many of a row's neighbours a model finds, and how many find one more.
 
-    Empty where rows are not shared out.
+    Zeros where rows are not shared out.
     """
     if config.embed.cross_fit_models == "own":
-        return []
-    smaller, rest = divmod(_num_others(config, num_nodes), config.embed.cross_fit)
+        return 0, 0
+    k, loops = known(config.evolve.k), config.evolve.self_loops
+    return divmod(num_others(k, num_nodes, loops), config.embed.cross_fit)
+
+
+def _sizes(smaller: int, rest: int) -> list[int]:
     return [smaller + 1] * (rest > 0) + [smaller] * (smaller > 0)
-
-
-def _num_others(config: RunConfig, num_nodes: int) -> int:
-    return num_others(known(config.evolve.k), num_nodes, config.evolve.self_loops)

@@ -7,10 +7,11 @@ from torch import Tensor
 
 from ecg_gnn.config import RunConfig, entry_of
 from ecg_gnn.data import GraphDataset, Split
-from ecg_gnn.embed import Fit, FitsTogether, embed_ahead
-from ecg_gnn.embed.cache import embed_and_keep
-from ecg_gnn.embed.plain import ConcatEmbedder, StoredParts, concatenate
-from ecg_gnn.embed.protocol import KeepableEmbedder, StoredEmbedder
+from ecg_gnn.embed import Fit, embed_ahead
+from ecg_gnn.embed.cache import EMBEDDING, KEPT, fit_or_load
+from ecg_gnn.embed.plain import ConcatEmbedder, concatenate
+from ecg_gnn.embed.protocol import StoredEmbedder
+from ecg_gnn.embed.trained import TrainedOnLabels
 from ecg_gnn.kernels import using_engine
 from ecg_gnn.pipeline.cross_fit import leave_out, one_model
 from ecg_gnn.pipeline.method import evolve
@@ -22,6 +23,7 @@ from ecg_gnn.pipeline.workspace import (
     restore_embedder,
     step_seed,
 )
+from ecg_gnn.system.files import below
 from ecg_gnn.system.machine import explaining
 
 
@@ -45,22 +47,20 @@ def embed_for_new_nodes(
     """
     if is_cross_fitted(name, config, workspace):
         split, config = leave_out(split, config)[1][0], one_model(config)
-    if parts := entry_of(name).parts:
-        kept = {
-            part: embed_for_new_nodes(part, dataset, split, config, workspace)
-            for part in parts
-        }
-        stored = StoredParts({part: one.embedder for part, one in kept.items()})
-        return KeptEmbedding(concatenate([one.z for one in kept.values()]), stored)
-    data, embedder = dataset.data(), make_embedder(name, config, workspace)
-    assert isinstance(embedder, KeepableEmbedder)
-    with using_engine(config.engine), explaining(embedding_advice, embedder, data):
+    data, parts = dataset.data(), entry_of(name).parts
+    rows, tensors = [], dict[str, Tensor]()
+    for part in parts or (name,):
+        embedder = make_embedder(part, config, workspace)
         seed = step_seed("embed", embedder, split, config)
-        z, tensors = embed_and_keep(
-            embedder, data, split, seed=seed, cache=workspace.cache
-        )
+        with using_engine(config.engine), explaining(embedding_advice, embedder, data):
+            fit = Fit(data, split, seed)
+            fitted = fit_or_load(embedder, fit, workspace.cache, keep=True)
+        rows.append(fitted[EMBEDDING])
+        before = f"{part}." if parts else ""
+        kept = below(fitted, KEPT).items()
+        tensors |= {f"{before}{key}": tensor for key, tensor in kept}
     restored = restore_embedder(name, tensors, config, dataset.num_features)
-    return KeptEmbedding(z, restored)
+    return KeptEmbedding(concatenate(rows) if parts else rows[0], restored)
 
 
 def embed_together(
@@ -90,7 +90,7 @@ def embed_together(
     embedder = make_embedder(name, config, workspace)
     parts = embedder.parts if isinstance(embedder, ConcatEmbedder) else (embedder,)
     for part in parts:
-        if isinstance(part, FitsTogether):
+        if isinstance(part, TrainedOnLabels):
             fits = [
                 Fit(data[s.index], s, step_seed("embed", part, s, config))
                 for s in splits

@@ -32,7 +32,7 @@ Examples:
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -137,6 +137,8 @@ def evolve_embedding(
     # Rows that stay in their file are searched there.
     file = embedder.file if isinstance(embedder, PrecomputedEmbedder) else None
     has_neighbours = entry_of(name).has_neighbours
+    long = dataset.num_nodes > EXACT_NODES
+    tell = workspace.progress("kNN search") if long else None
     graph = knn_search_jointly(
         z if file is None else file.array(),
         known(config.evolve.k),
@@ -146,7 +148,7 @@ def evolve_embedding(
         seed=step_seed("ties", embedder, split, config, name),
         knn=config.evolve.knn,
         device=config.device,
-        progress=_search_progress(workspace, dataset.num_nodes),
+        progress=None if tell is None else (lambda n, total: tell(n, total, math.nan)),
     )
     edges = graph.edge_index
     # A control has no similarity to weigh by: its rows are all equal, or labels.
@@ -205,16 +207,6 @@ def _evolve_by_folds(
         ]
         graphs_by_model.append(graphs)
     return cross_fit.join_models(graphs_by_model, folds, split, config)
-
-
-def _search_progress(
-    workspace: Workspace, num_nodes: int
-) -> Callable[[int, int], None] | None:
-    """Shows a search that may take a while; it has no score."""
-    tell = workspace.progress("kNN search") if num_nodes > EXACT_NODES else None
-    if tell is None:
-        return None
-    return lambda done, total: tell(done, total, math.nan)
 
 
 # --- Step 3: classify -----------------------------------------------------------------

@@ -26,6 +26,7 @@ from ecg_gnn.config.run_config import flatten, replaced
 from ecg_gnn.data import GraphDataset, Split
 from ecg_gnn.embed import Embedder, PrecomputedEmbedder, describe_embedder, embed_nodes
 from ecg_gnn.evolve import graph_statistics
+from ecg_gnn.nn.models import refuse_unless
 from ecg_gnn.paper_settings import best_settings
 from ecg_gnn.pipeline.classification import network_of
 from ecg_gnn.pipeline.cross_fit import check_folds
@@ -139,29 +140,18 @@ def _check_fit(config: RunConfig, dataset: GraphDataset) -> None:
         )
     for index in known(config.splits) if config.embed.cross_fit else ():
         check_folds(dataset.split(index).train_mask, config.embed.cross_fit)
-    traits = nn.traits_of(model.backbone, model.name)
-    weighted = config.evolve.weights != "uniform"
-    if weighted and not traits.weights:
-        raise InputError(
-            f"'edge_weights' must be one of ['uniform'] for the model {model.name!r} "
-            f"(got {config.evolve.weights!r})"
-        )
-    if config.train.batch_size and not traits.batches:
-        raise InputError(
-            f"'batch_size' must be 0 for the model {model.name!r}, which is no network "
-            f"of layers of one hop each (got {config.train.batch_size})"
-        )
-    if config.train.label_input and not traits.labels:
-        raise InputError(
-            f"'label_input' must be 0 for the model {model.name!r}, in which a label "
-            "would reach its own node's loss or no other node "
-            f"(got {config.train.label_input})"
-        )
+    traits, train = nn.traits_of(model.backbone, model.name), config.train
+    weights, name = config.evolve.weights, model.name
+    refuse_unless(traits.weighted_edges, name, "edge_weights", weights, "uniform")
+    no_layers = ", which is no network of layers of one hop each"
+    refuse_unless(traits.one_hop, name, "batch_size", train.batch_size, 0, no_layers)
+    leaks = ", in which a label would reach its own node's loss or no other node"
+    refuse_unless(traits.label_input, name, "label_input", train.label_input, 0, leaks)
 
 
 def evolves(model: ModelConfig) -> bool:
     """Whether a model has room for evolved graphs; one that has not is a baseline."""
-    return nn.traits_of(model.backbone, model.name).evolved_graphs
+    return nn.traits_of(model.backbone, model.name).several_graphs
 
 
 def choose_variants(config: RunConfig) -> list[Variant]:

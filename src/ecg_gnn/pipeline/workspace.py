@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -30,7 +30,7 @@ from ecg_gnn.embed import (
     TrainedModelEmbedder,
 )
 from ecg_gnn.embed.cache import hide_labels
-from ecg_gnn.embed.plain import StoredParts
+from ecg_gnn.embed.plain import embed_by_parts
 from ecg_gnn.embed.protocol import StoredEmbedder
 from ecg_gnn.evolve import EvolvedGraph
 from ecg_gnn.scale.memory_advice import FLOAT, PER_EDGE, Step, narrower, shortage
@@ -104,15 +104,13 @@ def restore_embedder(
 ) -> StoredEmbedder:
     """Build a kept embedder again from its tensors; what does not fit is refused."""
     if parts := EMBEDDERS[name].parts:
-        given = {part: below(tensors, part) for part in parts}
-        kept = {
-            p: restore_embedder(p, t, config, in_channels) for p, t in given.items()
-        }
-        return StoredParts(kept)
-    stored = embedder_class(name).stored
+        given = [(part, below(tensors, part)) for part in parts]
+        restored = [restore_embedder(*one, config, in_channels) for one in given]
+        embed = partial(embed_by_parts, [one.embed for one in restored])
+        return StoredEmbedder(tensors, embed)
     with torch.device("meta"):  # neither memory nor first weights, which are drawn
-        restored: StoredEmbedder = stored.restore(tensors, config, in_channels)
-    return restored
+        embed = embedder_class(name).restore(tensors, config, in_channels)
+    return StoredEmbedder(tensors, embed)
 
 
 def embedder_class(name: str) -> Any:
@@ -177,46 +175,41 @@ _STATES_PER_LAYER = 5  # product, sum over neighbours, two of the norm, activati
 _Trained = MLPEmbedder | BGRLEmbedder | TrainedModelEmbedder
 
 
-class Need(NamedTuple):
-    """About how many bytes an embedding takes, its width, and the option for that."""
-
-    name: str
-    size: int
-    width: int
-    option: str
-
-
 def embedding_advice(embedder: Embedder, data: Data) -> str | None:
     """What to lower where memory ran out while ``data`` was embedded, if anything."""
     if not isinstance(embedder, _Trained):
         return None
-    name, size, width, option = embedding_need(embedder, data)
+    if isinstance(embedder, BGRLEmbedder):
+        name, option, width = "BGRL", "--embed-hidden", embedder.widths[0]
+    elif isinstance(embedder, MLPEmbedder):
+        name, option, width = "MLP", "--embed-hidden", embedder.hidden_channels
+    else:
+        name, option, width = "MLP→GNN", "--hidden", embedder.hidden_channels
     what = f"the {name} embedding of {data.num_nodes} nodes"
-    said, share = shortage(what, size, torch.device(embedder.device))
+    needed, device = embedding_bytes(embedder, data), torch.device(embedder.device)
+    said, share = shortage(what, needed, device)
     lower = narrower(option, width, share)
     return f"{said}{lower}, or bring embeddings along (--embedding precomputed:FILE)"
 
 
-def embedding_need(embedder: _Trained, data: Data) -> Need:
-    """The largest step of its training, give or take a factor of two."""
-    num_nodes, features = data.x.shape
-    edges = data.edge_index.size(1) + num_nodes
+def embedding_bytes(embedder: _Trained, data: Data) -> int:
+    """Of the largest step of its training, give or take a factor of two."""
+    num_nodes, features = map(int, data.x.shape)
+    edges: int = data.edge_index.size(1) + num_nodes
     if isinstance(embedder, BGRLEmbedder):
         # Two views, each seen by two encoders, of which one learns; a predictor.
         hidden, out = embedder.widths
         online = _STATES_PER_LAYER * (hidden + out)
         predictor = 2 * embedder.predictor_channels + 2 * out
         columns = features + 2 * (features + online + out + predictor)
-        size = FLOAT * num_nodes * columns + 2 * PER_EDGE * edges
-        return Need("BGRL", size, hidden, "--embed-hidden")
+        return FLOAT * num_nodes * columns + 2 * PER_EDGE * edges
     width, layers = embedder.hidden_channels, embedder.num_layers + 1
     if isinstance(embedder, MLPEmbedder):
         rows = min(num_nodes, ROWS_AT_ONCE)
         step = Step(nodes=[rows] * layers, edges=0, num_graphs=1)
-        size = step.bytes_at(width, features) + FLOAT * num_nodes * width
-        return Need("MLP", size, width, "--embed-hidden")
+        return step.bytes_at(width, features) + FLOAT * num_nodes * width
     num_graphs = 1
     if "ecg_edge_index" in data:
         edges, num_graphs = edges + data.ecg_edge_index.size(1), 2
     step = Step(nodes=[num_nodes] * layers, edges=edges, num_graphs=num_graphs)
-    return Need("MLP→GNN", step.bytes_at(width, features), width, "--hidden")
+    return step.bytes_at(width, features)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ecg_gnn.nn import LayeredNetwork
 from ecg_gnn.reading import MappedFile
-from ecg_gnn.scale.batches import Batch, BatchMaker, BatchStream, GraphFacts, NodeInputs
+from ecg_gnn.scale.batches import Batch, BatchMaker, BatchStream, NodeInputs
 from ecg_gnn.scale.layerwise_inference import LayerwiseInference
 from ecg_gnn.scale.memory_advice import Step, step_advice
 from ecg_gnn.scale.sampler import GraphSampler
@@ -60,7 +60,6 @@ class BatchTraining(Training):
 
     @property
     def device(self) -> torch.device:
-        """Where it computes; the task stays on the host."""
         return next(self.network.parameters()).device
 
     def _identity(self) -> str:
@@ -87,17 +86,13 @@ class BatchTraining(Training):
             seed=self.seed,
         )
         inputs = NodeInputs(task, self._file)
-        maker = BatchMaker(
-            self._plan, sampler, inputs, [GraphFacts.of(graph) for graph in task.graphs]
-        )
+        maker = BatchMaker(self._plan, sampler, inputs, task.graphs)
         workers = self._batching.workers
         self._stream = BatchStream(maker, self.config.steps, done, workers)
-        scored = [
-            each for each in (task.val_index, task.test_index) if each is not None
-        ]
-        self._inference = LayerwiseInference(
-            network, inputs, task.graphs, torch.cat(scored)
-        )
+        scored = task.val_index
+        if task.test_index is not None:
+            scored = torch.cat([scored, task.test_index])
+        self._inference = LayerwiseInference(network, inputs, task.graphs, scored)
 
     def _run_step(self, evaluates: bool) -> None:
         batch = self._stream.next()

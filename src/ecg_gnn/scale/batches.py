@@ -4,7 +4,6 @@ import signal
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
@@ -26,64 +25,31 @@ from ecg_gnn.train.training_task import Movable
 
 
 @dataclass(frozen=True, eq=False)
-class GraphFacts(Movable):
-    """What a batch must know of the graph it is a part of."""
-
-    in_degree: Tensor  # in the whole graph: of all its nodes, or of the batch's
-    out_degree: Tensor  # likewise
-    edge_weight: Tensor | None  # in target order; None: all weigh the same, [E]
-    drop_edge: float
-
-    @classmethod
-    def of(cls, graph: GraphInput) -> "GraphFacts":
-        """Of a graph on the host."""
-        a = graph.adjacency
-        return cls(a.in_degree, a.out_degree, a.edge_weight, graph.drop_edge)
-
-    def at(self, nodes: Tensor | slice, edges: Tensor | slice) -> "GraphFacts":
-        """Of some nodes and edges alone."""
-        return replace(
-            self,
-            in_degree=self.in_degree[nodes],
-            out_degree=self.out_degree[nodes],
-            edge_weight=None if self.edge_weight is None else self.edge_weight[edges],
-        )
-
-
-@dataclass(frozen=True, eq=False)
 class GraphPart(Movable):
     """What a batch has of one graph: edges in the order of hops."""
 
     edge_index: Tensor  # between nodes of the batch, [2, e]
     edges_per_hop: tuple[int, ...]
-    facts: GraphFacts  # of the batch's nodes and edges
+    edge_weight: Tensor | None  # None: all weigh the same, [e]
+    in_degree: Tensor  # of the batch's nodes in the whole graph, [n]
+    out_degree: Tensor  # likewise
+    drop_edge: float
 
     def layers(self, nodes_up_to: Sequence[int]) -> tuple[Adjacency, ...]:
         """The edges of each layer, first to last; see ``Neighbourhood.graphs``."""
-        layers = []
+        layers, weight = [], self.edge_weight
         for hop, num_edges in enumerate(accumulate(self.edges_per_hop)):
-            facts = self.facts.at(slice(nodes_up_to[hop + 1]), slice(num_edges))
+            num_nodes = nodes_up_to[hop + 1]
             part = SampledAdjacency.from_edge_index(
                 self.edge_index[:, :num_edges],
-                nodes_up_to[hop + 1],
-                edge_weight=facts.edge_weight,
+                num_nodes,
+                edge_weight=None if weight is None else weight[:num_edges],
                 num_targets=nodes_up_to[hop],
-                whole_in=facts.in_degree,
-                whole_out=facts.out_degree,
+                whole_in=self.in_degree[:num_nodes],
+                whole_out=self.out_degree[:num_nodes],
             )
             layers.append(part)
         return tuple(reversed(layers))
-
-
-@dataclass(frozen=True, eq=False)
-class LayerGraph(GraphInput):
-    """A graph of which every layer reads another part, first to last."""
-
-    layers: tuple[Adjacency, ...] = ()
-
-    def at(self, layer: int) -> GraphInput:
-        """What one layer reads."""
-        return GraphInput(self.layers[layer], self.drop_edge)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,17 +62,20 @@ class Neighbourhood:
 
     @classmethod
     def around(
-        cls, seeds: Tensor, sampler: GraphSampler, graphs: Sequence[GraphFacts]
+        cls, seeds: Tensor, sampler: GraphSampler, graphs: Sequence[GraphInput]
     ) -> "Neighbourhood":
         """What a sampler draws, and what the whole graphs say about it."""
         asked = NodeSamplerInput(input_id=None, node=seeds, input_type=NODE)
         drawn = sampler.sample_from_nodes(asked)
         nodes, parts = drawn.node[NODE], []
-        for index, facts in enumerate(graphs):
-            name = edge_type(index)
+        for index, graph in enumerate(graphs):
+            name, whole = edge_type(index), graph.adjacency
             edges = torch.stack([drawn.row[name], drawn.col[name]])
             per_hop = tuple(map(int, drawn.num_sampled_edges[name]))
-            parts.append(GraphPart(edges, per_hop, facts.at(nodes, drawn.edge[name])))
+            weight = whole.edge_weight
+            weight = None if weight is None else weight[drawn.edge[name]]
+            degrees = whole.in_degree[nodes], whole.out_degree[nodes]
+            parts.append(GraphPart(edges, per_hop, weight, *degrees, graph.drop_edge))
         per_hop = tuple(map(int, drawn.num_sampled_nodes[NODE]))
         return cls(nodes, per_hop, tuple(parts))
 
@@ -123,7 +92,7 @@ class Neighbourhood:
         up_to = list(accumulate(self.nodes_per_hop))
         layers = [part.layers(up_to) for part in self.parts]
         return [
-            LayerGraph(own[0], part.facts.drop_edge, own)
+            GraphInput(own[0], part.drop_edge, own)
             for part, own in zip(self.parts, layers, strict=True)
         ]
 
@@ -199,7 +168,7 @@ class BatchMaker:
     plan: BatchPlan
     sampler: GraphSampler
     inputs: NodeInputs
-    graphs: Sequence[GraphFacts]
+    graphs: Sequence[GraphInput]
 
     def __call__(self, step: int) -> Batch:
         """The batch of a step, the same whoever makes it and whenever."""
@@ -216,15 +185,6 @@ class BatchMaker:
             return self(step)
         except InputError as error:
             return error
-
-
-@contextmanager
-def _own_signals() -> Iterator[None]:
-    """Restore the handler of SIGCHLD: torch's raises wherever a worker dies."""
-    handler = signal.getsignal(signal.SIGCHLD)
-    yield
-    if threading.current_thread() is threading.main_thread() and handler is not None:
-        signal.signal(signal.SIGCHLD, handler)
 
 
 class BatchStream:
@@ -261,7 +221,6 @@ class BatchStream:
         return made
 
     def stop(self) -> None:
-        """Let the workers go."""
         self._rest = None
 
     def _started(self) -> Iterator[Any]:
@@ -272,6 +231,10 @@ class BatchStream:
                 num_workers=self._workers,
                 collate_fn=self._make.or_refusal,  # type: ignore[arg-type]
             )
-            with _own_signals():
-                self._rest = iter(loader)
+            handler = signal.getsignal(signal.SIGCHLD)
+            self._rest = iter(loader)
+            # torch's own handler would raise wherever a worker dies.
+            main = threading.current_thread() is threading.main_thread()
+            if main and handler is not None:
+                signal.signal(signal.SIGCHLD, handler)
         return self._rest

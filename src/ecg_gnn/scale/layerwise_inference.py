@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from ecg_gnn.nn import GraphInput, LayeredNetwork
-from ecg_gnn.scale.batches import GraphFacts, Neighbourhood, NodeInputs
+from ecg_gnn.scale.batches import Neighbourhood, NodeInputs
 from ecg_gnn.scale.memory_advice import FLOAT, PER_EDGE, narrower, shortage, widths
 from ecg_gnn.scale.sampler import GraphSampler
 from ecg_gnn.system import machine
@@ -33,14 +33,13 @@ class LayerwiseInference:
         wanted: Tensor,
         limit: int | None = None,
     ) -> None:
-        self._network, self._inputs = network, inputs
+        self._network, self._inputs, self._graphs = network, inputs, graphs
         adjacencies = [graph.adjacency for graph in graphs]
         every_edge, in_all = [-1] * len(graphs), int(network.first_evolved == 0)
         self._samplers = {  # for the last layer, which reads all graphs, and the others
             True: GraphSampler(adjacencies, every_edge, 1),
             False: GraphSampler(adjacencies, every_edge, 1, evolved_hops=in_all),
         }
-        self._facts = [GraphFacts.of(graph) for graph in graphs]
         every = torch.arange(adjacencies[0].num_nodes)
         rows = 1 + sum(each.by_target.offsets.diff() for each in adjacencies)
         assert isinstance(rows, Tensor)
@@ -114,7 +113,7 @@ class LayerwiseInference:
         network = self._network
         near, graphs = self._kept.get(is_last, (None, []))
         if near is None:  # the nodes that the block reads, and its parts of the graphs
-            near = Neighbourhood.around(block, self._samplers[is_last], self._facts)
+            near = Neighbourhood.around(block, self._samplers[is_last], self._graphs)
             near = near.to(self._device)
             graphs = near.graphs()
             if self._at_once:

@@ -29,14 +29,12 @@ class Step:
 
     @classmethod
     def of_batch(cls, near: Neighbourhood) -> "Step":
-        """The step of a batch."""
         edges = [sum(accumulate(part.edges_per_hop)) for part in near.parts]
         nodes = list(accumulate(near.nodes_per_hop))[::-1]
         return cls(nodes=nodes, edges=sum(edges), num_graphs=len(near.parts))
 
     @classmethod
     def of_graphs(cls, graphs: Sequence[GraphInput], num_layers: int) -> "Step":
-        """The step of a full batch."""
         edges = sum(graph.adjacency.num_edges for graph in graphs)
         nodes = [graphs[0].adjacency.num_nodes] * (num_layers + 1)
         return cls(nodes=nodes, edges=edges, num_graphs=len(graphs))

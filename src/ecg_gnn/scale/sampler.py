@@ -7,7 +7,7 @@ out over processes draws the same neighbours as the whole batch.
 
 import copy
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -28,13 +28,6 @@ Ints = NDArray[np.int64]
 def edge_type(graph: int) -> tuple[str, str, str]:
     """What PyG calls the edges of one of the graphs."""
     return NODE, f"graph{graph}", NODE
-
-
-class Drawn(NamedTuple):
-    """Edges that were drawn, in target order, and whose they are."""
-
-    place: Ints  # of the node that drew it, among those that drew, [e]
-    edge: Ints  # in target order, [e]
 
 
 class GraphSampler(BaseSampler):  # type: ignore[misc]  # PyG has no usable types here
@@ -103,41 +96,37 @@ class GraphSampler(BaseSampler):  # type: ignore[misc]  # PyG has no usable type
         finally:
             for nodes in hops:
                 numbers[nodes] = -1
-        parts_of = {edge_type(graph): parts for graph, parts in enumerate(found)}
-        whole = {
-            name: [
-                torch.from_numpy(np.concatenate(p)) for p in zip(*parts, strict=True)
-            ]
-            for name, parts in parts_of.items()
-        }
+        row, col, picked, num_edges = (dict[Any, Any]() for _ in range(4))
+        for graph, parts in enumerate(found):
+            whole = [np.concatenate(part) for part in zip(*parts, strict=True)]
+            name = edge_type(graph)
+            row[name], col[name], picked[name] = map(torch.from_numpy, whole)
+            num_edges[name] = [len(ends) for ends, *_ in parts]
         return HeteroSamplerOutput(
             node={NODE: torch.from_numpy(np.concatenate(hops))},
-            row={name: parts[0] for name, parts in whole.items()},
-            col={name: parts[1] for name, parts in whole.items()},
-            edge={name: parts[2] for name, parts in whole.items()},
+            row=row,
+            col=col,
+            edge=picked,
             num_sampled_nodes={NODE: [len(nodes) for nodes in hops]},
-            num_sampled_edges={t: [len(p[0]) for p in h] for t, h in parts_of.items()},
+            num_sampled_edges=num_edges,
             metadata=(index.input_id, index.time),
         )
 
     def sample_from_edges(self, *_: Any, **__: Any) -> HeteroSamplerOutput:
-        """Not there: nodes are classified, not edges."""
         raise NotImplementedError("GraphSampler samples around nodes only")
 
-    def _draw(self, nodes: Ints, hop: int) -> list[Drawn]:
+    def _draw(self, nodes: Ints, hop: int) -> list[tuple[Ints, Ints]]:
+        num_graphs, step = len(self.fanouts), self._step
+        # A key per graph: what one graph draws says nothing about another.
+        if step is None:
+            keys = torch.randint(2**62, (num_graphs,)).tolist()
+        else:
+            about = self.seed, "neighbours", step
+            keys = [derive_seed(*about, graph) for graph in range(num_graphs)]
         evolved = nodes if hop < self.evolved_hops else nodes[:0]
-        drawing = [nodes] + [evolved] * (len(self.fanouts) - 1)
-        given = zip(self._offsets, drawing, self.fanouts, self._keys(), strict=True)
+        drawing = [nodes] + [evolved] * (num_graphs - 1)
+        given = zip(self._offsets, drawing, self.fanouts, keys, strict=True)
         return [draw_edges(*each) for each in given]
-
-    def _keys(self) -> list[int]:
-        """One per graph: what one graph draws says nothing about another."""
-        if self._step is None:
-            return torch.randint(2**62, (len(self.fanouts),)).tolist()
-        return [
-            derive_seed(self.seed, "neighbours", self._step, graph)
-            for graph in range(len(self.fanouts))
-        ]
 
 
 def _number_new_nodes(nodes: Ints, numbers: NDArray[np.int32], begin: int) -> Ints:
@@ -151,8 +140,11 @@ def _number_new_nodes(nodes: Ints, numbers: NDArray[np.int32], begin: int) -> In
     return frontier
 
 
-def draw_edges(offsets: Ints, nodes: Ints, fanout: int, key: int) -> Drawn:
-    """At most ``fanout`` of every node's edges, each set equally likely; -1: all."""
+def draw_edges(offsets: Ints, nodes: Ints, fanout: int, key: int) -> tuple[Ints, Ints]:
+    """At most ``fanout`` of every node's edges, each set equally likely; -1: all.
+
+    The place among ``nodes`` of who drew an edge, and the edge, in target order.
+    """
     start = offsets[nodes]
     degree = offsets[nodes + 1] - start
     count = degree if fanout < 0 else np.minimum(degree, fanout)
@@ -163,7 +155,7 @@ def draw_edges(offsets: Ints, nodes: Ints, fanout: int, key: int) -> Drawn:
     if len(many):
         picked = _distinct(degree[many], fanout, key, nodes[many])
         edge[first[many, None] + np.arange(fanout)] = start[many, None] + picked
-    return Drawn(place, edge)
+    return place, edge
 
 
 def uniform(nodes: Ints, key: int, draw: int = 0) -> NDArray[np.float64]:

@@ -13,7 +13,7 @@ from ecg_gnn.config.classify_settings import MODULES, SPECIALISED
 from ecg_gnn.config.embedders import check_embedding
 from ecg_gnn.config.identity import Purpose
 from ecg_gnn.config.run_config import DEFAULTS, OPTION, Settings, number_type
-from ecg_gnn.config.setting import parsed
+from ecg_gnn.config.setting import parse
 from ecg_gnn.data.catalogue import find_entry, is_graph_folder, is_path
 from ecg_gnn.reading import read_text, read_yaml
 from ecg_gnn.system.checks import InputError, check_choice, did_you_mean
@@ -56,7 +56,7 @@ class Range:
             ends = values["low"], values["high"]
             kind = int if all(isinstance(end, int) for end in ends) else float
         types = {"low": kind, "high": kind, "step": kind, "log": bool}
-        given = {k: parsed(types[k], v, f"{place}.{k}") for k, v in values.items()}
+        given = {k: parse(types[k], v, f"{place}.{k}") for k, v in values.items()}
         made = cls(**given)
         lowest = 0 if made.log else -math.inf
         may_step = made.step is None or (0 < made.step < math.inf and not made.log)

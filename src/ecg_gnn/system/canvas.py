@@ -16,22 +16,16 @@ FORMATS = (".png", ".svg", ".pdf")
 # Okabe and Ito's colours, which colour-blind readers can tell apart; then a grey.
 BLUE, ORANGE, GREEN, PINK = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 PALETTE = (BLUE, ORANGE, GREEN, PINK, "#E69F00", "#56B4E9", "#7F7F7F")
-COLOURS = {
-    "baseline": BLUE,
-    "ecg": ORANGE,
-    "identity": PALETTE[6],
-    "embedding": GREEN,
-    "random": PALETTE[4],
-    "oracle": PINK,
+_LOOKS = {
+    "baseline": (BLUE, "o"),
+    "ecg": (ORANGE, "s"),
+    "identity": (PALETTE[6], "D"),
+    "embedding": (GREEN, "^"),
+    "random": (PALETTE[4], "v"),
+    "oracle": (PINK, "P"),
 }
-MARKERS = {
-    "baseline": "o",
-    "ecg": "s",
-    "identity": "D",
-    "embedding": "^",
-    "random": "v",
-    "oracle": "P",
-}
+COLOURS = {variant: colour for variant, (colour, _) in _LOOKS.items()}
+MARKERS = {variant: marker for variant, (_, marker) in _LOOKS.items()}
 RING: dict[str, Any] = {"marker": "o", "color": "0.3", "ms": 8, "fillstyle": "none"}
 """How a published number is drawn"""
 DASHES: dict[str, Any] = {"color": "0.5", "lw": 0.8, "ls": "--"}

@@ -67,12 +67,19 @@ def atomic_path(path: Path) -> Iterator[Path]:
         temporary = Path(name)
         try:
             yield temporary
-            with temporary.open("rb") as written:
-                os.fsync(written.fileno())
-            temporary.chmod(0o644)
-            temporary.replace(path)
+            _move(temporary, path)
         finally:
             temporary.unlink(missing_ok=True)
+
+
+def _move(temporary: Path, path: Path) -> None:
+    """Move what was written, once it is on the disk, for everybody to read."""
+    for written in (temporary, *temporary.rglob("*")):
+        written.chmod(0o755 if written.is_dir() else 0o644)
+        if written.is_file():
+            with written.open("rb") as file:
+                os.fsync(file.fileno())
+    temporary.replace(path)
 
 
 @contextmanager
@@ -87,13 +94,7 @@ def atomic_folder(path: Path, work: Path | None = None) -> Iterator[Path]:
         temporary = Path(tempfile.mkdtemp(dir=home, prefix=f".{path.name}."))
         try:
             yield temporary
-            for written in temporary.rglob("*"):
-                if written.is_file():
-                    written.chmod(0o644)
-                    with written.open("rb") as file:
-                        os.fsync(file.fileno())
-            temporary.chmod(0o755)
-            temporary.replace(path)
+            _move(temporary, path)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
 

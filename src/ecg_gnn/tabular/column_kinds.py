@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from shlex import quote
 from statistics import median
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +17,12 @@ from ecg_gnn.tabular.columns import (
     Column,
     are_row_numbers,
     has_leading_zeros,
+    parse_date,
     parse_numbers,
     present_texts,
 )
-from ecg_gnn.tabular.dates import parse_date
 
-Kind = Literal["numeric", "categorical", "ordinal", "set", "date", "text"]
-KINDS: tuple[Kind, ...] = ("numeric", "categorical", "ordinal", "set", "date", "text")
-KIND_WORDS: dict[Kind, str] = {
+_KIND_WORDS = {
     "numeric": "as numbers",
     "categorical": "as categories",
     "ordinal": "as numbers and as categories",
@@ -32,6 +30,7 @@ KIND_WORDS: dict[Kind, str] = {
     "date": "as dates",
     "text": "as text",
 }
+KINDS = tuple(_KIND_WORDS)
 NO_VALUES = "no values"
 WORD = re.compile(r"(?u)\b\w+\b")
 
@@ -81,18 +80,18 @@ _PAIR_OF_NUMBERS = re.compile(r"[+-]?\d+(\.\d+)?\s*[,;]\s*[+-]?\d+(\.\d+)?")
 class Guess:
     """The kind of a column, or None and why nothing can be learned from it."""
 
-    kind: Kind | None
+    kind: str | None
     why: str = ""
     """Empty where the kind is obvious."""
-    otherwise: Kind = "numeric"
+    otherwise: str = "numeric"
     """What else the column might be."""
 
     def explain(self, name: str) -> str:
         """What was decided about a column, and the option that overrules it."""
         assert self.kind is not None
         return (
-            f"{self.why}, read {KIND_WORDS[self.kind]}; --{self.otherwise} "
-            f"{quote(name)} reads them {KIND_WORDS[self.otherwise]}"
+            f"{self.why}, read {_KIND_WORDS[self.kind]}; --{self.otherwise} "
+            f"{quote(name)} reads them {_KIND_WORDS[self.otherwise]}"
         )
 
 
@@ -141,17 +140,15 @@ def _guess_numbers(values: NDArray[np.float64]) -> Guess:
     whole = all(value.is_integer() for value in counts)  # infinity is not
     if not whole or len(counts) <= 2:
         return Guess("numeric")
-    is_code = looks_like_codes(counts)
     few = len(counts) <= _MAX_ORDINAL_VALUES
     if few and len(values) >= _MIN_ROWS_PER_ORDINAL * len(counts):
         return Guess("ordinal", f"{len(counts)} different whole numbers")
-    if not is_code:
+    if not looks_like_codes(counts):
         return Guess("numeric")
-    if _are_amounts(counts):
-        why = f"{len(counts)} different amounts"
+    are_amounts = _are_amounts(counts)
+    if are_amounts or _falls(counts):
+        why = f"{len(counts)} different {'amounts' if are_amounts else 'counts'}"
         return Guess("numeric", why, "categorical")
-    if _falls(counts):
-        return Guess("numeric", f"{len(counts)} different counts", "categorical")
     return Guess("categorical", f"{len(counts)} integer codes")
 
 
@@ -256,19 +253,12 @@ def _are_sets(cells: list[list[str]], separator: str) -> bool:
         return False
     if separator == " ":  # words between spaces are text, numbers and ids are not
         return all(map(_HAS_DIGIT.search, counts))
-    if separator == "," and not _are_combined(cells):
-        return False
+    if separator == "," and counts.total() < _MANY_BETWEEN_COMMAS * len(cells):
+        companies = sum(map(len, {frozenset(cell) for cell in cells}))
+        if companies < _MIN_COMPANIES * len(counts):
+            return False
     long = sum(len(element.split()) > _MAX_ELEMENT_WORDS for element in counts)
     return long <= _LONG_SHARE * len(counts)
-
-
-def _are_combined(cells: list[list[str]]) -> bool:
-    """Whether cells have many elements, or elements have changing company."""
-    if sum(map(len, cells)) >= _MANY_BETWEEN_COMMAS * len(cells):
-        return True
-    different = {frozenset(cell) for cell in cells}
-    elements = set[str]().union(*different)
-    return sum(map(len, different)) >= _MIN_COMPANIES * len(elements)
 
 
 def _json_elements(text: str) -> list[str] | None:

@@ -1,8 +1,10 @@
-"""Tables as named columns of cells: texts, numbers, and cells without a value."""
+"""Tables as named columns of cells: texts, numbers, dates, and missing values."""
 
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +23,13 @@ UNNAMED = "column_1"
 
 _LEADING_ZERO = re.compile(r"0\d+")
 _FLAGS = {"true": "1", "yes": "1", "false": "0", "no": "0"}
+
+_BEGINS_LIKE_ISO = re.compile(r"\d{4}-\d\d-\d\d(?!\d)")
+_DATE_PARTS = ("year", "month", "day")
+_OTHER_DATES = (
+    re.compile(r"(?P<year>\d{4})/(?P<month>\d{1,2})/(?P<day>\d{1,2})"),
+    re.compile(r"(?P<day>\d{1,2})\.(?P<month>\d{1,2})\.(?P<year>\d{4})"),
+)
 
 # Squares of larger numbers no longer fit, and no measurement is as large.
 _LARGEST_NUMBER = 1e30
@@ -48,11 +57,10 @@ class Table:
         if name in self.columns:
             return self.columns[name]
         names = list(self.columns)
-        more = f" and {len(names) - 8} more" if len(names) > 8 else ""
         hint = did_you_mean(name, names, alike=0.8)
         raise InputError(
             f"{self.source}: must have the column {name!r} of the {purpose} (got "
-            f"{names[:8]}{more}{hint})"
+            f"{names[:8]}{and_more(names, 8)}{hint})"
         )
 
     def texts(self, name: str, purpose: str) -> list[str | None]:
@@ -69,6 +77,11 @@ class Table:
                     f"in row {row})"
                 )
         return [text for text in texts if text]
+
+
+def and_more(values: Collection[Any], shown: int) -> str:
+    """How a list of the first ones goes on in a sentence."""
+    return f" and {len(values) - shown} more" if len(values) > shown else ""
 
 
 def as_text(value: str | float | None) -> str | None:
@@ -128,13 +141,11 @@ def parse_numbers(column: Column) -> NDArray[np.float64] | None:
     if isinstance(column, np.ndarray):
         return column.astype(np.float64)
     cells = ["nan" if is_missing(text) else str(text) for text in column]
-    for words in ({}, _FLAGS):
-        try:
-            cells = [words.get(cell.strip().lower(), cell) for cell in cells]
-            return np.array(cells, dtype=np.float64)
-        except ValueError:
-            continue
-    return None
+    try:
+        plain = [_FLAGS.get(cell.strip().lower(), cell) for cell in cells]
+        return np.array(plain, dtype=np.float64)
+    except ValueError:
+        return None
 
 
 def are_row_numbers(column: Column) -> bool:
@@ -185,6 +196,28 @@ def first_non_number(column: Column) -> tuple[int, str]:
         if not is_missing(str(text)) and not is_number(str(text)):
             return row, str(text)
     raise AssertionError("every cell is a number")
+
+
+def parse_date(text: str) -> datetime | None:
+    """A date or time as ISO writes it, YYYY/MM/DD or DD.MM.YYYY; else None.
+
+    A time zone is converted to UTC.
+
+    Examples:
+        >>> parse_date("24.12.2023") == parse_date("2023-12-24T01:00+01:00")
+        True
+    """
+    try:
+        if _BEGINS_LIKE_ISO.match(text):
+            date = datetime.fromisoformat(text)
+            return date.astimezone(UTC).replace(tzinfo=None) if date.tzinfo else date
+        for form in _OTHER_DATES:
+            if found := form.fullmatch(text):
+                year, month, day = (int(found[part]) for part in _DATE_PARTS)
+                return datetime(year, month, day)
+    except (ValueError, OverflowError):  # such as 31 February, or before the year 1
+        pass
+    return None
 
 
 def _check_texts(source: str, name: str, texts: Sequence[str | None]) -> None:

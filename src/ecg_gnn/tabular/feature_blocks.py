@@ -5,16 +5,14 @@ A block keeps its fitted state as plain values and arrays: nothing is pickled.
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ecg_gnn.tabular.column_kinds import Kind
 from ecg_gnn.tabular.columns import Table, filled_texts, numeric_column
-from ecg_gnn.tabular.quantiles import Floats, fit_grid, to_normal
 
 ENCODINGS = ("quantile", "standard", "raw")
 """How numbers become features: normal by their quantiles, standardised, as they are."""
@@ -22,26 +20,23 @@ MAX_CATEGORIES = 4096
 """Features that one column of categories or sets gets, unless the user says."""
 OTHER = "\x00other"
 """Stands for all categories without a feature of their own; no file can have it."""
+_GRID_POINTS = 256
 
 Features = NDArray[np.float32]
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Block(ABC):
     """Some columns of a table, and how they become features."""
 
-    kind: ClassVar[Kind]
+    kind: ClassVar[str]
 
     columns: list[str]
 
     @abstractmethod
-    def names(self) -> list[str]:
-        """The names of the features."""
-
-    def owners(self) -> list[str]:
-        """The column that each feature is made of."""
-        (column,) = self.columns
-        return [column] * len(self.names())
+    def features(self) -> list[tuple[str, str]]:
+        """The column that each feature is made of, and the feature's name."""
 
     @abstractmethod
     def transform(self, table: Table) -> Features:
@@ -51,16 +46,12 @@ class Block(ABC):
         """What of the columns that the block was fitted on has no feature."""
         return {}
 
-    def is_sound(self) -> bool:
-        """Whether fields that were read from a file belong together."""
-        return are_distinct_texts(self.columns)
-
 
 @dataclass(frozen=True, eq=False)
 class NumericBlock(Block):
     """Numbers, the median where one is missing, and a mark for that."""
 
-    kind: ClassVar[Kind] = "numeric"
+    kind: ClassVar[str] = "numeric"
 
     medians: Floats
     means: Floats
@@ -78,29 +69,21 @@ class NumericBlock(Block):
         values = _number_matrix(table, columns)
         missing = np.isnan(values)
         medians = np.nanmedian(values, axis=0)
-        means, scales = np.zeros(len(columns)), np.ones(len(columns))
+        means, scales, grids = np.zeros(len(columns)), np.ones(len(columns)), None
         if encoding == "standard":
             filled = np.where(missing, medians, values)
             means, scales = filled.mean(axis=0), filled.std(axis=0)
             # Rounding errors of a column of equal numbers are no scale.
             scales[scales <= 1e-9 * np.abs(means)] = 1.0
-        grids = np.stack([fit_grid(each) for each in values.T])
-        return cls(
-            columns=columns,
-            medians=medians,
-            means=means,
-            scales=scales,
-            indicated=[columns[place] for place in np.flatnonzero(missing.any(axis=0))],
-            grids=grids if encoding == "quantile" else None,
-        )
+        elif encoding == "quantile":
+            grids = np.stack([fit_grid(each) for each in values.T])
+        indicated = [columns[place] for place in np.flatnonzero(missing.any(axis=0))]
+        return cls(columns, medians, means, scales, indicated, grids)
 
-    def names(self) -> list[str]:
+    def features(self) -> list[tuple[str, str]]:
         """The columns, then the indicators."""
-        return [*self.columns, *(f"{name} is missing" for name in self.indicated)]
-
-    def owners(self) -> list[str]:
-        """The column that each feature is made of."""
-        return [*self.columns, *self.indicated]
+        marks = [(name, f"{name} is missing") for name in self.indicated]
+        return [*((name, name) for name in self.columns), *marks]
 
     def transform(self, table: Table) -> Features:
         """Fill in, encode, and append the indicators."""
@@ -115,23 +98,12 @@ class NumericBlock(Block):
         places = [self.columns.index(name) for name in self.indicated]
         return np.hstack([encoded, missing[:, places]]).astype(np.float32)
 
-    def is_sound(self) -> bool:
-        """Whether statistics are one number per column, and indicators are columns."""
-        statistics = (self.medians, self.means, self.scales)
-        return (
-            super().is_sound()
-            and (not self.indicated or are_distinct_texts(self.indicated))
-            and set(self.indicated) <= set(self.columns)
-            and all(are_numbers(each, len(self.columns)) for each in statistics)
-            and (self.grids is None or are_grids(self.grids, len(self.columns)))
-        )
-
 
 @dataclass(frozen=True, eq=False)
 class CategoryBlock(Block):
     """Categories: one feature each, the rare ones together, none for unknown ones."""
 
-    kind: ClassVar[Kind] = "categorical"
+    kind: ClassVar[str] = "categorical"
 
     categories: list[list[str]]
     """Those of each column that have a feature, OTHER last if it has one."""
@@ -142,24 +114,24 @@ class CategoryBlock(Block):
         texts = [filled_texts(table.columns[name]) for name in columns]
         return cls(columns, [_kept_categories(each, most) for each in texts])
 
-    def names(self) -> list[str]:
+    def features(self) -> list[tuple[str, str]]:
         """``column=category``."""
         return [
-            f"{column}={_category_name(category)}"
+            (column, f"{column}={_category_name(category)}")
             for column, categories in zip(self.columns, self.categories, strict=True)
             for category in categories
         ]
 
-    def owners(self) -> list[str]:
-        """The column that each feature is made of."""
-        pairs = zip(self.columns, self.categories, strict=True)
-        return [column for column, categories in pairs for _ in categories]
+    def _cells(self, table: Table) -> Iterator[tuple[str, list[str], list[str]]]:
+        """Each column with its cells and its categories."""
+        for name, categories in zip(self.columns, self.categories, strict=True):
+            yield name, filled_texts(table.columns[name]), categories
 
     def transform(self, table: Table) -> Features:
         """One-hot rows."""
-        pairs = zip(self.columns, self.categories, strict=True)
-        texts = [(filled_texts(table.columns[name]), each) for name, each in pairs]
-        return np.hstack([_one_hot(cells, each) for cells, each in texts])
+        return np.hstack(
+            [_one_hot(cells, kept) for _, cells, kept in self._cells(table)]
+        )
 
     def unseen(self, table: Table) -> dict[str, list[str]]:
         """Cells by column whose category was not there in fitting, as far as is known.
@@ -167,38 +139,53 @@ class CategoryBlock(Block):
         Categories that share a feature were not kept: a new one counts as one of them.
         """
         unseen = {}
-        for name, categories in zip(self.columns, self.categories, strict=True):
-            known = set(categories)
-            cells = filled_texts(table.columns[name]) if OTHER not in known else []
-            if new := [_category_name(text) for text in cells if text not in known]:
-                unseen[name] = new
+        for name, cells, categories in self._cells(table):
+            new = set(cells).difference(categories) if OTHER not in categories else ()
+            if new:
+                unseen[name] = [_category_name(text) for text in cells if text in new]
         return unseen
 
     def left_out(self, table: Table) -> dict[str, str]:
         """How many categories share a feature, and why."""
         notes = {}
-        for name, categories in zip(self.columns, self.categories, strict=True):
-            counts = Counter(filled_texts(table.columns[name]))
-            rare = [n for text, n in counts.items() if text not in categories]
+        for name, cells, categories in self._cells(table):
             if OTHER in categories:
+                counts = Counter(cells)
+                rare = [counts[text] for text in set(cells).difference(categories)]
                 notes[name] = (
                     f"{len(rare)} of {len(counts)} categories share one feature "
                     f"({how_rare(rare)})"
                 )
         return notes
 
-    def is_sound(self) -> bool:
-        """Whether every column has categories, each once."""
-        return (
-            super().is_sound()
-            and type(self.categories) is list
-            and len(self.categories) == len(self.columns)
-            and all(map(are_distinct_texts, self.categories))
-        )
-
 
 def _number_matrix(table: Table, columns: list[str]) -> Floats:
     return np.stack([numeric_column(table, name) for name in columns], axis=1)
+
+
+def fit_grid(values: Floats) -> Floats:
+    """The quantiles of a column's values (NaN: missing), ``[G]``; some must be there.
+
+    Point i is the quantile (i + 1/2) / G: with as many points as values, their ranks.
+    """
+    levels = (np.arange(_GRID_POINTS) + 0.5) / _GRID_POINTS
+    grid: Floats = np.quantile(values[~np.isnan(values)], levels, method="hazen")
+    # Rounding must not put a point before the one to its left.
+    return np.maximum.accumulate(grid)
+
+
+def to_normal(values: Floats, grid: Floats) -> Floats:
+    """Values ``[N]`` as a normal distribution has their quantiles; 0 where missing.
+
+    Equal values get the middle of their quantiles; beyond the grid is its end.
+    """
+    from scipy.special import ndtri
+
+    levels = (np.arange(len(grid)) + 0.5) / len(grid)
+    highest = np.interp(values, grid, levels)
+    lowest = -np.interp(-values, -grid[::-1], -levels[::-1])
+    normal: Floats = ndtri((lowest + highest) / 2)
+    return np.where(np.isnan(values), 0.0, normal)
 
 
 def most_frequent(counts: Counter[str], most: int) -> list[str]:
@@ -233,27 +220,3 @@ def _one_hot(texts: list[str], categories: list[str]) -> Features:
 
 def _category_name(category: str) -> str:
     return {"": "(missing)", OTHER: "(other)"}.get(category, category)
-
-
-def are_distinct_texts(values: Any) -> bool:
-    """Whether these are texts in a list, at least one, each once."""
-    is_list = type(values) is list and all(type(value) is str for value in values)
-    return is_list and len(set(values)) == len(values) > 0
-
-
-def are_numbers(values: Any, count: int) -> bool:
-    """Whether these are ``count`` finite numbers in an array."""
-    is_array = isinstance(values, np.ndarray) and values.dtype.kind == "f"
-    return is_array and values.shape == (count,) and bool(np.isfinite(values).all())
-
-
-def are_grids(values: Any, count: int) -> bool:
-    """Whether these are sorted numbers for each of ``count`` columns."""
-    is_matrix = isinstance(values, np.ndarray) and values.ndim == 2
-    return (
-        is_matrix
-        and 0 not in values.shape
-        and len(values) == count
-        and are_numbers(values.reshape(-1), values.size)
-        and bool((np.diff(values, axis=1) >= 0).all())
-    )

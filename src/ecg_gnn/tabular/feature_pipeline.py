@@ -3,26 +3,22 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from shlex import quote
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ecg_gnn.reading import AnyArray, check_cells
 from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.files import below
 from ecg_gnn.tabular.column_kinds import KINDS, NO_VALUES, guess_kind
 from ecg_gnn.tabular.columns import Table, mark_missing, numeric_column
-from ecg_gnn.tabular.date_block import DateBlock
-from ecg_gnn.tabular.feature_blocks import (
-    MAX_CATEGORIES,
-    Block,
-    CategoryBlock,
-    Features,
-    NumericBlock,
-)
-from ecg_gnn.tabular.token_blocks import MAX_WORDS, SetBlock, TextBlock
+from ecg_gnn.tabular.feature_blocks import Block, CategoryBlock, Features, NumericBlock
+from ecg_gnn.tabular.token_blocks import DateBlock, SetBlock, TextBlock
 from ecg_gnn.tabular.written_numbers import decimal_mark, plain_numbers
 
-_OF_NUMBERS = ("numeric", "ordinal")
+if TYPE_CHECKING:
+    from ecg_gnn.tabular.importing import ImportOptions
+
 _BLOCKS: dict[str, type[Block]] = {
     block.kind: block
     for block in (NumericBlock, CategoryBlock, SetBlock, DateBlock, TextBlock)
@@ -51,12 +47,12 @@ class FeaturePipeline:
     @property
     def names(self) -> list[str]:
         """The names of the features."""
-        return [name for block in self.blocks for name in block.names()]
+        return [name for block in self.blocks for _, name in block.features()]
 
     @property
     def owners(self) -> list[str]:
         """The column that each feature is made of."""
-        return [name for block in self.blocks for name in block.owners()]
+        return [column for block in self.blocks for column, _ in block.features()]
 
     def kinds(self) -> dict[str, str]:
         """The kind of every column that is read, ordinal if by two blocks."""
@@ -115,84 +111,99 @@ class FeaturePipeline:
         try:
             blocks = []
             for place, plain in enumerate(state["blocks"]):
-                start = f"{place}."
-                own = {k: v for k, v in arrays.items() if k.startswith(start)}
-                values = plain | {k.removeprefix(start): v for k, v in own.items()}
-                block = _BLOCKS[values.pop("kind")](**values)
-                if not block.is_sound():
-                    raise ValueError("parts of the state do not fit")
-                blocks.append(block)
+                values = plain | below(arrays, str(place))
+                blocks.append(_BLOCKS[values.pop("kind")](**values))
+                _try_out(blocks[-1])
             missing = tuple(map(str, state.get("missing", ())))
             marks = dict(state.get("decimal_marks", {}))
             pipeline = cls(tuple(blocks), dict(state["dropped"]), missing, marks)
-            if not (
-                set(marks.values()) <= {".", ","} and set(marks) <= {*pipeline.columns}
-            ):
+            if {*marks.values()} - {".", ","} or {*marks} - {*pipeline.columns}:
                 raise ValueError("decimal marks do not fit")
             return pipeline
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except Exception as error:  # each damage breaks at another place
             raise InputError(f"{source}: the feature pipeline is damaged") from error
 
 
+def _try_out(block: Block) -> None:
+    """Refuse a block from a file that does not make finite numbers of a row.
+
+    Its arrays must be finite, too, with an entry per column or, of texts, per word.
+    """
+    arrays = {k: v for k, v in vars(block).items() if isinstance(v, np.ndarray)}
+    for name, array in arrays.items():
+        if array.dtype.kind != "f" or not np.isfinite(array).all():
+            raise ValueError(f"{name} must be finite numbers")
+        if len(array) != len(block.columns) and not isinstance(block, TextBlock):
+            raise ValueError(f"{name} must have an entry per column")
+        if name == "grids" and (np.diff(array) < 0).any():
+            raise ValueError(f"{name} must be sorted")
+    with np.errstate(all="ignore"):
+        row = block.transform(Table("", {name: [None] for name in block.columns}))
+    known = type(block.columns) is list and row.shape == (1, len(block.features()))
+    if not known or not np.isfinite(row).all():
+        raise ValueError("features must have names and be finite")
+
+
 def fit_features(
-    table: Table,
-    columns: Sequence[str],
-    *,
-    kinds: Mapping[str, str] | None = None,
-    scale: bool = True,
-    encoding: str = "quantile",
-    hashed: bool = False,
-    missing: Sequence[str] = (),
-    max_categories: int = MAX_CATEGORIES,
-    max_words: int = MAX_WORDS,
+    table: Table, columns: Sequence[str], options: "ImportOptions"
 ) -> FeaturePipeline:
     """Learn how columns become features; no label is read.
 
     There are no blocks if no column can be learned from.
-
-    Args:
-        table: Rows of all nodes.
-        columns: Which columns.
-        kinds: The kind of columns that are not to be guessed.
-        scale: Whether numbers are encoded at all.
-        encoding: One of ``ENCODINGS``; 0/1 columns keep their values.
-        hashed: Whether words are hashed and not weighted by TF-IDF.
-        missing: Texts that stand for no value, beside the usual ones.
-        max_categories: Features of a column of categories or sets; 0: no limit.
-        max_words: Features of a column of text; 0: no limit.
     """
     for name in columns:
         table.column(name, "features")
-    table = mark_missing(table, columns, missing)
-    kinds = kinds or {}
-    may_be_numbers = [n for n in columns if kinds.get(n, "numeric") in _OF_NUMBERS]
-    found = {name: decimal_mark(table.columns[name]) for name in may_be_numbers}
-    marks = {name: mark for name, mark in found.items() if mark}
-    written, table = table, _with_plain_numbers(table, marks)
-    by_kind, dropped, decisions = _sort_columns(table, columns, kinds)
-    encoding = encoding if scale else "raw"
-    blocks: list[Block] = []
-    numbers = by_kind["numeric"] + by_kind["ordinal"]
-    # Values that are kept stay together, in the order of the file.
-    flags = [n for n in numbers if encoding != "raw" and _is_flag(table, n)]
-    others = [name for name in numbers if name not in flags]
-    if others:
-        blocks.append(NumericBlock.fit(table, others, encoding=encoding))
-    if flags:
-        blocks.append(NumericBlock.fit(table, flags, encoding="raw"))
-    if names := by_kind["categorical"] + by_kind["ordinal"]:
-        blocks.append(CategoryBlock.fit(table, names, most=max_categories))
-    for name in by_kind["set"]:
-        blocks.append(SetBlock.fit(table, name, encoding=encoding, most=max_categories))
-    for name in by_kind["date"]:
-        blocks.append(DateBlock.fit(table, name, encoding=encoding))
-    for name in by_kind["text"]:
-        blocks.append(TextBlock.fit(table, name, hashed=hashed, most=max_words))
+    written = mark_missing(table, columns, options.missing)
+    marks = {}
+    for name in columns:
+        may_be_numbers = options.kinds.get(name) in (None, "numeric", "ordinal")
+        if may_be_numbers and (mark := decimal_mark(written.columns[name])):
+            marks[name] = mark
+    table = _with_plain_numbers(written, marks)
+    kinds: dict[str, str] = {}
+    dropped, decisions = {}, {}
+    for name in columns:
+        guess = guess_kind(table.columns[name])
+        said = options.kinds.get(name) if guess.why != NO_VALUES else None
+        if kind := said or guess.kind:
+            kinds[name] = kind
+        else:
+            dropped[name] = guess.why
+        if guess.kind and guess.why and not said:
+            decisions[name] = guess.explain(name)
+    blocks = _fit_blocks(table, kinds, options)
     notes = [block.left_out(table) for block in blocks]
     notes.append({name: _explain_written(name, written, table) for name in marks})
     for name, note in (item for each in notes for item in each.items()):
         decisions[name] = "; ".join(filter(None, [decisions.get(name), note]))
-    return FeaturePipeline(tuple(blocks), dropped, tuple(missing), marks, decisions)
+    missing = tuple(options.missing)
+    return FeaturePipeline(tuple(blocks), dropped, missing, marks, decisions)
+
+
+def _fit_blocks(
+    table: Table, kinds: Mapping[str, str], options: "ImportOptions"
+) -> list[Block]:
+    by_kind = {kind: [n for n, one in kinds.items() if one == kind] for kind in KINDS}
+    encoding = options.encoding if options.scale else "raw"
+    blocks: list[Block] = []
+    numbers = by_kind["numeric"] + by_kind["ordinal"]
+    # Values that are kept stay together, in the order of the file.
+    flags = [n for n in numbers if encoding != "raw" and _is_flag(table, n)]
+    if others := [name for name in numbers if name not in flags]:
+        blocks.append(NumericBlock.fit(table, others, encoding=encoding))
+    if flags:
+        blocks.append(NumericBlock.fit(table, flags, encoding="raw"))
+    most = options.max_categories
+    if names := by_kind["categorical"] + by_kind["ordinal"]:
+        blocks.append(CategoryBlock.fit(table, names, most=most))
+    for name in by_kind["set"]:
+        blocks.append(SetBlock.fit(table, name, encoding=encoding, most=most))
+    for name in by_kind["date"]:
+        blocks.append(DateBlock.fit(table, name, encoding=encoding))
+    hashed, most = options.hashed, options.max_words
+    for name in by_kind["text"]:
+        blocks.append(TextBlock.fit(table, name, hashed=hashed, most=most))
+    return blocks
 
 
 def _with_plain_numbers(table: Table, marks: Mapping[str, str]) -> Table:
@@ -207,26 +218,6 @@ def _explain_written(name: str, written: Table, plain: Table) -> str:
         f"{str(before).strip()!r} is read as {after}; --categorical {quote(name)} "
         "keeps the cells as they are"
     )
-
-
-def _sort_columns(
-    table: Table, columns: Sequence[str], kinds: Mapping[str, str]
-) -> tuple[dict[str, list[str]], dict[str, str], dict[str, str]]:
-    """Columns by kind, those that are left out with the reason, and decisions."""
-    by_kind: dict[str, list[str]] = {kind: [] for kind in KINDS}
-    dropped: dict[str, str] = {}
-    decisions: dict[str, str] = {}
-    for name in columns:
-        guess = guess_kind(table.columns[name])
-        if name in kinds and guess.why != NO_VALUES:
-            by_kind[kinds[name]].append(name)
-        elif guess.kind is None:
-            dropped[name] = guess.why
-        else:
-            by_kind[guess.kind].append(name)
-            if guess.why:
-                decisions[name] = guess.explain(name)
-    return by_kind, dropped, decisions
 
 
 def _is_flag(table: Table, name: str) -> bool:

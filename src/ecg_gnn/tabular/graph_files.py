@@ -24,12 +24,11 @@ from ecg_gnn.reading import AnyArray, check_cells, check_file, read_archive, ref
 from ecg_gnn.reading.tensor_files import dense_array, read_safetensors, read_torch
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.tabular.columns import Column, Table, as_text
-from ecg_gnn.tabular.graph_types import GRAPH_TYPES, LABEL
 from ecg_gnn.tabular.importing import ImportOptions, assemble, import_tables
+from ecg_gnn.tabular.labels import Masks
 from ecg_gnn.tabular.matrix_files import read_facebook
 from ecg_gnn.tabular.named_graph import NamedGraph
-from ecg_gnn.tabular.split_columns import Masks
-from ecg_gnn.tabular.table_files import type_of
+from ecg_gnn.tabular.table_files import GRAPH_LABEL, GRAPH_TYPES, type_of
 
 ID = "id"
 _SAVED = "a PyG Data, or a dictionary of its tensors, as torch.save writes it"
@@ -47,8 +46,7 @@ def import_graph(path: str | Path, options: ImportOptions) -> NamedGraph:
     path = Path(path)
     file_type = type_of(path, GRAPH_TYPES)
     check_file(path)
-    graph: NamedGraph = file_type.read(path, options)
-    return graph
+    return _READERS[file_type.suffix](path, options)
 
 
 def from_data(data: Any, options: ImportOptions | None = None) -> NamedGraph:
@@ -57,7 +55,7 @@ def from_data(data: Any, options: ImportOptions | None = None) -> NamedGraph:
     Masks are one split ``[N]`` or several ``[N, S]``, as PyG has them.
     """
     values = {key: data[key] for key in _DATA_KEYS if data.get(key) is not None}
-    return _from_tensors("data", values, options or ImportOptions(label=LABEL))
+    return _from_tensors("data", values, options or ImportOptions(label=GRAPH_LABEL))
 
 
 def from_networkx(
@@ -88,7 +86,7 @@ def _attribute_text(value: Any) -> str | None:
     return None if value is None else str(value)
 
 
-def read_npz(path: Path, options: ImportOptions) -> NamedGraph:
+def _read_npz(path: Path, options: ImportOptions) -> NamedGraph:
     """Read a graph in the benchmark's format, with names of nodes if it has them."""
     check = partial(check_keys, str(path))
     known = [*GRAPH_KEYS, *MASK_KEYS, NAMES_KEY, DIRECTED_KEY]
@@ -97,7 +95,7 @@ def read_npz(path: Path, options: ImportOptions) -> NamedGraph:
     return _from_arrays(str(path), arrays, replace(options, directed=directed))
 
 
-def read_pt(path: Path, options: ImportOptions) -> NamedGraph:
+def _read_pt(path: Path, options: ImportOptions) -> NamedGraph:
     """Read a PyG ``Data``, or a dictionary of its tensors, that torch saved."""
     from torch_geometric.data import Data
     from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
@@ -110,13 +108,13 @@ def read_pt(path: Path, options: ImportOptions) -> NamedGraph:
     return _from_tensors(str(path), values, options)
 
 
-def read_tensors(path: Path, options: ImportOptions) -> NamedGraph:
+def _read_tensors(path: Path, options: ImportOptions) -> NamedGraph:
     """Read the tensors of a PyG ``Data`` from a .safetensors file."""
     tensors = read_safetensors(path, most=options.max_cells)
     return _from_tensors(str(path), tensors, options)
 
 
-def read_graphml(path: Path, options: ImportOptions) -> NamedGraph:
+def _read_graphml(path: Path, options: ImportOptions) -> NamedGraph:
     """Read a GraphML file whose label and features are attributes of its nodes."""
     import networkx as nx
 
@@ -126,13 +124,11 @@ def read_graphml(path: Path, options: ImportOptions) -> NamedGraph:
     return from_networkx(graph, options, source=str(path))
 
 
-def read_mat(path: Path, options: ImportOptions) -> NamedGraph:
+def _read_mat(path: Path, options: ImportOptions) -> NamedGraph:
     """Read a network of facebook100; nodes are numbered in the order of the file."""
     columns, pairs = read_facebook(path, options.max_cells)
     ids = tuple(str(row) for row in range(len(next(iter(columns.values())))))
-    table = Table(str(path), {ID: list(ids), **columns})
-    ends = {"id": ID, "source": "source", "target": "target"}
-    return assemble(table, ids, pairs, ends, options)
+    return assemble(Table(str(path), {ID: list(ids), **columns}), ids, pairs, options)
 
 
 def _from_tensors(
@@ -173,22 +169,24 @@ def _from_arrays(
         )
     pairs = check_edges(source, arrays["edges"], len(x))
     ids = node_names(source, arrays.get(NAMES_KEY, np.arange(len(x))), len(x))
-    labels = _labels(source, y)
-    columns: dict[str, Column] = {LABEL: labels, ID: list(ids)}
-    for place in range(x.shape[1]):
-        columns[f"x{place}"] = x[:, place].astype(np.float64)
-    all_names = tuple(f"x{place}" for place in range(x.shape[1]))
-    names = [n for n in options.features or all_names if n not in options.drop]
+    every = {f"x{place}": column for place, column in enumerate(x.T.astype(np.float64))}
+    columns: dict[str, Column] = {GRAPH_LABEL: _labels(source, y), ID: list(ids)}
+    features = options.features or tuple(every)
+    kept = [name for name in features if name not in options.drop]
     given = replace(
         options,
-        label=LABEL,
-        features=options.features or all_names,
-        kinds=dict.fromkeys(names, "numeric") | {**options.kinds},
+        label=GRAPH_LABEL,
+        features=features,
+        kinds=dict.fromkeys(kept, "numeric") | {**options.kinds},
         scale=False,
     )
-    ends = {"id": ID, "source": "source", "target": "target"}
-    masks = _masks(source, arrays, len(x))
-    return assemble(Table(source, columns), ids, pairs, ends, given, masks)
+    masks: Masks | None = None
+    if MASK_KEYS[0] in arrays:
+        train, val, test = (
+            check_mask(source, key, arrays[key], len(x)) for key in MASK_KEYS
+        )
+        masks = train, val, test
+    return assemble(Table(source, columns | every), ids, pairs, given, masks=masks)
 
 
 def _labels(source: str, y: AnyArray) -> list[str | None]:
@@ -204,11 +202,10 @@ def _labels(source: str, y: AnyArray) -> list[str | None]:
     return [as_text(value) if value >= 0 else None for value in y.tolist()]
 
 
-def _masks(source: str, arrays: Mapping[str, AnyArray], num_nodes: int) -> Masks | None:
-    """The masks of a file; None if it has none."""
-    if MASK_KEYS[0] not in arrays:
-        return None
-    train, val, test = (
-        check_mask(source, key, arrays[key], num_nodes) for key in MASK_KEYS
-    )
-    return train, val, test
+_READERS = {
+    ".npz": _read_npz,
+    ".pt": _read_pt,
+    ".safetensors": _read_tensors,
+    ".graphml": _read_graphml,
+    ".mat": _read_mat,
+}

@@ -1,6 +1,6 @@
 """What an import found, and warnings of likely mistakes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from shlex import quote
 from typing import Any
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ecg_gnn.data import GraphDataset, describe
 from ecg_gnn.tabular.columns import (
     Table,
+    and_more,
     filled_texts,
     first_non_number,
     is_number,
@@ -49,6 +50,15 @@ def describe_import(
         name: nodes.num_rows - len(present_texts(nodes.columns[name]))
         for name in features.columns
     }
+    task: dict[str, Any] = {"task": "classification"}
+    if labels.targets is not None:
+        known = labels.targets[~np.isnan(labels.targets)]
+        measures: dict[str, Any] = {"min": np.min, "median": np.median, "max": np.max}
+        task = {
+            "task": "regression",
+            "targets": {name: float(of(known)) for name, of in measures.items()},
+            "classes_are": f"targets in {len(labels.classes)} equal parts",
+        }
     num_loops = int((pairs[:, 0] == pairs[:, 1]).sum())
     shape = ("isolated_nodes", "connected_components", "degree", "features")
     return {
@@ -62,7 +72,7 @@ def describe_import(
         "missing_values": {name: count for name, count in missing.items() if count},
         "columns_left_out": dict(features.dropped),
         "duplicate_feature_rows": graph["duplicate_feature_rows"],
-        **_describe_targets(labels),
+        **task,
         "classes": dict(zip(labels.classes, counts, strict=True)),
         "unlabelled_nodes": graph["unlabelled_nodes"],
         "imbalance": max(counts) / min(counts),
@@ -70,21 +80,6 @@ def describe_import(
         "splits": len(graph["splits"]),
         "first_split": graph["splits"][0],
         "homophily": homophily(dataset),
-    }
-
-
-def _describe_targets(labels: Labels) -> dict[str, Any]:
-    if labels.targets is None:
-        return {"task": "classification"}
-    known = labels.targets[~np.isnan(labels.targets)]
-    return {
-        "task": "regression",
-        "targets": {
-            "min": float(known.min()),
-            "median": float(np.median(known)),
-            "max": float(known.max()),
-        },
-        "classes_are": f"targets in {len(labels.classes)} equal parts",
     }
 
 
@@ -106,9 +101,7 @@ def import_warnings(
         "'age' is not read as numbers: 39 of 40 values are, but not"
     """
     notes = [_nearly_numbers(nodes, name) for name in columns]
-    notes += [_like_missing(name, label, classes[name]) for name in classes]
-    notes += [_rare_classes(classes, label), _imbalance(classes)]
-    notes += [_alike_classes(classes, label), _direction(undirected)]
+    notes += [*_class_warnings(classes, label), _direction(undirected)]
     notes += [_tells_the_label(nodes, name, classes, label) for name in columns]
     return [note for note in notes if note is not None]
 
@@ -143,54 +136,41 @@ def _nearly_numbers(nodes: Table, name: str) -> str | None:
     )
 
 
-def _like_missing(name: str, label: str, count: int) -> str | None:
-    if name.lower() not in _LIKE_MISSING:
-        return None
-    return (
-        f"{label!r} has a class {name!r} ({count} nodes), which reads like a missing "
-        f"value: if it is one, --missing {quote(name)} makes these nodes unlabelled"
-    )
-
-
-def _rare_classes(classes: Mapping[str, int], label: str) -> str | None:
-    rare = [name for name, count in classes.items() if count < _MIN_CLASS_SIZE]
-    if not rare:
-        return None
-    names = ", ".join(f"{name!r:.40}" for name in rare[:3])
-    more = f" and {len(rare) - 3} more" if len(rare) > 3 else ""
-    return (
-        f"{len(rare)} of {len(classes)} classes have fewer than {_MIN_CLASS_SIZE} "
-        f"nodes, too few to train, choose and test on ({names}{more}): they are hardly "
-        "learned and not tested; join them with others, or is "
-        f"{label!r} not the column of classes?"
-    )
-
-
-def _imbalance(classes: Mapping[str, int]) -> str | None:
-    if not classes:
-        return None
-    smallest, largest = min(classes.values()), max(classes.values())
-    if largest < _STRONG_IMBALANCE * smallest:
-        return None
-    name = next(name for name, count in classes.items() if count == smallest)
-    return (
-        f"class {name!r:.40} has {smallest} nodes, the largest class {largest} "
-        f"({largest / smallest:.0f} times as many): a model that never predicts it is "
-        "nearly always right; choose and judge models by average precision (`--metric "
-        "average-precision`), and look at its nodes one by one"
-    )
-
-
-def _alike_classes(classes: Mapping[str, int], label: str) -> str | None:
+def _class_warnings(classes: Mapping[str, int], label: str) -> Iterator[str]:
+    """Of classes that may be a mistake, or are hard to learn."""
+    for name, count in classes.items():
+        if name.lower() in _LIKE_MISSING:
+            yield (
+                f"{label!r} has a class {name!r} ({count} nodes), which reads like a "
+                f"missing value: if it is one, --missing {quote(name)} makes these "
+                "nodes unlabelled"
+            )
+    if rare := [name for name, count in classes.items() if count < _MIN_CLASS_SIZE]:
+        names = ", ".join(f"{name!r:.40}" for name in rare[:3])
+        yield (
+            f"{len(rare)} of {len(classes)} classes have fewer than {_MIN_CLASS_SIZE} "
+            "nodes, too few to train, choose and test on "
+            f"({names}{and_more(rare, 3)}): they are hardly learned and not tested; "
+            f"join them with others, or is {label!r} not the column of classes?"
+        )
+    largest, smallest = (pick(classes.values(), default=1) for pick in (max, min))
+    if largest >= _STRONG_IMBALANCE * smallest:
+        name = next(name for name, count in classes.items() if count == smallest)
+        yield (
+            f"class {name!r:.40} has {smallest} nodes, the largest class {largest} "
+            f"({largest / smallest:.0f} times as many): a model that never predicts it "
+            "is nearly always right; choose and judge models by average precision "
+            "(`--metric average-precision`), and look at its nodes one by one"
+        )
     first: dict[str, str] = {}
     for name in classes:
         other = first.setdefault(" ".join(name.split()).casefold(), name)
         if other != name:
-            return (
+            yield (
                 f"{label!r} has classes that differ in spaces or capitals only, such "
                 f"as {other!r:.60} and {name!r:.60}: are they one?"
             )
-    return None
+            return
 
 
 def _tells_the_label(

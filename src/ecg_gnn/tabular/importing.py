@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from ecg_gnn.tabular.column_kinds import KINDS, NO_VALUES
 from ecg_gnn.tabular.columns import (
     UNNAMED,
     Table,
+    and_more,
     are_row_numbers,
     mark_missing,
     parse_numbers,
@@ -23,11 +25,10 @@ from ecg_gnn.tabular.columns import (
 from ecg_gnn.tabular.feature_blocks import ENCODINGS, MAX_CATEGORIES
 from ecg_gnn.tabular.feature_pipeline import FeaturePipeline, fit_features
 from ecg_gnn.tabular.import_report import describe_import, import_warnings
-from ecg_gnn.tabular.labels import TASKS, read_labels
+from ecg_gnn.tabular.labels import TASKS, Masks, read_labels, read_masks
 from ecg_gnn.tabular.matrix_files import MATRIX_SUFFIX, read_adjacency
 from ecg_gnn.tabular.named_graph import NamedGraph
 from ecg_gnn.tabular.node_names import Pairs, number_nodes, pair_nodes
-from ecg_gnn.tabular.split_columns import Masks, read_masks
 from ecg_gnn.tabular.structure_features import structure_features
 from ecg_gnn.tabular.table_files import read_table
 from ecg_gnn.tabular.token_blocks import MAX_WORDS
@@ -126,19 +127,15 @@ def import_files(
     table = read(nodes)
     id_name, numbers = _number_nodes(table, options)
     pairs = read_adjacency(Path(edges), len(numbers), options.max_cells)
-    columns = {"id": id_name, "source": "source", "target": "target"}
-    return assemble(table, tuple(numbers), pairs, columns, options)
+    return assemble(table, tuple(numbers), pairs, options, {"id": id_name})
 
 
 def import_tables(nodes: Table, edges: Table, options: ImportOptions) -> NamedGraph:
     """Make a graph of a table of nodes and a table of edges."""
     id_name, numbers = _number_nodes(nodes, options)
     names = list(edges.columns)
-    if (
-        names[0] == UNNAMED
-        and len(names) > 2
-        and are_row_numbers(edges.columns[UNNAMED])
-    ):
+    has_index = names[0] == UNNAMED and len(names) > 2
+    if has_index and are_row_numbers(edges.columns[UNNAMED]):
         del names[0]
     source = options.source or _usual_column(names, _SOURCES, 0)
     after = 1 if source == names[0] else 0
@@ -150,11 +147,9 @@ def import_tables(nodes: Table, edges: Table, options: ImportOptions) -> NamedGr
         )
     pairs = pair_nodes(edges, source, target, numbers, nodes)
     columns = {"id": id_name, "source": source, "target": target}
-    graph = assemble(nodes, tuple(numbers), pairs, columns, options)
-    unread = [name for name in names if name not in (source, target)]
-    if unread:
-        more = f" and {len(unread) - 3} more" if len(unread) > 3 else ""
-        said = f"{', '.join(map(repr, unread[:3]))}{more}"
+    graph = assemble(nodes, tuple(numbers), pairs, options, columns)
+    if unread := [name for name in names if name not in (source, target)]:
+        said = f"{', '.join(map(repr, unread[:3]))}{and_more(unread, 3)}"
         note = f"{edges.source}: edges have no weights or features, {said} is not read"
         graph.report["notes"].append(note)
     return graph
@@ -164,12 +159,15 @@ def assemble(
     nodes: Table,
     ids: tuple[str, ...],
     pairs: Pairs,
-    columns: Mapping[str, str],
     options: ImportOptions,
+    columns: Mapping[str, str] = MappingProxyType({}),
     masks: Masks | None = None,
 ) -> NamedGraph:
-    """Features, classes and splits of nodes whose edges are numbered already."""
-    nodes.column(options.label, "label")
+    """Features, classes and splits of nodes whose edges are numbered already.
+
+    ``columns`` are the id, source and target where they have other names.
+    """
+    columns = {"id": "id", "source": "source", "target": "target", **columns}
     names = _feature_columns(nodes, options, columns["id"])
     nodes = mark_missing(nodes, names, options.missing)
     words = [text for text in options.missing if parse_numbers([text]) is None]
@@ -179,17 +177,7 @@ def assemble(
         masks = read_masks(nodes, options.splits, labels.y)
     elif masks is not None:
         masks = tuple(mask & (labels.y != UNLABELLED) for mask in masks)
-    pipeline = fit_features(
-        nodes,
-        names,
-        kinds=options.kinds,
-        scale=options.scale,
-        encoding=options.encoding,
-        hashed=options.hashed,
-        missing=options.missing,
-        max_categories=options.max_categories,
-        max_words=options.max_words,
-    )
+    pipeline = fit_features(nodes, names, options)
     dataset = make_dataset(
         name=Path(nodes.source).stem,
         x=_features(nodes, pairs, pipeline, options),

@@ -1,4 +1,4 @@
-"""The column to predict: classes, or numbers for a regression."""
+"""The column to predict, classes or numbers, and columns that spell out splits."""
 
 import re
 from collections.abc import Sequence
@@ -26,8 +26,12 @@ _WHOLE = re.compile(r"-?\d{1,100}")
 _MAX_FRACTION_CLASSES = 10
 _MAX_WHOLE_CLASSES = 20
 _MAX_CLASS_SHARE = 0.1
-_PARTS = 5
+_NUM_PARTS = 5
 _MAX_DIGITS = 17
+_SPLIT_NAMES = ("train", "val", "test")
+_SPLIT_PARTS = dict(train=0, training=0, val=1, valid=1, validation=1, test=2)
+
+Masks = tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +87,7 @@ def _are_targets(column: Column) -> bool:
 def _parts_of(targets: NDArray[np.float64]) -> Labels:
     """Five classes of equal size, fewer where many targets are equal."""
     known = ~np.isnan(targets)
-    levels = np.linspace(0, 1, _PARTS + 1)[1:-1]
+    levels = np.linspace(0, 1, _NUM_PARTS + 1)[1:-1]
     # A value that occurs, so that no part is empty: the largest begins no part.
     bounds = np.unique(np.quantile(targets[known], levels, method="lower"))
     bounds = bounds[bounds < targets[known].max()]
@@ -103,3 +107,26 @@ def _part_names(bounds: NDArray[np.float64]) -> tuple[str, ...]:
             break
     middle = [f"{a} to {b}" for a, b in pairwise(texts)]
     return (f"≤ {texts[0]}", *middle, f"> {texts[-1]}")
+
+
+def read_masks(nodes: Table, columns: Sequence[str], y: NDArray[np.int64]) -> Masks:
+    """Train, validation and test masks [S, N] that columns spell out."""
+    parts = np.full((len(columns), len(y)), -1)
+    for split, column in enumerate(columns):
+        for row, text in enumerate(nodes.texts(column, "splits")):
+            if text is None:
+                continue
+            if text.lower() not in _SPLIT_PARTS:
+                raise InputError(
+                    f"{nodes.source}: {column!r} must be one of {sorted(_SPLIT_PARTS)} "
+                    f"or nothing (got {text!r} in row {row + 1})"
+                )
+            parts[split, row] = _SPLIT_PARTS[text.lower()]
+    parts[:, y == UNLABELLED] = -1
+    for column, found in zip(columns, parts, strict=True):
+        if lacking := [name for k, name in enumerate(_SPLIT_NAMES) if k not in found]:
+            raise InputError(
+                f"{nodes.source}: {column!r} must have train, val and test in rows "
+                f"with a label (got no {' and no '.join(lacking)})"
+            )
+    return parts == 0, parts == 1, parts == 2

@@ -2,27 +2,27 @@
 
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.sparse import coo_array, csc_array, csr_array, issparse
 
 from ecg_gnn.data.graph_checks import check_edges
 from ecg_gnn.reading import (
     BYTES_PER_CELL,
-    AnyArray,
     check_cells,
     read_archive,
     refusing,
 )
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.tabular.columns import Column
+from ecg_gnn.tabular.node_names import Pairs
 
-Pairs = NDArray[np.int64]
 MATRIX_SUFFIX = ".npz"
 
+_COMPRESSED = {"csr": csr_array, "csc": csc_array}
 _MATRIX = "a sparse matrix as scipy.sparse.save_npz writes it (csr, csc or coo)"
 _NETWORK = "a network of facebook100: a sparse matrix 'A' and 'local_info', version 5"
 # What the columns of facebook100 mean; 0 is no value.
@@ -45,32 +45,15 @@ _DTYPES = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8
 _DTYPES |= {12: "i8", 13: "u8"}
 
 
-class _Sparse(NamedTuple):
-    """The entries of a matrix as a file has them, not yet checked."""
-
-    shape: tuple[int, ...]
-    rows: AnyArray
-    columns: AnyArray
-    values: AnyArray
-
-
 def read_adjacency(path: Path, num_nodes: int, most: int) -> Pairs:
     """The edges of a matrix whose rows are the nodes in their order, ``[E, 2]``."""
     keys = ["format", "shape", "data", "indices", "indptr", "row", "col"]
     arrays = read_archive(path, keys, most=most)
     with refusing(str(path), _MATRIX):
         layout = arrays["format"].item().decode()
-        shape = tuple(arrays["shape"].tolist())
-        if layout == "coo":
-            first, second = arrays["row"], arrays["col"]
-        else:
-            count = shape[layout == "csc"]
-            first, second = _expanded(arrays["indptr"], arrays["indices"], count)
-        if layout == "csc":
-            first, second = second, first
-        elif layout not in ("coo", "csr"):
-            raise ValueError(f"the format {layout!r}")
-        matrix = _Sparse(shape, first, second, arrays["data"])
+        places = ("row", "col") if layout == "coo" else ("indices", "indptr")
+        parts = [arrays[name] for name in ("data", *places)]
+        matrix = _sparse(layout, parts, arrays["shape"].tolist())
         return _pairs_of(str(path), matrix, num_nodes)
 
 
@@ -79,7 +62,7 @@ def read_facebook(path: Path, most: int) -> tuple[dict[str, Column], Pairs]:
     with refusing(str(path), _NETWORK):
         arrays = _read_mat(path, most)
         adjacency, info = arrays["A"], arrays["local_info"]
-        if info.ndim != 2 or info.shape[1] != len(_LOCAL_INFO):
+        if issparse(info) or info.shape[1:] != (len(_LOCAL_INFO),):
             raise ValueError(f"local_info of shape {list(info.shape)}")
         values = np.where(info == 0, np.nan, info.astype(np.float64))
         pairs = _pairs_of(f"{path}: 'A'", adjacency, len(info))
@@ -87,35 +70,33 @@ def read_facebook(path: Path, most: int) -> tuple[dict[str, Column], Pairs]:
     return columns, pairs
 
 
-def _expanded(
-    starts: AnyArray, minor: AnyArray, count: int
-) -> tuple[AnyArray, AnyArray]:
-    """Both numbers of entries; each of ``count`` rows or columns begins at a start."""
-    if starts.dtype.kind not in "iu" or starts.shape != (count + 1,):
-        raise ValueError(f"starts {starts.dtype} {list(starts.shape)}")
-    whole: NDArray[np.int64] = starts.astype(np.int64)
-    lengths = whole[1:] - whole[:-1]
-    if (lengths < 0).any() or starts[0] != 0 or starts[-1] > len(minor):
+def _sparse(layout: str, parts: Sequence[Any], shape: Sequence[int]) -> Any:
+    """The matrix of a file's entries and their places, which are checked."""
+    data, *places = parts
+    if data.dtype.kind not in "biuf" or any(p.dtype.kind not in "iu" for p in places):
+        raise ValueError(f"arrays of {', '.join(str(each.dtype) for each in parts)}")
+    if layout == "coo":
+        return coo_array((data, tuple(places)), tuple(shape))
+    # SciPy's own check passes some such starts, and it then writes past its arrays.
+    starts = places[1].astype(np.int64)
+    if (starts[1:] < starts[:-1]).any():
         raise ValueError("rows or columns that do not follow each other")
-    # A file may have room for more entries than it has.
-    return np.repeat(np.arange(count), lengths), minor[: starts[-1]]
+    matrix = _COMPRESSED[layout]((data, *places), tuple(shape))
+    matrix.check_format(full_check=True)
+    return matrix
 
 
 def _pairs_of(source: str, matrix: Any, num_nodes: int) -> Pairs:
     """Places of the entries that are not 0, in a matrix of nodes times nodes."""
-    if not isinstance(matrix, _Sparse) or matrix.shape != (num_nodes, num_nodes):
+    is_sparse: bool = issparse(matrix)
+    if not is_sparse or matrix.shape != (num_nodes, num_nodes):
         raise InputError(
             f"{source} must be a sparse matrix, {num_nodes} × {num_nodes} as there are "
-            f"nodes (got {'' if isinstance(matrix, _Sparse) else 'a dense one, '}"
-            f"{list(matrix.shape)})"
+            f"nodes (got {'' if is_sparse else 'a dense one, '}{list(matrix.shape)})"
         )
-    _, rows, columns, values = matrix
-    values = values[: len(rows)]
-    ends = np.stack([rows, columns], axis=1)
-    numbers = ends.dtype.kind in "iu" and values.dtype.kind in "biuf"
-    if not numbers or values.shape != rows.shape or rows.ndim != 1:
-        raise ValueError(f"{values.dtype} {list(values.shape)} of {len(rows)} entries")
-    return check_edges(source, ends[values != 0], num_nodes)
+    entries = matrix.tocoo()
+    ends = np.stack([entries.row, entries.col], axis=1)
+    return check_edges(source, ends[entries.data != 0], num_nodes)
 
 
 # --- MATLAB's files -------------------------------------------------------------------
@@ -176,5 +157,5 @@ def _named_matrix(content: bytes, order: str) -> tuple[str, Any] | None:
     if is_dense:
         return name.decode(), arrays[0].reshape(shape, order="F")
     minor, starts, data = arrays
-    columns, rows = _expanded(starts, minor, shape[1])
-    return name.decode(), _Sparse(shape, rows, columns, data)
+    used = starts[-1]  # a file may have room for more entries than it has
+    return name.decode(), _sparse("csc", (data[:used], minor[:used], starts), shape)

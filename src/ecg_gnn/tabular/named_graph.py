@@ -9,28 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ecg_gnn.data import GraphDataset, load_dataset
+from ecg_gnn.data import graph_storage as storage
 from ecg_gnn.data.catalogue import MANIFEST, is_graph_folder
 from ecg_gnn.data.graph_checks import UNLABELLED
-from ecg_gnn.data.graph_storage import (
-    ARRAYS,
-    FORMAT,
-    TARGETS,
-    VERSION,
-    entry,
-    graph_arrays,
-    read_folder_arrays,
-    read_graph_folder,
-    write_arrays,
-)
+from ecg_gnn.data.graph_storage import ARRAYS, FORMAT, TARGETS, VERSION, entry
 from ecg_gnn.evolve import defined_statistics
+from ecg_gnn.system import files
 from ecg_gnn.system.checks import InputError
-from ecg_gnn.system.files import (
-    atomic_folder,
-    check_free,
-    expanded,
-    write_json,
-    writing,
-)
 from ecg_gnn.tabular.feature_pipeline import FeaturePipeline
 
 FEATURES = "features.npz"
@@ -63,7 +48,7 @@ class NamedGraph:
 
     def save(self, path: Path) -> None:
         """Write the folder whole or not at all; what is there already stays."""
-        check_free(path)
+        files.check_free(path)
         state, arrays = self.features.state() if self.features else (None, {})
         manifest = {
             "format": FORMAT,
@@ -74,12 +59,13 @@ class NamedGraph:
             "features": state,
             "report": dict(self.report),
         }
-        with writing(path), atomic_folder(path) as folder:
-            write_json(folder / MANIFEST, manifest)
-            write_arrays(folder / ARRAYS, graph_arrays(self.dataset, self.ids))
-            write_arrays(folder / FEATURES, arrays)
+        with files.writing(path), files.atomic_folder(path) as folder:
+            files.write_json(folder / MANIFEST, manifest)
+            graph = storage.graph_arrays(self.dataset, self.ids)
+            storage.write_arrays(folder / ARRAYS, graph)
+            storage.write_arrays(folder / FEATURES, arrays)
             if self.targets is not None:
-                write_arrays(folder / TARGETS, {_TARGETS_KEY: self.targets})
+                storage.write_arrays(folder / TARGETS, {_TARGETS_KEY: self.targets})
 
 
 def read_columns(path: Path, manifest: Mapping[str, Any]) -> dict[str, str]:
@@ -100,7 +86,7 @@ def read_features(
     if manifest.get("features") is None:
         return None
     state = entry(manifest, "features", dict, path)
-    arrays = read_folder_arrays(path / FEATURES)
+    arrays = storage.read_folder_arrays(path / FEATURES)
     features = FeaturePipeline.from_state(str(path), state, arrays)
     if len(features.names) != num_features:
         raise InputError(f"{path}: the feature pipeline does not fit the features")
@@ -111,7 +97,7 @@ def read_targets(path: Path, dataset: GraphDataset) -> NDArray[np.float64] | Non
     """The targets of a graph's folder; None if it has classes."""
     if not (path / TARGETS).is_file():
         return None
-    targets = read_folder_arrays(path / TARGETS, [_TARGETS_KEY])[_TARGETS_KEY]
+    (targets,) = storage.read_folder_arrays(path / TARGETS, [_TARGETS_KEY]).values()
     is_row = targets.shape == (dataset.num_nodes,) and targets.dtype == np.float64
     unknown = dataset.y.numpy() == UNLABELLED
     if not is_row or (np.isfinite(targets) == unknown).any():
@@ -131,9 +117,9 @@ def load_named_graph(
         >>> load_named_graph("csbm:nodes=60").ids[:3]
         ('0', '1', '2')
     """
-    path = expanded(spec)
+    path = files.expanded(spec)
     if is_graph_folder(path):
-        dataset, ids, classes, manifest = read_graph_folder(path)
+        dataset, ids, classes, manifest = storage.read_graph_folder(path)
         return NamedGraph(
             dataset=dataset,
             ids=ids,

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from ecg_gnn.tabular.quantiles import Floats
+from ecg_gnn.tabular.feature_blocks import Floats
 
 _DAMPING = 0.85
 _PAGERANK_STEPS = 50

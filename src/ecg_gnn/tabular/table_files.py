@@ -1,7 +1,7 @@
 """Tables from CSV and Parquet files, and back.
 
-A new type of file is one entry in ``TABLE_TYPES`` (or in ``graph_types.GRAPH_TYPES``)
-and one function; the help of ``ecg-gnn data import``, the messages and the choice of a
+A new type of file is one entry in ``TABLE_TYPES`` or ``GRAPH_TYPES`` and one function;
+the help of ``ecg-gnn data import``, the messages and the choice of a
 reader by a file's ending follow from the entry.
 """
 
@@ -11,11 +11,9 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
@@ -24,36 +22,23 @@ from ecg_gnn.system.checks import InputError, MissingExtraError, check_choice
 from ecg_gnn.tabular.columns import Column, Table
 
 Columns = dict[str, Column]
-Reader = Callable[..., Any]
-Writer = Callable[[Path, str, Mapping[str, Iterable[Any]]], None]
 
 _MIN_CELL_LENGTH = 131_072  # the csv module's own limit
 _DELIMITERS = ",;\t|"
 _QUOTED = re.compile(r'"[^"]*"')
 
 
-@dataclass(frozen=True)
-class FileType:
-    """One type of file.
-
-    Attributes:
-        name: What people call it.
-        suffix: How names of such files end, in lower case.
-        read: Reads a path; a table also needs a delimiter (None: found in the header)
-            and the most cells that may be read, a graph the options of the import.
-        write: Its writer, if we write such files, too.
-        delimiter: What separates the cells that we write.
-        package: A package that it needs beyond the core dependencies.
-        extra: The extra of ecg-gnn that brings this package.
-    """
+class FileType(NamedTuple):
+    """One type of file: what people call it, and how names of such files end."""
 
     name: str
     suffix: str
-    read: Reader
-    write: Writer | None = None
+    read: Callable[[Path, str | None, int], Columns] | None = None
+    """Of a table: takes a delimiter (None: found in the header), and the most cells."""
+    write: Callable[[Path, str, Mapping[str, Iterable[Any]]], None] | None = None
+    """If we write such files, too."""
     delimiter: str = ","
-    package: str | None = None
-    extra: str = ""
+    """What separates the cells that we write."""
 
 
 def list_suffixes(types: Sequence[FileType], *, names: bool = False) -> str:
@@ -79,16 +64,14 @@ def read_table(
 ) -> Table:
     """Read a table by its file's ending, one of those in ``TABLE_TYPES``.
 
-    Args:
-        path: The file.
-        delimiter: Of a text file; by default the one that its header has most often.
-        most: See :func:`ecg_gnn.reading.check_cells`.
+    The ``delimiter`` of a text file is by default the one that its header has most
+    often; for ``most`` see :func:`ecg_gnn.reading.check_cells`.
     """
     path = Path(path)
     file_type = type_of(path, TABLE_TYPES)
     check_file(path)
+    assert file_type.read is not None
     try:
-        _check_installed(file_type)
         columns = file_type.read(path, delimiter, max_cells(most))
     except OSError as error:
         reason = error.strerror or str(error)
@@ -102,15 +85,8 @@ def read_table(
 def write_table(path: Path, columns: Mapping[str, Iterable[Any]]) -> None:
     """Write columns by a file's ending; the caller makes it atomic."""
     file_type = type_of(path, [each for each in TABLE_TYPES if each.write])
-    _check_installed(file_type)
     assert file_type.write is not None
     file_type.write(path, file_type.delimiter, columns)
-
-
-def _check_installed(file_type: FileType) -> None:
-    package = file_type.package
-    if package and find_spec(package) is None:
-        raise MissingExtraError(package, file_type.extra, f"a {file_type.name} file")
 
 
 # --- CSV ------------------------------------------------------------------------------
@@ -196,10 +172,18 @@ def _check_header(path: Path, header: Sequence[str]) -> None:
 # --- Parquet --------------------------------------------------------------------------
 
 
+def _pyarrow() -> tuple[Any, Any]:
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        raise MissingExtraError("pyarrow", "parquet", "a Parquet file") from None
+    return pyarrow, parquet
+
+
 def _read_parquet(path: Path, delimiter: str | None, most: int) -> Columns:
     """Read floating-point numbers as numbers, lists as JSON, all else as texts."""
-    from pyarrow import parquet
-
+    _, parquet = _pyarrow()
     with refusing(str(path), "a whole Parquet file"):
         with parquet.ParquetFile(path) as file:
             _check_parquet_size(str(path), file.metadata, most)
@@ -222,9 +206,7 @@ def _read_parquet(path: Path, delimiter: str | None, most: int) -> Columns:
 def _write_parquet(
     path: Path, delimiter: str, columns: Mapping[str, Iterable[Any]]
 ) -> None:
-    import pyarrow as pa
-    from pyarrow import parquet
-
+    pa, parquet = _pyarrow()
     table = pa.table({name: list(values) for name, values in columns.items()})
     parquet.write_table(table, path, write_page_checksum=True)
 
@@ -286,13 +268,16 @@ TABLE_TYPES = (
     FileType("CSV", ".csv", _read_csv, _write_csv),
     FileType("TSV", ".tsv", _read_csv, _write_csv, delimiter="\t"),
     FileType("text", ".txt", _read_csv),
-    FileType(
-        "Parquet",
-        ".parquet",
-        _read_parquet,
-        _write_parquet,
-        package="pyarrow",
-        extra="parquet",
-    ),
+    FileType("Parquet", ".parquet", _read_parquet, _write_parquet),
 )
+GRAPH_TYPES = (
+    FileType("NPZ", ".npz"),
+    FileType("saved PyG Data", ".pt"),
+    FileType("PyG tensors", ".safetensors"),
+    FileType("GraphML", ".graphml"),
+    FileType("facebook100", ".mat"),
+)
+"""Of a whole graph; their readers, in ``graph_files``, come with torch."""
+GRAPH_LABEL = "label"
+"""What the label is called that such a file holds without a name for it."""
 WRITABLE_SUFFIXES = tuple(each.suffix for each in TABLE_TYPES if each.write)

@@ -1,35 +1,38 @@
-"""Feature blocks of texts (many words in a cell) and sets (many elements)."""
+"""Feature blocks of one column: texts (many words), sets (many elements) and dates."""
 
 from collections import Counter
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ecg_gnn.system.checks import InputError
-from ecg_gnn.tabular.column_kinds import WORD, Kind, guess_separator, split_set
-from ecg_gnn.tabular.columns import Table, filled_texts, present_texts
+from ecg_gnn.tabular.column_kinds import WORD, guess_separator, split_set
+from ecg_gnn.tabular.columns import Table, filled_texts, parse_date, present_texts
 from ecg_gnn.tabular.feature_blocks import (
     Block,
     Features,
-    are_distinct_texts,
-    are_grids,
-    are_numbers,
+    Floats,
+    fit_grid,
     how_rare,
     most_frequent,
+    to_normal,
 )
-from ecg_gnn.tabular.quantiles import Floats, fit_grid, to_normal
 
 MAX_WORDS = 2048
 """Features that one column of text gets, unless the user says."""
 _MAX_HASHES = 1 << 16
+_EPOCH = datetime(1970, 1, 1)
+_MONTHS = [f"month={each}" for each in range(1, 13)]
+_WEEKDAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
 
 
 @dataclass(frozen=True, eq=False)
 class TextBlock(Block):
     """Text of one column: TF-IDF of its most frequent words, or hashed words."""
 
-    kind: ClassVar[Kind] = "text"
+    kind: ClassVar[str] = "text"
 
     words: list[str] | None
     """The vocabulary; None for hashing."""
@@ -37,6 +40,10 @@ class TextBlock(Block):
     """The weight of each word."""
     width: int
     """Number of features."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.width <= (len(self.words) if self.words else _MAX_HASHES):
+            raise ValueError(f"{self.width} features")
 
     @classmethod
     def fit(cls, table: Table, column: str, *, hashed: bool, most: int) -> "TextBlock":
@@ -50,12 +57,12 @@ class TextBlock(Block):
         words = vectorizer.get_feature_names_out().tolist()
         return cls([column], words, vectorizer.idf_, len(words))
 
-    def names(self) -> list[str]:
+    def features(self) -> list[tuple[str, str]]:
         """``column:word``, or ``column#number``."""
         (column,) = self.columns
         if self.words is None:
-            return [f"{column}#{place}" for place in range(self.width)]
-        return [f"{column}:{word}" for word in self.words]
+            return [(column, f"{column}#{place}") for place in range(self.width)]
+        return [(column, f"{column}:{word}") for word in self.words]
 
     def transform(self, table: Table) -> Features:
         """Rows of length one, or of zeros where no word is known."""
@@ -86,14 +93,11 @@ class TextBlock(Block):
             "(--max-words 0 keeps all)"
         }
 
-    def is_sound(self) -> bool:
-        """Whether there is one column, and a weight for every word."""
-        if not super().is_sound() or len(self.columns) != 1:
-            return False
-        if self.words is None:
-            return type(self.width) is int and 0 < self.width <= _MAX_HASHES
-        has_words = are_distinct_texts(self.words) and len(self.words) == self.width
-        return has_words and are_numbers(self.idf, len(self.words))
+
+def _tfidf(**options: Any) -> Any:
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    return TfidfVectorizer(token_pattern=WORD.pattern, sublinear_tf=True, **options)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +108,7 @@ class SetBlock(Block):
     elements do not outweigh the others.
     """
 
-    kind: ClassVar[Kind] = "set"
+    kind: ClassVar[str] = "set"
 
     separator: str
     elements: list[str]
@@ -115,16 +119,19 @@ class SetBlock(Block):
     @classmethod
     def fit(cls, table: Table, column: str, *, encoding: str, most: int) -> "SetBlock":
         """Keep elements that occur twice, at most ``most`` of them (0: all)."""
-        separator = _separator(present_texts(table.columns[column]))
+        values = present_texts(table.columns[column])
+        # A column may be said to have sets that do not look like sets.
+        marks = [mark for mark in ";|," if any(mark in value for value in values)]
+        separator = guess_separator(values) or (marks[0] if marks else " ")
         cells = _split_cells(table, column, separator)
         elements = most_frequent(_count(cells), most)
-        grids = fit_grid(_sizes(cells))[None] if encoding != "raw" else None
-        return cls([column], separator, elements, grids)
+        return cls([column], separator, elements, _fit_grids(_sizes(cells), encoding))
 
-    def names(self) -> list[str]:
+    def features(self) -> list[tuple[str, str]]:
         """``column:element``, and the number of elements."""
         (column,) = self.columns
-        return [*(f"{column}:{each}" for each in self.elements), f"{column} (count)"]
+        names = [*(f"{column}:{each}" for each in self.elements), f"{column} (count)"]
+        return [(column, name) for name in names]
 
     def transform(self, table: Table) -> Features:
         """Rows of length one if all their elements are known, and their sizes."""
@@ -134,8 +141,7 @@ class SetBlock(Block):
         for row, cell in zip(rows, cells, strict=True):
             known = [places[element] for element in cell if element in places]
             row[known] = max(len(cell), 1) ** -0.5
-        sizes = _sizes(cells)
-        rows[:, -1] = sizes if self.grids is None else to_normal(sizes, self.grids[0])
+        rows[:, -1] = _encoded(_sizes(cells), self.grids)
         return rows
 
     def left_out(self, table: Table) -> dict[str, str]:
@@ -148,23 +154,6 @@ class SetBlock(Block):
             column: f"{len(rare)} of {len(counts)} elements have no feature "
             f"({how_rare(rare)})"
         }
-
-    def is_sound(self) -> bool:
-        """Whether there is one column and a way to split it."""
-        return (
-            super().is_sound()
-            and len(self.columns) == 1
-            and type(self.separator) is str
-            and self.separator != ""
-            and (self.elements == [] or are_distinct_texts(self.elements))
-            and (self.grids is None or are_grids(self.grids, 1))
-        )
-
-
-def _separator(values: list[str]) -> str:
-    """What separates elements, or would: a column may be said to have sets."""
-    marks = [mark for mark in ";|," if any(mark in value for value in values)]
-    return guess_separator(values) or (marks[0] if marks else " ")
 
 
 def _split_cells(table: Table, column: str, separator: str) -> list[list[str]]:
@@ -180,7 +169,60 @@ def _sizes(cells: list[list[str]]) -> Floats:
     return np.array([len(cell) for cell in cells], dtype=np.float64)
 
 
-def _tfidf(**options: Any) -> Any:
-    from sklearn.feature_extraction.text import TfidfVectorizer
+@dataclass(frozen=True, eq=False)
+class DateBlock(Block):
+    """Dates of one column: a number of days, the month and the day of the week."""
 
-    return TfidfVectorizer(token_pattern=WORD.pattern, sublinear_tf=True, **options)
+    kind: ClassVar[str] = "date"
+
+    grids: Floats | None
+    """Quantiles of the days, ``[1, G]``; None for days since 1970 as they are."""
+
+    @classmethod
+    def fit(cls, table: Table, column: str, *, encoding: str) -> "DateBlock":
+        """Learn the quantiles."""
+        return cls([column], _fit_grids(_days(_dates(table, column)), encoding))
+
+    def features(self) -> list[tuple[str, str]]:
+        """Days, whether they are missing, months, days of the week."""
+        (column,) = self.columns
+        parts = [f"{column} {part}" for part in (*_MONTHS, *_WEEKDAYS)]
+        return [(column, name) for name in (column, f"{column} is missing", *parts)]
+
+    def transform(self, table: Table) -> Features:
+        """Months and days of the week are 0 or 1; a missing date has none."""
+        dates = _dates(table, self.columns[0])
+        days = _days(dates)
+        rows = np.zeros((len(dates), len(self.features())), dtype=np.float32)
+        rows[:, 0], rows[:, 1] = _encoded(days, self.grids), np.isnan(days)
+        for row, date in zip(rows, dates, strict=True):
+            if date is not None:
+                row[1 + date.month] = row[2 + len(_MONTHS) + date.weekday()] = 1
+        return rows
+
+
+def _dates(table: Table, column: str) -> list[datetime | None]:
+    texts = filled_texts(table.columns[column])
+    dates = [parse_date(text) for text in texts]
+    for row, (text, date) in enumerate(zip(texts, dates, strict=True), 1):
+        if text and date is None:
+            raise InputError(
+                f"{table.source}: {column!r} must be dates such as 2024-05-31 (got "
+                f"{text!r:.60} in row {row})"
+            )
+    return dates
+
+
+def _days(dates: list[datetime | None]) -> Floats:
+    """Days since 1970, with the time of day as a fraction."""
+    seconds = [np.nan if d is None else (d - _EPOCH).total_seconds() for d in dates]
+    return np.array(seconds) / 86_400
+
+
+def _fit_grids(values: Floats, encoding: str) -> Floats | None:
+    """The quantiles of one column, ``[1, G]``; None if it is to stay as it is."""
+    return None if encoding == "raw" else fit_grid(values)[None]
+
+
+def _encoded(values: Floats, grids: Floats | None) -> Floats:
+    return np.nan_to_num(values) if grids is None else to_normal(values, grids[0])

@@ -4,10 +4,8 @@ from ecg_gnn.train.loop import PRECISIONS as PRECISIONS
 from ecg_gnn.train.loop import Progress as Progress
 from ecg_gnn.train.loop import computing_in as computing_in
 from ecg_gnn.train.loop import default_precision as default_precision
-from ecg_gnn.train.loop import train as train
 from ecg_gnn.train.loop import train_together as train_together
 from ecg_gnn.train.steps import BatchPlan as BatchPlan
-from ecg_gnn.train.steps import EvalSchedule as EvalSchedule
 from ecg_gnn.train.steps import StepProgram as StepProgram
 from ecg_gnn.train.training import ROWS_AT_ONCE as ROWS_AT_ONCE
 from ecg_gnn.train.training import RowTraining as RowTraining

@@ -11,15 +11,14 @@ draws what the uninterrupted one would have drawn.
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 
-from ecg_gnn.nn.network import Network
 from ecg_gnn.system.checks import InputError, check_choice
 from ecg_gnn.system.seeds import seeded
 from ecg_gnn.train.training import Training
-from ecg_gnn.train.training_task import LoopSettings, Task, TrainResult
+from ecg_gnn.train.training_task import TrainResult
 
 PRECISIONS = ("fp32", "tf32", "bf16")  # which arithmetic matrix products use
 
@@ -27,27 +26,12 @@ Progress = Callable[[int, int, float], None]
 """Called about once a second with (steps done, steps in all, best validation score)."""
 
 
-def train(
-    network: Network,
-    task: Task,
-    config: LoopSettings,
-    *,
-    progress: Progress | None = None,
-    **options: Any,
-) -> TrainResult:
-    """Train in place; the network ends with the weights of the best validation step.
-
-    Options are those of ``Training``: the seed, and perhaps a checkpoint.
-    """
-    training = Training(network, task, config, **options)
-    return train_together([training], progress=progress)[0]
-
-
 def train_together(
     trainings: Sequence[Training], *, progress: Progress | None = None
 ) -> list[TrainResult]:
     """Train several networks step by step in turns, on one device and in one precision.
 
+    Each ends with the weights of its best validation step.
     On a GPU each has a queue of its own, so that small steps of several trainings run
     at the same time; the numbers are those of training one after another. Seconds are
     each training's share; progress is of all steps together.

@@ -155,7 +155,7 @@ class TrainState:
         device = next(network.parameters()).device
         on_gpu = device.type == "cuda"
         weights = Weights.of(network)
-        spared = getattr(network, "undecayed", ())
+        spared = getattr(network, "undecayed", ()) if weight_decay else ()
         decay = 0.0 if spared else weight_decay
         optimizer = torch.optim.AdamW(
             [weights.flat], lr, weight_decay=decay, fused=on_gpu, capturable=on_gpu
@@ -163,12 +163,11 @@ class TrainState:
         if earlier is not None:
             state = {"state": {0: weights.moments(network, earlier)}}
             optimizer.load_state_dict(optimizer.state_dict() | state)
-        if spared and weight_decay:
+        if spared:  # AdamW's decay before its step, value by value
             kept = 1 - lr * weight_decay * weights.all_but(spared)
 
             @torch.no_grad()
             def shrink(*_: Any) -> None:
-                """AdamW's decay before its step, value by value."""
                 weights.flat.mul_(kept)
 
             optimizer.register_step_pre_hook(shrink)
@@ -186,17 +185,16 @@ class TrainState:
 
     def record(self, loss: Tensor, scores: Scores | None) -> None:
         """Note one step, and keep its weights if its validation score is the best."""
-        self.losses.index_copy_(0, self.step, loss.reshape(1))
-        if scores is None:  # it was not evaluated
-            self.val_scores.index_fill_(0, self.step, torch.nan)
-            self.test_scores.index_fill_(0, self.step, torch.nan)
-            self.step += 1
-            return
-        val, test = scores
-        self.val_scores.index_copy_(0, self.step, val.reshape(1))
-        if test is not None:
-            self.test_scores.index_copy_(0, self.step, test.reshape(1))
+        val, test = scores or (None, None)  # it may not have been evaluated
+        curves = (self.losses, loss), (self.val_scores, val), (self.test_scores, test)
+        for curve, value in curves:
+            if value is None:
+                curve.index_fill_(0, self.step, torch.nan)
+            else:
+                curve.index_copy_(0, self.step, value.reshape(1))
         self.step += 1
+        if val is None:
+            return
         improved = val > self.best_val
         self.best_val.copy_(torch.where(improved, val, self.best_val))
         self.best_step.copy_(torch.where(improved, self.step[0], self.best_step))
@@ -212,19 +210,22 @@ class TrainState:
 
     def load(self, named: dict[str, Tensor], done: int, seconds: float) -> None:
         """Take over what ``tensors`` gave, on this state's device."""
-        device = self.losses.device
-        group: dict[str, dict[str, Tensor]] = {}
-        for name, tensor in named.items():
-            kind, _, rest = name.partition("/")
-            group.setdefault(kind, {})[rest] = tensor.to(device)
-        self.weights.load(group["now"])
-        self.best_weights.load(group["best"])
-        kept = group.get("optimizer", {}).items()
-        moments = {name.removeprefix("0/"): tensor for name, tensor in kept}
+
+        def part(kind: str) -> dict[str, Tensor]:
+            return {
+                name.removeprefix(kind): tensor.to(self.losses.device)
+                for name, tensor in named.items()
+                if name.startswith(kind)
+            }
+
+        self.weights.load(part("now/"))
+        self.best_weights.load(part("best/"))
+        moments = part("optimizer/0/")
         state = {"state": {0: moments} if moments else {}}
         self.optimizer.load_state_dict(self.optimizer.state_dict() | state)
+        buffers = part("buffer/")
         for name in _BUFFERS:
-            getattr(self, name).copy_(group["buffer"][name])
+            getattr(self, name).copy_(buffers[name])
         self.done, self.seconds = done, seconds
 
 

@@ -95,27 +95,6 @@ class StepProgram:
             self._step(*variant)
 
 
-@dataclass(frozen=True, kw_only=True)
-class EvalSchedule:
-    """Evaluations after every so many steps, and after the last one.
-
-    Examples:
-        >>> schedule = EvalSchedule(every=3, steps=7)
-        >>> [step for step in range(1, 8) if schedule.is_due(step)]
-        [3, 6, 7]
-    """
-
-    every: int
-    steps: int
-
-    def __post_init__(self) -> None:
-        check_in_range("eval_every", self.every, 1, None)
-
-    def is_due(self, step: int) -> bool:
-        """Whether the step of this number, counted from one, is evaluated."""
-        return step % self.every == 0 or step == self.steps
-
-
 def once_per_epoch_or_more(steps: int, per_epoch: int) -> int:
     """Steps between evaluations, of which there are at least twenty."""
     return max(1, min(per_epoch, steps // _EVALUATIONS))

@@ -13,21 +13,11 @@ from torch import Tensor
 
 from ecg_gnn.kernels import Adjacency
 from ecg_gnn.nn.network import GraphInput, Known, Network
-from ecg_gnn.system.checks import not_finite
+from ecg_gnn.system.checks import check_in_range, not_finite
 from ecg_gnn.system.files import content_hash
 from ecg_gnn.system.seeds import seeded
-from ecg_gnn.train.state import (
-    Scores,
-    TrainState,
-    load_checkpoint,
-    save_checkpoint,
-)
-from ecg_gnn.train.steps import (
-    BatchPlan,
-    EvalSchedule,
-    StepProgram,
-    once_per_epoch_or_less,
-)
+from ecg_gnn.train.state import Scores, TrainState, load_checkpoint, save_checkpoint
+from ecg_gnn.train.steps import BatchPlan, StepProgram, once_per_epoch_or_less
 from ecg_gnn.train.training_task import (
     METRICS,
     LoopSettings,
@@ -64,8 +54,8 @@ class Training:
         self.network, self.task, self.config = network, task, config
         self.seed, self._checkpoint, self._fingerprint = seed, checkpoint, ""
         self.eval_every, usual = eval_every, self._usual_interval()
-        every = usual if eval_every is None else eval_every
-        self.schedule = EvalSchedule(every=every, steps=config.steps)
+        self.every = usual if eval_every is None else eval_every
+        check_in_range("eval_every", self.every, 1, None)
         if checkpoint is not None:
             self._fingerprint = self._identity()
         earlier = self._prepare()
@@ -82,9 +72,19 @@ class Training:
         self._saved = time.perf_counter()
 
     def _identity(self) -> str:
-        """What a checkpoint is compared by."""
-        made = _fingerprint(self.network, self.task, self.config, self.seed)
-        return made if self.eval_every is None else f"{made}/{self.eval_every}"
+        """Everything that determines a training, the first weights included."""
+        task = self.task
+        graphs = [graph.adjacency for graph in task.graphs]
+        edges = [part for a in graphs for part in (a.edge_index(), a.edge_weight)]
+        tensors = [task.x, task.y, task.train_index, task.val_index, task.test_index]
+        tensors = [*self.network.state_dict().values(), *tensors, *edges]
+        tensors.append(task.class_weights)
+        content = content_hash(each for each in tensors if each is not None)
+        rates = [graph.drop_edge for graph in task.graphs]
+        where = task.x.device.type  # GPUs draw other masks
+        made = [_FORMAT, where, self.seed, self.config, task.metric, rates, content]
+        made += [each for each in (task.labels, self.eval_every) if each is not None]
+        return "/".join(map(str, made))
 
     def _usual_interval(self) -> int:
         """Steps between evaluations; one is the benchmark's protocol."""
@@ -113,18 +113,17 @@ class Training:
 
     @property
     def device(self) -> torch.device:
-        """Where it computes."""
         return self.task.x.device
 
     @property
     def done(self) -> bool:
-        """Whether there is no step left."""
         return self.state.done >= self.config.steps
 
     def step(self) -> None:
-        """One training step, and its evaluation if it is due."""
-        self._program.run(self.schedule.is_due(self.state.done + 1))
-        self.state.done += 1
+        """One more step, evaluated if it is one of ``every`` or the last."""
+        number = self.state.done + 1
+        self._program.run(number % self.every == 0 or number == self.config.steps)
+        self.state.done = number
 
     def save_if_due(self, now: float) -> None:
         """Write the checkpoint, if there is to be one and the last is old enough."""
@@ -149,7 +148,21 @@ class Training:
     def finish(self) -> TrainResult:
         """The numbers; the network gets the weights of the best validation step."""
         self._program.wait()
-        result = _result(self.state, self.task)
+        state, hidden = self.state, self.task.test_index is None
+        losses, best = state.losses.tolist(), int(state.best_step)
+        if best == 0:
+            said = f"the validation score was never a number; last loss {losses[-1]}"
+            raise not_finite(said, float(self.task.x.abs().max()))
+        val, test = state.val_scores.tolist(), state.test_scores.tolist()
+        result = TrainResult(
+            best_step=best,
+            val=val[best - 1],
+            test=None if hidden else test[best - 1],
+            losses=losses,
+            val_scores=val,
+            test_scores=None if hidden else test,
+            seconds=state.seconds,
+        )
         self.network.load_state_dict(self.state.best_weights.named)
         for parameter in self.network.parameters():  # each at home again, to be saved
             parameter.data = parameter.data.clone()
@@ -197,38 +210,6 @@ def scores(logits: Tensor, task: Task) -> Scores:
     if task.test_index is None:
         return val, None
     return val, score(logits[task.test_index], task.y[task.test_index])
-
-
-def _result(state: TrainState, task: Task) -> TrainResult:
-    losses = state.losses.tolist()
-    best = int(state.best_step)
-    if best == 0:
-        said = f"the validation score was never a number; last loss {losses[-1]}"
-        raise not_finite(said, float(task.x.abs().max()))
-    val, test = state.val_scores.tolist(), state.test_scores.tolist()
-    hidden = task.test_index is None
-    return TrainResult(
-        best_step=best,
-        val=val[best - 1],
-        test=None if hidden else test[best - 1],
-        losses=losses,
-        val_scores=val,
-        test_scores=None if hidden else test,
-        seconds=state.seconds,
-    )
-
-
-def _fingerprint(network: Network, task: Task, config: LoopSettings, seed: int) -> str:
-    """Everything that determines a training, the first weights included."""
-    graphs = [graph.adjacency for graph in task.graphs]
-    edges = [part for a in graphs for part in (a.edge_index(), a.edge_weight)]
-    tensors = [task.x, task.y, task.train_index, task.val_index, task.test_index]
-    tensors = [*network.state_dict().values(), *tensors, *edges, task.class_weights]
-    content = content_hash(each for each in tensors if each is not None)
-    rates = [graph.drop_edge for graph in task.graphs]
-    where = task.x.device.type  # GPUs draw other masks
-    made = f"{_FORMAT}/{where}/{seed}/{config}/{task.metric}/{rates}/{content}"
-    return made if task.labels is None else f"{made}/{task.labels}"
 
 
 ROWS_AT_ONCE = 65_536  # with more rows than that a step is a batch

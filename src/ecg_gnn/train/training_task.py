@@ -27,7 +27,6 @@ class Movable:
     """A dataclass whose tensors, and whatever else can move, move together."""
 
     def to(self: _Item, device: torch.device) -> _Item:
-        """The same on another device."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         there = {name: v.to(device) for name, v in values.items() if hasattr(v, "to")}
         return replace(self, **there)
@@ -38,7 +37,7 @@ class LoopSettings:
     """How long and how the training loop trains."""
 
     steps: int = 1000
-    """Full-batch steps, or batches; ``EvalSchedule`` says which are evaluated."""
+    """Full-batch steps, or batches."""
     lr: float = 3e-5  # learning rate of AdamW, constant
     weight_decay: float = 0.0  # AdamW's weight decay
     precision: str = "fp32"
@@ -81,7 +80,6 @@ class Task(Movable):
     labels: LabelInput | None = None
 
     def to(self, device: torch.device) -> "Task":
-        """The same task on another device."""
         graphs = [graph.to(device) for graph in self.graphs]
         return replace(super().to(device), graphs=graphs)
 

@@ -82,8 +82,8 @@ def project(
         for each in (graph.edge_index, evolved.edge_index)
     )
     name = tagged(embedding, run_tags(config, embedding, "statistics"))
-    names, k, labels = (record.id, graph.name, name), config.evolve.k, graph.y[shown]
-    return Projection(*names, k or 0, labels.numpy(), before, after)
+    about = record.id, graph.name, name, config.evolve.k or 0
+    return Projection(*about, graph.y[shown].numpy(), before, after)
 
 
 def _find(

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib.resources import files
+from operator import itemgetter
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -22,14 +23,8 @@ from ecg_gnn_lab.figures import FIGURES, leaderboard
 from ecg_gnn_lab.report import details
 from ecg_gnn_lab.report.summary import VERDICTS, answers, lede, verdict
 from ecg_gnn_lab.tables import StudyTables
-from ecg_gnn_lab.tables.document import (
-    Column,
-    Row,
-    TableDocument,
-    score_text,
-    signed_text,
-    within_spread,
-)
+from ecg_gnn_lab.tables import document as doc
+from ecg_gnn_lab.tables.document import Column, Row, TableDocument
 from ecg_gnn_lab.tables.ranking import best_published, boards
 from ecg_gnn_lab.tables.scores import SURE, compared_with
 from ecg_gnn_lab.tables.statistics import graph_rows
@@ -61,20 +56,6 @@ class Sheet(NamedTuple):
     """The id of every row's details"""
 
 
-class Leader(NamedTuple):
-    """A dataset's card: the row validation chose of ours, and the best of others.
-
-    Published models have no labels as input: like is compared with like.
-    """
-
-    ours: Row
-    published: Row | None
-    names: Sequence[str]
-    """Of the best published results, which are equal"""
-    with_labels: Row | None
-    """Our best with labels as input, which is another task"""
-
-
 def write_report(store: Store, path: Path, recipe: str | None = None) -> None:
     """Write the report of a store, or of one recipe; the file is whole or not there."""
     write_text(path, render_report(gather(StudyTables(store, recipe))))
@@ -86,35 +67,32 @@ def render_report(content: SimpleNamespace) -> str:
         from jinja2 import Environment, StrictUndefined
     except ImportError:
         raise MissingExtraError("jinja2", "report", "writing a report") from None
-    environment = Environment(autoescape=True, undefined=StrictUndefined)
-    environment.trim_blocks = environment.lstrip_blocks = True
-    environment.globals |= {
-        "verdict": verdict,
-        "verdicts": VERDICTS,
-        "sure": SURE,
-        "rivals": compared_with,
-        "empty": EMPTY,
-        "is_number": _is_number,
-        "score": score_text,
-        "signed": signed_text,
-        "within_spread": within_spread,
-        "metric_label": metric_label,
-    }
     script = f'"use strict";\n(() => {{\n{_read("report.js")}\n}})();\n'
     digest = hashlib.sha256(script.encode()).digest()
-    # The page's policy lets this script run, and nothing slipped in.
-    script_hash = f"sha256-{base64.b64encode(digest).decode()}"
     details = json.dumps(
         content.details, allow_nan=False, ensure_ascii=False, separators=(",", ":")
     )
     for character in "<\u2028\u2029":  # JSON must not end the element it stands in
         details = details.replace(character, f"\\u{ord(character):04x}")
+    environment = Environment(autoescape=True, undefined=StrictUndefined)
+    environment.trim_blocks = environment.lstrip_blocks = True
     return environment.from_string(_read("page.html")).render(
         content=content,
         style=_read("style.css"),
         script=script,
-        script_hash=script_hash,
+        # The page's policy lets this script run, and nothing slipped in.
+        script_hash=f"sha256-{base64.b64encode(digest).decode()}",
         details=details,
+        verdict=verdict,
+        verdicts=VERDICTS,
+        sure=SURE,
+        rivals=compared_with,
+        empty=EMPTY,
+        is_number=_is_number,
+        score=doc.score_text,
+        signed=doc.signed_text,
+        within_spread=doc.within_spread,
+        metric_label=metric_label,
     )
 
 
@@ -173,16 +151,19 @@ def gather(tables: StudyTables) -> SimpleNamespace:
     )
 
 
-def _leader(board: Sequence[Row]) -> Leader:
-    rows = [row for row in board if row["kind"] == "ours"]
-    most = max(row["units"] for row in rows)
-    rows = sorted(
-        (row for row in rows if row["units"] == most), key=lambda row: -row["val_mean"]
-    )
-    plain = [row for row in rows if LABELS not in (row["options"] or "")]
-    labelled = [row for row in rows if row not in plain]
+def _leader(board: Sequence[Row]) -> dict[str, Any]:
+    """A dataset's card: the row validation chose of ours, and the best of others.
+
+    Published models have no labels as input, so our best with them stands apart.
+    """
+    labelled = [row for row in board if LABELS in (row["options"] or "")]
     names, published = best_published(board)
-    return Leader((plain or rows)[0], published, names, next(iter(labelled), None))
+    return {
+        "ours": next(row for row in board if row["best_on_validation"]),
+        "published": published,
+        "names": names,
+        "with_labels": max(labelled, key=itemgetter("val_mean"), default=None),
+    }
 
 
 def _sheets(tables: StudyTables, failures: Sequence[Failure]) -> list[Sheet]:
@@ -190,18 +171,19 @@ def _sheets(tables: StudyTables, failures: Sequence[Failure]) -> list[Sheet]:
 
     Of p it is bold print that tells, and the details.
     """
-    documents = {heading: tables[name] for name, heading in _HEADINGS.items()}
+    documents = [(heading, tables[name]) for name, heading in _HEADINGS.items()]
     sheets = []
-    for heading, document in (documents | {"Failures": _failures(failures)}).items():
+    for heading, document in (*documents, ("Failures", _failures(failures))):
+        rows = document.rows
         said = [
             column
             for column in document.columns
             if not column.key.endswith("_p_holm")
-            and any(column.text(row) not in EMPTY for row in document.rows)
+            and any(column.text(row) not in EMPTY for row in rows)
         ]
-        ids = [  # of its configuration, else of its place in the table
-            row.get("configuration") or f"{document.name}-{place}"
-            for place, row in enumerate(document.rows)
+        places = [f"{document.name}-{place}" for place in range(len(rows))]
+        ids = [
+            row.get("configuration") or at for row, at in zip(rows, places, strict=True)
         ]
         sheets.append(Sheet(heading, replace(document, columns=said), ids))
     return [sheet for sheet in sheets if sheet.details]
@@ -222,9 +204,14 @@ def _failures(failures: Sequence[Failure]) -> TableDocument:
         }
         for failure in failures
     ]
-    columns = [Column(name, name) for name in (rows[0] if rows else ())]
-    shown: dict[str, Any] = {"columns": columns, "rows": rows, "notes": []}
-    return TableDocument(name="failures", title="Failures", **shown, rule_between=())
+    return TableDocument(
+        name="failures",
+        title="Failures",
+        columns=[Column(name, name) for name in (rows[0] if rows else ())],
+        rows=rows,
+        notes=[],
+        rule_between=(),
+    )
 
 
 def _details(

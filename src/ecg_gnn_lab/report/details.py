@@ -6,15 +6,11 @@ from typing import Any
 
 from ecg_gnn.config import RunConfig, known
 from ecg_gnn.config.run_config import DEFAULTS, declared, flatten, given
+from ecg_gnn.study import table
 from ecg_gnn.study.records import Statistics
 from ecg_gnn.study.selection import Cell, Selection
 from ecg_gnn.study.store import Configuration, DatasetInfo, Failure, UnitRecord
-from ecg_gnn.study.table import (
-    STATISTICS,
-    configuration_name,
-    format_statistic,
-    model_name,
-)
+from ecg_gnn.study.table import STATISTICS, format_statistic
 from ecg_gnn.system.checks import metric_label
 from ecg_gnn_lab.tables.document import Row, p_text, score_text, signed_text
 from ecg_gnn_lab.tables.scores import RIVALS
@@ -63,8 +59,8 @@ def failure_detail(failure: Failure) -> Detail:
     """A unit that could not be finished, with its whole error."""
     at, where = failure.configuration, [str(failure.split), str(failure.seed)]
     return {
-        "title": f"{configuration_name(at)}: {failure.kind}",
-        "subtitle": f"{at.dataset} · {model_name(at.backbone, at.model)}",
+        "title": f"{table.configuration_name(at)}: {failure.kind}",
+        "subtitle": f"{at.dataset} · {table.model_name(at.backbone, at.model)}",
         "error": failure.error,
         "records": {"titles": ["split", "seed"], "rows": [where]},
         "command": command_parts(at),
@@ -118,9 +114,7 @@ def command_parts(configuration: Configuration) -> tuple[str, str]:
     also trains what the variant is compared with. Settings that have no option of their
     own follow after a #: they go into a file for ``--config``.
     """
-    settings = given(RunConfig.from_dict(configuration.config))
-    settings |= {"model.name": configuration.model}
-    settings |= {"dataset": configuration.config["dataset"]}
+    settings = _given(configuration) | {"model.name": configuration.model}
     settings |= {"embed.names": configuration.embedding or "none"}
     declarations, words, rest = declared(), ["ecg-gnn", "run"], []
     for name, value in settings.items():
@@ -139,10 +133,14 @@ def _statistics(measured: Statistics) -> list[str]:
     return [format_statistic(key, measured[key]) for key in STATISTICS]
 
 
+def _given(configuration: Configuration) -> dict[str, Any]:
+    config = configuration.config
+    return given(RunConfig.from_dict(config)) | {"dataset": config["dataset"]}
+
+
 def _settings(configuration: Configuration) -> Pairs:
     """The settings that decide a configuration's numbers."""
-    settings = given(RunConfig.from_dict(configuration.config))
-    settings |= {"dataset": configuration.config["dataset"]}
+    settings = _given(configuration)
     if configuration.task == "train":
         settings |= {"model.name": configuration.model}
     named = [(name, _shown(settings[name])) for name in DEFAULTS if name in settings]
@@ -151,18 +149,15 @@ def _settings(configuration: Configuration) -> Pairs:
 
 def _provenance(rows: Iterable[Mapping[str, Any]]) -> Pairs:
     """Where and with what records were made; values that differ are all named."""
-    values: dict[str, dict[str, None]] = {}
-    for row in rows:
-        for key, value in row.items():
-            values.setdefault(key, {})[_shown(value)] = None
     pairs = []
-    for key, each in values.items():
-        distinct = list(each)
-        text = " · ".join(distinct[:_MAX_VALUES])
+    made = list(rows)
+    for key in dict.fromkeys(key for row in made for key in row):
+        values = list(dict.fromkeys(_shown(row[key]) for row in made if key in row))
+        text = " · ".join(values[:_MAX_VALUES])
         if key == "date":
-            text = " to ".join(dict.fromkeys((min(distinct), max(distinct))))
-        elif len(distinct) > _MAX_VALUES:
-            text += f" and {len(distinct) - _MAX_VALUES} more"
+            text = " to ".join(dict.fromkeys((min(values), max(values))))
+        elif len(values) > _MAX_VALUES:
+            text += f" and {len(values) - _MAX_VALUES} more"
         pairs.append((key, text))
     return pairs
 
@@ -196,8 +191,8 @@ def _test(rows: Mapping[str, Row], other: str) -> Detail:
         values.append(("paired t-test, p", p_text(row[f"{key}_p"])))
         values.append(("Wilcoxon, p", p_text(row[f"{key}_p_wilcoxon"])))
     values += [
-        (f"p, Holm over {table}", p_text(each[f"{key}_p_holm"]))
-        for table, each in rows.items()
+        (f"p, Holm over {name}", p_text(each[f"{key}_p_holm"]))
+        for name, each in rows.items()
         if each[f"{key}_p_holm"] is not None
     ]
     return {"against": other, "values": values}

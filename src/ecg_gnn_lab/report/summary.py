@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ecg_gnn.study.verdict import VERDICTS as VERDICTS
 from ecg_gnn.study.verdict import judge
-from ecg_gnn_lab import paper_numbers
+from ecg_gnn_lab import published
 from ecg_gnn_lab.tables.document import Row, signed_text
 from ecg_gnn_lab.tables.scores import compared_with, surely
 
@@ -139,7 +139,7 @@ def _paper(results: Sequence[Row], embeddings: Sequence[Row]) -> list[Answer]:
 
 def _in_paper(rows: Sequence[Row]) -> list[Row]:
     # Models that the paper only quotes were trained by other code, with its faults.
-    own = [row for row in rows if row["model"] in paper_numbers.MODELS]
+    own = [row for row in rows if row["model"] in published.MODELS]
     return [row for row in own if row["paper_difference"] is not None]
 
 

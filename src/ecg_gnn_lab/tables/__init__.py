@@ -1,6 +1,5 @@
 """The paper's four tables from our records, its numbers beside; and a leaderboard."""
 
-from ecg_gnn.study.store import Store
 from ecg_gnn_lab.tables import ranking, scores, statistics
 from ecg_gnn_lab.tables.document import (
     FORMATS,
@@ -18,9 +17,4 @@ TABLES |= {
     "leaderboard": ranking.leaderboard_table,
 }
 
-__all__ = ["FORMATS", "TABLES", "StudyTables", "TableDocument", "make_table", "render"]
-
-
-def make_table(name: str, store: Store, recipe: str | None = None) -> TableDocument:
-    """One of the tables by its name, from all of a store or from one recipe."""
-    return StudyTables(store, recipe)[name]
+__all__ = ["FORMATS", "TABLES", "StudyTables", "TableDocument", "render"]

@@ -10,7 +10,7 @@ from ecg_gnn.config.identity import LABELS, tagged
 from ecg_gnn.data import CATALOGUE
 from ecg_gnn.study.selection import Cell, Selection, best_ecg
 from ecg_gnn.study.table import model_name
-from ecg_gnn_lab import paper_numbers, published
+from ecg_gnn_lab import published
 from ecg_gnn_lab.published import Published, published_score, published_values
 from ecg_gnn_lab.tables import document as doc
 
@@ -39,7 +39,7 @@ def leaderboard_table(source: doc.StudyTables) -> doc.TableDocument:
     groups = _cells_of_boards(selection)
     rows = [row for group in groups for row in _board_rows(selection, group)]
     cells = [cell for group in groups for cell in group]
-    specialised = [c for c in cells if c.key.model in paper_numbers.SPECIALISED]
+    specialised = [c for c in cells if c.key.model in published.SPECIALISED]
     quoted = any(published_score(cell) is not None for cell in specialised)
     return doc.TableDocument(
         name="leaderboard",
@@ -77,7 +77,7 @@ def best_published(board: Iterable[doc.Row]) -> tuple[list[str], doc.Row | None]
 
 def splits_text(row: doc.Row, key: str = "splits") -> str:
     """How many splits a row has, and of how many where that is not all."""
-    splits, official = row[key], published.num_splits()
+    splits, official = row[key], published.read("published.json")["splits"]
     if splits is None:
         return ""
     return str(splits) if splits >= official else f"{splits} of {official}"

@@ -1,17 +1,12 @@
 """Tables of cells: the results, every embedding, and the best hyper-parameters."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from ecg_gnn.config.identity import (
-    Variant,
-    controls_of,
-    identity_control,
-    variant_of,
-)
+from ecg_gnn.config.identity import controls_of, identity_control, variant_of
 from ecg_gnn.study.comparison import PairedTest, corrected
 from ecg_gnn.study.selection import Cell, CellKey, Selection, best_ecg
-from ecg_gnn_lab import paper_numbers, published
+from ecg_gnn_lab import published
 from ecg_gnn_lab.tables import document as doc
 
 EDGES_GAIN = (
@@ -22,14 +17,9 @@ RIVALS = ("baseline", "identity", "embedding")
 """What every ECG row is compared with: its gain is the edges' if it beats them all."""
 SURE = 0.05
 """Holm-corrected p below which a difference counts as more than chance."""
-_SETTINGS = (
-    *("model.layers", "model.hidden", "evolve.k"),
-    *("model.drop_edge", "evolve.self_loops"),
-)
-_BESIDE_PAPER = (
-    *(("layers", "layers"), ("width", "hidden"), ("embedding", "embedding")),
-    *(("k", "k"), ("DropEdge", "drop_edge")),
-)
+_SETTINGS = "model.layers model.hidden evolve.k model.drop_edge evolve.self_loops"
+_BESIDE_PAPER = {"layers": "layers", "width": "hidden", "embedding": "embedding"}
+_BESIDE_PAPER |= {"k": "k", "DropEdge": "drop_edge"}
 """Settings that the paper has, too: what they are called, and their names."""
 _EXPLAINED = (
     "Mean ± sample standard deviation in percent over n trainings (splits × seeds); "
@@ -43,12 +33,6 @@ _EXPLAINED = (
     EDGES_GAIN,
 )
 _UNEQUAL = "†: the two were trained in unequal precision."
-
-
-def rivals_in(variants: Iterable[str]) -> tuple[str, ...]:
-    """Those whose columns are shown: the embedding control only where it was run."""
-    seen = {*variants}
-    return tuple(name for name in RIVALS if name != "embedding" or name in seen)
 
 
 def results_table(source: doc.StudyTables) -> doc.TableDocument:
@@ -68,23 +52,20 @@ def _headline_cells(cells: Sequence[Cell]) -> list[Cell]:
     """Baseline, the chosen ECG, and the controls of its size and with its options."""
     ecg = best_ecg(cells)
     like = (ecg or cells[0]).key
-    controls: tuple[Variant, ...] = (identity_control(1),)
+    controls = [identity_control(1)]
     if ecg is not None:
-        controls = controls_of(variant_of(str(ecg.key.embedding)))
+        controls = [*controls_of(variant_of(str(ecg.key.embedding)))]
     wanted = [like.of_variant(c.name, c.embedding) for c in controls]
     return [
         cell
         for cell in cells
         if cell is ecg
         or cell.key in wanted
-        or any(_is_variant(cell, like, name) for name in ("baseline", "random"))
+        or any(
+            cell.key == like.of_variant(name, cell.key.embedding)
+            for name in ("baseline", "random")
+        )
     ]
-
-
-def _is_variant(cell: Cell, like: CellKey, variant: str) -> bool:
-    """Whether a cell is of this variant, with those options of another that apply."""
-    key = cell.key
-    return key.variant == variant and key == like.of_variant(variant, key.embedding)
 
 
 def _document(
@@ -94,15 +75,18 @@ def _document(
     detailed = name == "embeddings"
     best = [best_ecg(group) for group in groups]
     cells = [cell for group in groups for cell in group]
-    rivals = rivals_in(cell.key.variant for cell in selection.cells)
+    run = {cell.key.variant for cell in selection.cells}
+    rivals = [name for name in RIVALS if name != "embedding" or name in run]
     tests = _tests(selection, cells, rivals)
     rows = []
     for cell in cells:
-        paper = published.paper_score(cell, detailed=detailed)
+        paper = published.paper_score(cell, in_detail=detailed)
         row = _row(selection, cell, cell in best, paper)
         for other in rivals:
             row |= columns_of_test(f"minus_{other}", tests[cell.key, other])
-            row[f"minus_{other}_unequal"] = _is_unequal(selection, cell, other)
+            rival = selection.rival(cell, other)
+            unequal = rival and rival.chosen.precisions != cell.chosen.precisions
+            row[f"minus_{other}_unequal"] = bool(unequal)
         rows.append(row | {"configuration": cell.chosen.configuration.id})
     shown = [(other, f"minus_{other}") for other in rivals]
     ours, *published_columns = doc.PUBLISHED_COLUMNS
@@ -142,14 +126,8 @@ def _tests(
     return tests | dict(zip(ecg, corrected(tests[pair] for pair in ecg), strict=True))
 
 
-def _is_unequal(selection: Selection, cell: Cell, other: str) -> bool:
-    """Whether a rival was trained in another precision."""
-    rival = selection.rival(cell, other)
-    return rival is not None and rival.chosen.precisions != cell.chosen.precisions
-
-
 def _row(
-    selection: Selection, cell: Cell, is_best: bool, paper: paper_numbers.Score | None
+    selection: Selection, cell: Cell, is_best: bool, paper: published.Score | None
 ) -> dict[str, Any]:
     chosen, mean = cell.chosen, 100 * cell.chosen.test_mean
     known = published.published_score(cell)
@@ -175,10 +153,10 @@ def _row(
 def columns_of_test(prefix: str, test: PairedTest | None) -> dict[str, Any]:
     """A test as columns of a row, differences in points."""
     row: dict[str, Any] = {}
-    shares = {"": "mean", "_ci_low": "ci_low", "_ci_high": "ci_high"}
-    for suffix, name in shares.items():
+    for name in ("mean", "ci_low", "ci_high"):
         share = getattr(test, name, None)
-        row[prefix + suffix] = None if share is None else 100 * share
+        column = prefix if name == "mean" else f"{prefix}_{name}"
+        row[column] = None if share is None else 100 * share
     for name in ("p", "p_wilcoxon", "p_holm"):
         row[f"{prefix}_{name}"] = getattr(test, name, None)
     return row
@@ -206,10 +184,10 @@ def _head_to_head(selection: Selection, groups: Sequence[Sequence[Cell]]) -> lis
             if ecg is not None and rival is not None:
                 means = ecg.chosen.test_mean, rival.chosen.test_mean
                 pairs.append((100 * means[0], 100 * means[1]))
-        wins, ties, losses = paper_numbers.count(pairs)
+        wins, ties, losses = published.count(pairs)
         paper = "the paper has no such control"
         if other == "baseline":
-            theirs = paper_numbers.head_to_head()
+            theirs = published.head_to_head()
             paper = "the paper: {}, {}, {} of {}".format(*theirs, sum(theirs))
         if pairs:
             notes.append(
@@ -230,19 +208,18 @@ def hyperparameters_table(source: doc.StudyTables) -> doc.TableDocument:
     for group in source.selection.models():
         best, controls = best_ecg(group), ("baseline", "identity")
         cells += [c for c in group if c is best or c.key.variant in controls]
-    columns = [
-        doc.Column("dataset", "dataset"),
-        doc.Column("model", "model"),
-        doc.Column("variant", "label"),
-        *(doc.Column(*name, _beside_paper, "settings") for name in _BESIDE_PAPER),
-        doc.Column("self-loops", "self_loops", part="settings"),
-        doc.Column("validation (%)", "val_mean", lambda row, key: f"{row[key]:.2f}"),
-        doc.Column("tried", "tried", part="tried"),
-    ]
     return doc.TableDocument(
         name="hyperparameters",
         title="Best hyper-parameters by mean validation (the paper's in brackets)",
-        columns=columns,
+        columns=[
+            doc.Column("dataset", "dataset"),
+            doc.Column("model", "model"),
+            doc.Column("variant", "label"),
+            *(doc.Column(*n, _beside_paper, "settings") for n in _BESIDE_PAPER.items()),
+            doc.Column("self-loops", "self_loops", part="settings"),
+            doc.Column("validation (%)", "val_mean", lambda r, key: f"{r[key]:.2f}"),
+            doc.Column("tried", "tried", part="tried"),
+        ],
         rows=[_settings_row(cell) for cell in cells],
         notes=[
             "Tried: the number of configurations, also of those that were not trained "
@@ -263,13 +240,13 @@ def _settings_row(cell: Cell) -> doc.Row:
         "label": cell.label,
         "embedding": key.embedding,
     }
-    row |= {name.partition(".")[2]: chosen.setting(name) for name in _SETTINGS}
+    row |= {name.partition(".")[2]: chosen.setting(name) for name in _SETTINGS.split()}
     if key.variant != "ecg":
         row["self_loops"] = row["embedding"] = None
     paper: dict[str, Any] = {}
     if published.in_paper(cell) and (key.variant == "ecg" or key.model == "resnet"):
-        paper = paper_numbers.best_hyperparameters(key.dataset, key.model)
-    row |= {f"paper_{name}": paper.get(name) for _, name in _BESIDE_PAPER}
+        paper = published.best_hyperparameters(key.dataset, key.model)
+    row |= {f"paper_{name}": paper.get(name) for name in _BESIDE_PAPER.values()}
     return row | {
         "val_mean": 100 * chosen.val_mean,
         "tried": len(cell.candidates) + len(cell.incomplete),

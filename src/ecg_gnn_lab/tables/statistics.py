@@ -6,21 +6,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from ecg_gnn.config import EMBEDDINGS, RunConfig
-from ecg_gnn.config.identity import (
-    Tags,
-    canonical,
-    run_tags,
-    tagged,
-    variant_of,
-)
+from ecg_gnn.config import EMBEDDINGS, RunConfig, identity
+from ecg_gnn.config.identity import run_tags, tagged
 from ecg_gnn.config.run_config import declared, flatten, given
 from ecg_gnn.study.records import Statistics, mean
 from ecg_gnn.study.store import Configuration, DatasetInfo, Store, UnitRecord
 from ecg_gnn.study.store.rows import newest
 from ecg_gnn.study.table import STATISTICS, format_statistic, model_name
 from ecg_gnn.system.canvas import minus
-from ecg_gnn_lab import paper_numbers
+from ecg_gnn_lab import published
 from ecg_gnn_lab.published import is_official
 from ecg_gnn_lab.tables import document as doc
 
@@ -44,10 +38,12 @@ class MeasuredGraph:
     def settings(self) -> RunConfig:
         """The settings that decide its edges, and no others."""
         config = RunConfig.from_dict(self.configuration.config)
-        return canonical(config, variant_of(self.embedding), "statistics")
+        return identity.canonical(
+            config, identity.variant_of(self.embedding), "statistics"
+        )
 
     @cached_property
-    def tags(self) -> Tags:
+    def tags(self) -> identity.Tags:
         """Options past the paper that made it another graph."""
         return run_tags(self.settings, self.embedding, "statistics")
 
@@ -89,7 +85,7 @@ def measured_graphs(store: Store, recipe: str | None = None) -> list[MeasuredGra
         if at.id not in counting or at.embedding is None:
             continue
         measured = record.result.evolved_statistics
-        parts = variant_of(at.embedding).graphs
+        parts = identity.variant_of(at.embedding).graphs
         for part, statistics in zip(parts, measured, strict=True):
             if part == "identity":
                 continue
@@ -152,7 +148,7 @@ def statistics_table(source: doc.StudyTables) -> doc.TableDocument:
         rows=[row for row, _ in rows],
         notes=[
             "Means over n splits; an embedding without labels has one graph for all.",
-            f"The paper lists graphs with k = {paper_numbers.STATISTICS_K} and does "
+            f"The paper lists graphs with k = {published.STATISTICS_K} and does "
             "not say whether a node counts among its own neighbours.",
             *doc.dataset_notes(inputs),
         ],
@@ -175,7 +171,7 @@ def _row(info: DatasetInfo, graph: MeasuredGraph | None) -> doc.Row:
     row |= {"k": None, "self_loops": None, "graphs": 1}
     if graph is not None:
         embedding, evolve = graph.embedding, graph.settings.evolve
-        at_its_k = evolve.k == paper_numbers.STATISTICS_K
+        at_its_k = evolve.k == published.STATISTICS_K
         at = graph.configuration
         past_it = at.random_splits or at.label_rate or graph.tags
         in_paper = in_paper and at_its_k and not past_it
@@ -184,7 +180,7 @@ def _row(info: DatasetInfo, graph: MeasuredGraph | None) -> doc.Row:
         row |= {"self_loops": evolve.self_loops, "graphs": len(graph.records)}
     for key in STATISTICS:
         ours = statistics[key]
-        paper = paper_numbers.statistic(info.name, embedding, key) if in_paper else None
+        paper = published.statistic(info.name, embedding, key) if in_paper else None
         difference = None if ours is None or paper is None else ours - paper
         row |= {key: ours, f"paper_{key}": paper, f"{key}_difference": difference}
     return row

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from ecg_gnn.nn.specialised.gated_messages import MixedChannels
+from ecg_gnn.nn.specialised.hop_filters import MixedChannels
 from specialised_nets import (
     EDGES,
     FEATURES,

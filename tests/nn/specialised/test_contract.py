@@ -19,7 +19,7 @@ from ecg_gnn.nn import (
 from ecg_gnn.nn.benchmark_net import Dropout
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.seeds import seeded
-from ecg_gnn.train import LoopSettings, train
+from ecg_gnn.train import LoopSettings
 from specialised_nets import (
     CHANNELS,
     EDGES,
@@ -29,7 +29,7 @@ from specialised_nets import (
     build,
     graphs_for,
 )
-from toy_graphs import directed_edges, make_network, make_task, random
+from toy_graphs import directed_edges, make_network, make_task, random, train
 
 SEVERAL = [name for name, kind in SPECIALISED.items() if kind.several_graphs]
 ALONE = [name for name in SPECIALISED if name not in SEVERAL]

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from ecg_gnn.nn import spaces
-from ecg_gnn.nn.specialised.geom_gcn import SPACES, Geometry, latent_pairs
+from ecg_gnn.nn.specialised.structural import SPACES, Geometry, latent_pairs
 from specialised_nets import EDGES, FEATURES, NUM_NODES, build, graphs_for, matrix
 from toy_graphs import dense, random
 

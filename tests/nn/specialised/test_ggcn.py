@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from ecg_gnn.nn.specialised.ggcn import Degrees
+from ecg_gnn.nn.specialised.gated_messages import Degrees
 from specialised_nets import (
     CHANNELS,
     EDGES,

@@ -5,7 +5,8 @@ import torch
 
 from ecg_gnn.kernels import Adjacency
 from ecg_gnn.nn.specialised import h2gcn as module
-from ecg_gnn.nn.specialised.h2gcn import two_hop, two_hop_pairs, without_self_loops
+from ecg_gnn.nn.specialised.base import without_self_loops
+from ecg_gnn.nn.specialised.h2gcn import two_hop, two_hop_pairs
 from specialised_nets import (
     EDGES,
     FEATURES,

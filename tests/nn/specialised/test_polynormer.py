@@ -12,7 +12,7 @@ from ecg_gnn.nn.network import NetworkSpec
 from ecg_gnn.nn.specialised.polynormer import _Betas
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.seeds import seeded
-from ecg_gnn.train import LoopSettings, Training, train
+from ecg_gnn.train import LoopSettings, Training
 from specialised_nets import (
     CHANNELS,
     EDGES,
@@ -23,7 +23,7 @@ from specialised_nets import (
     linear,
     matrix,
 )
-from toy_graphs import directed_edges, make_network, make_task, random
+from toy_graphs import directed_edges, make_network, make_task, random, train
 
 
 def dense_attention(conv, x, adjacency):

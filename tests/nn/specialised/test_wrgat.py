@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from scipy.stats import wasserstein_distance
 
 from ecg_gnn.kernels import Adjacency
-from ecg_gnn.nn.specialised.wrgat import structural_relations
+from ecg_gnn.nn.specialised.structural import structural_relations
 from specialised_nets import EDGES, FEATURES, NUM_NODES, build, graphs_for, linear
 from toy_graphs import dense, directed_edges, random
 

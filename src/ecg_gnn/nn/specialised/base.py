@@ -11,13 +11,17 @@ from torch import Tensor, nn
 
 from ecg_gnn.kernels import Adjacency, neighbour_sum, normalized_sum
 from ecg_gnn.nn.benchmark_net import Dropout
-from ecg_gnn.nn.network import GraphInput, Known, Network, NetworkSpec, Option
+from ecg_gnn.nn.network import GraphInput, Known, Network, NetworkSpec, Option, Traits
 from ecg_gnn.system.checks import InputError
 
 # A x, by how A is normalised.
 PROPAGATIONS: dict[str, Callable[[Adjacency, Tensor], Tensor]] = {
     "none": neighbour_sum,
     "symmetric": normalized_sum,
+}
+
+NORMALISATION = {
+    "normalisation": Option("symmetric", "of what propagates", choices=(*PROPAGATIONS,))
 }
 
 _T = TypeVar("_T")
@@ -32,20 +36,16 @@ class Usual:
     lr: float = 0.01
 
 
-class SpecialisedNet(Network):
-    """A whole network with a propagation of its own."""
+class SpecialisedNet(Traits, Network):
+    """A whole network with a propagation of its own; it says what else it takes."""
 
-    self_loops: ClassVar[bool] = False  # whether the input graph gets self-loops
-    several_graphs: ClassVar[bool] = False  # whether it can read evolved graphs, too
-    weighted_edges: ClassVar[bool] = False  # whether their edges may weigh differently
-    gated: ClassVar[bool] = False  # whether a gate can stand between the graphs
-    label_input: ClassVar[bool] = False  # whether training labels may be input
+    several_graphs = weighted_edges = gated = some_layers = False
+    one_hop = label_input = False
     usual: ClassVar[Usual]  # what presets fill in
-    options: ClassVar[dict[str, Option]] = {}  # what model.options may hold
 
     def __init__(self, spec: NetworkSpec) -> None:
         super().__init__()
-        self.dropout = Dropout(spec.dropout)
+        self.chosen, self.dropout = spec.options, Dropout(spec.dropout)
 
     def the_graph(self, graphs: Sequence[GraphInput]) -> Adjacency:
         """The one graph of a model that reads one."""

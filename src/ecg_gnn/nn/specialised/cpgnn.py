@@ -43,9 +43,7 @@ class CPGNN(base.ColumnPerClass):
 
     usual = base.Usual(layers=2)
     options: ClassVar[dict[str, Option]] = {
-        "normalisation": Option(
-            "symmetric", "of the graph", choices=(*base.PROPAGATIONS,)
-        ),
+        **base.NORMALISATION,
         "pretrain_lr": Option(0.01, "learning rate of the MLP alone", 0, 1),
         "pretrain_steps": Option(400, "steps of the MLP alone", 0, 100_000),
         "prior_weight": Option(1.0, "weight of the loss of the MLP", 0, 1000),
@@ -54,7 +52,7 @@ class CPGNN(base.ColumnPerClass):
     def __init__(self, spec: NetworkSpec) -> None:
         super().__init__(spec)
         hidden, self.num_classes = spec.hidden, spec.num_classes
-        self.chosen, self.num_rounds = spec.options, spec.layers
+        self.num_rounds = spec.layers
         self.propagate = base.PROPAGATIONS[self.chosen["normalisation"]]
         self.input = nn.Linear(spec.in_channels, hidden)
         self.hidden = nn.Linear(hidden, self.num_classes)
@@ -74,7 +72,6 @@ class CPGNN(base.ColumnPerClass):
         return out
 
     def prepare(self, known: Known) -> None:
-        """Train the MLP alone, then estimate the compatibility."""
         self._train = known.train_index, known.train_y
         steps, lr = self.chosen["pretrain_steps"], self.chosen["pretrain_lr"]
         base.warm_up(self, lambda: self.prior(known.x), known, steps=steps, lr=lr)
@@ -92,7 +89,6 @@ class CPGNN(base.ColumnPerClass):
         return doubly_stochastic(counts) - 1 / self.num_classes
 
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
-        """The beliefs. ``[N, F]`` to ``[N, C]``."""
         adjacency = self.the_graph(graphs)
         logits = self.prior(x)
         # Beliefs differ by little: never in half precision.

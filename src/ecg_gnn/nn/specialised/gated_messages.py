@@ -1,17 +1,19 @@
-"""FAGCN, GBK-GNN, ACM-GNN: gates decide what an edge or a channel lets through."""
+"""FAGCN, GBK-GNN, GGCN: gates decide what an edge lets through, and its sign."""
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ecg_gnn.kernels import Adjacency, edge_scores, gated_sum, neighbour_mean
+from ecg_gnn import kernels
+from ecg_gnn.kernels import Adjacency
 from ecg_gnn.nn.benchmark_net import Dropout
 from ecg_gnn.nn.network import GraphInput, Known, NetworkSpec, Option, make_gate
-from ecg_gnn.nn.specialised.base import ColumnPerClass, SpecialisedNet, Usual
+from ecg_gnn.nn.specialised import base
 
 _GAIN = 2**0.5
 
@@ -29,19 +31,18 @@ class SignedGate(nn.Module):
         """The gate of every edge in target order, ``[E, 1]``."""
         of_target, of_source = self.score.weight.split(h.size(1), dim=1)
         scores = h @ torch.cat([of_source, of_target]).t()  # [N, 2]
-        total = edge_scores(adjacency, scores[..., None]) + self.score.bias
+        total = kernels.edge_scores(adjacency, scores[..., None]) + self.score.bias
         return torch.tanh(total)
 
     def forward(self, h: Tensor, adjacency: Adjacency) -> Tensor:
-        """Messages. ``[N, d]`` to ``[N, d]``."""
         gate = self.dropout(self.gates(h, adjacency))[:, 0]
         adjacency = adjacency.like(h)
         scaled = h * adjacency.out_scale[:, None].to(h.dtype)
-        total = gated_sum(adjacency, gate, scaled)
+        total = kernels.gated_sum(adjacency, gate, scaled)
         return total * adjacency.in_scale[:, None].to(h.dtype)
 
 
-class FAGCN(SpecialisedNet):
+class FAGCN(base.SpecialisedNet):
     """Frequency-adaptive GCN of Bo et al. (2021).
 
     ``h0 = drop(ReLU(W1 drop(X)))``, then L times
@@ -55,7 +56,7 @@ class FAGCN(SpecialisedNet):
     """
 
     several_graphs = weighted_edges = gated = label_input = True
-    usual = Usual(layers=2)
+    usual = base.Usual(layers=2)
     options: ClassVar[dict[str, Option]] = {
         "eps": Option(0.3, "share of the first state in every layer", 0, 1)
     }
@@ -63,7 +64,6 @@ class FAGCN(SpecialisedNet):
     def __init__(self, spec: NetworkSpec) -> None:
         super().__init__(spec)
         hidden, graphs, layers = spec.hidden, range(spec.num_graphs), range(spec.layers)
-        self.eps: float = spec.options["eps"]
         self.input = nn.Linear(spec.in_channels, hidden)
         self.layers = nn.ModuleList(
             nn.ModuleList(SignedGate(hidden, spec.dropout) for _ in graphs)
@@ -76,7 +76,6 @@ class FAGCN(SpecialisedNet):
             nn.init.xavier_normal_(linear.weight, gain=_GAIN)
 
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
-        """Everything but the last linear map. ``[N, F]`` to ``[N, d]``."""
         first: Tensor = self.dropout(self.input(self.dropout(x)).relu())
         state = first
         for layer, gates in enumerate(self.layers):
@@ -86,7 +85,7 @@ class FAGCN(SpecialisedNet):
             ]
             if self.between:
                 messages = self.between[layer](state, messages)
-            state = sum(messages, start=self.eps * first)
+            state = sum(messages, start=self.chosen["eps"] * first)
         return state
 
 
@@ -104,17 +103,17 @@ class GatedKernels(nn.Module):
         """New states ``[N, d]``, and the logits of all gates ``[E]``."""
         scores = self.score(h)[..., None]  # [N, 2, 1]
         # Above zero where both ends of an edge seem alike.
-        logits = F.leaky_relu(edge_scores(adjacency, scores), 0.2)[:, 0]
+        logits = F.leaky_relu(kernels.edge_scores(adjacency, scores), 0.2)[:, 0]
         same, different = self.same(h), self.different(h)
         # s a + (1 - s) b = s (a - b) + b: one gated sum instead of two.
-        gated = gated_sum(adjacency, logits.sigmoid(), same - different)
+        gated = kernels.gated_sum(adjacency, logits.sigmoid(), same - different)
         mean_scale = adjacency.like(gated).mean_scale
         gated = gated * mean_scale[:, None].to(gated.dtype)
-        plain = neighbour_mean(adjacency, different)
+        plain = kernels.neighbour_mean(adjacency, different)
         return self.own(h) + gated + plain, logits
 
 
-class GBKGNN(SpecialisedNet):
+class GBKGNN(base.SpecialisedNet):
     """Gated bi-kernel GNN of Du et al. (2022), on SAGE's mean.
 
     ``h_u <- W_f h_u + mean_v (s_uv W_s h_v + (1 - s_uv) W_d h_v)`` with the gate
@@ -128,7 +127,7 @@ class GBKGNN(SpecialisedNet):
     ``dropout`` is of features and of every layer's output.
     """
 
-    usual = Usual(layers=2)
+    usual = base.Usual(layers=2)
     options: ClassVar[dict[str, Option]] = {
         "gate_weight": Option(1.0, "weight of the loss of the gates", 0, 1000)
     }
@@ -137,7 +136,6 @@ class GBKGNN(SpecialisedNet):
         super().__init__(spec)
         hidden = spec.hidden
         widths = [spec.in_channels] + [hidden] * (spec.layers - 1)
-        self.gate_weight: float = spec.options["gate_weight"]
         self.layers = nn.ModuleList(GatedKernels(width, hidden) for width in widths)
         self.output = nn.Linear(hidden, spec.out_channels)
         self._known: tuple[Tensor, Tensor] | None = None
@@ -152,7 +150,6 @@ class GBKGNN(SpecialisedNet):
         self._known = edges, (of_source == of_target)[edges].float()
 
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
-        """Everything but the last linear map. ``[N, F]`` to ``[N, d]``."""
         adjacency = self.the_graph(graphs)
         x, gates = self.dropout(x), []
         for layer in self.layers:
@@ -163,69 +160,94 @@ class GBKGNN(SpecialisedNet):
             edges, alike = self._known
             known = [logits.index_select(0, edges).float() for logits in gates]
             losses = [F.binary_cross_entropy_with_logits(each, alike) for each in known]
-            self.extra_loss = self.gate_weight * torch.stack(losses).sum()
+            self.extra_loss = self.chosen["gate_weight"] * torch.stack(losses).sum()
         return x
 
 
-_CHANNELS = 3
+class Degrees(NamedTuple):
+    """A graph without self-loops, and what degrees with them say of each edge."""
+
+    adjacency: Adjacency
+    weight: Tensor  # 1 / sqrt(d_u d_v), [E]
+    excess: Tensor  # sqrt(d_v / d_u) - 1: how far u's degree is below its neighbour's
+
+    @classmethod
+    def of(cls, adjacency: Adjacency) -> "Degrees":
+        """In float64; on a directed graph d_u counts what arrives, d_v what leaves."""
+        bare = base.without_self_loops(adjacency)
+        arriving = (1.0 + bare.in_degree.double())[bare.target]
+        leaving = (1.0 + bare.out_degree.double())[bare.source]
+        return cls(bare, (arriving * leaving).rsqrt(), (leaving / arriving).sqrt() - 1)
 
 
-class MixedChannels(nn.Module):
-    """One layer of ACM; see :class:`ACMGNN` for its equations."""
+class SignedMessages(nn.Module):
+    """One layer; see :class:`GGCN` for its equations."""
 
     def __init__(self, in_channels: int, out_channels: int) -> None:
         super().__init__()
-        self.lin = nn.Linear(in_channels, _CHANNELS * out_channels, bias=False)
-        self.score = nn.Parameter(torch.empty(_CHANNELS, out_channels))
-        self.mix = nn.Parameter(torch.empty(_CHANNELS, _CHANNELS))
-        starts = (self.lin.weight, out_channels), (self.score, 1), (self.mix, _CHANNELS)
-        for weight, width in starts:
-            nn.init.uniform_(weight, -(width**-0.5), width**-0.5)
+        self.lin = nn.Linear(in_channels, out_channels)
+        self.degree = nn.Parameter(torch.tensor([0.5, 0.0]))  # slope and intercept
+        self.mix = nn.Parameter(torch.zeros(3))  # alike, unlike, itself
+        self.scale = nn.Parameter(torch.full((1,), 2.0))
 
-    def channels(self, x: Tensor, adjacency: Adjacency) -> Tensor:
-        """Low-pass, high-pass and identity, ``[N, 3, d]``."""
-        low, high, own = self.lin(x).chunk(_CHANNELS, dim=1)
-        # One pass over the edges for both filters.
-        means = neighbour_mean(adjacency, torch.cat([low, high], dim=1))
-        smooth, of_high = means.chunk(2, dim=1)
-        return torch.stack([smooth, high - of_high, own], dim=1).relu()
-
-    def shares(self, channels: Tensor) -> Tensor:
-        """What each node takes of each channel, ``[N, 3]``; they sum to one."""
-        scores = torch.einsum("ncd,cd->nc", channels, self.score).sigmoid()
-        return (scores @ self.mix / _CHANNELS).softmax(1)
-
-    def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
-        """The mixture. ``[N, F]`` to ``[N, d]``."""
-        channels = self.channels(x, adjacency)
-        mixed = torch.einsum("ncd,nc->nd", channels, self.shares(channels))
-        return _CHANNELS * mixed
+    def forward(self, h: Tensor, degrees: Degrees) -> Tensor:
+        states = self.lin(h)
+        unit = F.normalize(states)[..., None]
+        cosine = kernels.edge_dot(degrees.adjacency, unit, unit)[:, 0]
+        slope, intercept = self.degree.unbind()
+        corrected = F.softplus(slope * degrees.excess.to(cosine.dtype) + intercept)
+        alike, unlike, own = self.mix.softmax(0).unbind()
+        signed = alike * cosine.relu() - unlike * (-cosine).relu()
+        gate = degrees.weight.to(cosine.dtype) * corrected * signed
+        message = kernels.gated_sum(degrees.adjacency, gate, states)
+        out: Tensor = F.softplus(self.scale) * (message + own * states)
+        return out
 
 
-class ACMGNN(ColumnPerClass):
-    """Adaptive channel mixing of Luan et al. (2022) as released: ACM-GCN.
+class GGCN(base.ColumnPerClass):
+    """Generalised GCN of Yan et al. (2021), "Two sides of the same coin".
 
-    With ``Â = D^-1 (A + I)``: ``H_L = ReLU(Â X W_L)``, ``H_H = ReLU((I - Â) X W_H)``,
-    ``H_I = ReLU(X W_I)``. Each channel has a score per node,
-    ``s_c = sigmoid(H_c w_c)``, and ``a = softmax([s_L, s_H, s_I] W_mix / 3)``; the
-    layer gives ``3 (a_L H_L + a_H H_H + a_I H_I)``. Dropout goes before every layer;
-    what the last one gives, a column per class, are the logits.
+    A layer maps its input, ``s = W h + b``, and gives
 
-    ``dropout`` is of every layer's input.
+        softplus(c) (m_1 sum_v t_uv [cos]+ s_v - m_2 sum_v t_uv [-cos]+ s_v + m_3 s_u),
+
+    over neighbours v, cos being that of s_u and s_v, m the softmax of three learned
+    numbers. ``t_uv = softplus(a (sqrt(d_v / d_u) - 1) + b') / sqrt(d_u d_v)`` is GCN's
+    weight, degrees with self-loops, with a learned correction. Its result, z, goes into
+    a running total ``h <- h + eta_l drop(ELU(z))``, which the next layer reads; the
+    total starts as ``ELU(W_0 X)``, and ``eta_1 = 1``, ``eta_l = log(decay /
+    (l + 1)^exponent + 1)``. The first layer reads the features; what the last one
+    gives, a column per class, are the logits.
+
+    ``layers`` is the number of layers, the first and the last included; ``dropout`` is
+    of features and of every layer's result.
     """
 
-    self_loops = label_input = True
-    usual = Usual(layers=2)
+    label_input = True
+    usual = base.Usual(layers=5, hidden=32)
+    options: ClassVar[dict[str, Option]] = {
+        "decay": Option(1.0, "how large later layers' shares in the total are", 0, 10),
+        "exponent": Option(3.0, "how fast these shares fall", 0, 10),
+    }
 
     def __init__(self, spec: NetworkSpec) -> None:
         super().__init__(spec)
-        inner = [spec.hidden] * (spec.layers - 1)
+        hidden, inner = spec.hidden, [spec.hidden] * (spec.layers - 1)
         widths = pairwise([spec.in_channels, *inner, spec.num_classes])
-        self.layers = nn.ModuleList(MixedChannels(*pair) for pair in widths)
+        self.input = nn.Linear(spec.in_channels, hidden)
+        self.layers = nn.ModuleList(SignedMessages(a, b) for a, b in widths)
+        self._degrees = base.OncePerGraph(Degrees.of)
 
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
-        """What the last layer gives. ``[N, F]`` to ``[N, C]``."""
-        adjacency = self.the_graph(graphs)
-        for layer in self.layers:
-            x = layer(self.dropout(x), adjacency)
-        return x
+        degrees = self._degrees(self.the_graph(graphs))
+        decay, exponent = self.chosen["decay"], self.chosen["exponent"]
+        x = self.dropout(x)
+        first, *others = self.layers
+        total = F.elu(self.input(x))
+        state: Tensor = first(x, degrees)
+        for index, layer in enumerate(others, 1):
+            share = math.log(decay / (index + 1) ** exponent + 1)
+            inner = self.dropout(F.elu(state))
+            total = total + (inner if index == 1 else share * inner)
+            state = layer(total, degrees)
+        return state

@@ -17,12 +17,7 @@ from torch import Tensor, nn
 
 from ecg_gnn.kernels import Adjacency, normalized_sum
 from ecg_gnn.nn.network import GraphInput, NetworkSpec, Option
-from ecg_gnn.nn.specialised.base import (
-    OncePerGraph,
-    SpecialisedNet,
-    Usual,
-    without_self_loops,
-)
+from ecg_gnn.nn.specialised import base
 
 _FULL = 1 / 10
 _MAX_MATRIX_NODES = 32_000
@@ -64,17 +59,11 @@ def two_hop(adjacency: Adjacency, drop_edge: float) -> TwoHop:
 
 def both_hops(adjacency: Adjacency, drop_edge: float) -> tuple[Adjacency, TwoHop]:
     """What propagates over one step and over two, without self-loops."""
-    bare = without_self_loops(adjacency)
+    bare = base.without_self_loops(adjacency)
     return bare, two_hop(bare, drop_edge)
 
 
-def rows_of_sum_one(x: Tensor) -> Tensor:
-    """Every row over its sum; zeros where that is zero."""
-    total = x.sum(1, keepdim=True)
-    return torch.where(total == 0, 0, x / total)
-
-
-class H2GCN(SpecialisedNet):
+class H2GCN(base.SpecialisedNet):
     """H2GCN of Zhu et al. (2020), as released.
 
     Every row of X is divided by its sum. ``r0 = ReLU(W0 X)``,
@@ -91,7 +80,7 @@ class H2GCN(SpecialisedNet):
     """
 
     several_graphs = label_input = True
-    usual = Usual(layers=2)
+    usual = base.Usual(layers=2)
     options: ClassVar[dict[str, Option]] = {
         "normalise_rows": Option(
             True, "features over their row's sum, which for signed ones can be small"
@@ -101,7 +90,6 @@ class H2GCN(SpecialisedNet):
     def __init__(self, spec: NetworkSpec) -> None:
         super().__init__(spec)
         hidden, self.num_rounds = spec.hidden, spec.layers
-        self.normalise_rows: bool = spec.options["normalise_rows"]
         features, graphs = spec.in_channels, range(spec.num_graphs)
         self.input = nn.ModuleList(
             nn.Linear(features, hidden, bias=False) for _ in graphs
@@ -109,11 +97,12 @@ class H2GCN(SpecialisedNet):
         width = (2 ** (self.num_rounds + 1) - 1) * hidden * spec.num_graphs
         self.output = nn.Linear(width, spec.out_channels, bias=False)
         # The rate is a graph's own: what is kept for a graph may depend on it.
-        self._hops: dict[float, OncePerGraph[tuple[Adjacency, TwoHop]]] = {}
+        self._hops: dict[float, base.OncePerGraph[tuple[Adjacency, TwoHop]]] = {}
 
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
-        """All rounds of all graphs. ``[N, F]`` to ``[N, G (2^(K+1) - 1) d]``."""
-        x = rows_of_sum_one(x) if self.normalise_rows else x
+        if self.chosen["normalise_rows"]:  # zeros where the sum is zero
+            total = x.sum(1, keepdim=True)
+            x = torch.where(total == 0, 0, x / total)
         rounds = []
         for linear, graph in zip(self.input, graphs, strict=True):
             rounds += self._rounds(linear(x).relu(), graph)
@@ -123,7 +112,7 @@ class H2GCN(SpecialisedNet):
     def _rounds(self, state: Tensor, graph: GraphInput) -> list[Tensor]:
         rate = graph.drop_edge
         if rate not in self._hops:
-            self._hops[rate] = OncePerGraph(partial(both_hops, drop_edge=rate))
+            self._hops[rate] = base.OncePerGraph(partial(both_hops, drop_edge=rate))
         one, two = self._hops[rate](graph.adjacency)
         near = GraphInput(one, rate)
         rounds = [state]

@@ -1,4 +1,4 @@
-"""FSGNN, GPR-GNN, JacobiConv: learned weights for hops of fixed propagation."""
+"""FSGNN, GPR-GNN, JacobiConv, ACM-GNN: learned filters of fixed propagation."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ecg_gnn.kernels import Adjacency, normalized_sum
+from ecg_gnn.kernels import Adjacency, neighbour_mean, normalized_sum
 from ecg_gnn.nn.benchmark_net import Dropout
 from ecg_gnn.nn.network import GraphInput, NetworkSpec, Option
 from ecg_gnn.nn.specialised import base
@@ -26,13 +26,7 @@ class FSGNN(base.SpecialisedNet):
     """
 
     usual = base.Usual(layers=3)
-    options: ClassVar[dict[str, Option]] = {
-        "normalisation": Option(
-            "symmetric",
-            "of the two graphs whose powers are taken",
-            choices=(*base.PROPAGATIONS,),
-        )
-    }
+    options = base.NORMALISATION
 
     def __init__(self, spec: NetworkSpec) -> None:
         super().__init__(spec)
@@ -55,7 +49,6 @@ class FSGNN(base.SpecialisedNet):
         return features
 
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
-        """Everything but the last linear map. ``[N, F]`` to ``[N, (2K + 1) d]``."""
         features = self._features(self.the_graph(graphs), x)
         given = zip(self.choice.softmax(0), self.blocks, features, strict=True)
         blocks = [share * F.normalize(linear(each)) for share, linear, each in given]
@@ -104,7 +97,6 @@ class GPRGNN(base.SpecialisedNet):
         self.hop_dropout = Dropout(options["hop_dropout"])
 
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
-        """Every graph's hops from 0 to K. ``[N, F]`` to ``[N, G (K + 1) C]``."""
         x = self.dropout(self.input(self.dropout(x)).relu())
         hops = []
         for linear, graph in zip(self.hidden, graphs, strict=True):
@@ -116,7 +108,6 @@ class GPRGNN(base.SpecialisedNet):
         return torch.cat(hops, dim=1)
 
     def classify(self, states: Tensor) -> Tensor:
-        """The weighted sum of all hops."""
         hops = states.view(states.size(0), self.hop_weights.numel(), -1)
         return torch.einsum("nkc,k->nc", hops, self.hop_weights)
 
@@ -177,17 +168,17 @@ class JacobiConv(base.ColumnPerClass):
     def __init__(self, spec: NetworkSpec) -> None:
         super().__init__(spec)
         options, degree = spec.options, spec.layers
-        self.scale: float = options["scale"]
         self.steps = list(recurrence(options["a"], options["b"], degree))
         self.input = nn.Linear(spec.in_channels, spec.num_classes)
-        self.factors = nn.Parameter(torch.full((degree,), min(1 / self.scale, 1.0)))
+        start = min(1 / options["scale"], 1.0)
+        self.factors = nn.Parameter(torch.full((degree,), start))
         self.mix = nn.Parameter(torch.ones((degree + 1) * spec.num_classes))
         self.late_dropout = Dropout(options["late_dropout"])
 
     def polynomials(self, x: Tensor, graphs: Sequence[GraphInput]) -> list[Tensor]:
         """``P_0(Ā) x`` to ``P_K(Ā) x``."""
         adjacency = self.the_graph(graphs)
-        gammas = self.scale * torch.tanh(self.factors)
+        gammas = self.chosen["scale"] * torch.tanh(self.factors)
         results = [torch.zeros_like(x), x]
         before = torch.zeros_like(gammas[:1])
         pairs = pairwise(torch.cat([before, gammas]).unbind())
@@ -198,12 +189,72 @@ class JacobiConv(base.ColumnPerClass):
         return results[1:]
 
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
-        """Every polynomial's result. ``[N, F]`` to ``[N, (K + 1) C]``."""
         x = self.late_dropout(self.input(self.dropout(x)))
         return torch.cat(self.polynomials(x, graphs), dim=1)
 
     def classify(self, states: Tensor) -> Tensor:
-        """The weighted sum of all polynomials, with weights per column."""
         degrees = len(self.steps) + 1
         mixed = (states * self.mix).view(states.size(0), degrees, -1).sum(1)
         return super().classify(mixed)
+
+
+_CHANNELS = 3
+
+
+class MixedChannels(nn.Module):
+    """One layer of ACM; see :class:`ACMGNN` for its equations."""
+
+    def __init__(self, in_channels: int, out_channels: int) -> None:
+        super().__init__()
+        self.lin = nn.Linear(in_channels, _CHANNELS * out_channels, bias=False)
+        self.score = nn.Parameter(torch.empty(_CHANNELS, out_channels))
+        self.mix = nn.Parameter(torch.empty(_CHANNELS, _CHANNELS))
+        starts = (self.lin.weight, out_channels), (self.score, 1), (self.mix, _CHANNELS)
+        for weight, width in starts:
+            nn.init.uniform_(weight, -(width**-0.5), width**-0.5)
+
+    def channels(self, x: Tensor, adjacency: Adjacency) -> Tensor:
+        """Low-pass, high-pass and identity, ``[N, 3, d]``."""
+        low, high, own = self.lin(x).chunk(_CHANNELS, dim=1)
+        # One pass over the edges for both filters.
+        means = neighbour_mean(adjacency, torch.cat([low, high], dim=1))
+        smooth, of_high = means.chunk(2, dim=1)
+        return torch.stack([smooth, high - of_high, own], dim=1).relu()
+
+    def shares(self, channels: Tensor) -> Tensor:
+        """What each node takes of each channel, ``[N, 3]``; they sum to one."""
+        scores = torch.einsum("ncd,cd->nc", channels, self.score).sigmoid()
+        return (scores @ self.mix / _CHANNELS).softmax(1)
+
+    def forward(self, x: Tensor, adjacency: Adjacency) -> Tensor:
+        channels = self.channels(x, adjacency)
+        mixed = torch.einsum("ncd,nc->nd", channels, self.shares(channels))
+        return _CHANNELS * mixed
+
+
+class ACMGNN(base.ColumnPerClass):
+    """Adaptive channel mixing of Luan et al. (2022) as released: ACM-GCN.
+
+    With ``Â = D^-1 (A + I)``: ``H_L = ReLU(Â X W_L)``, ``H_H = ReLU((I - Â) X W_H)``,
+    ``H_I = ReLU(X W_I)``. Each channel has a score per node,
+    ``s_c = sigmoid(H_c w_c)``, and ``a = softmax([s_L, s_H, s_I] W_mix / 3)``; the
+    layer gives ``3 (a_L H_L + a_H H_H + a_I H_I)``. Dropout goes before every layer;
+    what the last one gives, a column per class, are the logits.
+
+    ``dropout`` is of every layer's input.
+    """
+
+    self_loops = label_input = True
+    usual = base.Usual(layers=2)
+
+    def __init__(self, spec: NetworkSpec) -> None:
+        super().__init__(spec)
+        inner = [spec.hidden] * (spec.layers - 1)
+        widths = pairwise([spec.in_channels, *inner, spec.num_classes])
+        self.layers = nn.ModuleList(MixedChannels(*pair) for pair in widths)
+
+    def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
+        adjacency = self.the_graph(graphs)
+        for layer in self.layers:
+            x = layer(self.dropout(x), adjacency)
+        return x

@@ -34,7 +34,6 @@ class AdjacencyLinear(nn.Module):
         self.gather = gather
 
     def forward(self, adjacency: Adjacency) -> Tensor:
-        """One row per node, ``[N, d]``."""
         if adjacency.num_nodes != self.weight.size(0):
             raise InputError(
                 f"'graphs' must have the {self.weight.size(0)} nodes that the model "
@@ -53,7 +52,6 @@ class Further(nn.Module):
         self.maps = nn.ModuleList(nn.Linear(channels, channels) for _ in layers)
 
     def forward(self, x: Tensor) -> Tensor:
-        """``[N, d]`` to ``[N, d]``."""
         for norm, linear in zip(self.norms, self.maps, strict=True):
             x = linear(norm(x.relu()))
         return x
@@ -91,7 +89,6 @@ class LINKX(base.SpecialisedNet):
         self.output = nn.Linear(hidden, spec.out_channels)
 
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
-        """Everything but the last linear map. ``[N, F]`` to ``[N, d]``."""
         edges = self.more_edges(self.edges(self.the_graph(graphs)))
         nodes = self.more_nodes(self.nodes(x))
         both = torch.cat([edges, nodes], dim=1)
@@ -156,28 +153,22 @@ class GloGNN(base.ColumnPerClass):
 
     def __init__(self, spec: NetworkSpec) -> None:
         super().__init__(spec)
-        options, hidden = spec.options, spec.hidden
-        self.num_layers = spec.layers
-        self.delta: float = options["delta"]
-        self.gamma: float = options["gamma"]
-        self.beta1: float = options["beta1"]
-        self.beta2: float = options["beta2"]
-        if self.beta1 + self.beta2 < _LEAST:
+        self.num_layers, hidden, hops = spec.layers, spec.hidden, self.chosen["hops"]
+        beta1, beta2 = self.chosen["beta1"], self.chosen["beta2"]
+        if beta1 + beta2 < _LEAST:
             raise InputError(
                 f"'model.options.beta1' and beta2 must be {_LEAST} or more together: "
-                f"Z has no other bound (got {self.beta1} and {self.beta2})"
+                f"Z has no other bound (got {beta1} and {beta2})"
             )
         self.edges = AdjacencyLinear(spec.num_nodes, hidden, neighbour_mean)
         self.nodes = nn.Linear(spec.in_channels, hidden)
         self.hidden = nn.Linear(hidden, spec.num_classes)
-        hops = options["hops"]
         self.hop_weights = nn.Parameter(torch.full((hops,), 1 / hops))
         self._looped = base.OncePerGraph(base.with_self_loops)
 
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
-        """The last layer's H, a column per class. ``[N, F]`` to ``[N, C]``."""
-        looped = self._looped(self.the_graph(graphs))
-        parts = (1 - self.delta) * self.edges(looped) + self.delta * self.nodes(x)
+        looped, delta = self._looped(self.the_graph(graphs)), self.chosen["delta"]
+        parts = (1 - delta) * self.edges(looped) + delta * self.nodes(x)
         first: Tensor = self.hidden(self.dropout(parts.relu()))
         # The layers subtract nearly equal numbers: never in half precision.
         with torch.autocast(x.device.type, enabled=False):
@@ -189,16 +180,18 @@ class GloGNN(base.ColumnPerClass):
 
     def layer(self, h: Tensor, first: Tensor, looped: Adjacency) -> Tensor:
         """One closed-form step. ``[N, C]`` to ``[N, C]``."""
-        kept = 1 - self.gamma
+        beta1, beta2, gamma = (self.chosen[n] for n in ("beta1", "beta2", "gamma"))
+        kept = 1 - gamma
         gram = (h.t() @ h).double()
         eye = torch.eye(len(gram), dtype=gram.dtype, device=gram.device)
-        ridge = (self.beta1 + self.beta2) * eye
+        ridge = (beta1 + beta2) * eye
         inverse = kept * positive_inverse(kept**2 * gram + ridge)
         q = h @ inverse.to(h.dtype)
         across = (gram @ inverse).to(h.dtype)  # H^T Q
-        own: Tensor = kept * (h - self.gamma * first) @ across + self.gamma * first
+        own = kept * (h - gamma * first) @ across + gamma * first
         hops = torch.zeros_like(q)  # S Q, hop by hop
         for weight in self.hop_weights:
             q = neighbour_mean(looped, q)
             hops = hops + weight * q
-        return own + self.beta2 * hops
+        out: Tensor = own + beta2 * hops
+        return out

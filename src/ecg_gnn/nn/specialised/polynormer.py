@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import ClassVar
 
 import torch
@@ -18,11 +19,11 @@ from ecg_gnn.nn.network import (
     Options,
     ParallelModules,
 )
-from ecg_gnn.nn.specialised.base import SpecialisedNet, Usual, warm_up
+from ecg_gnn.nn.specialised import base
 from ecg_gnn.system.checks import InputError
 
 
-class Polynormer(SpecialisedNet):
+class Polynormer(base.SpecialisedNet):
     """Polynormer of Deng et al. (2024), as released.
 
     ``x = drop(W_in drop(X))``. Local layers: ``g = ReLU(W_h x)``,
@@ -45,7 +46,7 @@ class Polynormer(SpecialisedNet):
 
     self_loops = several_graphs = weighted_edges = True
     gated = label_input = True
-    usual = Usual(layers=7, hidden=64, lr=1e-3)
+    usual = base.Usual(layers=7, hidden=64, lr=1e-3)
     options: ClassVar[dict[str, Option]] = {
         "beta": Option(0.5, "share of the linear path", 0, 1),
         "beta_form": Option(
@@ -66,7 +67,7 @@ class Polynormer(SpecialisedNet):
 
     def __init__(self, spec: NetworkSpec) -> None:
         super().__init__(spec)
-        self.chosen, width = spec.options, spec.hidden
+        width = spec.hidden
         if width % (heads := self.chosen["heads"]):
             raise InputError(
                 f"'hidden' must be a multiple of {heads}, the number of attention "
@@ -83,10 +84,9 @@ class Polynormer(SpecialisedNet):
             self.output = nn.Linear(width, spec.out_channels)
 
     def prepare(self, known: Known) -> torch.optim.AdamW | None:
-        """Train the local layers alone."""
         if not self.chosen["global_layers"]:
             return None
-        return warm_up(
+        return base.warm_up(
             self,
             lambda: self.local_output(self.local(known.x, known.graphs)),
             known,
@@ -104,14 +104,12 @@ class Polynormer(SpecialisedNet):
         return total
 
     def represent(self, x: Tensor, graphs: Sequence[GraphInput]) -> Tensor:
-        """Everything but the last linear map. ``[N, F]`` to ``[N, d]``."""
         state: Tensor = self.local(x, graphs)
         if self.chosen["global_layers"]:
             state = self.attention(self.norm(state))
         return state
 
     def classify(self, states: Tensor) -> Tensor:
-        """The last linear map."""
         last = self.output if self.chosen["global_layers"] else self.local_output
         out: Tensor = last(states)
         return out
@@ -149,12 +147,8 @@ class _LocalLayer(nn.Module):
         width, options = spec.hidden, spec.options
         self.before = nn.LayerNorm(width) if options["pre_norm"] else nn.Identity()
         self.gate = nn.Linear(width, width)
-        self.neighbours = ParallelModules(
-            width,
-            spec.num_graphs,
-            lambda: _Attention(width, options["heads"]),
-            spec.gate,
-        )
+        make = partial(_Attention, width, options["heads"])
+        self.neighbours = ParallelModules(width, spec.num_graphs, make, spec.gate)
         self.own = nn.Linear(width, width)
         self.after = nn.BatchNorm1d(width) if options["post_norm"] else nn.Identity()
         self.dropout = Dropout(spec.dropout)
@@ -163,7 +157,6 @@ class _LocalLayer(nn.Module):
     def forward(
         self, x: Tensor, graphs: Sequence[GraphInput], beta: Tensor | float
     ) -> Tensor:
-        """``[N, d]`` to ``[N, d]``."""
         x = self.before(x)
         gate = self.gate(x).relu()
         x = self.dropout(self.after(self.neighbours(x, graphs) + self.own(x)).relu())
@@ -207,7 +200,6 @@ class _GlobalAttention(nn.Module):
         self.dropout = Dropout(options["global_dropout"])
 
     def forward(self, x: Tensor) -> Tensor:
-        """All layers. ``[N, d]`` to ``[N, d]``."""
         modules = zip(self.gates, self.keys, self.values, self.norms, strict=True)
         for index, (gate, key, value, norm) in enumerate(modules):
             k = key(x).sigmoid().view(len(x), -1, self.heads)
