@@ -60,10 +60,10 @@ def operators(
     pattern = functions.by_target(adjacency)
 
     def gat() -> torch.Tensor:
-        return functions.additive_attention(adjacency, scores, values, 0.2)
+        return functions.AdditiveAttention.apply(adjacency, scores, values, 0.2)
 
     def gt() -> torch.Tensor:
-        return functions.dot_product_attention(adjacency, packed)
+        return functions.DotProductAttention.apply(adjacency, packed)
 
     def back(out: torch.Tensor, *inputs: torch.Tensor) -> Callable[[], Any]:
         return lambda: torch.autograd.grad(out, inputs, grad, retain_graph=True)

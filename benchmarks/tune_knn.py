@@ -111,13 +111,13 @@ def tune(num_nodes: int, dim: int, k: int, rounds: int) -> None:
     groups = top(maxima, count, k, slack)
     scores = member_scores(halves, 0, groups.places)
     members = top(scores, count, k, slack)
-    decision = decide(canonical, halves, 0, groups, members, k)
+    proposal = decide(task, halves, 0, groups, members)
     looked_at = [
         float((t.places >= 0).sum(1).float().mean()) for t in (groups, members)
     ]
     print(f"\n## {num_nodes} x {dim}, k = {k}")
     print(f"bound {float(halves.bound.max()):.2e}; groups, candidates {looked_at};")
-    print(f"sure {float(decision.sure.float().mean()):.4%}")
+    print(f"sure {float(proposal.sure.float().mean()):.4%}")
     parts: dict[str, Work] = {
         "TF32 product (floor)": gemm(z, "high"),
         "float16 product": gemm(halves.rows, "highest"),
@@ -127,7 +127,7 @@ def tune(num_nodes: int, dim: int, k: int, rounds: int) -> None:
         "group_maxima": lambda: group_maxima(halves, 0, num_nodes),
         "member_scores": lambda: member_scores(halves, 0, groups.places),
         "top of members": lambda: top(scores, count, k, slack),
-        "decide": lambda: decide(canonical, halves, 0, groups, members, k),
+        "decide": lambda: decide(task, halves, 0, groups, members),
         "search_tiled": lambda: search_tiled(task),
         "knn_graph": lambda: knn_graph(z, k),
     }

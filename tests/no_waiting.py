@@ -40,6 +40,6 @@ def no_waiting_on_a_gpu() -> Iterator[None]:
 
 def start(network):
     """The state with the fused optimizer, as on a GPU: the other one waits on CPU."""
-    state = TrainState.start(network, 1e-3, 0.0, 5)
+    state = TrainState(network, 1e-3, 0.0, 5)
     state.optimizer = torch.optim.AdamW(network.parameters(), lr=1e-3, fused=True)
     return state

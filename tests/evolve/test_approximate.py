@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 
 from ecg_gnn.evolve import approximate, backends, knn_graph, knn_search
 from ecg_gnn.evolve.approximate import (
+    Index,
     IndexSearch,
-    InvertedFile,
-    SmallWorld,
     exact_kth,
     num_cells,
     search_index,
@@ -106,15 +105,15 @@ def test_a_seed_determines_the_graph(knn, monkeypatch):
 def test_order_among_candidates_is_exact(monkeypatch):
     """The k most similar of whatever candidates an index gives."""
     task = task_of(randn(300, 4))
-    search = IndexSearch(task, InvertedFile, 0)
+    search = IndexSearch(task, "ivf", 0)
     offered = torch.arange(0, 300, 23)  # places in the index
 
     def candidates(self, rows, count):
         return offered.expand(len(rows), -1)
 
-    monkeypatch.setattr(InvertedFile, "search", candidates)
+    monkeypatch.setattr(Index, "search", candidates)
     with pytest.warns(UserWarning, match=r"finds .* less than 95%: --knn exact"):
-        neighbours, _, recall = search_index(task, "ivf", InvertedFile, 0)
+        neighbours, _, recall = search_index(task, "ivf", 0)
     nodes, others = torch.arange(300), search.indexed[offered]
     scores = task.canonical.scores(nodes, others)
     scores[nodes.unsqueeze(1) == others] = -torch.inf
@@ -128,15 +127,15 @@ def test_too_few_candidates_are_made_up_for(monkeypatch):
     def nothing(self, rows, count):
         return torch.full((len(rows), count), -1)
 
-    monkeypatch.setattr(SmallWorld, "search", nothing)
-    neighbours, _, recall = search_index(task_of(z), "hnsw", SmallWorld, 0)
+    monkeypatch.setattr(Index, "search", nothing)
+    neighbours, _, recall = search_index(task_of(z), "hnsw", 0)
     assert recall == 1.0
     assert torch.equal(neighbours, knn_graph(z, 5)[0].view(-1, 5))
 
 
 def test_an_index_holds_few_of_many_duplicates():
     z = torch.cat([randn(50, 4), torch.ones(900, 4), randn(50, 4, seed=1)])
-    search = IndexSearch(task_of(z), InvertedFile, 0)
+    search = IndexSearch(task_of(z), "ivf", 0)
     assert search.indexed.numel() == 100 + 14  # k, eight more, and the node itself
     assert search.has_many_duplicates.nonzero().squeeze(1).tolist() == [*range(50, 950)]
     assert knn_search(z, 5, knn="ivf").recall >= 0.95
@@ -144,9 +143,9 @@ def test_an_index_holds_few_of_many_duplicates():
 
 def test_small_pieces_change_nothing(monkeypatch):
     task = task_of(embeddings("half-zero", 500))
-    want = search_index(task, "ivf", InvertedFile, 0)
+    want = search_index(task, "ivf", 0)
     monkeypatch.setattr(approximate, "_PAIRS_AT_A_TIME", 600)
-    again = search_index(task, "ivf", InvertedFile, 0)
+    again = search_index(task, "ivf", 0)
     assert torch.equal(again.neighbours, want.neighbours)
 
 
@@ -159,7 +158,7 @@ def test_rows_on_a_gpu_are_searched_by_the_cpu(device):
 
 
 def test_effort_grows_until_enough_is_found():
-    search = IndexSearch(task_of(randn(800, 32)), InvertedFile, 0)
+    search = IndexSearch(task_of(randn(800, 32)), "ivf", 0)
     before = search.index.effort
     search.tune(torch.arange(0, 800, 10))
     assert before < search.index.effort <= search.index.max_effort

@@ -53,12 +53,9 @@ def true_neighbours(task):
 @pytest.mark.parametrize("block_size", [None, 100])
 def test_what_is_sure_is_right(metric, kind, block_size):
     task = task_of(kind, metric=metric, block_size=block_size)
-    found, sure, floor = compiled.search_compiled(task)
+    found, sure = compiled.search_compiled(task)
     want = true_neighbours(task)
     assert torch.equal(found[sure], want[sure])
-    nodes = torch.arange(task.canonical.num_nodes)
-    scores = task.canonical.scores(nodes, nodes).fill_diagonal_(-torch.inf)
-    assert bool((floor <= scores.topk(5).values[:, -1]).all())
     assert torch.equal(nearest.nearest(task), want)
     if kind in ("random", "0.1"):
         assert sure.double().mean() > 0.999
@@ -76,7 +73,7 @@ def test_ties_are_drawn_among_all_of_them():
 def test_lists_that_overflow(monkeypatch, k):
     monkeypatch.setattr(compiled, "_room", lambda num_nodes, k: 2 * k)
     task = task_of("random", k)
-    found, sure, _ = compiled.search_compiled(task)
+    found, sure = compiled.search_compiled(task)
     want = true_neighbours(task)
     assert torch.equal(found[sure], want[sure])
     assert torch.equal(nearest.nearest(task), want)
@@ -88,7 +85,7 @@ def test_threads_change_nothing(kind):
     results = []
     for threads in (1, 2, 3):
         torch.set_num_threads(threads)
-        found, sure, _ = compiled.search_compiled(task_of(kind))
+        found, sure = compiled.search_compiled(task_of(kind))
         results.append((found[sure], sure))
     for other in results[1:]:
         assert torch.equal(other[0], results[0][0])

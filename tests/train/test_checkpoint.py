@@ -204,10 +204,10 @@ def test_no_path_no_file(case, tmp_path, monkeypatch):
 
 
 def test_time_is_counted_over_interruptions(path):
-    state = TrainState.start(torch.nn.Linear(2, 2), 1e-3, 0.0, 5)
+    state = TrainState(torch.nn.Linear(2, 2), 1e-3, 0.0, 5)
     state.done, state.seconds = 2, 1234.5
     save_checkpoint(path, state, "this one")
-    fresh = TrainState.start(torch.nn.Linear(2, 2), 1e-3, 0.0, 5)
+    fresh = TrainState(torch.nn.Linear(2, 2), 1e-3, 0.0, 5)
     assert load_checkpoint(path, fresh, "this one")
     assert (fresh.done, fresh.seconds) == (2, 1234.5)
 

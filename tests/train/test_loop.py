@@ -93,7 +93,7 @@ def test_best_weights_are_those_of_a_shorter_training():
 def scripted(scores):
     """What the state keeps when steps give these validation scores."""
     network = torch.nn.Linear(1, 1)
-    state = TrainState.start(network, 1e-3, 0.0, len(scores))
+    state = TrainState(network, 1e-3, 0.0, len(scores))
     for step, score in enumerate(scores, start=1):
         network.weight.data.fill_(step)
         val = torch.tensor(score, dtype=torch.float64)

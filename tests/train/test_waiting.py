@@ -67,7 +67,7 @@ def test_a_step_on_a_gpu_never_waits(case, device):
         pytest.skip("only a GPU can be waited for")
     task = make_task(3, evolved=True, drop_edge=0.5).to(device)
     network = make_network(task, **case).to(device)
-    state = TrainState.start(network, 1e-3, 0.0, 5)
+    state = TrainState(network, 1e-3, 0.0, 5)
     run_step(network, task, state)
     with no_waiting_on_a_gpu():
         run_step(network, task, state)

@@ -6,9 +6,9 @@ than there are candidates are searched exactly: an index could not tell which to
 
 import math
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -16,12 +16,13 @@ from torch import Tensor
 from ecg_gnn.evolve.exact.blocks import Block, NearestLists
 from ecg_gnn.evolve.exact.canonical import Canonical
 from ecg_gnn.evolve.exact.nearest import query_task, search_groups, search_left
-from ecg_gnn.evolve.exact.ties import NOBODY, Boundary, Task, num_candidates
+from ecg_gnn.evolve.exact.ties import NOBODY, Task, choose, num_candidates, rank_in_row
 from ecg_gnn.evolve.query import Query, Rows, SearchResult
 from ecg_gnn.kernels.hashing import distinct_rows
-from ecg_gnn.system.machine import out_of_memory
+from ecg_gnn.system.machine import explaining
 from ecg_gnn.system.seeds import derive_seed
 
+Kind = Literal["ivf", "hnsw"]
 RECALL = 0.95
 """The target; the effort grows until a few rows reach a little more."""
 _MARGIN = 0.02
@@ -52,84 +53,56 @@ def num_cells(num_nodes: int) -> int:
     return max(1, min(_CELLS_PER_ROOT * math.isqrt(num_nodes), most))
 
 
-class FaissIndex:
-    """Rows in a faiss index, searched with more or less effort."""
+class Index:
+    """Rows in a faiss index, searched with more or less ``effort``.
 
-    effort: int
-    max_effort: int
-    build_threads: int
+    Of an inverted file (ivf) that is the number of cells searched, of a graph of links
+    (hnsw) the length of its candidate list.
+    """
 
-    def __init__(self, canonical: Canonical, seed: int) -> None:
-        self.canonical = canonical
-        self.build_threads = torch.get_num_threads()
-        self._index = self._built(seed % (1 << 31))  # as wide as faiss's seeds are
-        nodes = torch.arange(canonical.num_nodes)
-        with _threads(self.build_threads):
-            for some in nodes.split(_ROWS_AT_A_TIME):
-                self._index.add(canonical.rows(some).float().numpy())
+    index: Any
 
-    def _built(self, seed: int) -> Any:
-        raise NotImplementedError
+    def __init__(self, canonical: Canonical, kind: Kind, seed: int) -> None:
+        import faiss
 
-    def _set_effort(self, count: int) -> None:
-        raise NotImplementedError
+        self.canonical, self.kind = canonical, kind
+        seed %= 1 << 31  # as wide as faiss's seeds are
+        num_nodes, dim = canonical.grid.shape
+        metric = faiss.METRIC_L2 if canonical.euclidean else faiss.METRIC_INNER_PRODUCT
+        threads = torch.get_num_threads()
+        if kind == "hnsw":
+            self.effort, self.max_effort = _FIRST_EFFORT, _MAX_EFFORT
+            self.index = faiss.index_factory(dim, f"HNSW{_LINKS}", metric)
+            self.index.hnsw.efConstruction = _BUILD_EFFORT
+            self.index.hnsw.rng = faiss.RandomGenerator(seed)  # type: ignore[attr-defined]
+            threads = 1  # several would link rows in a random order
+        else:
+            self.effort, self.max_effort = 1, num_cells(num_nodes)
+            cells = f"IVF{self.max_effort}," if self.max_effort > 1 else ""
+            self.index = faiss.index_factory(dim, f"{cells}Flat", metric)
+        with _threads(threads):
+            if kind == "ivf" and self.max_effort > 1:
+                self._train(seed)
+            for nodes in torch.arange(num_nodes).split(_ROWS_AT_A_TIME):
+                self.index.add(canonical.rows(nodes).float().numpy())
+
+    def _train(self, seed: int) -> None:
+        """By a few rows: faiss would copy all of them to choose as many itself."""
+        self.index.cp.seed = seed
+        self.index.cp.max_points_per_centroid = _TRAINED_PER_CELL
+        generator = torch.Generator().manual_seed(seed)
+        order = torch.randperm(self.canonical.num_nodes, generator=generator)
+        some = order[: _TRAINED_PER_CELL * self.max_effort].sort().values
+        self.index.train(self.canonical.rows(some).float().numpy())
 
     def search(self, rows: Tensor, count: int) -> Tensor:
         """Indexed rows close to some float32 rows [n, D], -1 for none: [n, count]."""
-        self._set_effort(count)
+        if self.kind == "hnsw":
+            self.index.hnsw.efSearch = max(self.effort, count)
+        elif self.max_effort > 1:
+            self.index.nprobe = self.effort
         with _threads(torch.get_num_threads()):
-            return torch.from_numpy(self._index.search(rows.numpy(), count)[1])
-
-
-class InvertedFile(FaissIndex):
-    """Cells of rows; ``effort`` is the number of cells searched."""
-
-    def _built(self, seed: int) -> Any:
-        import faiss
-
-        num_nodes, dim = self.canonical.grid.shape
-        self.effort, self.max_effort = 1, num_cells(num_nodes)
-        flat = faiss.IndexFlatL2 if self.canonical.euclidean else faiss.IndexFlatIP
-        self._centres = flat(dim)  # an attribute: the index only points to it
-        if self.max_effort == 1:  # too few rows for cells
-            return self._centres
-        metric = self._centres.metric_type
-        index = faiss.IndexIVFFlat(self._centres, dim, self.max_effort, metric)
-        index.cp.seed = seed
-        index.cp.max_points_per_centroid = _TRAINED_PER_CELL
-        generator = torch.Generator().manual_seed(seed)
-        some = torch.randperm(num_nodes, generator=generator)
-        some = some[: _TRAINED_PER_CELL * self.max_effort].sort().values
-        with _threads(self.build_threads):
-            index.train(self.canonical.rows(some).float().numpy())
-        return index
-
-    def _set_effort(self, count: int) -> None:
-        if self.max_effort > 1:
-            self._index.nprobe = self.effort
-
-
-class SmallWorld(FaissIndex):
-    """A graph of links (HNSW); ``effort`` is the length of its candidate list."""
-
-    def _built(self, seed: int) -> Any:
-        import faiss
-
-        self.effort, self.max_effort = _FIRST_EFFORT, _MAX_EFFORT
-        self.build_threads = 1  # several threads would link rows in a random order
-        inner, distance = faiss.METRIC_INNER_PRODUCT, faiss.METRIC_L2
-        metric = distance if self.canonical.euclidean else inner
-        index = faiss.IndexHNSWFlat(self.canonical.grid.size(1), _LINKS, metric)
-        index.hnsw.efConstruction = _BUILD_EFFORT
-        index.hnsw.rng = faiss.RandomGenerator(seed)  # type: ignore[attr-defined]
-        return index
-
-    def _set_effort(self, count: int) -> None:
-        self._index.hnsw.efSearch = max(self.effort, count)
-
-
-MakeIndex = Callable[[Canonical, int], FaissIndex]
-"""Builds an index of rows, from a seed."""
+            return torch.from_numpy(self.index.search(rows.numpy(), count)[1])
 
 
 @contextmanager
@@ -144,32 +117,28 @@ def _threads(count: int) -> Iterator[None]:
         faiss.omp_set_num_threads(before)
 
 
-def search_approximately(
-    name: str, make_index: MakeIndex, query: Query, rows: Rows
-) -> SearchResult:
+def search_approximately(kind: Kind, query: Query, rows: Rows) -> SearchResult:
     """Neighbours of all nodes by an index on the CPU, determined by the seed."""
-    try:
+    with explaining(_what_to_lower, kind, rows):
         task = query_task(query, rows, torch.device("cpu"))
-        result = search_index(task, name, make_index, query.seed)
+        result = search_index(task, kind, query.seed)
         return result._replace(neighbours=result.neighbours.to(query.device))
-    except (MemoryError, RuntimeError) as error:
-        if not out_of_memory(error):
-            raise
-    needed = index_bytes(rows.num_nodes, rows.dim)
-    raise MemoryError(
-        f"an approximate kNN search ({name}) among {rows.num_nodes:,} × "
-        f"{rows.dim} embeddings takes about {needed >> 20} MiB: 'knn' exact goes "
+
+
+def _what_to_lower(kind: Kind, rows: Rows) -> str:
+    return (
+        f"an approximate kNN search ({kind}) among {rows.num_nodes:,} × "
+        f"{rows.dim} embeddings takes about "
+        f"{index_bytes(rows.num_nodes, rows.dim) >> 20} MiB: 'knn' exact goes "
         "over them in blocks, or lower the embedding's width to "
         f"{max(1, rows.dim // 2)} (now {rows.dim})"
     )
 
 
-def search_index(
-    task: Task, name: str, make_index: MakeIndex, seed: int
-) -> SearchResult:
+def search_index(task: Task, kind: Kind, seed: int) -> SearchResult:
     """Neighbours of all nodes, with their recall measured on a sample."""
     canonical, k = task.canonical, task.k
-    search = IndexSearch(task, make_index, derive_seed(seed, "index"))
+    search = IndexSearch(task, kind, derive_seed(seed, "index"))
     generator = torch.Generator().manual_seed(derive_seed(seed, "recall"))
     order = torch.randperm(canonical.num_nodes, generator=generator)
     search.tune(order[-_TUNED_ON:])
@@ -181,11 +150,11 @@ def search_index(
     recall = int(near.sum()) / near.numel()
     if recall < RECALL:
         warnings.warn(
-            f"the {name} search finds {recall:.1%} of the nearest neighbours, less "
+            f"the {kind} search finds {recall:.1%} of the nearest neighbours, less "
             f"than {RECALL:.0%}: --knn exact finds all",
             stacklevel=2,
         )
-    return SearchResult(neighbours, name, recall)
+    return SearchResult(neighbours, kind, recall)
 
 
 def exact_kth(canonical: Canonical, nodes: Tensor, k: int) -> Tensor:
@@ -198,18 +167,17 @@ def exact_kth(canonical: Canonical, nodes: Tensor, k: int) -> Tensor:
 class IndexSearch:
     """A search by an index that holds only some of the duplicates of a row."""
 
-    def __init__(self, task: Task, make_index: MakeIndex, seed: int) -> None:
+    def __init__(self, task: Task, kind: Kind, seed: int) -> None:
         self.task, self.canonical = task, task.canonical
         self.groups = distinct_rows(task.canonical.grid)  # [N], equal rows share one
         by_group = self.groups.argsort(stable=True)
         sizes = torch.bincount(self.groups)
-        first = (sizes.cumsum(0) - sizes)[self.groups[by_group]]
-        rank = torch.arange(by_group.numel()) - first
         most = num_candidates(task.k) + 1  # one is the node itself
+        rank = rank_in_row(self.groups[by_group], sizes.numel())
         self.indexed = by_group[rank < most]
         self.width = min(most, self.indexed.numel())
         self.has_many_duplicates = sizes[self.groups] > most
-        self.index = make_index(self.canonical.take(self.indexed), seed)
+        self.index = Index(self.canonical.take(self.indexed), kind, seed)
 
     def tune(self, nodes: Tensor) -> None:
         """Raise the effort until enough true neighbours of ``nodes`` are candidates."""
@@ -238,24 +206,22 @@ class IndexSearch:
 
     def all_neighbours(self) -> Tensor:
         """Neighbours of all nodes, exact where the index cannot give enough: [N, k]."""
-        k, task, many = self.task.k, self.task, self.has_many_duplicates
-        neighbours = torch.empty((many.numel(), k), dtype=torch.long)
-        lacking, few = [torch.empty(0, dtype=torch.long)], (~many).nonzero().squeeze(1)
+        k, task = self.task.k, self.task
+        neighbours = torch.empty((self.groups.numel(), k), dtype=torch.long)
+        few = (~self.has_many_duplicates).nonzero().squeeze(1)
+        many = self.has_many_duplicates.nonzero().squeeze(1)
+        lacking = []
         for nodes in few.split(max(1, _PAIRS_AT_A_TIME // self.width)):
-            if not nodes.numel():
-                break
             ids, scores = self.candidates(nodes)
             kth = scores.topk(k).values[:, -1]
             enough = kth > -torch.inf
+            given = (nodes[enough], scores[enough], kth[enough], ids[enough])
+            neighbours[nodes[enough]] = choose(k, task.key, *given)
             lacking.append(nodes[~enough])
-            own, row = nodes[enough], torch.arange(int(enough.sum()))
-            boundary = Boundary.at(scores[enough], kth[enough], ids[enough])
-            neighbours[own] = boundary.choose(k, task.key, own, row, None)
-            task.progress(own.numel())
+            task.progress(int(enough.sum()))
         left = torch.cat(lacking)
         if left.numel():
             neighbours[left] = search_left(task, left)
-        if bool(many.any()):
-            left = many.nonzero().squeeze(1)
-            neighbours[left] = search_groups(task, self.groups, left)
+        if many.numel():
+            neighbours[many] = search_groups(task, self.groups, many)
         return neighbours

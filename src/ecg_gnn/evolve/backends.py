@@ -13,12 +13,7 @@ from typing import NamedTuple
 
 import torch
 
-from ecg_gnn.evolve.approximate import (
-    InvertedFile,
-    SmallWorld,
-    index_bytes,
-    search_approximately,
-)
+from ecg_gnn.evolve.approximate import index_bytes, search_approximately
 from ecg_gnn.evolve.exact.nearest import search_exact
 from ecg_gnn.evolve.query import Query, Rows, SearchResult
 from ecg_gnn.system.checks import InputError, MissingExtraError, duration, size_text
@@ -48,12 +43,11 @@ class Backend:
 
     @property
     def is_installed(self) -> bool:
-        """Whether its package is installed."""
         return self.package is None or find_spec(self.package) is not None
 
 
-_IVF = partial(search_approximately, "ivf", InvertedFile)
-_HNSW = partial(search_approximately, "hnsw", SmallWorld)
+_IVF = partial(search_approximately, "ivf")
+_HNSW = partial(search_approximately, "hnsw")
 BACKENDS = {
     backend.name: backend
     for backend in (

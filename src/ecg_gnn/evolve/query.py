@@ -51,12 +51,10 @@ class Rows:
 
     @property
     def num_nodes(self) -> int:
-        """The number of rows."""
         return self.z.size(0)
 
     @property
     def dim(self) -> int:
-        """Their width."""
         return self.z.size(1)
 
     def read(self, start: int, stop: int, device: torch.device) -> Tensor:

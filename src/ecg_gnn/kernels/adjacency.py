@@ -1,6 +1,6 @@
 """A graph sorted once by target and by source, with its degrees and weights."""
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import torch
@@ -14,13 +14,14 @@ from ecg_gnn.kernels.edge_order import (
     lexicographic_order,
     offsets_of,
 )
+from ecg_gnn.kernels.engine import Movable
 from ecg_gnn.kernels.hashing import keep_mask
 from ecg_gnn.system.cached import cached_property
 from ecg_gnn.system.checks import InputError, check_in_range
 
 
 @dataclass(frozen=True, eq=False)
-class Adjacency:
+class Adjacency(Movable):
     """Edges ``source -> target`` over ``num_nodes`` nodes, ready for aggregation.
 
     Everything with one entry per edge is in *target order*: sorted by target, then by
@@ -112,7 +113,6 @@ class Adjacency:
 
     @property
     def device(self) -> torch.device:
-        """Where the graph lies."""
         return self.source.device
 
     def edge_index(self) -> Tensor:
@@ -183,14 +183,10 @@ class Adjacency:
         return degree.masked_fill(degree == 0, 1)  # sums of weights may be below one
 
     @cached_property
-    def unit_scale(self) -> Tensor:
-        """One for every node, ``[N]``."""
-        return torch.ones(self.num_nodes, dtype=self.dtype, device=self.device)
-
-    @cached_property
     def unit_weight(self) -> EdgeWeight:
         """What every edge weighs, 0 if dropped."""
-        return self._weight(self.unit_scale[self.target])
+        one = torch.ones(self.num_edges, dtype=self.dtype, device=self.device)
+        return self._weight(one)
 
     @cached_property
     def symmetric_weight(self) -> EdgeWeight:
@@ -207,17 +203,6 @@ class Adjacency:
             weight = weight * self.edge_weight
         kept = weight if self.kept is None else weight * self.kept
         return EdgeWeight(kept, self.by_source_order)
-
-    def to(self, device: torch.device | str) -> Self:
-        """The same graph on another device."""
-        offsets = self.by_target.offsets.to(device)
-        if offsets is self.by_target.offsets:  # it is there already
-            return self
-        moved: dict[str, Any] = {"by_target": Order(offsets, self.source.to(device))}
-        for each in fields(self):
-            if isinstance(value := getattr(self, each.name), Tensor):
-                moved[each.name] = value.to(device)
-        return replace(self, **moved)
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,14 +32,9 @@ def additive_attention(
     heads, slope = values.size(-1), float(negative_slope)
     _check(adjacency, values, values.shape, values=values)
     _check(adjacency, values, (values.size(0), 2, heads), scores=scores)
-    plain = adjacency.edge_weight is None
-    if plain and engine.gpu_usable(values, heads):
-        attend = engine.gpu_kernels().additive_attention
-        out: Tensor = attend(adjacency, scores, values, slope)
-        return out
-    source, target = scores.unbind(1)
-    if plain and compiled.usable(values, heads):
-        return compiled.additive_attention(adjacency, source, target, values, slope)
+    if (fast := _fast(adjacency, values)) is not None:
+        given = (adjacency, scores, values, slope)
+        return apply_function(fast.AdditiveAttention, *given)
     sums = F.leaky_relu(edge_scores(adjacency, scores), slope)
     return _attend(adjacency, sums, values)
 
@@ -51,15 +46,19 @@ def dot_product_attention(adjacency: Adjacency, packed: Tensor) -> Tensor:
     """
     nodes, _, channels, heads = packed.shape
     _check(adjacency, packed, (nodes, 3, channels, heads), packed=packed)
-    plain = adjacency.edge_weight is None
-    if plain and engine.gpu_usable(packed[:, 0], heads):
-        out: Tensor = engine.gpu_kernels().dot_product_attention(adjacency, packed)
-        return out
-    if plain and compiled.usable(packed, heads):
-        return compiled.dot_product_attention(adjacency, packed)
+    if (fast := _fast(adjacency, packed[:, 0])) is not None:
+        return apply_function(fast.DotProductAttention, adjacency, packed)
     query, key, values = packed.unbind(1)
     scores = edge_dot(adjacency, query, key) / math.sqrt(channels)
     return _attend(adjacency, scores, values)
+
+
+def _fast(adjacency: Adjacency, values: Tensor) -> Any:
+    """The module with kernels for such values; None: plain torch computes."""
+    heads, plain = values.size(-1), adjacency.edge_weight is None
+    if plain and engine.gpu_usable(values, heads):
+        return engine.gpu_kernels()
+    return compiled if plain and compiled.usable(values, heads) else None
 
 
 def _attend(adjacency: Adjacency, scores: Tensor, values: Tensor) -> Tensor:

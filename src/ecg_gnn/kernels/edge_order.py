@@ -1,6 +1,6 @@
 """Edges grouped by one of their ends, and the stable sorts that group them."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -8,6 +8,7 @@ import torch
 from scipy.sparse import csr_array
 from torch import Tensor
 
+from ecg_gnn.kernels.engine import Movable
 from ecg_gnn.system.cached import cached_property
 from ecg_gnn.system.checks import InputError
 
@@ -23,7 +24,7 @@ class Bucket(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Order:
+class Order(Movable):
     """Edges grouped by one end point: a CSR (by target) or CSC (by source) pattern.
 
     What follows from that is made when it is first asked for. Drawing neighbours never
@@ -32,8 +33,6 @@ class Order:
 
     offsets: Tensor  # where each node's group begins; the last entry is E, [N + 1]
     other: Tensor  # the opposite end point of every edge, in group order, [E]
-    _compact: dict[str, Tensor] = field(default_factory=dict, repr=False)
-    _per_head: dict[int, "Order"] = field(default_factory=dict, repr=False)
 
     @cached_property
     def own(self) -> Tensor:
@@ -57,16 +56,15 @@ class Order:
         """The edges grouped by their other end points."""
         return Order(self.turned_offsets, self.own[self.turning])
 
-    def compact(self, name: str, values: Tensor) -> Tensor:
-        """A 32-bit copy of an index array, made once and kept under its name."""
-        if name not in self._compact:
-            if values.numel() >= 2**31:
-                raise InputError(
-                    "'engine' must be 'reference' for a graph of 2^31 edges or more "
-                    f"(got {values.numel()})"
-                )
-            self._compact[name] = values.int()
-        return self._compact[name]
+    @cached_property
+    def compact(self) -> "Order":
+        """The same in 32-bit numbers, as kernels for GPUs read them."""
+        return Order(_compact(self.offsets), _compact(self.other))
+
+    @cached_property
+    def compact_turning(self) -> Tensor:
+        """``turning`` in 32-bit numbers."""
+        return _compact(self.turning)
 
     @cached_property
     def heavy_first(self) -> Tensor:
@@ -84,17 +82,6 @@ class Order:
         pieces = zip(edges, edges[1:], highest, strict=False)
         return tuple(Bucket(a, b - a, most) for a, b, most in pieces if b > a)
 
-    def per_head(self, num_heads: int) -> "Order":
-        """The same for ``num_heads`` stacked copies of the nodes; made once."""
-        if num_heads > 1 and num_heads not in self._per_head:
-            num_nodes, num_edges = self.offsets.numel() - 1, self.other.numel()
-            head = torch.arange(num_heads, device=self.other.device)[:, None]
-            offsets = (self.offsets[:-1] + head * num_edges).flatten()
-            end = torch.full_like(offsets[:1], num_heads * num_edges)
-            other = (self.other + head * num_nodes).flatten()
-            self._per_head[num_heads] = Order(torch.cat([offsets, end]), other)
-        return self if num_heads == 1 else self._per_head[num_heads]
-
 
 @dataclass(frozen=True, eq=False)
 class EdgeWeight:
@@ -107,6 +94,15 @@ class EdgeWeight:
     def by_source(self) -> Tensor:
         """In source order, gathered once and not in every step, ``[E]``."""
         return self.by_target[self.order]
+
+
+def _compact(values: Tensor) -> Tensor:
+    if values.numel() >= 2**31:
+        raise InputError(
+            "'engine' must be 'reference' for a graph of 2^31 edges or more "
+            f"(got {values.numel()})"
+        )
+    return values.int()
 
 
 def offsets_of(ids: Tensor, num_nodes: int) -> Tensor:
@@ -132,21 +128,10 @@ def stable_argsort(ids: Tensor, bound: int) -> Tensor:
 
 def lexicographic_order(source: Tensor, target: Tensor, bound: int) -> Tensor | None:
     """The order by target, then by source, ``[E]``; None if they are in it already."""
-    if not target.numel():
-        return None
     if target.device.type != "cpu":
         return torch.argsort(target * bound + source, stable=True)
-    if _ascends(target, source):
+    stays = (target[1:] == target[:-1]) & (source[1:] >= source[:-1])
+    if bool(((target[1:] > target[:-1]) | stays).all()):
         return None
-    first = None if _ascends(source) else stable_argsort(source, bound)
-    second = stable_argsort(target if first is None else target[first], bound)
-    return second if first is None else first[second]
-
-
-def _ascends(ids: Tensor, then: Tensor | None = None) -> bool:
-    """Whether numbers never fall; where they are equal, those of ``then``."""
-    rises = ids[1:] > ids[:-1]
-    stays = ids[1:] == ids[:-1]
-    if then is not None:
-        stays &= then[1:] >= then[:-1]
-    return bool((rises | stays).all())
+    by_source = stable_argsort(source, bound)
+    return by_source[stable_argsort(target[by_source], bound)]

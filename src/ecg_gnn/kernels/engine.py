@@ -3,9 +3,10 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import fields, replace
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 import torch
 from torch import Tensor
@@ -15,6 +16,7 @@ from ecg_gnn.system.checks import check_choice
 
 Engine = Literal["fast", "reference"]
 TensorMap = Callable[[Tensor], Tensor]
+_Item = TypeVar("_Item", bound=Any)
 _engine: ContextVar[str] = ContextVar("engine", default="fast")
 _GPU_TYPES = (torch.float32, torch.bfloat16, torch.float64)
 _MAX_CHANNELS = 4096
@@ -55,6 +57,17 @@ def gpu_usable(x: Tensor, num_heads: int = 1) -> bool:
 def gpu_kernels() -> Any:
     """What has Triton kernels; only where they are usable is Triton there."""
     return import_module("ecg_gnn.kernels.gpu.entry_points")
+
+
+class Movable:
+    """A dataclass whose tensors, and whatever else can move, move together."""
+
+    def to(self: _Item, device: torch.device | str) -> _Item:
+        """The same on another device; itself if it is there already."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        there = {name: v.to(device) for name, v in values.items() if hasattr(v, "to")}
+        moved = any(value is not values[name] for name, value in there.items())
+        return replace(self, **there) if moved else self
 
 
 class _LinearMap(torch.autograd.Function):

@@ -6,7 +6,7 @@ from typing import Any
 
 from ecg_gnn.config.classify_settings import selectable
 from ecg_gnn.nn.benchmark_net import MODULES, NUM_HEADS, BenchmarkNet, GraphModule
-from ecg_gnn.nn.network import GATES, Network, NetworkSpec, Options, Traits, read_all
+from ecg_gnn.nn.network import GATES, Network, NetworkSpec, Options, Traits
 from ecg_gnn.nn.specialised import SPECIALISED
 from ecg_gnn.nn.tuned_net import NORMS, TUNED_CONVS, TUNED_OPTIONS, TunedNet
 from ecg_gnn.system.checks import InputError, check_choice, check_in_range
@@ -40,12 +40,16 @@ def read_options(
     Of the tuned backbone only those that are not at their defaults: its runs had names
     before it had options.
     """
-    declared = traits_of(backbone, model).options
-    if backbone != "tuned":
-        return read_all(model, declared, given)
-    declared = TUNED_OPTIONS | declared
-    options = read_all(model, declared, given)
-    return {n: value for n, value in options.items() if value != declared[n].default}
+    tuned, declared = backbone == "tuned", traits_of(backbone, model).options
+    declared = TUNED_OPTIONS | declared if tuned else declared
+    for name in given:
+        check_choice(f"option of {model}", name, declared)
+    read = {}
+    for name, option in sorted(declared.items()):
+        value = option.read(name, given.get(name, option.default))
+        if not tuned or value != option.default:
+            read[name] = value
+    return read
 
 
 def build_network(spec: NetworkSpec) -> Network:

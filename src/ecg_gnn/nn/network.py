@@ -168,16 +168,6 @@ class Option:
         return number
 
 
-def read_all(model: str, declared: Mapping[str, Option], given: Options) -> Options:
-    """Every declared option: as given, else its default; others are refused."""
-    for name in given:
-        check_choice(f"option of {model}", name, declared)
-    return {
-        name: declared[name].read(name, given.get(name, declared[name].default))
-        for name in sorted(declared)
-    }
-
-
 class Traits:
     """What a model takes beside features and the input graph."""
 

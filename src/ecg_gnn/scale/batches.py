@@ -15,13 +15,13 @@ from torch.utils.data import DataLoader
 from torch_geometric.sampler import NodeSamplerInput
 
 from ecg_gnn.kernels import Adjacency, SampledAdjacency
+from ecg_gnn.kernels.engine import Movable
 from ecg_gnn.nn import GraphInput
 from ecg_gnn.reading import MappedFile
 from ecg_gnn.scale.sampler import NODE, GraphSampler, edge_type, uniform
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.seeds import derive_seed
 from ecg_gnn.train import BatchPlan, Task
-from ecg_gnn.train.training_task import Movable
 
 
 @dataclass(frozen=True, eq=False)

@@ -122,47 +122,34 @@ def _views(flat: Tensor, shapes: dict[str, torch.Size]) -> dict[str, Tensor]:
     return {name: piece.view(shape) for (name, shape), piece in given}
 
 
-@dataclass(eq=False)
 class TrainState:
     """Weights, optimizer, best weights so far, and what each step gave.
 
     Every tensor keeps its place in memory: a recorded step writes to these very ones.
     ``best_step`` counts from one; zero means that no validation score was a number.
+    Moments go on from an ``earlier`` optimizer of the network's parameters.
     """
 
-    weights: Weights
-    optimizer: torch.optim.Optimizer
-    best_weights: Weights
-    best_val: Tensor
-    best_step: Tensor
-    step: Tensor
-    losses: Tensor
-    val_scores: Tensor
-    test_scores: Tensor
-    done: int = 0
-    seconds: float = 0.0
-
-    @classmethod
-    def start(
-        cls,
+    def __init__(
+        self,
         network: nn.Module,
         lr: float,
         weight_decay: float,
         steps: int,
         earlier: torch.optim.AdamW | None = None,
-    ) -> "TrainState":
-        """The state before the first step; moments go on from an earlier optimizer."""
-        device = next(network.parameters()).device
+    ) -> None:
+        self.weights = weights = Weights.of(network)
+        self.best_weights = weights.copy()
+        device = weights.flat.device
         on_gpu = device.type == "cuda"
-        weights = Weights.of(network)
         spared = getattr(network, "undecayed", ()) if weight_decay else ()
         decay = 0.0 if spared else weight_decay
-        optimizer = torch.optim.AdamW(
+        self.optimizer = torch.optim.AdamW(
             [weights.flat], lr, weight_decay=decay, fused=on_gpu, capturable=on_gpu
         )
         if earlier is not None:
             state = {"state": {0: weights.moments(network, earlier)}}
-            optimizer.load_state_dict(optimizer.state_dict() | state)
+            self.optimizer.load_state_dict(self.optimizer.state_dict() | state)
         if spared:  # AdamW's decay before its step, value by value
             kept = 1 - lr * weight_decay * weights.all_but(spared)
 
@@ -170,18 +157,14 @@ class TrainState:
             def shrink(*_: Any) -> None:
                 weights.flat.mul_(kept)
 
-            optimizer.register_step_pre_hook(shrink)
-        return cls(
-            weights=weights,
-            optimizer=optimizer,
-            best_weights=weights.copy(),
-            best_val=torch.tensor(-torch.inf, dtype=torch.float64, device=device),
-            best_step=torch.zeros((), dtype=torch.int64, device=device),
-            step=torch.zeros(1, dtype=torch.int64, device=device),
-            losses=torch.zeros(steps, device=device),
-            val_scores=torch.zeros(steps, dtype=torch.float64, device=device),
-            test_scores=torch.zeros(steps, dtype=torch.float64, device=device),
-        )
+            self.optimizer.register_step_pre_hook(shrink)
+        self.step = torch.zeros(1, dtype=torch.int64, device=device)
+        self.best_step = torch.zeros((), dtype=torch.int64, device=device)
+        self.best_val = torch.tensor(-torch.inf, dtype=torch.float64, device=device)
+        self.losses = torch.zeros(steps, device=device)
+        self.val_scores = torch.zeros(steps, dtype=torch.float64, device=device)
+        self.test_scores = torch.zeros_like(self.val_scores)
+        self.done, self.seconds = 0, 0.0
 
     def record(self, loss: Tensor, scores: Scores | None) -> None:
         """Note one step, and keep its weights if its validation score is the best."""

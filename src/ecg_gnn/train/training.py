@@ -59,7 +59,7 @@ class Training:
         if checkpoint is not None:
             self._fingerprint = self._identity()
         earlier = self._prepare()
-        self.state = TrainState.start(
+        self.state = TrainState(
             network, config.lr, config.weight_decay, config.steps, earlier
         )
         if checkpoint is not None:

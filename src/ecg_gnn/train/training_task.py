@@ -9,27 +9,17 @@ neither in the loss, nor in a score.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any, NamedTuple, TypeVar
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from ecg_gnn.kernels import engine, keep_mask
+from ecg_gnn.kernels.engine import Movable
 from ecg_gnn.nn.network import GraphInput
 from ecg_gnn.system.checks import check_in_range
-
-_Item = TypeVar("_Item", bound=Any)
-
-
-class Movable:
-    """A dataclass whose tensors, and whatever else can move, move together."""
-
-    def to(self: _Item, device: torch.device) -> _Item:
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
-        there = {name: v.to(device) for name, v in values.items() if hasattr(v, "to")}
-        return replace(self, **there)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +69,7 @@ class Task(Movable):
     class_weights: Tensor | None = None  # how much a node of each class counts, [C]
     labels: LabelInput | None = None
 
-    def to(self, device: torch.device) -> "Task":
+    def to(self, device: torch.device | str) -> "Task":
         graphs = [graph.to(device) for graph in self.graphs]
         return replace(super().to(device), graphs=graphs)
 

@@ -21,13 +21,20 @@ from ecg_gnn.evolve.exact.canonical import (
     chunk_elements,
     full_precision,
 )
-from ecg_gnn.evolve.exact.ties import NOBODY, Boundary, choose_by_groups, num_candidates
+from ecg_gnn.evolve.exact.ties import (
+    NOBODY,
+    choose,
+    choose_by_groups,
+    num_candidates,
+    rank_in_row,
+)
 from ecg_gnn.evolve.query import Query, Rows
 from ecg_gnn.kernels.hashing import distinct_rows, first_of_group
+from ecg_gnn.system.cached import cached_property
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.machine import out_of_memory
 
-_MAX_TILE, _MAX_CUDA_TILE = 2048, 8192
+MAX_TILE, MAX_CUDA_TILE = 2048, 8192
 _MIN_ROWS = 16
 _SCORES_PER_PAIR = 128
 """With fewer scores per pair to be compared, a whole tile of exact scores is faster."""
@@ -56,18 +63,10 @@ class Block(NamedTuple):
 class NearestLists:
     """The most similar nodes of the rows ``nodes`` [n] among all blocks offered.
 
-    ``tile`` rows of either side are compared at once; ``floor`` [n] is a lower bound of
-    the k-th similarity.
+    ``tile`` rows of either side are compared at once.
     """
 
-    def __init__(
-        self,
-        nodes: Tensor,
-        canonical: Canonical,
-        k: int,
-        tile: int,
-        floor: Tensor | None = None,
-    ) -> None:
+    def __init__(self, nodes: Tensor, canonical: Canonical, k: int, tile: int) -> None:
         self.nodes, self.canonical, self.k, self.tile = nodes, canonical, k, tile
         self.width = num_candidates(k)
         shape, like = (nodes.numel(), self.width), canonical.half_square
@@ -75,10 +74,11 @@ class NearestLists:
         self.ids = nodes.new_full(shape, NOBODY)
         self.limit = like.new_full(shape[:1], -torch.inf)
         """Of each row: nobody outside its list is more similar"""
-        self.floor = self.limit.clone() if floor is None else floor
-        self.mean = canonical.mean()
-        self.offset = canonical.offset(self.mean)
-        self.operand = Operand.of(canonical, self.mean)
+
+    @cached_property
+    def operand(self) -> Operand:
+        """The rows, ready for float32 products."""
+        return Operand.of(self.canonical, self.canonical.mean())
 
     @property
     def kth(self) -> Tensor:
@@ -90,7 +90,7 @@ class NearestLists:
         for first in range(0, block.canonical.num_nodes, self.tile):
             some = block.canonical.take(slice(first, first + self.tile))
             tile = Block(block.start + first, some)
-            other = Operand.of(tile.canonical, self.mean)
+            other = Operand.of(tile.canonical, self.operand.mean)
             right, error = other.right(), self.operand.error(other)
             for start in range(0, self.nodes.numel(), self.tile):
                 rows = slice(start, min(start + self.tile, self.nodes.numel()))
@@ -100,7 +100,7 @@ class NearestLists:
         with full_precision(right.device):
             scores = self.operand.left[rows] @ right.t()
         tile.leave_out(self.nodes[rows], scores)
-        least = torch.maximum(self.kth[rows], self.floor[rows]) - self.offset - error
+        least = self.kth[rows] - self.operand.constant - error
         # Rounded down: not even a tie is ruled out.
         least = torch.nextafter(least.float(), scores.new_full((), -torch.inf))
         asked = (scores.amax(1) >= least).nonzero().squeeze(1)
@@ -125,10 +125,8 @@ class NearestLists:
     def compare(self, rows: Tensor, tile: Block, row: Tensor, column: Tensor) -> None:
         """Compare single pairs: places in ``rows``, each there and ascending."""
         scores = self.canonical.pairs_with(tile.canonical, rows[row], column)
-        count = torch.bincount(row, minlength=rows.numel())
-        place = torch.arange(row.numel(), device=row.device)
-        place -= (count.cumsum(0) - count)[row]
-        shape = (rows.numel(), int(count.max()))
+        place = rank_in_row(row, rows.numel())
+        shape = (rows.numel(), 1 + int(place.max()) if row.numel() else 0)
         values = scores.new_full(shape, -torch.inf)
         ids = self.ids.new_full(shape, NOBODY)
         values[row, place] = scores
@@ -150,10 +148,8 @@ class NearestLists:
             rows = slice(start, start + self.tile)
             ids, order = self.ids[rows].sort(1)
             scores = self.values[rows].gather(1, order)
-            boundary = Boundary.at(scores, self.kth[rows], ids)
-            row = torch.arange(ids.size(0), device=ids.device)
-            own = self.nodes[rows]
-            neighbours[rows] = boundary.choose(self.k, key, own, row, None)
+            given = (self.nodes[rows], scores, self.kth[rows], ids)
+            neighbours[rows] = choose(self.k, key, *given)
         return neighbours, (self.limit >= self.kth).nonzero().squeeze(1)
 
 
@@ -204,7 +200,7 @@ class Layout(NamedTuple):
                 f"numbers and k = {k} (got {budget:,})"
             )
         size = partial(_bytes, rows=rows, k=k, on_gpu=on_gpu)
-        tile = _MAX_CUDA_TILE if on_gpu else _MAX_TILE
+        tile = MAX_CUDA_TILE if on_gpu else MAX_TILE
         while tile > _MIN_ROWS and 2 * size(_MIN_ROWS, tile) > budget:
             tile //= 2
         counts = range(_MIN_ROWS, max(_MIN_ROWS, rows.num_nodes) + 1)

@@ -44,7 +44,6 @@ class Canonical:
 
     @property
     def num_nodes(self) -> int:
-        """The number of rows."""
         return self.grid.size(0)
 
     def rows(self, index: Tensor) -> Tensor:
@@ -88,17 +87,6 @@ class Canonical:
         """The mean row, on the grid: [D] float64."""
         return torch.round(self.grid.sum(0).double() / self.num_nodes) * _STEP
 
-    def offset(self, mean: Tensor) -> float:
-        """What products of rows less ``mean`` lack: see ``Operand``."""
-        return 0.0 if self.euclidean else float(mean @ mean)
-
-    def centred(self, mean: Tensor) -> Iterator[tuple[int, Tensor]]:
-        """All rows less ``mean`` in float64, in pieces and where these start."""
-        start = 0
-        for piece in _chunks(self.grid):
-            yield start, piece * _STEP - mean
-            start += piece.size(0)
-
 
 def canonicalise(z: Tensor, metric: str) -> Canonical:
     """Put the rows of ``z`` [N, D] on the grid for ``metric``."""
@@ -133,9 +121,7 @@ class GridRule:
         grid = torch.empty(z.shape, dtype=torch.int32, device=z.device)
         half_square = torch.empty(z.size(0), dtype=torch.float64, device=z.device)
         scale = None if self.scale is None else self.scale.to(z.device)
-        start = 0
-        for rows in _chunks(z):
-            part = slice(start, start := start + rows.size(0))
+        for part, rows in _chunks(z):
             if scale is None:
                 rows = _unit_rows(rows)
             else:
@@ -150,10 +136,12 @@ def chunk_elements(on_gpu: bool) -> int:
     return _CUDA_CHUNK_ELEMENTS if on_gpu else _CHUNK_ELEMENTS
 
 
-def _chunks(z: Tensor, elements: int = 0) -> Iterator[Tensor]:
-    """The rows of ``z`` in float64, some at a time."""
+def _chunks(z: Tensor, elements: int = 0) -> Iterator[tuple[slice, Tensor]]:
+    """The rows of ``z`` in float64, some at a time, and which they are."""
     size = max(1, (elements or chunk_elements(z.is_cuda)) // z.size(1))
-    return (rows.double() for rows in z.split(size))
+    for start in range(0, z.size(0), size):
+        part = slice(start, start + size)
+        yield part, z[part].double()
 
 
 def _unit_rows(rows: Tensor) -> Tensor:
@@ -166,20 +154,20 @@ def _unit_rows(rows: Tensor) -> Tensor:
 
 def _common_scale(z: Tensor, metric: str) -> Tensor:
     """Powers of two and, for Euclidean, a centre for all rows of ``z``: [2 + D]."""
-    largest = torch.stack([rows.abs().amax() for rows in _chunks(z)]).amax()
+    largest = torch.stack([rows.abs().amax() for _, rows in _chunks(z)]).amax()
     first = _power_of_two(-_exponent(largest))
     centre = torch.zeros(z.size(1), dtype=torch.float64, device=z.device)
 
     def radius_exponent() -> Tensor:
         squares = [
-            _tree_sum((rows * first - centre).square()).amax() for rows in _chunks(z)
+            _tree_sum((rows * first - centre).square()).amax() for _, rows in _chunks(z)
         ]
         return _exponent(torch.stack(squares).amax().sqrt())
 
     if metric == "euclidean":
         total = centre
         # The same pieces on every device: they are part of the tree of additions.
-        for rows in _chunks(z, _CHUNK_ELEMENTS):
+        for _, rows in _chunks(z, _CHUNK_ELEMENTS):
             total = total + _tree_sum((rows * first).t())
         centre = total / z.size(0)
         # On a coarse grid of the data's own scale, the shift costs no exact tie: values
@@ -222,27 +210,29 @@ class Operand:
     row m, w = u - m and t = m.w, u.v - m.m = w_u.w_v + t_u + t_v; and for Euclidean
     distance, without a constant, t = -|w|^2 / 2. Both are one product of rows widened
     by two columns, symmetric in u and v, and the smaller the spread, the smaller its
-    error. The constant is ``Canonical.offset``.
+    error.
     """
 
     left: Tensor  # [n, D + 2] float32: w, t, 1
     norm: Tensor  # [n] float64, |w|
     shift: Tensor  # [n] float64, t
+    mean: Tensor  # [D] float64
+    constant: float
 
     @classmethod
     def of(cls, canonical: Canonical, mean: Tensor) -> "Operand":
         """Rows less ``mean``, which must be that of the other side, too."""
-        (num_nodes, dim), device = canonical.grid.shape, canonical.grid.device
-        left = torch.empty((num_nodes, dim + 2), dtype=torch.float32, device=device)
-        shift, square = [], []
-        for start, piece in canonical.centred(mean):
-            left[start : start + piece.size(0), :-2] = piece
-            shift.append(piece @ mean)
-            square.append(piece.square().sum(1))
-        squares = torch.cat(square)
-        t = -squares / 2 if canonical.euclidean else torch.cat(shift)
-        left[:, -2], left[:, -1] = t, 1
-        return cls(left, squares.sqrt(), t)
+        num_nodes, dim = canonical.grid.shape
+        left = torch.ones((num_nodes, dim + 2), device=mean.device)
+        norm, shift = (torch.empty_like(canonical.half_square) for _ in range(2))
+        for part, rows in _chunks(canonical.grid):
+            centred = rows * _STEP - mean
+            square = centred.square().sum(1)
+            left[part, :-2], norm[part] = centred, square.sqrt()
+            shift[part] = -square / 2 if canonical.euclidean else centred @ mean
+        left[:, -2] = shift
+        constant = 0.0 if canonical.euclidean else float(mean @ mean)
+        return cls(left, norm, shift, mean, constant)
 
     def right(self) -> Tensor:
         """The same rows for the other side of a product: w, 1, t."""

@@ -34,19 +34,18 @@ def search_compiled(task: Task) -> Proposal:
     Scores are symmetric, so each tile is computed once and serves its rows and,
     transposed, its columns: half the multiplications of a plain blocked search.
     """
-    mean = task.canonical.mean()
-    operand = Operand.of(task.canonical, mean)
+    operand = Operand.of(task.canonical, task.canonical.mean())
     left, right = operand.left, operand.right()
-    lists = _Lists(task, operand.error(operand), task.canonical.offset(mean))
+    lists = _Lists(task, operand)
     size = min(task.block_size or _TILE, _TILE)
     buffer = left.new_empty(size * _TILE)
     parts = []
     num_nodes = task.canonical.num_nodes
     for start in range(0, num_nodes, size):
-        stop = min(start + size, num_nodes)
-        rows, others = slice(start, stop), range(stop, num_nodes, _TILE)
+        rows = slice(start, min(start + size, num_nodes))
         # The diagonal tile first, then to its right. What lies to its left served the
         # rows as columns of earlier tiles.
+        others = range(rows.stop, num_nodes, _TILE)
         right_of = [slice(first, min(first + _TILE, num_nodes)) for first in others]
         for columns in [rows, *right_of]:
             shape = (rows.stop - rows.start, columns.stop - columns.start)
@@ -56,23 +55,23 @@ def search_compiled(task: Task) -> Proposal:
             lists.offer(scores, rows.start, columns.start)
         parts.append(lists.decide(rows))
         task.progress(int(parts[-1].sure.sum()))
-    return Proposal(*(torch.cat(some) for some in zip(*parts, strict=True)))
+    return Proposal.join(parts)
 
 
 class _Lists:
     """Of every row, the columns that may belong to its k best."""
 
-    def __init__(self, task: Task, error: Tensor, offset: float) -> None:
-        self.task, self.error, self.offset = task, error, offset
+    def __init__(self, task: Task, operand: Operand) -> None:
+        self.task, self.error = task, operand.error(operand)
+        self.constant = operand.constant
         num_nodes, k = task.canonical.num_nodes, task.k
         lowest = torch.finfo(torch.float32).min
         self.best = torch.full((num_nodes, k), lowest)
-        self.candidates = torch.empty(
-            (num_nodes, _room(num_nodes, k)), dtype=torch.int64
-        )
+        shape = (num_nodes, _room(num_nodes, k))
+        self.candidates = torch.empty(shape, dtype=torch.int64)
         self.count = torch.zeros(num_nodes, dtype=torch.int32)
         self.limit = torch.full((num_nodes,), lowest)
-        self.slack = (_SLACK * error).clamp(max=_MOST_SLACK).float()
+        self.slack = (_SLACK * self.error).clamp(max=_MOST_SLACK).float()
 
     def offer(self, scores: Tensor, first_row: int, first_column: int) -> None:
         """A tile of scores, for its rows and its columns."""
@@ -84,23 +83,22 @@ class _Lists:
     def decide(self, rows: slice) -> Proposal:
         """Compare the candidates of ``rows`` exactly, all their tiles being offered."""
         task, error = self.task, self.error[rows]
-        room = torch.arange(self.candidates.size(1))
         pairs = self.candidates[rows].view(torch.int32).unflatten(1, (-1, 2))
         score, column = pairs.unbind(2)
         # The lowest of the k best scores comes first. What is below it by more than
         # both their errors is below the k-th similarity.
         least = self.best[rows, 0] - 2 * error
         reached = score.view(torch.float32) >= least.unsqueeze(1)
-        reached &= room < self.count[rows].unsqueeze(1)
+        reached &= torch.arange(score.size(1)) < self.count[rows].unsqueeze(1)
         nodes = torch.arange(rows.start, rows.stop)
         found = NearestLists(nodes, task.canonical.take(rows), task.k, len(nodes))
-        found.limit = self.limit[rows] + self.offset + error
+        found.limit = self.limit[rows] + self.constant + error
         row, place = reached.nonzero(as_tuple=True)
         column = column[row, place].long()
-        found.compare(torch.arange(len(nodes)), Block(0, task.canonical), row, column)
+        found.compare(nodes - rows.start, Block(0, task.canonical), row, column)
         neighbours, unsure = found.choose(task.key)
         sure = torch.ones(len(nodes), dtype=torch.bool).index_fill_(0, unsure, False)
-        return Proposal(neighbours, sure, found.kth)
+        return Proposal(neighbours, sure)
 
 
 def _room(num_nodes: int, k: int) -> int:

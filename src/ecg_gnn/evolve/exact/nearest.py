@@ -8,13 +8,14 @@ All ways find the same neighbours, those that `canonical` and `ties` define:
 """
 
 import warnings
-from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
 from ecg_gnn.evolve.exact import compiled, gpu
 from ecg_gnn.evolve.exact.blocks import (
+    MAX_CUDA_TILE,
+    MAX_TILE,
     Block,
     Layout,
     NearestLists,
@@ -22,7 +23,7 @@ from ecg_gnn.evolve.exact.blocks import (
     search_nodes,
 )
 from ecg_gnn.evolve.exact.canonical import Canonical, canonicalise
-from ecg_gnn.evolve.exact.ties import Proposal, Task, choose_by_groups, num_candidates
+from ecg_gnn.evolve.exact.ties import Task, choose_by_groups, num_candidates
 from ecg_gnn.evolve.query import FinishedBlocks, Query, Rows, SearchResult
 from ecg_gnn.kernels.hashing import distinct_rows, first_of_group
 from ecg_gnn.system.machine import fits_in_memory, memory_budget, out_of_memory
@@ -30,7 +31,6 @@ from ecg_gnn.system.machine import fits_in_memory, memory_budget, out_of_memory
 _SCORE_BYTES, _CUDA_SCORE_BYTES = 128 << 20, 1 << 30
 _BYTES_PER_SCORE = 32  # the float64, two masks, and the places of the ties
 _MAX_GROUPS = 1024  # distinct rows at a time
-_MAX_TILE, _MAX_CUDA_TILE = 2048, 8192
 _ROWS_PER_REPORT = 1 << 15
 
 
@@ -85,24 +85,20 @@ def nearest(task: Task) -> Tensor:
     few = 4 * int(groups.max() + 1) <= num_nodes
     if few or num_candidates(task.k) >= num_nodes - 1:
         return search_groups(task, groups, nodes)
-    propose = _fast_search(task)
-    if propose is None:
+    if gpu.usable(task.canonical.grid, task.k):
+        from ecg_gnn.evolve.exact.gpu.tiled import search_tiled
+
+        neighbours, sure = search_tiled(task)
+    elif compiled.usable(task):
+        neighbours, sure = compiled.search_compiled(task)
+    else:
         return search_left(task, nodes)
-    neighbours, sure, floor = propose(task)
     left = (~sure).nonzero().squeeze(1)
     if left.numel() and 4 * torch.unique(groups[left]).numel() < left.numel():
         neighbours[left] = search_groups(task, groups, left)
     elif left.numel():
-        neighbours[left] = search_left(task, left, floor[left])
+        neighbours[left] = search_left(task, left)
     return neighbours
-
-
-def _fast_search(task: Task) -> Callable[[Task], Proposal] | None:
-    if gpu.usable(task.canonical.grid, task.k):
-        from ecg_gnn.evolve.exact.gpu.tiled import search_tiled
-
-        return search_tiled
-    return compiled.search_compiled if compiled.usable(task) else None
 
 
 def search_groups(task: Task, groups: Tensor, nodes: Tensor) -> Tensor:
@@ -114,10 +110,9 @@ def search_groups(task: Task, groups: Tensor, nodes: Tensor) -> Tensor:
     def scores(some: slice) -> Tensor:
         return canonical.scores(leaders[some], everybody)[:, groups]
 
+    given = (nodes, group, leaders, scores)
     size = task.block_size or _rows_of_scores(canonical)
-    return choose_by_groups(
-        task.k, task.key, nodes, group, leaders, scores, size, task.progress
-    )
+    return choose_by_groups(task.k, task.key, *given, size, task.progress)
 
 
 def _rows_of_scores(canonical: Canonical) -> int:
@@ -127,18 +122,14 @@ def _rows_of_scores(canonical: Canonical) -> int:
     return max(1, min(_MAX_GROUPS, fitting))
 
 
-def search_left(task: Task, nodes: Tensor, floor: Tensor | None = None) -> Tensor:
-    """Neighbours of ``nodes`` [n] whose k-th similarity is at least ``floor`` [n]."""
-    canonical = task.canonical
-    whole = [Block(0, canonical)]
-    most = _MAX_CUDA_TILE if nodes.is_cuda else _MAX_TILE
-    tile, neighbours = min(task.block_size or most, most), []
-    for start in range(0, nodes.numel(), _ROWS_PER_REPORT):
-        part = slice(start, start + _ROWS_PER_REPORT)
-        above = None if floor is None else floor[part]
-        rows = canonical.take(nodes[part])
-        lists = NearestLists(nodes[part], rows, task.k, tile, above)
-        size = _rows_of_scores(canonical)
+def search_left(task: Task, nodes: Tensor) -> Tensor:
+    """Neighbours of ``nodes`` [n] by float32 scores and exact ones of few pairs."""
+    whole = [Block(0, task.canonical)]
+    most = MAX_CUDA_TILE if nodes.is_cuda else MAX_TILE
+    tile, size = min(task.block_size or most, most), _rows_of_scores(task.canonical)
+    neighbours = []
+    for some in nodes.split(_ROWS_PER_REPORT):
+        lists = NearestLists(some, task.canonical.take(some), task.k, tile)
         neighbours.append(search_nodes(lists, task.key, lambda: whole, size))
-        task.progress(len(neighbours[-1]))
+        task.progress(some.numel())
     return torch.cat(neighbours)

@@ -76,36 +76,26 @@ void offer(const Lists& lists, int64_t row, float value, int64_t id) {
   lists.limit[row] = std::max(lists.limit[row], heap[0] - lists.slack[row]);
 }
 
-// A row sees the columns of a tile.
-void scan_row(const Lists& lists, const float* scores, int64_t columns, int64_t row,
-              int64_t first_column) {
-  int64_t c = 0;
-  for (; c + kChunk <= columns; c += kChunk) {
-    const float limit = lists.limit[row];
-    int hit = 0;
-    for (int j = 0; j < kChunk; ++j) hit |= scores[c + j] >= limit;
-    if (!hit) continue;
-    for (int64_t j = c; j < c + kChunk; ++j)
-      if (scores[j] >= lists.limit[row]) offer(lists, row, scores[j], first_column + j);
-  }
-  for (; c < columns; ++c)
-    if (scores[c] >= lists.limit[row]) offer(lists, row, scores[c], first_column + c);
-}
-
-// Columns, which are rows as well, see one row of a tile.
-void scan_columns(const Lists& lists, const float* scores, int64_t columns,
-                  int64_t first_column, int64_t row) {
-  const float* limit = lists.limit + first_column;
+// Offers one row of a tile: its scores to the row itself or, `across`, the row to the
+// columns, which are rows as well.
+template <bool across>
+void scan(const Lists& lists, const float* scores, int64_t columns, int64_t row,
+          int64_t first_column) {
+  const float* limit = lists.limit + (across ? first_column : row);
+  const auto reaches = [=](int64_t c) { return scores[c] >= limit[across ? c : 0]; };
+  const auto look = [&](int64_t from, int64_t to) {
+    for (int64_t c = from; c < to; ++c)
+      if (reaches(c))
+        offer(lists, across ? first_column + c : row, scores[c],
+              across ? row : first_column + c);
+  };
   int64_t c = 0;
   for (; c + kChunk <= columns; c += kChunk) {
     int hit = 0;
-    for (int j = 0; j < kChunk; ++j) hit |= scores[c + j] >= limit[c + j];
-    if (!hit) continue;
-    for (int64_t j = c; j < c + kChunk; ++j)
-      if (scores[j] >= limit[j]) offer(lists, first_column + j, scores[j], row);
+    for (int j = 0; j < kChunk; ++j) hit |= reaches(c + j);
+    if (hit) look(c, c + kChunk);
   }
-  for (; c < columns; ++c)
-    if (scores[c] >= limit[c]) offer(lists, first_column + c, scores[c], row);
+  look(c, columns);
 }
 
 }  // namespace
@@ -123,13 +113,13 @@ extern "C" void ecg_offer_tile(int64_t k, int64_t room, float* best,
   {
 #pragma omp for schedule(dynamic, 16) nowait
     for (int64_t i = 0; i < rows; ++i)
-      scan_row(lists, scores + i * columns, columns, first_row + i, first_column);
+      scan<false>(lists, scores + i * columns, columns, first_row + i, first_column);
 #pragma omp for schedule(dynamic, 1) nowait
     for (int64_t c = 0; c < across; c += kColumnsAtATime) {
       const int64_t width = std::min(kColumnsAtATime, columns - c);
       for (int64_t i = 0; i < rows; ++i)
-        scan_columns(lists, scores + i * columns + c, width, first_column + c,
-                     first_row + i);
+        scan<true>(lists, scores + i * columns + c, width, first_row + i,
+                   first_column + c);
     }
   }
 }

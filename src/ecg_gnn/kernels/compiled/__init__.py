@@ -1,7 +1,6 @@
 """The CPU twin of the reference: the kernels of ops.cpp as differentiable functions."""
 
 import ctypes
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -68,11 +67,15 @@ def _run(name: str, dtype: torch.dtype, *arguments: Any) -> None:
     call(library(), f"ecg_{name}_{_NAMES[dtype]}", *arguments)
 
 
-class _Additive(torch.autograd.Function):
+class AdditiveAttention(torch.autograd.Function):
+    """See ``ecg_gnn.kernels.attention.additive_attention``."""
+
     @staticmethod
-    def forward(ctx: Any, adjacency: Adjacency, *given: Any) -> Tensor:
-        *scores_and_values, slope = given  # of sources, of targets
-        inputs = [t.contiguous() for t in scores_and_values]
+    def forward(
+        ctx: Any, adjacency: Adjacency, scores: Tensor, values: Tensor, slope: float
+    ) -> Tensor:
+        # Scores of sources, of targets.
+        inputs = [t.contiguous() for t in (*scores.unbind(1), values)]
         out, lse = torch.empty_like(inputs[2]), torch.empty_like(inputs[0])
         pattern, (_, channels, heads) = _by_target(adjacency), out.shape
         arguments = (pattern, heads, channels * heads, *inputs, slope, out, lse)
@@ -97,14 +100,12 @@ class _Additive(torch.autograd.Function):
         _run("additive_backward", grad.dtype, pattern, *size, *given, *made)
         pattern = _by_target(ctx.adjacency)
         _run("sum_edges", grad.dtype, pattern, heads, edges, grad_target)
-        return None, grad_source, grad_target, grad_values, None
+        return None, torch.stack([grad_source, grad_target], 1), grad_values, None
 
 
-additive_attention: Callable[..., Tensor] = _Additive.apply
-"""See ``ecg_gnn.kernels.attention.additive_attention``."""
+class DotProductAttention(torch.autograd.Function):
+    """See ``ecg_gnn.kernels.attention.dot_product_attention``."""
 
-
-class _Dot(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, adjacency: Adjacency, packed: Tensor) -> Tensor:
         packed = packed.contiguous()
@@ -134,10 +135,6 @@ class _Dot(torch.autograd.Function):
         rest = (*sizes, edges, parts[1], grad_query)
         _run("weighted_sum", grad.dtype, _by_target(ctx.adjacency), *rest)
         return None, grads
-
-
-dot_product_attention: Callable[..., Tensor] = _Dot.apply
-"""See ``ecg_gnn.kernels.attention.dot_product_attention``."""
 
 
 def _sizes(packed: Tensor) -> tuple[int, int, int]:

@@ -1,6 +1,5 @@
 """GAT's attention in one pass forward and one gather backward."""
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -157,7 +156,9 @@ def _additive_backward(
     tl.store(grad_scores + 2 * row * HEADS + one, result)
 
 
-class _Additive(torch.autograd.Function):
+class AdditiveAttention(torch.autograd.Function):
+    """See ``ecg_gnn.kernels.attention.additive_attention``."""
+
     @staticmethod
     def forward(
         ctx: Any, adjacency: Adjacency, scores: Tensor, values: Tensor, slope: float
@@ -191,7 +192,3 @@ class _Additive(torch.autograd.Function):
         over_rows(_additive_backward, "attention", pattern, *rest, heads=heads)
         edge_total(by_target(ctx.adjacency), edges, grad_scores[:, 1])
         return None, grad_scores, grad_values, None
-
-
-additive_attention: Callable[..., Any] = _Additive.apply
-"""See ``ecg_gnn.kernels.attention.additive_attention``."""

@@ -1,6 +1,5 @@
 """The transformer's attention: two gathers forward, three backward."""
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -128,7 +127,9 @@ def _dot_backward(
     tl.store(grad_values + start + inner, result, real)
 
 
-class _Dot(torch.autograd.Function):
+class DotProductAttention(torch.autograd.Function):
+    """See ``ecg_gnn.kernels.attention.dot_product_attention``."""
+
     @staticmethod
     def forward(ctx: Any, adjacency: Adjacency, packed: Tensor) -> Tensor:
         packed = packed.contiguous()
@@ -163,7 +164,3 @@ class _Dot(torch.autograd.Function):
         # The query's gradient is the sum of keys weighted by the scores' gradients.
         head_sum(et.by_target(ctx.adjacency), edges, key, grad_query)
         return None, grads
-
-
-dot_product_attention: Callable[..., Any] = _Dot.apply
-"""See ``ecg_gnn.kernels.attention.dot_product_attention``."""

@@ -30,19 +30,14 @@ def by_target(adjacency: Adjacency) -> Pattern:
 
 def by_source(adjacency: Adjacency) -> Pattern:
     """Edges grouped by source: the transposed graph of the backward passes."""
-    place = adjacency.by_source.compact("place", adjacency.by_source_order)
+    place = adjacency.by_target.compact_turning
     return _pattern(adjacency.by_source, place, adjacency.kept)
 
 
 def _pattern(order: Order, place: Tensor | None, kept: Tensor | None) -> Pattern:
-    return Pattern(
-        order.compact("offsets", order.offsets),
-        order.compact("other", order.other),
-        place,
-        None if kept is None else kept.view(torch.uint8),
-        order.heavy_first,
-        order.buckets,
-    )
+    kept = None if kept is None else kept.view(torch.uint8)
+    ends = (order.compact.offsets, order.compact.other)
+    return Pattern(*ends, place, kept, order.heavy_first, order.buckets)
 
 
 @triton.jit
@@ -93,7 +88,7 @@ def edges_by_head(first, other, place, kept, end, EDGES: constexpr):
 def row_places(
     QUADS: constexpr, LANES: constexpr, REPS: constexpr, HEADS: constexpr, channels
 ):
-    """Where the values of a row ``[C, H]`` lie: see ``launch.Shape``.
+    """Where the values of a row ``[C, H]`` lie: see ``launch.constants``.
 
     Returns places within the row; heads, repeated over the lanes; which channels exist;
     and which lane is the first, for what is stored once per edge.

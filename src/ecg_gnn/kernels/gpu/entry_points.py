@@ -1,7 +1,7 @@
 """Every function that has Triton kernels."""
 
-from ecg_gnn.kernels.gpu.additive import additive_attention as additive_attention
-from ecg_gnn.kernels.gpu.dot import dot_product_attention as dot_product_attention
+from ecg_gnn.kernels.gpu.additive import AdditiveAttention as AdditiveAttention
+from ecg_gnn.kernels.gpu.dot import DotProductAttention as DotProductAttention
 from ecg_gnn.kernels.gpu.edge_tiles import by_source as by_source
 from ecg_gnn.kernels.gpu.edge_tiles import by_target as by_target
 from ecg_gnn.kernels.gpu.norm import add_norm as add_norm

@@ -37,41 +37,32 @@ _TILES = {
 _MAX_WARPS = {"sum": 16, "attention": 8, "dot": 8}
 
 
-class Shape(NamedTuple):
-    """How rows ``[C, H]`` lie in a tile ``[QUADS, LANES, EDGES, REPS, HEADS / QUADS]``.
+def constants(
+    kind: str, channels: int, heads: int | None, highest: int
+) -> tuple[tuple[int, ...], int]:
+    """Edges at a time and the width of a row or, with heads, its shape; and warps.
 
-    Triton hands out the last axis first, then the others from the front: a thread
-    holds four heads, a warp the quads and lanes of one edge, further warps further
-    edges, and the repeats are a thread's own. So what belongs to an edge is known to
-    every thread that computes with it, sums over channels stay within a warp, and no
-    warp waits for another.
+    Edges are as many as fill a tile, but not more than the ``highest`` degree.
+
+    Rows ``[C, H]`` lie in a tile ``[QUADS, LANES, EDGES, REPS, HEADS / QUADS]``. Triton
+    hands out the last axis first, then the others from the front: a thread holds four
+    heads, a warp the quads and lanes of one edge, further warps further edges, and the
+    repeats are a thread's own. So what belongs to an edge is known to every thread that
+    computes with it, sums over channels stay within a warp, and no warp waits for
+    another.
     """
-
-    quads: int
-    lanes: int
-    reps: int
-    heads: int
-
-    @property
-    def width(self) -> int:
-        """Values of one row, padded to a power of two."""
-        return self.lanes * self.reps * self.heads
-
-
-def shape_of(channels: int, heads: int, repeats: int = 1) -> Shape:
-    """As many lanes as a warp has beside the quads; see ``Tile`` for repeats."""
-    width, quads = next_power_of_2(channels), max(1, heads // 4)
-    lanes = min(max(1, width // repeats), max(1, 32 // quads))
-    return Shape(quads, lanes, width // lanes, heads)
-
-
-def pieces(kind: str, width: int, highest: int) -> tuple[int, int]:
-    """Edges at a time, as many as fill a tile but no longest row exceeds; and warps."""
-    tile = _tile(kind, highest)
+    tile, width = _tile(kind, highest), next_power_of_2(channels)
+    shape: tuple[int, ...] = (width,)
+    if heads is not None:
+        quads = max(1, heads // 4)
+        # As many lanes as a warp has beside the quads.
+        lanes = min(max(1, width // tile.repeats), max(1, 32 // quads))
+        shape = (quads, lanes, width // lanes, heads)
+        width *= heads
     most = min(_MAX_EDGES, next_power_of_2(max(1, highest)))
     edges = max(1, min(tile.values // width, most))
     warps = max(1, edges * width // (32 * tile.per_thread))
-    return edges, min(next_power_of_2(warps), edges, _MAX_WARPS[kind])
+    return (edges, *shape), min(next_power_of_2(warps), edges, _MAX_WARPS[kind])
 
 
 def _tile(kind: str, highest: int) -> Tile:
@@ -90,20 +81,15 @@ def over_rows(
 ) -> None:
     """Run a kernel for every node, long rows first and by more threads.
 
-    It takes the pattern, the first row, what is given, edges at a time, the row's width
-    or, with heads, its shape, and the type of sums.
+    It takes the pattern, the first row, what is given, the constants and the type of
+    sums.
     """
     with torch.cuda.device_of(pattern.offsets):  # Triton launches on the current one
         for bucket in pattern.buckets:
-            shape: Sequence[int] = (width := next_power_of_2(channels),)
-            if heads is not None:
-                repeats = _tile(kind, bucket.highest).repeats
-                shape = tile = shape_of(channels, heads, repeats)
-                width = tile.width
-            edges, warps = pieces(kind, width, bucket.highest)
-            constants = (edges, *shape, sum_type)
+            sizes, warps = constants(kind, channels, heads, bucket.highest)
             start = (*pattern[:-1], bucket.first)
-            kernel[(bucket.nodes,)](*start, *given, *constants, num_warps=warps)
+            grid = (bucket.nodes,)
+            kernel[grid](*start, *given, *sizes, sum_type, num_warps=warps)
 
 
 def row_tiles(channels: int) -> tuple[int, int]:

@@ -10,11 +10,11 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from ecg_gnn.evolve.exact.canonical import GRID_BITS, Canonical
+from ecg_gnn.evolve.exact.canonical import GRID_BITS
 from ecg_gnn.evolve.exact.gpu import list_size
 from ecg_gnn.evolve.exact.gpu.halves import ROWS, UNIT, Halves
 from ecg_gnn.evolve.exact.gpu.maxima import GROUP, Top, group_maxima, top
-from ecg_gnn.evolve.exact.ties import Decision, Proposal, Task, settle
+from ecg_gnn.evolve.exact.ties import Proposal, Task, choose
 
 _BUDGET = 2 << 30  # bytes of maxima and member scores at a time
 SLACK = 1.5
@@ -27,20 +27,14 @@ _PAIRS_PER_WARP, _MAX_WARPS = 2048, 16
 
 def search_tiled(task: Task) -> Proposal:
     """The neighbours of all nodes, as far as half precision can prove them."""
-    canonical, k = task.canonical, task.k
-    halves = Halves.of(canonical)
-    num_nodes, device = canonical.num_nodes, canonical.grid.device
-    neighbours = torch.empty((num_nodes, k), dtype=torch.int64, device=device)
-    sure = torch.empty(num_nodes, dtype=torch.bool, device=device)
-    floor = torch.empty(num_nodes, dtype=torch.float64, device=device)
-    panel = _rows_per_panel(task)
-    for start in range(0, num_nodes, panel):
-        part = slice(start, min(start + panel, num_nodes))
-        with torch.cuda.device_of(neighbours):  # Triton launches on the current device
-            proposal = _search_rows(task, halves, part)
-        neighbours[part], sure[part], floor[part] = proposal
-        task.progress(int(sure[part].sum()))
-    return Proposal(neighbours, sure, floor)
+    halves, num_nodes = Halves.of(task.canonical), task.canonical.num_nodes
+    panel, parts = _rows_per_panel(task), []
+    with torch.cuda.device_of(halves.rows):  # Triton launches on the current device
+        for start in range(0, num_nodes, panel):
+            rows = slice(start, min(start + panel, num_nodes))
+            parts.append(_search_rows(task, halves, rows))
+            task.progress(int(parts[-1].sure.sum()))
+    return Proposal.join(parts)
 
 
 def _rows_per_panel(task: Task) -> int:
@@ -60,8 +54,7 @@ def _search_rows(task: Task, halves: Halves, rows: slice) -> Proposal:
     del maxima
     scores = member_scores(halves, rows.start, groups.places)
     members = top(scores, count, k, slack)
-    decision = decide(task.canonical, halves, rows.start, groups, members, k)
-    return settle(task, rows.start, decision)
+    return decide(task, halves, rows.start, groups, members)
 
 
 @triton.jit
@@ -188,23 +181,35 @@ def _decide(
 
 
 def decide(
-    canonical: Canonical, halves: Halves, start: int, groups: Top, members: Top, k: int
-) -> Decision:
+    task: Task, halves: Halves, start: int, groups: Top, members: Top
+) -> Proposal:
     """Compare the chosen ``members`` of the chosen ``groups`` exactly.
 
     With the k-th exact similarity above what the scores of everybody else allow, a row
     is sure, ties at the k-th included.
     """
     num_rows, count = members.places.shape
+    canonical, k = task.canonical, task.k
     grid, dim = canonical.grid, canonical.grid.size(1)
-    decision = Decision.empty(num_rows, count, k, grid.device)
+    nodes = grid.new_empty((num_rows, count), dtype=torch.int64)
+    scores, kth = (
+        torch.empty_like(nodes, dtype=torch.float64),
+        halves.own.new_empty(num_rows),
+    )
+    sure, tied = (grid.new_empty(num_rows, dtype=torch.bool) for _ in range(2))
+    best = nodes.new_empty((num_rows, k))
     size = triton.next_power_of_2(count)
     exact = (grid, canonical.half_square, groups.places, members.places)
     limits = (members.outside, groups.outside, halves.own, halves.bound)
+    made = (nodes, scores, kth, sure, tied, best)
     counts = (start, halves.num_nodes, groups.places.size(1), count, k)
     depth = min(_DEPTH, triton.next_power_of_2(dim))
     sizes = (2.0 ** (-2 * GRID_BITS), dim, depth, GROUP, size, canonical.euclidean)
     warps = min(_MAX_WARPS, max(1, size * size // _PAIRS_PER_WARP))
-    given = (*exact, *limits, *decision, *counts, *sizes)
-    _decide[(num_rows,)](*given, num_warps=warps)
-    return decision
+    _decide[(num_rows,)](*exact, *limits, *made, *counts, *sizes, num_warps=warps)
+    drawn = (sure & tied).nonzero().squeeze(1)
+    if drawn.numel():
+        ids, order = nodes[drawn].sort(1)  # the draw goes by rank among ascending ids
+        given = (drawn + start, scores[drawn].gather(1, order), kth[drawn], ids)
+        best[drawn] = choose(k, task.key, *given)
+    return Proposal(best, sure)
