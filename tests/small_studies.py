@@ -185,24 +185,20 @@ class InventedScores:
     def made_with(self, device):
         return {"device": device}
 
-    def has_room(self):
-        return len(self.waiting) < self.room
-
-    def is_busy(self):
-        return bool(self.waiting)
-
-    def start(self, group, runner):
-        self.waiting.append((group, runner))
-
-    def ended(self):
-        group, runner = self.waiting.pop()
-        for split in group.units:
-            if len(self.ran) == self.dies_after:
-                raise Killed
-            settings = flatten(runner.config)
-            self.ran.append((settings, split))
-            score = self.score(settings, split)
-            yield group, split, self._outcome(group.variant, runner, score)
+    def run(self, take):
+        while True:
+            while len(self.waiting) < self.room and (taken := take()) is not None:
+                self.waiting.append(taken)
+            if not self.waiting:
+                return
+            group, runner = self.waiting.pop()
+            for split in group.units:
+                if len(self.ran) == self.dies_after:
+                    raise Killed
+                settings = flatten(runner.config)
+                self.ran.append((settings, split))
+                score = self.score(settings, split)
+                yield group, split, self._outcome(group.variant, runner, score)
 
     def _outcome(self, variant, runner, score):
         if isinstance(score, Exception):

@@ -31,11 +31,7 @@ def _best() -> dict[str, dict[str, dict[str, Any]]]:
 
 
 def best_settings(dataset: str, model: str) -> dict[str, Any]:
-    """The paper's best hyper-parameters: layers, hidden, and k and drop_edge if any.
-
-    Raises:
-        InputError: For a dataset that the paper has no settings for.
-    """
+    """The paper's best hyper-parameters: layers, hidden, and k and drop_edge if any."""
     table = _best()[_LISTED_AS.get(model, model)]
     if (name := _ORIGINALS.get(dataset, dataset)) not in table:
         raise InputError(

@@ -154,9 +154,9 @@ def test_records_of_before_outlive_a_full_disk(scene):
     assert run(first)[0] == 0
     with Store.open(scene / "new.sqlite") as store:
         before = numbers(store)
-    dead = Owner(Owner.this_process().machine, 2**22 + 1, "never")
+    dead = Owner(Owner.of(os.getpid()).machine, 2**22 + 1, "never")
     with (
-        mock.patch.object(Owner, "this_process", return_value=dead),
+        mock.patch.object(Owner, "of", return_value=dead),
         files_of_at_most(33_000),  # just room for what SQLite shares in memory
     ):
         status, _, err = run(more)

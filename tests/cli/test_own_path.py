@@ -161,7 +161,7 @@ DAMAGE = {
     "columns": (lambda m: change(m / "model.json", columns={"id": 3}), "must name ["),
     "settings": (
         lambda m: classifier(m / "model.json", config={"seeed": 1}),
-        "a setting of 'config' must be one of",
+        "'a setting of config' must be one of",
     ),
     "embedding": (
         lambda m: classifier(m / "model.json", embedding="../x"),

@@ -7,7 +7,6 @@ from ecg_gnn.config.identity import (
     BASELINE,
     canonical,
     configuration_id,
-    stored_variant,
     variant_of,
 )
 from ecg_gnn.config.run_config import DEFAULTS, flatten, given, replaced, unflatten
@@ -158,7 +157,7 @@ def test_an_mlp_is_named_by_the_dropout_it_had(purpose):
 
 def name_of(model, embedding):
     asked = replaced(RunConfig(), {"model.name": model})
-    config = canonical(asked, stored_variant(embedding), "train")
+    config = canonical(asked, variant_of(embedding), "train")
     return configuration_id(config, "train", GRAPH, [])
 
 

@@ -103,9 +103,9 @@ def test_frozen():
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"modle": {}}, r"setting of 'config' must be one of \['dataset', .*'modle'"),
-        ({"model": {"layer": 3}}, r"of 'model' must be one of .*'layers'.*got 'layer'"),
-        ({"train": {"learning_rate": 1}}, r"of 'train' must be one of .*'lr'"),
+        ({"modle": {}}, r"setting of config' must be one of \['dataset', .*'modle'"),
+        ({"model": {"layer": 3}}, r"of model' must be one of .*'layers'.*got 'layer'"),
+        ({"train": {"learning_rate": 1}}, r"of train' must be one of .*'lr'"),
         ({1: 2}, r"must be one of .* \(got 1\)"),
     ],
 )

@@ -2,18 +2,15 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from ecg_gnn.reading import read_yaml
 from ecg_gnn.study import run_study
 from ecg_gnn.study.grid import Only
-from ecg_gnn.study.groups import _group, bind, load_graphs
 from ecg_gnn.study.store import Store
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.tabular import load_named_graph
-from small_runs import BOARD
-from small_studies import expand, small_recipe
+from small_studies import small_recipe
 
 
 @pytest.mark.parametrize(
@@ -35,23 +32,6 @@ def test_a_huge_recipe_is_refused_with_a_count(tmp_path, asked, count):
 def test_a_long_text_is_not_even_parsed():
     with pytest.raises(InputError, match=r"at most 1000000 characters \(got 2000003"):
         read_yaml("r", f"[{'1,' * 1_000_000}1]")
-
-
-@pytest.mark.parametrize("random_splits", [True, False])
-@pytest.mark.parametrize("label_rate", [0.0, 0.2])
-def test_seeds_share_what_does_not_depend_on_them(random_splits, label_rate):
-    settings = {"random_splits": random_splits, "label_rate": label_rate}
-    recipe = small_recipe(seeds=[3, 4], models=["gcn"], settings=settings)
-    graphs, _ = load_graphs([BOARD], None)
-    for plan in expand(recipe):
-        pairs = zip(bind(plan, graphs, "cpu"), plan.seeds, strict=True)
-        for group, seed in pairs:
-            asked = replace(plan.config, device="cpu", seed=seed)
-            alone = _group(plan, asked, graphs[BOARD])
-            assert replace(group, dataset=None) == replace(alone, dataset=None)
-            assert group.dataset.sha256 == alone.dataset.sha256
-            masks = group.dataset.train_masks, alone.dataset.train_masks
-            assert np.array_equal(*masks)
 
 
 @pytest.fixture

@@ -44,14 +44,14 @@ def searched(tmp_path):
     def call(name="s.sqlite", trials=8, how=score, asked=None, **options):
         rest = {k: options.pop(k) for k in ("room", "dies_after") if k in options}
         run = {k: options.pop(k) for k in ("retry_failed", "only") if k in options}
-        listeners = Listeners(ended=options.pop("ended", None))
+        told = {k: options.pop(k) for k in ("ended",) if k in options}
         executor = InventedScores(how, **rest)
         report = run_study(
             asked or recipe(),
             tmp_path / name,
             search=Search(trials=trials, **options),
             executor=executor,
-            listeners=listeners,
+            listeners=Listeners(**told),
             **run,
         )
         return report, executor
@@ -175,7 +175,7 @@ def test_a_cell_that_another_process_searches_is_its_own(searched, monkeypatch):
             return
         with monkeypatch.context() as other:
             elsewhere = Owner.of(os.getppid())
-            other.setattr(Owner, "this_process", lambda: elsewhere)
+            other.setattr(Owner, "of", lambda pid: elsewhere)
             others.append(searched(trials=2, asked=asked))
 
     report, executor = searched(trials=2, asked=asked, ended=meanwhile)

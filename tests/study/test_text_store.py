@@ -220,7 +220,7 @@ def text(tmp_path):
         (1, {"statistics": {}}, "statistics must have"),
         (2, {"colour": 1}, "a field' must be one of"),
         (2, {"dataset": "another"}, "the dataset 'another' is not there"),
-        (2, {"config": {"modell": {}}}, "line 3: a setting of 'config'"),
+        (2, {"config": {"modell": {}}}, "line 3: 'a setting of config'"),
         (3, {"edge_homophily": True}, "'evolved_statistics' must not be"),
         (6, {"val": "high"}, "'val' must not be 'high'"),
         (6, {"test": None}, "a training must have its scores"),

@@ -131,21 +131,19 @@ class ModelConfig(Section):
         "linear skip)",
     )
     layers: int | None = setting(
-        None, "Number of layers", low=1, high=DEEPEST, presets={"quick": 3, "auto": 2}
+        None, "Number of layers", between=(1, DEEPEST), presets={"quick": 3, "auto": 2}
     )
     hidden: int | None = setting(
         None,
         "Width",
-        low=1,
-        high=WIDEST,
+        between=(1, WIDEST),
         presets={"quick": 64, "auto": lambda nodes: 64 if nodes <= SMALL else 128},
     )
-    dropout: float = setting(0.2, "Dropout rate", low=0, high=0.99)
+    dropout: float = setting(0.2, "Dropout rate", between=(0, 0.99))
     drop_edge: float | None = setting(
         None,
         "Share of evolved edges dropped at random in every layer and training step",
-        low=0,
-        high=1,
+        between=(0, 1),
         presets={"quick": 0.5},
         needs="evolved graph",
     )
@@ -204,7 +202,7 @@ class TrainConfig(Section):
         "sampled neighbours in all graphs; a step is a batch. Scores are exact. 0: "
         "full-batch steps",
         metavar="N",
-        low=0,
+        between=(0, None),
         **_OF_BATCHES,
     )
     fanout: tuple[int, ...] = setting(
@@ -220,21 +218,23 @@ class TrainConfig(Section):
         "Steps between evaluations (1; by batches an epoch, or a twentieth of the "
         "training if that is shorter)",
         metavar="STEPS",
-        low=1,
+        between=(1, None),
         **_OF_BATCHES,
     )
     steps: int | None = setting(
         None,
         "Training steps: full batches, each with an evaluation, or mini-batches",
-        low=1,
-        high=LONGEST,
+        between=(1, LONGEST),
         presets={"quick": 200, "paper": 1000, "auto": _steps},
     )
     lr: float | None = setting(
-        None, "Learning rate of AdamW", low=0, presets={"quick": 3e-3, "paper": 3e-5}
+        None,
+        "Learning rate of AdamW",
+        between=(0, None),
+        presets={"quick": 3e-3, "paper": 3e-5},
     )
     weight_decay: float = setting(
-        0.0, "Weight decay of AdamW, also for the MLP embedding (0)", low=0
+        0.0, "Weight decay of AdamW, also for the MLP embedding (0)", between=(0, None)
     )
     precision: Literal["auto", "fp32", "tf32", "bf16"] = setting(
         "auto", "auto (tf32 on a GPU, else fp32), fp32, tf32 (GPU) or bf16"
@@ -245,8 +245,7 @@ class TrainConfig(Section):
         "RATE and learns the others; predictions see all of them. "
         "Transductive, and marked in every table. Try 0.5; 0 is off",
         metavar="RATE",
-        low=0,
-        high=0.99,
+        between=(0, 0.99),
         tag="labels",
         meaning="transductive. Labels of training nodes are input (while training "
         "those of a random share, and only the others are learned): compare such rows "

@@ -145,14 +145,10 @@ def reads_labels(name: str) -> bool:
 def check_embedding(name: str) -> None:
     """One embedding, or several that a comma joins; ``none`` joins nothing."""
     parts = name.split(",")
-    allowed = [*EMBEDDINGS, *CONTROLS]
-    if len(parts) > 1:
-        allowed.remove(NONE)
     for part in parts:
         asked = part.removeprefix(AS_INPUT)
-        if asked.startswith((PRECOMPUTED, OWN_PREFIX)):
-            continue
+        allowed = [e for e in (*EMBEDDINGS, *CONTROLS) if e != NONE or len(parts) == 1]
         if asked != part:  # vectors of a control say nothing, or give labels away
-            check_choice("embedding", part, [f"{AS_INPUT}{name}" for name in _WEAK])
-        else:
+            allowed = [f"{AS_INPUT}{name}" for name in _WEAK]
+        if not asked.startswith((PRECOMPUTED, OWN_PREFIX)):
             check_choice("embedding", part, allowed)

@@ -23,51 +23,48 @@ class EmbedConfig(Section):
         None,
         "Residual blocks of the MLP",
         option="embed_layers",
-        low=1,
-        high=DEEPEST,
+        between=(1, DEEPEST),
         presets={"quick": 2},
     )
     hidden: int | None = setting(
         None,
         "Width of the MLP; BGRL's encoder is (width, width / 2)",
         option="embed_hidden",
-        low=2,
-        high=WIDEST,
+        between=(2, WIDEST),
         presets={"quick": 64},
     )
     steps: int | None = setting(
         None,
         "Training steps of the weak classifier (as many as the classifier's)",
         option="embed_steps",
-        low=1,
-        high=LONGEST,
+        between=(1, LONGEST),
         like="train.steps",
     )
     lr: float | None = setting(
         None,
         "Learning rate of the MLP (the classifier's)",
         option="embed_lr",
-        low=0,
+        between=(0, None),
         like="train.lr",
     )
     dropout: float | None = setting(
         None,
         "Dropout rate of the MLP; the paper's is 0.2",
         option="embed_dropout",
-        low=0,
-        high=0.99,
+        between=(0, 0.99),
         presets={"quick": 0.2},
         added_later=True,
     )
-    bgrl_lr: float = setting(1e-3, "Peak learning rate of BGRL", option=None, low=0)
+    bgrl_lr: float = setting(
+        1e-3, "Peak learning rate of BGRL", option=None, between=(0, None)
+    )
     cross_fit: int = setting(
         0,
         "Train a weak classifier that reads labels K times, each time without one of K "
         "parts of the nodes. A node's neighbours are found with the model that never "
         "saw its label, so training and test nodes get similar ones. Try 5; 0 is off",
         metavar="K",
-        low=2,
-        high=100,
+        between=(2, 100),
         off=0,
         tag="cross-fitted",
         meaning="a node's neighbours come from a model that never saw its label; their "
@@ -116,7 +113,7 @@ class EvolveConfig(Section):
     k: int | None = setting(
         None,
         "Neighbours per node in the evolved graph",
-        low=1,
+        between=(1, None),
         presets={
             "quick": 10,
             "paper": 3,

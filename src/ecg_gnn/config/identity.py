@@ -12,18 +12,13 @@ the declarations of settings and embedders.
 import dataclasses
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ecg_gnn.config.embedders import AS_INPUT, EMBEDDERS, entry_of, is_control
-from ecg_gnn.config.run_config import (
-    RunConfig,
-    declared,
-    fields_of,
-    given,
-    with_defaults,
-)
+from ecg_gnn.config import run_config
+from ecg_gnn.config.embedders import AS_INPUT, EMBEDDERS, NONE, entry_of, is_control
+from ecg_gnn.config.run_config import RunConfig, declared, fields_of, given
 from ecg_gnn.config.setting import Setting
 
 
@@ -82,14 +77,9 @@ def embedding_control(variant: Variant) -> Variant:
     return Variant("embedding", (*(f"{AS_INPUT}{name}" for name in weak), *path))
 
 
-def stored_variant(embedding: str | None) -> Variant:
-    """The variant of an embedding as records have it: none is the baseline."""
-    return BASELINE if embedding in (None, "none") else variant_of(str(embedding))
-
-
 def controlled_embedding(embedding: str | None) -> str | None:
     """The embedding as the user wrote it, also of a control that was made from it."""
-    variant = stored_variant(embedding)
+    variant = variant_of(embedding)
     alone = variant.name != "embedding" or not variant.graphs
     return embedding if alone else ",".join(variant.inputs)
 
@@ -104,8 +94,10 @@ def controls_of(variant: Variant) -> tuple[Variant, ...]:
     return tuple(control for control in controls if control != variant)
 
 
-def variant_of(embedding: str) -> Variant:
+def variant_of(embedding: str | None) -> Variant:
     """The variant of an embedding as the user writes it: commas join graphs."""
+    if embedding in (None, NONE):
+        return BASELINE
     parts = tuple(embedding.split(","))
     if "oracle" in parts:  # whatever else is beside it, test labels were seen
         return Variant("oracle", parts)
@@ -118,17 +110,19 @@ def variant_of(embedding: str) -> Variant:
 Purpose = Literal["train", "statistics"]
 """Train a classifier, or only measure the evolved graph."""
 
-_DECLARED = declared()
-_NOT_CONTENT = {name for name, one in _DECLARED.items() if not one.identity}
-_READ_BY_ANY: set[str] = set().union(*(one.reads for one in EMBEDDERS.values()))
-_READ_BY_SOME_EMBEDDER = _READ_BY_ANY & fields_of("embed")
+_NOT_CONTENT = {name for name, one in declared().items() if not one.identity}
+
+
+def _needing(what: str) -> set[str]:
+    return {name for name, one in declared().items() if one.needs == what}
 
 
 def ignored_settings(variant: Variant, purpose: Purpose) -> set[str]:
     """Settings that change no number of this variant."""
     entries = [entry_of(part) for part in set(variant.embeddings)]
     read: set[str] = set().union(*(entry.reads for entry in entries))
-    ignored = _READ_BY_SOME_EMBEDDER - read
+    read_by_any: set[str] = set().union(*(one.reads for one in EMBEDDERS.values()))
+    ignored = (read_by_any & fields_of("embed")) - read
     if not variant.graphs:
         ignored |= _needing("evolved graph")
     searched = [entry for entry in entries if entry.has_neighbours]
@@ -142,10 +136,6 @@ def ignored_settings(variant: Variant, purpose: Purpose) -> set[str]:
     return ignored
 
 
-def _needing(what: str) -> set[str]:
-    return {name for name, one in _DECLARED.items() if one.needs == what}
-
-
 def canonical(config: RunConfig, variant: Variant, purpose: Purpose) -> RunConfig:
     """The config with nothing in it but what decides this variant's numbers.
 
@@ -153,7 +143,9 @@ def canonical(config: RunConfig, variant: Variant, purpose: Purpose) -> RunConfi
     elsewhere, an MLP without a dropout of its own has the classifier's: it is so in
     records from before it could have its own.
     """
-    bare = with_defaults(config, ignored_settings(variant, purpose) | _NOT_CONTENT)
+    unread = ignored_settings(variant, purpose) | _NOT_CONTENT
+    defaults = {name: run_config.DEFAULTS[name] for name in unread}
+    bare = run_config.replaced(config, defaults)
     embed, model = bare.embed, bare.model
     trained = purpose == "train" or any(
         entry_of(part).evolved_from for part in variant.embeddings
@@ -162,7 +154,7 @@ def canonical(config: RunConfig, variant: Variant, purpose: Purpose) -> RunConfi
         model = dataclasses.replace(model, dropout=embed.dropout)
     if embed.dropout == model.dropout:
         embed = dataclasses.replace(embed, dropout=None)
-    embed = dataclasses.replace(embed, names=(variant.embedding or "none",))
+    embed = dataclasses.replace(embed, names=(variant.embedding or NONE,))
     return dataclasses.replace(bare, embed=embed, model=model)
 
 
@@ -206,17 +198,17 @@ def run_tags(
     config: RunConfig, embedding: str | None, purpose: Purpose = "train"
 ) -> Tags:
     """The tags of one variant: those of the options that it reads."""
-    return _tags(canonical(config, stored_variant(embedding), purpose))
+    return tags_of(canonical(config, variant_of(embedding), purpose))
 
 
-def stored_tags(config: Mapping[str, Any]) -> Tags:
-    """The tags of a stored configuration, which holds only what is read."""
-    return _tags(RunConfig.from_dict(config))
+def tags_of(config: RunConfig) -> Tags:
+    """The tags of a canonical configuration, which holds only what is read."""
+    return tuple(str(one.tag) for one in _past_the_paper(config))
 
 
 def tags_read_by(embedding: str | None, tags: Sequence[str]) -> Tags:
     """Those of these tags that another variant could have as well."""
-    ignored = ignored_settings(stored_variant(embedding), "train")
+    ignored = ignored_settings(variant_of(embedding), "train")
     can = {one.tag for name, one in _TAGGED.items() if name not in ignored}
     return tuple(tag for tag in tags if tag in can)
 
@@ -239,7 +231,7 @@ def explain(tags: Iterable[str]) -> list[str]:
 
 def card_sentences(config: RunConfig, embedding: str) -> list[str]:
     """What a model card says of the options past the paper that its model has."""
-    shown = _past_the_paper(canonical(config, stored_variant(embedding), "train"))
+    shown = _past_the_paper(canonical(config, variant_of(embedding), "train"))
     return [one.card for one in shown if one.card]
 
 
@@ -249,7 +241,3 @@ def _past_the_paper(config: RunConfig) -> list[Setting]:
     if settings.get("evolve.knn") == "exact":
         del settings["evolve.knn"]
     return [one for name, one in _TAGGED.items() if name in settings]
-
-
-def _tags(config: RunConfig) -> Tags:
-    return tuple(str(one.tag) for one in _past_the_paper(config))

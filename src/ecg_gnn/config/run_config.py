@@ -8,7 +8,7 @@ a run really used is written into its output folder, and that file is itself a v
 import dataclasses
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self, TypeVar
 
@@ -17,7 +17,7 @@ from ecg_gnn.config.classify_settings import ModelConfig, TrainConfig
 from ecg_gnn.config.embedders import AS_INPUT, entry_of
 from ecg_gnn.config.evolve_settings import EmbedConfig, EvolveConfig
 from ecg_gnn.config.setting import Section, Setting, setting, settings_of
-from ecg_gnn.system.checks import InputError, check_device, did_you_mean
+from ecg_gnn.system.checks import InputError, check_choice, check_device
 
 _T = TypeVar("_T")
 
@@ -41,11 +41,15 @@ def read_splits(text: str) -> tuple[int, ...]:
             wanted = "'splits' must be like 0-9 or 0,3,5"
             raise InputError(f"{wanted} (got {text!r})") from None
         splits += range(low, min(high, low + _MAX_SPLITS) + 1)
+    _check_splits(splits, text)
+    return tuple(splits)
+
+
+def _check_splits(splits: Sequence[int], got: Any) -> None:
     if not splits or len(set(splits)) != len(splits):
         raise InputError(
-            f"'splits' must name at least one split, each once (got {text!r})"
+            f"'splits' must name at least one split, each once (got {got!r})"
         )
-    return tuple(splits)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +65,7 @@ class RunConfig(Section):
         2
         >>> RunConfig.from_dict({"sed": 1})
         Traceback (most recent call last):
-        ecg_gnn.system.checks.InputError: a setting of 'config' must be one of ...
+        ecg_gnn.system.checks.InputError: 'a setting of config' must be one of ...
     """
 
     dataset: str = setting(
@@ -94,12 +98,11 @@ class RunConfig(Section):
         "class; smaller shares are part of larger ones. Validation and test nodes stay "
         "the same. 0 is off: all training nodes",
         metavar="SHARE",
-        low=1e-9,
-        high=1,
+        between=(1e-9, 1),
         off=0,
         added_later=True,
     )
-    seed: int = setting(0, "Random seed", low=0, high=2**62, identity=False)
+    seed: int = setting(0, "Random seed", between=(0, 2**62), identity=False)
     device: str = setting("auto", "Device: auto, cpu, cuda or cuda:N", identity=False)
     engine: Literal["fast", "reference"] = setting(
         "fast", "fast, or reference (plain torch, the same numbers up to rounding)"
@@ -116,23 +119,19 @@ class RunConfig(Section):
                 "'symmetric' must be off with 'cross_fit': reversed edges are found by "
                 "models that saw the label of the node they lead to (got both)"
             )
-        splits = self.splits
-        if splits is not None and (not splits or len(set(splits)) != len(splits)):
-            raise InputError(
-                f"'splits' must name at least one split, each once (got {list(splits)})"
-            )
+        if self.splits is not None:
+            _check_splits(self.splits, list(self.splits))
 
     def to_dict(self) -> dict[str, Any]:
         """Nested plain values, for JSON and YAML."""
         values = dataclasses.asdict(self)
         # At their defaults they have no place: what settings named before there were
         # any of these keeps its name.
-        for kind in (type(self), *SECTIONS):
-            section = kind.prefix.removesuffix(".")
-            inner, defaults = values[section] if section else values, kind()
-            for name, one in settings_of(kind).items():
-                if one.added_later and inner[name] == getattr(defaults, name):
-                    del inner[name]
+        for dotted, one in declared().items():
+            section, _, name = dotted.rpartition(".")
+            inner = values[section] if section else values
+            if one.added_later and inner[name] == DEFAULTS[dotted]:
+                del inner[name]
         return values
 
     @classmethod
@@ -178,11 +177,7 @@ def nest_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """Settings by the names of their options, as ``RunConfig.from_dict`` reads them."""
     names = {one.option: name for name, one in declared().items() if one.option}
     for option in options:
-        if option not in names:
-            hint = did_you_mean(option, names)
-            raise InputError(
-                f"a setting must be one of {[*names]} (got {option!r}{hint})"
-            )
+        check_choice("a setting", option, names)
     given = {names[key]: value for key, value in options.items() if value is not None}
     if isinstance(given.get("embed.names"), str):
         given["embed.names"] = (given["embed.names"],)
@@ -193,15 +188,12 @@ def unflatten(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings by dotted names, as ``RunConfig.from_dict`` reads them."""
     nested: dict[str, Any] = {}
     for name, value in settings.items():
-        section, dot, inner = name.partition(".")
-        if name.startswith(OPTION):  # one of the options, over all of them
-            model = nested.setdefault(section, {})
-            option = name.removeprefix(OPTION)
-            model["options"] = {**model.get("options", {}), option: value}
-        elif dot:
-            nested.setdefault(section, {})[inner] = value
-        else:
-            nested[name] = value
+        *sections, inner = name.split(".", 2)
+        place = nested
+        for section in sections:
+            place[section] = {**place.get(section, {})}
+            place = place[section]
+        place[inner] = value
     return nested
 
 
@@ -235,15 +227,9 @@ def flatten(config: RunConfig) -> dict[str, Any]:
 DEFAULTS = flatten(RunConfig())
 
 
-def with_defaults(config: RunConfig, names: Iterable[str]) -> RunConfig:
-    """The same config with these settings at their defaults."""
-    return replaced(config, {name: DEFAULTS[name] for name in names})
-
-
 def given(config: RunConfig) -> dict[str, Any]:
     """The settings that differ from their defaults, so not those added since then."""
-    flat = flatten(config)
-    return {name: value for name, value in flat.items() if value != DEFAULTS[name]}
+    return {name: v for name, v in flatten(config).items() if v != DEFAULTS[name]}
 
 
 def replaced(config: RunConfig, settings: Settings) -> RunConfig:
@@ -260,7 +246,7 @@ def number_type(name: str) -> type[int] | type[float] | None:
     """Which numbers a setting takes, if any; None for an option: its model knows."""
     if name.startswith(OPTION):
         return None
-    if name in declared() and declared()[name].type in (int, float):
-        number: type[int] | type[float] = declared()[name].type
-        return number
+    kind = declared()[name].type if name in declared() else None
+    if kind is int or kind is float:
+        return kind
     raise InputError(f"'grid.{name}' must be a list of values (got a range)")

@@ -16,12 +16,8 @@ from functools import cache
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
-from ecg_gnn.system.checks import (
-    InputError,
-    check_choice,
-    check_in_range,
-    did_you_mean,
-)
+from ecg_gnn.system import checks
+from ecg_gnn.system.checks import InputError
 
 _KEY = "setting"
 Needs = Literal["nothing", "evolved graph", "similarity"]
@@ -32,16 +28,15 @@ class Setting:
     """One declaration."""
 
     help: str  # what it does; the text of --help
+    # The name of its option and of the estimator's parameter; the field's name unless
+    # given. None: it can be set in recipes and files only.
     option: str | None = ""
-    """The name of its option and of the estimator's parameter; the field's name unless
-    given. None: it can be set in recipes and files only."""
     flag: str | None = None  # the option as typed, if that is not the name with dashes
     metavar: str | None = None  # what stands for the value in --help
-    low: float | None = None  # the smallest value allowed; None is open
-    high: float | None = None  # the largest
+    between: tuple[float, float | None] | None = None  # what is allowed; None is open
     off: float | None = None  # a value outside the range that switches it off
+    # What fills it in, by preset; a function is given the number of nodes.
     presets: Mapping[str, Any] = field(default_factory=dict)
-    """What fills it in, by preset; a function is given the number of nodes."""
     like: str | None = None  # the setting whose value it takes if no preset has one
     tag: str | None = None  # the word beside the name of a variant that has it
     meaning: str | None = None  # what the tag means, for under a table
@@ -54,12 +49,6 @@ class Setting:
     panel: str | None = None  # the group of --help, where that is not the section's
     read: Callable[[Any], Any] | None = None  # makes a value of what was typed
     type: Any = None  # the declared type, without None; see settings_of
-
-    def check(self, value: Any, name: str) -> None:
-        """Refuse a number outside the range; None and texts pass."""
-        ranged = self.low is not None or self.high is not None
-        if ranged and value is not None and value != self.off:
-            check_in_range(self.option or name, value, self.low, self.high)
 
 
 def setting(default: Any, help: str, **details: Any) -> Any:
@@ -110,11 +99,11 @@ class Section:
         kind: Any = type(self)
         declared = settings_of(kind)
         for name, hint in field_types(kind).items():
-            one = declared.get(name)
-            shown = (one and one.option) or f"{self.prefix}{name}"
-            value = parse(hint, getattr(self, name), f"{self.prefix}{name}", shown)
-            if one is not None:
-                one.check(value, f"{self.prefix}{name}")
+            one, dotted = declared.get(name), f"{self.prefix}{name}"
+            shown = (one and one.option) or dotted
+            value = parse(hint, getattr(self, name), dotted, shown)
+            if one and one.between and value is not None and value != one.off:
+                checks.check_in_range(shown, value, *one.between)
             # Frozen for everybody else: 0 becomes 0.0 and a list a tuple here, so that
             # equal settings are equal and have one id.
             object.__setattr__(self, name, value)
@@ -129,14 +118,8 @@ class Section:
         if not isinstance(values, Mapping):
             raise InputError(f"{name!r} must be a mapping of settings (got {values!r})")
         kind: Any = cls
-        allowed = list(field_types(kind))
         for key in values:
-            if key not in allowed:
-                hint = did_you_mean(key, allowed)
-                raise InputError(
-                    f"a setting of {name!r} must be one of {allowed} "
-                    f"(got {key!r}{hint})"
-                )
+            checks.check_choice(f"a setting of {name}", key, field_types(kind))
         return cls(**values)
 
 
@@ -153,7 +136,7 @@ def _plain_type(hint: Any) -> Any:
     return next(option for option in options if option is not type(None))
 
 
-def parse(hint: Any, value: Any, name: str, shown: str) -> Any:
+def parse(hint: Any, value: Any, name: str, shown: str = "") -> Any:
     """Check a value against a field's type, also as JSON and YAML spell it."""
     if isinstance(hint, type) and issubclass(hint, Section):
         return value if type(value) is hint else hint.from_mapping(value, name)
@@ -161,7 +144,7 @@ def parse(hint: Any, value: Any, name: str, shown: str) -> Any:
         return None
     wanted = _plain_type(hint)
     if typing.get_origin(wanted) is Literal:
-        check_choice(shown, value, typing.get_args(wanted))
+        checks.check_choice(shown, value, typing.get_args(wanted))
         return value
     if typing.get_origin(wanted) is dict:
         return _parse_options(value, name)

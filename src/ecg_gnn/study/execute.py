@@ -26,10 +26,8 @@ class Ended:
     group: Group
     split: int
     outcome: Outcome
-    ran: int
-    """Units that this process has ended so far"""
-    left: int
-    """Units that it may still have to do"""
+    ran: int  # units that this process has ended so far
+    left: int  # units that it may still have to do
     total: int
     trial: Trial | None = None
 
@@ -42,8 +40,7 @@ class StudyReport:
     counts: Counts
     ran: int
     skipped: dict[str, str]
-    searched: list[CellSummary]
-    """How far each search is, and its best settings; none for a grid"""
+    searched: list[CellSummary]  # none for a grid
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,10 +48,9 @@ class Listeners:
     """Callbacks for a study's progress; each is optional."""
 
     progress: OnProgress | None = None
-    ended: Callable[[Ended], None] | None = None
-    skipped: Callable[[str, str], None] | None = None
-    counted: Callable[[Counts], None] | None = None
-    """Called once, before anything runs"""
+    ended: Callable[[Ended], None] = lambda _ended: None
+    skipped: Callable[[str, str], None] = lambda _name, _reason: None
+    counted: Callable[[Counts], None] = lambda _counts: None  # before anything runs
 
 
 @holding("fit")
@@ -100,16 +96,15 @@ def run_study(
     plans = [] if search else [plan for cell in cells for plan in cell.plans()]
     with executor or Executor(jobs) as where, TemporaryDirectory() as temporary:
         device = where.pick_device(device)
-        loaded, skipped = load_graphs(
-            [cell.dataset for cell in cells],
-            data_root,
-            fetch=only.datasets is not None,
-            on_skipped=listeners.skipped,
-        )
+        names, fetch = [cell.dataset for cell in cells], only.datasets is not None
+        loaded, skipped = load_graphs(names, data_root, fetch=fetch)
+        for skipping in skipped.items():
+            listeners.skipped(*skipping)
         # Invalid settings are refused here, before there is a store.
         groups = bind_all(plans, loaded, device)
         spaces = search_spaces(cells, loaded, device) if search else []
-        name = search.recipe_name(recipe.name) if search else recipe.name
+        # A search has other units than the grid of its recipe.
+        name = recipe.name + (f"+{search.sampler}" if search else "")
         with StoreWriter.open(store) as writer:
             work: GridWork | SearchWork
             if search:
@@ -117,8 +112,7 @@ def run_study(
             else:
                 infos = [describe(dataset) for dataset in loaded.values()]
                 work = GridWork(writer, name, infos, groups, retry_failed)
-            if listeners.counted is not None:
-                listeners.counted(work.counts())
+            listeners.counted(work.counts())
             made_with = where.made_with(device) | {"command": command}
             cache = cache or EmbeddingCache(Path(temporary))
             ran = _drive(writer, work, where, made_with, cache, listeners)
@@ -149,12 +143,11 @@ class GridWork:
         writer.register(recipe, datasets, units)
         self._units = [unit.id for unit in units]
         wanted = {"missing", "failed"} if retry_failed else {"missing"}
-        states = writer.states(self._units)
-        self._left = {unit for unit, state in states.items() if state in wanted}
+        self._left = {unit for unit in self._units if writer.state(unit) in wanted}
 
     def counts(self) -> Counts:
         """How far all units of the grid are."""
-        states = list(self._writer.states(self._units).values())
+        states = list(map(self._writer.state, self._units))
         counted = {key: states.count(key) for key in ("done", "failed", "running")}
         return Counts(total=len(states), **counted)
 
@@ -188,33 +181,32 @@ def _drive(
 ) -> int:
     """Run until nothing is left that this process could do, and store the outcomes."""
     ran, checkpoints = 0, Path(f"{writer.path}.checkpoints")
+
+    def take() -> tuple[Group, UnitRunner] | None:
+        if (group := work.next()) is None:
+            return None
+        name = group.configuration.id
+        return group, UnitRunner(
+            dataset=group.dataset,
+            config=group.config,
+            run_id=name,
+            made_with=made_with | group.made_with,
+            checkpoints=f"{checkpoints}/{name}-{group.config.seed}-",
+            cache=cache,
+            on_progress=listeners.progress,
+        )
+
     try:
-        while True:
-            while executor.has_room() and (group := work.next()) is not None:
-                name = group.configuration.id
-                runner = UnitRunner(
-                    dataset=group.dataset,
-                    config=group.config,
-                    run_id=name,
-                    made_with=made_with | group.made_with,
-                    checkpoints=f"{checkpoints}/{name}-{group.config.seed}-",
-                    cache=cache,
-                    on_progress=listeners.progress,
-                )
-                executor.start(group, runner)
-            if not executor.is_busy():
-                return ran
-            for group, split, outcome in executor.ended():
-                unit, ran = group.units[split], ran + 1
-                outcome, trial = work.ended(unit, outcome)
-                if isinstance(outcome, Failed):
-                    made = made_with | group.made_with
-                    writer.fail(unit, outcome.kind, outcome.error, made)
-                else:
-                    writer.finish(unit, outcome)
-                if listeners.ended is not None:
-                    ended = Ended(group, split, outcome, ran, *work.left(), trial)
-                    listeners.ended(ended)
+        for ran, (group, split, outcome) in enumerate(executor.run(take), 1):
+            unit = group.units[split]
+            outcome, trial = work.ended(unit, outcome)
+            if isinstance(outcome, Failed):
+                made = made_with | group.made_with
+                writer.fail(unit, outcome.kind, outcome.error, made)
+            else:
+                writer.finish(unit, outcome)
+            listeners.ended(Ended(group, split, outcome, ran, *work.left(), trial))
+        return ran
     finally:
         writer.release()
         with suppress(OSError):  # it is not there, or other processes still use it

@@ -2,8 +2,7 @@
 
 import time
 import traceback
-from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self
 
 import torch
@@ -11,7 +10,7 @@ import torch
 from ecg_gnn.config.identity import Purpose
 from ecg_gnn.pipeline.resolve import pick_device
 from ecg_gnn.study.groups import Group
-from ecg_gnn.study.records import of_evolved, provenance
+from ecg_gnn.study.records import Record, of_evolved, provenance
 from ecg_gnn.study.store import Curves, Failed, Result
 from ecg_gnn.study.store.rows import names_of
 from ecg_gnn.study.units import Unit, UnitRunner, run_units
@@ -21,6 +20,7 @@ from ecg_gnn.system.machine import out_of_memory
 
 Outcome = Result | Failed  # how a unit ended
 Ending = tuple[Group, int, Outcome]  # of a group's split
+Take = Callable[[], tuple[Group, UnitRunner] | None]  # what to run next; None for now
 
 
 class Executor:
@@ -37,13 +37,11 @@ class Executor:
     def __init__(self, jobs: int = 1) -> None:
         check_in_range("jobs", jobs, 1, None)
         self._pool = WorkerPool(jobs)
-        self._waiting: deque[tuple[Group, UnitRunner]] = deque()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._waiting.clear()
         self._pool.__exit__()
 
     def pick_device(self, name: str) -> str:
@@ -54,24 +52,16 @@ class Executor:
         """What records say about versions and machine."""
         return provenance(device)
 
-    def has_room(self) -> bool:
-        """Whether another group could start now or soon."""
-        return not self._waiting
+    def run(self, take: Take) -> Iterator[Ending]:
+        """Take groups of claimed units while there are any; yield how each unit ended.
 
-    def is_busy(self) -> bool:
-        """Whether there are units that have not ended."""
-        return bool(self._waiting)
-
-    def start(self, group: Group, runner: UnitRunner) -> None:
-        """Take a group of claimed units, and how to run them."""
-        self._waiting.append((group, runner))
-
-    def ended(self) -> Iterator[Ending]:
-        """Wait a while for units to end; there may be none."""
-        group, runner = self._waiting.popleft()
-        units = [(group.variant, split) for split in group.units]
-        for (_, split), outcome in run_group(group.task, runner, units, self._pool):
-            yield group, split, outcome
+        What is yielded is known to the study before more is taken.
+        """
+        while (taken := take()) is not None:
+            group, runner = taken
+            units = [(group.variant, split) for split in group.units]
+            for (_, split), outcome in run_group(group.task, runner, units, self._pool):
+                yield group, split, outcome
 
 
 def run_group(
@@ -80,27 +70,26 @@ def run_group(
     """Train or measure units of one group; every one of them ends."""
     if task == "train":
         for unit, ended in run_units(runner, units, pool):
-            if isinstance(ended, Exception):
-                yield unit, _failure(ended)
-            else:
-                names = [name for name in names_of(Result) if name != "curves"]
-                row: dict[str, Any] = {name: getattr(ended, name) for name in names}
-                curves = Curves.of(ended.losses, ended.val_scores, ended.test_scores)
-                yield unit, Result(**row, curves=curves)
+            yield unit, _outcome(ended)
         return
     for unit in units:
         try:
             yield unit, _measure(runner, unit)
         except Exception as error:
-            yield unit, _failure(error)
+            yield unit, _outcome(error)
 
 
-def _failure(error: Exception) -> Failed:
-    """An error as the store keeps it: the message, and where it came from."""
-    if isinstance(error, InputError):
-        return Failed("error", str(error))
-    lines = "".join(traceback.format_exception(error)).splitlines()[-20:]
-    kind = "out_of_memory" if out_of_memory(error) else "error"
+def _outcome(ended: Record | Exception) -> Outcome:
+    """As the store keeps it; of an error the message, and where it came from."""
+    if isinstance(ended, Record):
+        names = [name for name in names_of(Result) if name != "curves"]
+        row: dict[str, Any] = {name: getattr(ended, name) for name in names}
+        curves = Curves.of(ended.losses, ended.val_scores, ended.test_scores)
+        return Result(**row, curves=curves)
+    if isinstance(ended, InputError):
+        return Failed("error", str(ended))
+    lines = "".join(traceback.format_exception(ended)).splitlines()[-20:]
+    kind = "out_of_memory" if out_of_memory(ended) else "error"
     return Failed(kind, "\n".join(lines))
 
 

@@ -38,25 +38,13 @@ class RecipeCell:
     task: identity.Purpose
     variant: Variant
     seeds: tuple[int, ...]
-    fixed: Settings
-    """Settings that are the same at every point, by dotted name"""
+    fixed: Settings  # those that are the same at every point, by dotted name
     grid: Grid
 
     @property
     def dataset(self) -> str:
         """The graph as the recipe names it."""
         return str(self.fixed["dataset"])
-
-    @property
-    def num_trainings(self) -> int:
-        """At every point of the grid; splits that only the preset knows count once."""
-        return len(self.seeds) * len(self.fixed["splits"] or (0,))
-
-    @property
-    def num_points(self) -> int:
-        """Of the grid, whose ranges count once: only a search takes them."""
-        lists = [v for v in self.grid.values() if not isinstance(v, Range)]
-        return math.prod(map(len, lists))
 
     def plan(self, point: Settings) -> Plan:
         """The configuration at one point of the grid."""
@@ -65,6 +53,7 @@ class RecipeCell:
 
     def plans(self) -> Iterator[Plan]:
         """The configurations at all points of the grid."""
+        lists: list[tuple[Any, ...]] = []
         for name, values in self.grid.items():
             if isinstance(values, Range):
                 raise InputError(
@@ -72,16 +61,18 @@ class RecipeCell:
                     "as with --search tpe --trials 20 "
                     f"(got a range from {values.low:g} to {values.high:g})"
                 )
-        lists = [v for v in self.grid.values() if not isinstance(v, Range)]
+            lists.append(values)
         for point in itertools.product(*lists):
             yield self.plan(dict(zip(self.grid, point, strict=True)))
 
 
 def check_size(cells: Sequence[RecipeCell], *, search: bool) -> None:
     """Refuse what would take years; a search is told how many points to try."""
-    points = [1 if search else cell.num_points for cell in cells]
-    pairs = zip(cells, points, strict=True)
-    count = sum(cell.num_trainings * points for cell, points in pairs)
+    count = 0
+    for cell in cells:  # splits that only the preset knows count once
+        lists = [v for v in cell.grid.values() if not isinstance(v, Range)]
+        points = 1 if search else math.prod(map(len, lists))
+        count += points * len(cell.seeds) * len(cell.fixed["splits"] or (0,))
     if count > _MAX_TRAININGS:
         raise InputError(
             f"'recipe' must ask for at most {_MAX_TRAININGS} trainings (got {count})"
@@ -150,10 +141,8 @@ def _cell(
     recipe: Recipe, part: Part, dataset: str, model: str, variant: Variant, only: Only
 ) -> RecipeCell:
     names = (dataset, model, variant.embedding or variant.name)
-    forced: dict[str, Any] = {}
-    for override in recipe.overrides:
-        if override.applies(*names):
-            forced |= override.settings
+    applying = [each for each in recipe.overrides if each.applies(*names)]
+    forced = {name: v for each in applying for name, v in each.settings.items()}
     ignored = identity.ignored_settings(variant, recipe.task) | set(forced)
     grid = {key: values for key, values in part.grid.items() if key not in ignored}
     fixed = _fixed(part, dataset, model) | forced

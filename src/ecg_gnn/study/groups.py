@@ -1,6 +1,6 @@
 """From a recipe's plans to groups of units: graphs loaded, settings resolved."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -29,26 +29,16 @@ class Group:
 
     task: identity.Purpose
     configuration: Configuration
-    config: RunConfig
-    """Resolved for this machine, splits and seed included"""
+    config: RunConfig  # resolved for this machine, splits and seed included
     variant: identity.Variant
-    dataset: GraphDataset
-    """With the splits that are used"""
-    units: dict[int, str]
-    """The id of every split's unit"""
-    made_with: dict[str, Any]
-    """What records say about this group besides versions and machine"""
+    dataset: GraphDataset  # with the splits that are used
+    units: dict[int, str]  # the id of every split's unit
+    made_with: dict[str, Any]  # what its records say besides versions and machine
 
     def only(self, ids: Collection[str]) -> "Group":
         """The group with some of its units."""
         kept = {split: unit for split, unit in self.units.items() if unit in ids}
         return replace(self, units=kept)
-
-    def with_seed(self, seed: int) -> "Group":
-        """The same trainings from another seed, on the same splits."""
-        at = self.configuration.id
-        units = {split: identity.unit_id(at, split, seed) for split in self.units}
-        return replace(self, config=replace(self.config, seed=seed), units=units)
 
     def stored_units(self) -> list[StoredUnit]:
         """The units as a store registers them."""
@@ -66,27 +56,19 @@ class Counts:
     total: int
     done: int
     failed: int
-    running: int
-    """In other processes"""
+    running: int  # in other processes
 
 
 def load_graphs(
-    names: Iterable[str],
-    data_root: str | Path | None,
-    *,
-    fetch: bool = False,
-    on_skipped: Callable[[str, str], None] | None = None,
+    names: Iterable[str], data_root: str | Path | None, *, fetch: bool = False
 ) -> tuple[dict[str, GraphDataset], dict[str, str]]:
     """Load every graph, once; those not here are skipped, or with ``fetch`` fetched."""
     loaded, skipped = {}, {}
     for name in dict.fromkeys(names):
-        reason = None if fetch else _why_absent(name, data_root)
-        if reason is None:
-            loaded[name] = load_dataset(name, data_root=data_root)
-        else:
+        if not fetch and (reason := _why_absent(name, data_root)):
             skipped[name] = reason
-            if on_skipped is not None:
-                on_skipped(name, reason)
+        else:
+            loaded[name] = load_dataset(name, data_root=data_root)
     if not loaded:
         raise InputError(
             f"none of the recipe's datasets is here ({'; '.join(skipped.values())}): "
@@ -121,12 +103,10 @@ def bind_all(
 ) -> list[Group]:
     """The groups of all plans whose graphs are loaded, without repetitions."""
     groups: dict[tuple[str, int], Group] = {}
-    for plan in plans:
-        for group in bind(plan, loaded, device):
-            key = group.configuration.id, group.config.seed
-            if key in groups:
-                group = replace(group, units={**groups[key].units, **group.units})
-            groups[key] = group
+    for group in (group for plan in plans for group in bind(plan, loaded, device)):
+        key = group.configuration.id, group.config.seed
+        known = groups.setdefault(key, group).units
+        groups[key] = replace(group, units=known | group.units)
     return list(groups.values())
 
 
@@ -137,39 +117,36 @@ def bind(
     if (dataset := loaded.get(plan.dataset)) is None:
         return []
     asked = replaced(plan.config, {"device": device})
-    if asked.random_splits or asked.label_rate:  # what trains comes from the seed
-        return [_group(plan, replace(asked, seed=seed), dataset) for seed in plan.seeds]
-    first = _group(plan, replace(asked, seed=plan.seeds[0]), dataset)
-    return [first, *map(first.with_seed, plan.seeds[1:])]
+    return [_group(plan, replace(asked, seed=seed), dataset) for seed in plan.seeds]
 
 
 def _group(plan: Plan, asked: RunConfig, dataset: GraphDataset) -> Group:
     resolved, used = _resolve(asked, dataset)
-    contents = check_embeddings([plan.variant], used, resolved, {})
+    task, variant = plan.task, plan.variant
+    contents = check_embeddings([variant], used, resolved, {})
     # What the device decides is no part of the name: see identity.py.
     portable = replaced(resolved, {"train.precision": asked.train.precision})
-    named = identity.canonical(portable, plan.variant, plan.task)
-    name = identity.configuration_id(
-        named, plan.task, (dataset.name, dataset.sha256), contents
-    )
+    named = identity.canonical(portable, variant, task)
+    graph = dataset.name, dataset.sha256
+    name = identity.configuration_id(named, task, graph, contents)
     splits = known(resolved.splits)
-    labels = any(entry_of(part).uses_labels for part in plan.variant.embeddings)
-    if plan.task == "statistics" and not labels:
+    labels = any(entry_of(part).uses_labels for part in variant.embeddings)
+    if task == "statistics" and not labels:
         splits = splits[:1]  # the graph is the same for all splits
     return Group(
-        task=plan.task,
+        task=task,
         configuration=Configuration(
             id=name,
-            task=plan.task,
+            task=task,
             dataset=dataset.name,
             dataset_sha256=dataset.sha256,
-            variant=plan.variant.name,
-            embedding=plan.variant.embedding,
+            variant=variant.name,
+            embedding=variant.embedding,
             numerics=named.numerics,
             config=named.to_dict(),
         ),
         config=resolved,
-        variant=plan.variant,
+        variant=variant,
         dataset=used,
         units={split: identity.unit_id(name, split, resolved.seed) for split in splits},
         made_with={"precision": resolved.train.precision},

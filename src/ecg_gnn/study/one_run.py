@@ -15,7 +15,6 @@ from ecg_gnn.study.comparison import Report, compare, summarize
 from ecg_gnn.study.records import (
     Record,
     RunFolder,
-    Statistics,
     mean,
     of_input,
     provenance,
@@ -99,25 +98,8 @@ def run(
             on_progress=on_progress,
         )
         records = _gather(runner, folder, variants, jobs, on_record, on_reused)
-    summaries = {variant: summarize(rows) for variant, rows in records.items()}
-    report = Report(
-        dataset=dataset.name,
-        metric=dataset.metric,
-        note=dataset.note,
-        config=config,
-        results=list(summaries.values()),
-        comparisons=[
-            compare(summary, summaries[other])
-            for variant, summary in summaries.items()
-            for other in controls_of(variant)
-            if other in summaries
-        ],
-        graph=of_input(dataset),
-        evolved=_evolved_statistics(records),
-        records=[record for rows in records.values() for record in rows],
-        folder=None if folder is None else folder.path,
-    )
-    if folder is not None and world().is_first:
+    report = _report(dataset, config, records, None if folder is None else folder.path)
+    if folder is not None and folder.is_writer:
         write_json(folder.path / "results.json", report.to_dict())
     return report
 
@@ -187,11 +169,33 @@ def _gather(
     return {v: [records[v, index] for index in splits] for v in variants}
 
 
-def _evolved_statistics(records: dict[Variant, list[Record]]) -> dict[str, Statistics]:
-    """Each evolved graph's statistics, as means over the splits."""
-    gathered: dict[str, list[Statistics]] = {}
-    for variant, rows in records.items():
-        for position, part in enumerate(variant.graphs):
-            gathered[part] = [record.evolved_statistics[position] for record in rows]
-    gathered.pop("identity", None)  # self-loops alone say nothing
-    return {part: mean(graphs) for part, graphs in gathered.items()}
+def _report(
+    dataset: GraphDataset,
+    config: RunConfig,
+    records: dict[Variant, list[Record]],
+    folder: Path | None,
+) -> Report:
+    summaries = {variant: summarize(rows) for variant, rows in records.items()}
+    evolved = {
+        part: mean([record.evolved_statistics[place] for record in rows])
+        for variant, rows in records.items()
+        for place, part in enumerate(variant.graphs)
+    }
+    evolved.pop("identity", None)  # self-loops alone say nothing
+    return Report(
+        dataset=dataset.name,
+        metric=dataset.metric,
+        note=dataset.note,
+        config=config,
+        results=list(summaries.values()),
+        comparisons=[
+            compare(summary, summaries[other])
+            for variant, summary in summaries.items()
+            for other in controls_of(variant)
+            if other in summaries
+        ],
+        graph=of_input(dataset),
+        evolved=evolved,
+        records=[record for rows in records.values() for record in rows],
+        folder=folder,
+    )

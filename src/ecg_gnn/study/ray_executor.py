@@ -8,7 +8,6 @@ import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from types import ModuleType
 from typing import Any, Self
 
@@ -19,7 +18,7 @@ from ecg_gnn.config.identity import Purpose
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.reading import first_line
-from ecg_gnn.study.executors import Ending, Executor, Outcome, run_group
+from ecg_gnn.study.executors import Ending, Executor, Outcome, Take, run_group
 from ecg_gnn.study.groups import Group
 from ecg_gnn.study.records import provenance
 from ecg_gnn.study.store import Failed
@@ -73,7 +72,7 @@ class RayExecutor(Executor):
         super().__init__(jobs)
         if importlib.util.find_spec("ray") is None:
             raise MissingExtraError("ray", "ray", "--engine ray")
-        self._address, self._on_lost = address, on_lost
+        self._address, self._on_lost = address, on_lost or (lambda _said: None)
         self._tasks: dict[Any, _Task] = {}
         self._graphs: dict[tuple[str, str, int | None], Any] = {}
         self._on_gpus = self._is_ours = False
@@ -88,13 +87,12 @@ class RayExecutor(Executor):
         return self
 
     def __exit__(self, *_: object) -> None:
-        ray = _ray()
         for reference in self._tasks:
-            ray.cancel(reference, force=True)
+            _ray().cancel(reference, force=True)
         self._tasks.clear()
         self._graphs.clear()
         if self._is_ours:
-            ray.shutdown()
+            _ray().shutdown()
 
     def pick_device(self, name: str) -> str:
         """CPUs or GPUs of the cluster; Ray assigns single ones."""
@@ -111,14 +109,6 @@ class RayExecutor(Executor):
     def made_with(self, device: str) -> dict[str, Any]:
         """What is known here; nodes replace it with their own versions and machine."""
         return {**provenance("cpu"), "device": device, "device_name": None}
-
-    def has_room(self) -> bool:
-        """Whether a node, present or awaited, would soon have nothing to do."""
-        return len(self._tasks) < 2 * max(1, self.places())
-
-    def is_busy(self) -> bool:
-        """Whether tasks have not ended."""
-        return bool(self._tasks)
 
     def call(
         self,
@@ -144,35 +134,46 @@ class RayExecutor(Executor):
         unit = "GPU" if self._on_gpus else "CPU"
         return int(_ray().cluster_resources().get(unit, 0))
 
-    def start(self, group: Group, runner: UnitRunner) -> None:
-        """Make tasks of a group: several splits each on GPUs, one elsewhere."""
-        for splits in batched(group.units, most_together(runner.config)):
-            self._submit(_Task(group, runner, splits))
+    def run(self, take: Take) -> Iterator[Ending]:
+        """Keep every node busy, those awaited too; what was lost is started again."""
+        while True:
+            # Twice as many as run, so that no node has to wait for its next one.
+            while len(self._tasks) < 2 * max(1, self.places()) and (taken := take()):
+                group, runner = taken
+                # Several splits each on GPUs, one elsewhere.
+                for splits in batched(group.units, most_together(runner.config)):
+                    self._submit(_Task(group, runner, splits))
+            if not self._tasks:
+                return
+            for reference in self._wait():
+                task = self._tasks.pop(reference)
+                for split, outcome in self._outcomes(task, reference):
+                    yield task.group, split, outcome
 
     def _submit(self, task: _Task) -> None:
-        group, runner = task.group, task.runner
+        group, graph, config = task.group, task.runner.dataset, task.runner.config
         # Ray would retry a task that runs out of memory without end.
         options = {"num_cpus": 1, "num_gpus": int(self._on_gpus), "max_retries": 0}
-        names = ("config", "run_id", "made_with")
-        graph, config = runner.dataset, runner.config
         drawn = config.random_splits or config.label_rate > 0
         key = graph.name, graph.sha256, config.seed if drawn else None
         if key not in self._graphs:  # put into Ray's object store once
             self._graphs[key] = _ray().put(graph)
+        names = ("config", "run_id", "made_with")
         reference = self._train.options(**options).remote(
             self._graphs[key],
-            {name: getattr(runner, name) for name in names},
+            {name: getattr(task.runner, name) for name in names},
             group.task,
             [(group.variant, split) for split in task.splits],
             config.numerics,
         )
         self._tasks[reference] = task
 
-    def ended(self) -> Iterator[Ending]:
-        """Wait a while for tasks; those that were lost are started again."""
+    def _wait(self) -> list[Any]:
+        """Tasks that ended in a while; nodes are waited for, but not forever."""
+        ready: list[Any]
         ready, _ = _ray().wait(list(self._tasks), timeout=_WAIT_SECONDS)
         now = time.monotonic()
-        if ready or self.places():  # nodes are waited for, but not forever
+        if ready or self.places():
             self._seen_alive = now
         elif now - self._seen_alive > _PATIENCE_SECONDS:
             raise ConnectionError(
@@ -180,10 +181,7 @@ class RayExecutor(Executor):
                 f"{_PATIENCE_SECONDS:.0f} s: finished units are kept, rerun the "
                 "command to resume"
             )
-        for reference in ready:
-            task = self._tasks.pop(reference)
-            for split, outcome in self._outcomes(task, reference):
-                yield task.group, split, outcome
+        return ready
 
     def _outcomes(self, task: _Task, reference: Any) -> list[tuple[int, Outcome]]:
         """How a task's splits ended; none if they are run again."""
@@ -199,25 +197,23 @@ class RayExecutor(Executor):
                 f"dependencies (one answered: {str(error.cause)[:500]})"
             ) from None
         except killed as error:
-            lost = replace(
-                task, lost_workers=task.lost_workers + (len(task.splits) == 1)
-            )
             what = "a worker was killed, most often for its memory"
-            text = f"its worker was killed {_MAX_LOST_WORKERS} times, most often for "
-            text += f"lack of memory ({first_line(error)})"
-            failed = Failed("out_of_memory", text)
+            times, most = task.lost_workers + (len(task.splits) == 1), _MAX_LOST_WORKERS
+            text = f"its worker was killed {most} times, most often for lack of memory"
+            kind, said = "out_of_memory", first_line(error)
             # One split at a time, so that only the failing one is given up.
-            again = [replace(lost, splits=(split,)) for split in task.splits]
+            alone = replace(task, lost_workers=times)
+            again = [replace(alone, splits=(split,)) for split in task.splits]
         except ray.exceptions.RayError as error:
-            lost = replace(task, lost_nodes=task.lost_nodes + 1)
-            text = f"its node was lost {_MAX_LOST_NODES} times ({first_line(error)})"
-            what, failed, again = "a node was lost", Failed("error", text), [lost]
-        if lost.lost_workers >= _MAX_LOST_WORKERS or lost.lost_nodes >= _MAX_LOST_NODES:
-            return [(split, failed) for split in task.splits]
+            times, most = task.lost_nodes + 1, _MAX_LOST_NODES
+            what, text = "a node was lost", f"its node was lost {most} times"
+            kind, said = "error", first_line(error)
+            again = [replace(task, lost_nodes=times)]
+        if times >= most:
+            return [(s, Failed(kind, f"{text} ({said})")) for s in task.splits]
         for each in again:
             self._submit(each)
-        if self._on_lost is not None:
-            self._on_lost(f"{what}: {task} is run again")
+        self._on_lost(f"{what}: {task} is run again")
         return []
 
 
@@ -229,22 +225,18 @@ def run_on_node(
     numerics: int,
 ) -> list[tuple[int, Outcome]]:
     """Run units of one variant on a node; how each of their splits ended."""
-    if numerics != (own_numerics := settings["config"].numerics):
+    config, node = settings["config"], platform.node()
+    if numerics != config.numerics:
         raise RuntimeError(
-            f"ecg-gnn {__version__} of the node {platform.node()} has numerics "
-            f"{own_numerics}, the study's {numerics}"
+            f"ecg-gnn {__version__} of the node {node} has numerics "
+            f"{config.numerics}, the study's {numerics}"
         )
     torch.set_num_threads(1)  # a node has as many tasks as cores
-    made_with = settings["made_with"] | _made_here(settings["config"].device)
+    made_with = settings["made_with"] | provenance(config.device) | {"node": node}
     own = {"cache": EmbeddingCache(cache_folder("embeddings")), "made_with": made_with}
     runner = UnitRunner(dataset=graph, **(settings | own))
     ending = run_group(task, runner, units, WorkerPool(1))
     return [(split, outcome) for (_, split), outcome in ending]
-
-
-@cache
-def _made_here(device: str) -> dict[str, Any]:
-    return {**provenance(device), "node": platform.node()}
 
 
 def _ray() -> ModuleType:

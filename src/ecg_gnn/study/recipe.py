@@ -10,8 +10,10 @@ from typing import Any, Self, get_args
 
 from ecg_gnn import config
 from ecg_gnn.config.classify_settings import MODULES, SPECIALISED
+from ecg_gnn.config.embedders import check_embedding
 from ecg_gnn.config.identity import Purpose
 from ecg_gnn.config.run_config import DEFAULTS, OPTION, Settings, number_type
+from ecg_gnn.config.setting import parse
 from ecg_gnn.data.catalogue import find_entry, is_graph_folder, is_path
 from ecg_gnn.reading import read_text, read_yaml
 from ecg_gnn.system.checks import InputError, check_choice, did_you_mean
@@ -53,23 +55,16 @@ class Range:
         if kind is None:  # a model's option is taken as it is written
             ends = values["low"], values["high"]
             kind = int if all(isinstance(end, int) for end in ends) else float
-        numbers = {
-            key: _number(f"{place}.{key}", value, kind)
-            for key, value in values.items()
-            if key != "log"
-        }
-        made = cls(**numbers, log=values.get("log", False))
-        low, high, log, step = made.low, made.high, made.log, made.step
-        bad_step = step is not None and (log or step <= 0)
-        for key, is_wrong, rule in (
-            ("log", not isinstance(log, bool), "be true or false"),
-            ("low", not low < high, f"be below 'high' {high}"),
-            ("low", log and low <= 0, "be above 0 with log"),
-            ("step", bad_step, "be above 0, and not given with log"),
-        ):
-            if is_wrong:
-                got = vars(made)[key]
-                raise InputError(f"'{place}.{key}' must {rule} (got {got!r})")
+        types = {"low": kind, "high": kind, "step": kind, "log": bool}
+        given = {k: parse(types[k], v, f"{place}.{k}") for k, v in values.items()}
+        made = cls(**given)
+        lowest = 0 if made.log else -math.inf
+        may_step = made.step is None or (0 < made.step < math.inf and not made.log)
+        if not (lowest < made.low < made.high < math.inf and may_step):
+            raise InputError(
+                f"{place!r} must have 'low' below 'high', both above 0 with 'log', and "
+                f"'step' above 0 and without 'log' (got {given})"
+            )
         return made
 
 
@@ -84,23 +79,20 @@ class Part:
 
     datasets: tuple[str, ...]
     models: tuple[str, ...] = ("gcn",)
+    # Baseline, embeddings, controls (embedding: one for each), or paper-winner.
     variants: tuple[str, ...] = ("baseline", "mlp", "identity")
-    """baseline, embeddings, controls (embedding: one for each), or paper-winner"""
     preset: str = "quick"
-    splits: tuple[int, ...] | None = None
-    """None: as many as the preset has"""
+    splits: tuple[int, ...] | None = None  # as many as the preset has
     seeds: tuple[int, ...] = (0,)
     settings: Settings = field(default_factory=dict)
-    grid: Grid = field(default_factory=dict)
-    """Values to try in all combinations; a search also takes ranges"""
+    grid: Grid = field(default_factory=dict)  # all combinations, or a search's ranges
 
     def __post_init__(self) -> None:
         for name in ("datasets", "models", "variants", "seeds"):
             _check_names(name, getattr(self, name))
         for dataset in self.datasets:
             if not isinstance(dataset, str):
-                text = f"'datasets' must be a list of names (got {dataset!r})"
-                raise InputError(text)
+                raise InputError(f"'datasets' must be names (got {dataset!r})")
             if not is_path(dataset) and not is_graph_folder(expanded(dataset)):
                 find_entry(dataset.partition(":")[0])
         for model in self.models:
@@ -136,11 +128,8 @@ class Override:
 
     def applies(self, dataset: str, model: str, variant: str) -> bool:
         """Whether a cell is meant; an empty list means all."""
-        return (
-            dataset in (self.datasets or (dataset,))
-            and model in (self.models or (model,))
-            and variant in (self.variants or (variant,))
-        )
+        named = (self.datasets, dataset), (self.models, model), (self.variants, variant)
+        return all(not names or name in names for names, name in named)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,26 +182,12 @@ def _check_names(name: str, values: tuple[Any, ...]) -> None:
 
 
 def _check_variant(variant: Any) -> None:
-    if variant in ("baseline", "embedding", WINNER):
-        return
+    named = ["baseline", "embedding", WINNER]
     if not isinstance(variant, str) or variant == "none":
-        named = ["baseline", "embedding", WINNER]
         allowed = [*named, *config.EMBEDDINGS[:-1], *config.CONTROLS]
         check_choice("variants", variant, allowed)
-    config.EmbedConfig(names=(variant,))  # refuses what is no embedding
-
-
-def _number(name: str, value: Any, kind: type[int] | type[float]) -> float:
-    # YAML reads 3e-5 as text: it wants a dot before the exponent.
-    readable = (int,) if kind is int else (int, float, str)
-    try:
-        number = kind(value) if isinstance(value, readable) else math.nan
-    except ValueError:
-        number = math.nan
-    if isinstance(value, bool) or not math.isfinite(number):
-        wanted = "a whole number" if kind is int else "a number"
-        raise InputError(f"{name!r} must be {wanted} (got {value!r})")
-    return number
+    if variant not in named:
+        check_embedding(variant)
 
 
 _LAB = "ecg_gnn_lab"  # has the recipes as data, and is never imported here
@@ -250,18 +225,20 @@ def recipe_from_dict(values: Any, name: str) -> Recipe:
     check_mapping(f"recipe {name}", values, allowed)
     top = {key: values[key] for key in _PART_KEYS if key in values}
     parts = _tuple("parts", values.get("parts", [])) or ({},)
-    overrides = []
-    for each in _tuple("overrides", values.get("overrides", [])):
-        check_mapping("overrides", each, [f.name for f in fields(Override)])
-        lists = {key: _tuple(key, each[key]) for key in each if key != "settings"}
-        overrides.append(Override(**{**each, **lists}))
+    overrides = _tuple("overrides", values.get("overrides", []))
     return Recipe(
         name=name,
         description=" ".join(str(values.get("description", "")).split()),
         task=values.get("task", "train"),
         parts=tuple(_read_part(top, part) for part in parts),
-        overrides=tuple(overrides),
+        overrides=tuple(map(_read_override, overrides)),
     )
+
+
+def _read_override(values: Any) -> Override:
+    check_mapping("overrides", values, [f.name for f in fields(Override)])
+    lists = {key: _tuple(key, values[key]) for key in values if key != "settings"}
+    return Override(**{**values, **lists})
 
 
 def _read_part(top: Mapping[str, Any], part: Any) -> Part:

@@ -9,15 +9,13 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from ecg_gnn._version import __version__
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.files import claiming, write_json
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from ecg_gnn.data import GraphDataset
     from ecg_gnn.evolve import EvolvedGraph
 
@@ -44,23 +42,19 @@ class Record:
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
 
-_Kind = TypeVar("_Kind")
-
-
 @dataclass(frozen=True)
 class RunFolder:
     """The output folder of one run; a finished training is never lost or redone."""
 
     path: Path
-    is_writer: bool = True
-    """Whether this process writes it: of joined ones only the first does"""
+    is_writer: bool = True  # of joined processes only the first writes
 
     def claim(self, run_id: str, config: Mapping[str, Any], **extra: Any) -> None:
         """Mark the folder as this run's; refuse one that holds another run."""
         if not self.is_writer:
             return
         with claiming(self.path, "run.json", "run"):
-            existing = self._read("run.json", dict[str, Any])
+            existing = self._read("run.json", dict)
             if existing is None:
                 about = {"id": run_id, "config": config, **extra}
                 write_json(self.path / "run.json", about)
@@ -73,14 +67,15 @@ class RunFolder:
 
     def load(self, name: str) -> Record | None:
         """A finished training, or None."""
-        return self._read(f"records/{name}.json", Record)
+        record: Record | None = self._read(f"records/{name}.json", Record)
+        return record
 
     def store(self, name: str, record: Record) -> None:
         """Keep a finished training."""
         if self.is_writer:
             write_json(self.path / f"records/{name}.json", asdict(record))
 
-    def _read(self, name: str, kind: Callable[..., _Kind]) -> _Kind | None:
+    def _read(self, name: str, kind: Callable[..., Any]) -> Any:
         path = self.path / name
         if not path.is_file():
             return None
@@ -97,6 +92,8 @@ def provenance(device: str) -> dict[str, Any]:
     """Versions and machine, for the record; nothing here changes a result."""
     import torch  # which no reader needs
 
+    on_gpu = device.startswith("cuda")
+    machine = platform.processor() or platform.machine()
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "ecg_gnn": __version__,
@@ -106,9 +103,7 @@ def provenance(device: str) -> dict[str, Any]:
         "torch_geometric": version("torch-geometric"),
         "numpy": version("numpy"),
         "device": device,
-        "device_name": torch.cuda.get_device_name(device)
-        if device.startswith("cuda")
-        else platform.processor() or platform.machine(),
+        "device_name": torch.cuda.get_device_name(device) if on_gpu else machine,
         "threads": torch.get_num_threads(),
     }
 
@@ -124,9 +119,8 @@ def _commit() -> str | None:
     # leave a lock that stops the user's next commit.
     given = "--porcelain", "--branch", "--untracked-files=no"
     state = _git("--no-optional-locks", "status", *given)
-    if described is None or state is None:
-        return None
-    return f"{described}-dirty" if "\n" in state else described
+    dirty = "-dirty" if "\n" in (state or "") else ""
+    return f"{described}{dirty}" if described and state else None
 
 
 def _git(*arguments: str) -> str | None:
@@ -163,27 +157,25 @@ RECALL = "knn_recall"
 
 def of_input(dataset: "GraphDataset") -> Statistics:
     """Everything that is measured of a dataset's own graph."""
-    return _measured(dataset, dataset.edge_index, dataset.directed)
+    from ecg_gnn.evolve import defined_statistics  # with torch, which no reader needs
+
+    edges, y = dataset.labelled_part(dataset.edge_index)
+    return defined_statistics(edges, y, directed=dataset.directed)
 
 
 def of_evolved(graph: "EvolvedGraph", dataset: "GraphDataset") -> Statistics:
     """Everything that is measured of an evolved graph."""
+    from ecg_gnn.evolve import defined_statistics
+
+    edges, y = dataset.labelled_part(graph.edge_index)
     recall = {} if graph.recall is None else {RECALL: graph.recall}
-    return _measured(dataset, graph.edge_index, directed=True) | recall
-
-
-def _measured(
-    dataset: "GraphDataset", edge_index: "Tensor", directed: bool
-) -> Statistics:
-    from ecg_gnn.evolve import defined_statistics  # with torch, which no reader needs
-
-    return defined_statistics(*dataset.labelled_part(edge_index), directed=directed)
+    return defined_statistics(edges, y, directed=True) | recall
 
 
 def mean(rows: Sequence[Statistics]) -> Statistics:
     """Mean of every statistic; undefined if it is so in any row."""
-    means: Statistics = {}
     exact: Statistics = {RECALL: 1.0}  # an exact graph has all neighbours
+    means: Statistics = {}
     for key in dict.fromkeys(key for row in rows for key in row):
         values = [(exact | row)[key] for row in rows]
         defined = [value for value in values if value is not None]

@@ -19,10 +19,10 @@ def draw(report: Report, path: Path) -> None:
 def paint(report: Report, figure_class: Any) -> Any:
     """Three panels under what they say of every ECG variant."""
     figure = figure_class(figsize=(12, 4.5), layout="constrained")
-    all_axes = figure.subplots(1, 3, width_ratios=[1.1, 1.2, 1])
-    parts = (_draw_scores, _draw_differences, _draw_homophily)
-    for draw_part, axes in zip(parts, all_axes, strict=True):
-        draw_part(axes, report)
+    scores, differences, homophily = figure.subplots(1, 3, width_ratios=[1.1, 1.2, 1])
+    _draw_scores(scores, report)
+    _draw_differences(differences, report)
+    _draw_homophily(homophily, report)
     model, splits = report.config.model.name, len(report.config.splits or ())
     said = [f"{name} {VERDICTS[word]}" for name, word in judged(report).items()]
     title = f"{report.dataset} · {model} · {splits} splits"
@@ -32,24 +32,17 @@ def paint(report: Report, figure_class: Any) -> Any:
 
 def _draw_scores(axes: Any, report: Report) -> None:
     rows = report.results
-    for split in zip(*(row.per_split for row in rows), strict=True):
-        points = [100 * score for score in split]
-        axes.plot(range(len(rows)), points, color="0.85", lw=0.8, zorder=1)
+    points = [[100 * score for score in row.per_split] for row in rows]
+    for split in zip(*points, strict=True):
+        axes.plot(range(len(rows)), split, color="0.85", lw=0.8, zorder=1)
+    box = {"facecolor": "white", "edgecolor": "none", "pad": 1, "alpha": 0.8}
+    text = {"va": "center", "fontsize": 9, "bbox": box}
     for place, row in enumerate(rows):
-        colour = canvas.COLOURS[row.variant]
-        points = [100 * score for score in row.per_split]
+        colour, mean = canvas.COLOURS[row.variant], 100 * row.test_mean
         dots = {"s": 16, "color": colour, "marker": canvas.MARKERS[row.variant]}
-        axes.scatter([place] * len(points), points, alpha=0.55, **dots)
-        mean = 100 * row.test_mean
+        axes.scatter([place] * len(points[place]), points[place], alpha=0.55, **dots)
         axes.plot([place - 0.25, place + 0.25], [mean, mean], color=colour, lw=2.5)
-        axes.annotate(
-            f"{mean:.2f}",
-            (place + 0.3, mean),
-            color=colour,
-            va="center",
-            fontsize=9,
-            bbox={"facecolor": "white", "edgecolor": "none", "pad": 1, "alpha": 0.8},
-        )
+        axes.annotate(f"{mean:.2f}", (place + 0.3, mean), color=colour, **text)
     few = len(rows) <= 4  # side by side there is room for a few
     names = [run_name(report.config, row) for row in rows]
     names = [canvas.in_lines(name, 10 if few else 30) for name in names]

@@ -27,8 +27,7 @@ class CellSummary:
     done: int
     pruned: int
     failed: int
-    best: Settings | None
-    """The best point of those that are done"""
+    best: Settings | None  # the point of the best trial that is done
     val: float | None
 
 
@@ -58,15 +57,15 @@ class CellSearch:
         self._study, self._space, self._search = study, space, study.search
         self._info = describe(space.graph)
         self._closed = False  # exhausted, or left to another process
-        self._trials: list[Trial] = []
-        self._places = {name: place for place, name in enumerate(stored.configurations)}
+        self.trials: list[Trial] = []
+        self._stored_before = list(stored.configurations)
         for configuration in stored.configurations.values():  # in the store's order
             if (point := space.point_of(configuration)) is None:
                 continue
             trial = self._trial(point)
             if any(study.recipe in stored.recipes.get(u, ()) for u in trial.units):
                 self._update(trial, stored)
-                self._trials.append(trial)
+                self.trials.append(trial)
 
     def _update(self, trial: Trial, stored: StoredScores) -> None:
         """Tell a trial what is known about it, except failures to be retried."""
@@ -79,21 +78,18 @@ class CellSearch:
     def next(self) -> Group | None:
         """Claimed units of a trial; None if there are none now."""
         while True:
-            for open_trial in self._under_way():
-                if (group := self._claim(open_trial)) is not None:
-                    return group
-            # Trials may have turned out to be done: then there is room for another.
-            full = len(self._under_way()) >= self._search.at_once
-            if full or self._closed or len(self._trials) >= self._search.trials:
+            room = self._search.at_once
+            for trial in self.trials:  # what is claimed may turn out to be done
+                if room and trial.state == "open" and not trial.elsewhere:
+                    if (group := self._claim(trial)) is not None:
+                        return group
+                    room -= trial.state == "open" and not trial.elsewhere
+            if not room or self._closed or len(self.trials) >= self._search.trials:
                 return None
-            if (trial := self._propose()) is None:
+            if (proposed := self._propose()) is None:
                 self._closed = True
                 return None
-            self._trials.append(trial)
-
-    def _under_way(self) -> list[Trial]:
-        ours = [t for t in self._trials if t.state == "open" and not t.elsewhere]
-        return ours[: self._search.at_once]
+            self.trials.append(proposed)
 
     def _claim(self, trial: Trial) -> Group | None:
         """What comes next of a trial, unless it is done, waiting, or run elsewhere."""
@@ -120,34 +116,37 @@ class CellSearch:
     def _propose(self) -> Trial | None:
         """A trial at a point that has not been tried; None if all have been."""
         # In the order in which a later call will find them in the store.
-        places, last = self._places, len(self._places)
-        trials = sorted(
-            self._trials, key=lambda t: places.get(t.configuration, last + t.number)
-        )
-        tried = {trial.configuration for trial in trials}
+        by_id = {trial.configuration: trial for trial in self.trials}
+        order = dict.fromkeys([*self._stored_before, *by_id])
+        trials = [by_id[each] for each in order if each in by_id]
         purpose = ("search", *self._space.names, len(trials))
-        seeds = (
-            derive_seed(self._search.seed, *purpose, attempt)
+        proposed = (
+            propose(
+                self._space.cell.grid,
+                trials,
+                derive_seed(self._search.seed, *purpose, attempt),
+            )
             for attempt in range(_MAX_PROPOSALS)
         )
-        proposed = (propose(self._space.cell.grid, trials, seed) for seed in seeds)
-        points = itertools.chain(proposed, self._space.all_points())
-        new = map(self._trial, points)
-        return next((t for t in new if t.configuration not in tried), None)
+        for point in itertools.chain(proposed, self._space.all_points()):
+            trial = self._trial(point)
+            if trial.configuration not in by_id:
+                return trial
+        return None
 
     def _trial(self, point: Settings) -> Trial:
         groups = self._space.groups(point)
-        return Trial(number=len(self._trials), point=point, groups=groups)
+        return Trial(number=len(self.trials), point=point, groups=groups)
 
     def ended(self, unit: str, outcome: Outcome) -> tuple[Outcome, Trial | None]:
         """Note a unit; the record after which a trial is pruned says so."""
-        trial = next(trial for trial in self._trials if unit in trial.in_flight)
+        trial = next(trial for trial in self.trials if unit in trial.in_flight)
         trial.in_flight.remove(unit)
         if isinstance(outcome, Failed):
             trial.failed.add(unit)
         else:
             trial.scores[unit] = known(outcome.val)
-            grid, trials = self._space.cell.grid, self._trials
+            grid, trials = self._space.cell.grid, self.trials
             if self._search.prune and is_hopeless(grid, trials, trial):
                 trial.pruned = True
                 pruned = {"after": len(trial.scores), "of": len(trial.units)}
@@ -161,25 +160,19 @@ class CellSearch:
 
     def _best(self) -> tuple[Settings | None, float | None]:
         """The point of the best trial that is done, and its validation score."""
-        done = [(t.point, t.val) for t in self._trials if t.state == "done"]
+        done = [(t.point, t.val) for t in self.trials if t.state == "done"]
         return max(done, key=lambda best: best[1] or 0.0, default=(None, None))
 
-    def counts(self) -> Counts:
-        """Units of all trials, including those still to be proposed."""
-        trials = self._trials
-        begun = sum(len(t.scores if t.pruned else t.units) for t in trials)
-        more = 0 if self._closed else max(0, self._search.trials - len(trials))
-        return Counts(
-            total=begun + more * self._space.num_units,
-            done=sum(len(t.scores) for t in trials),
-            failed=sum(len(t.failed) for t in trials),
-            running=sum(len(t.elsewhere) for t in trials),
-        )
+    @property
+    def num_units_to_come(self) -> int:
+        """Of the trials that are still to be proposed."""
+        more = 0 if self._closed else max(0, self._search.trials - len(self.trials))
+        return more * self._space.num_units
 
     def summary(self) -> CellSummary:
         """How many trials ended how, and the best of them."""
         names = zip(("dataset", "model", "variant"), self._space.names, strict=True)
-        states = Counter(trial.state for trial in self._trials)
+        states = Counter(trial.state for trial in self.trials)
         best, val = self._best()
         return CellSummary(
             **dict(names),
@@ -210,10 +203,14 @@ class SearchWork:
 
     def counts(self) -> Counts:
         """Units of all trials, including those still to be proposed."""
-        counts = Counter[str]()
-        for cell in self.cells:
-            counts.update(vars(cell.counts()))
-        return Counts(**counts)
+        trials = [trial for cell in self.cells for trial in cell.trials]
+        begun = sum(len(t.scores if t.pruned else t.units) for t in trials)
+        return Counts(
+            total=begun + sum(cell.num_units_to_come for cell in self.cells),
+            done=sum(len(t.scores) for t in trials),
+            failed=sum(len(t.failed) for t in trials),
+            running=sum(len(t.elsewhere) for t in trials),
+        )
 
     def left(self) -> tuple[int, int]:
         """Units that this process may still have to do, and how many there are."""

@@ -20,30 +20,22 @@ from ecg_gnn.study.grid import RecipeCell
 from ecg_gnn.study.groups import Group, bind
 from ecg_gnn.study.recipe import Grid, Range, Values
 from ecg_gnn.study.store import Configuration
-from ecg_gnn.system.checks import (
-    InputError,
-    MissingExtraError,
-    check_choice,
-    check_in_range,
-)
+from ecg_gnn.system import checks
 
 
 @dataclass(frozen=True, kw_only=True)
 class SearchSpace:
     """A cell of a recipe on its graph; points are settings of its grid."""
 
-    cell: RecipeCell
-    """Its grid has every value as the store writes it"""
+    cell: RecipeCell  # its grid has every value as the store writes it
     graph: GraphDataset
     device: str
-    num_units: int = 0
-    """Trainings of one point: splits times seeds"""
+    num_units: int = 0  # trainings of one point: splits times seeds
 
     @property
     def names(self) -> tuple[str, str, str]:
         """Dataset, model and variant, for seeds and for people."""
-        variant = self.cell.variant
-        model = str(self.cell.fixed["model.name"])
+        model, variant = str(self.cell.fixed["model.name"]), self.cell.variant
         return self.graph.name, model, variant.embedding or variant.name
 
     def groups(self, point: Settings) -> list[Group]:
@@ -54,28 +46,30 @@ class SearchSpace:
     def with_stored_values(self) -> "SearchSpace":
         """The same space, its grid as the store writes it; refuses invalid values."""
         grid = dict(self.cell.grid)
-        first = {name: _ends(values)[0] for name, values in grid.items()}
-        for name, values in grid.items():
-            points = [{**first, name: value} for value in _ends(values)]
-            configurations = [self.groups(point)[0].configuration for point in points]
-            once = {repr(v): v for v in (_setting(at, name) for at in configurations)}
-            if not isinstance(values, Range):
-                grid[name] = tuple(once.values())
+        # If the ends of a range are valid, all of it is.
+        tried = {
+            n: (v.low, v.high) if isinstance(v, Range) else v for n, v in grid.items()
+        }
+        first = {name: values[0] for name, values in tried.items()}
+        for name, values in tried.items():
+            groups = [self.groups({**first, name: value})[0] for value in values]
+            stored = [_setting(group.configuration, name) for group in groups]
+            if not isinstance(grid[name], Range):
+                grid[name] = tuple({repr(value): value for value in stored}.values())
         num_units = sum(len(group.units) for group in self.groups(first))
-        cell = replace(self.cell, grid=grid)
-        return replace(self, cell=cell, num_units=num_units)
+        return replace(self, cell=replace(self.cell, grid=grid), num_units=num_units)
 
     def point_of(self, configuration: Configuration) -> Settings | None:
         """The point that a stored configuration is at; None if at none."""
-        at, variant = configuration, self.cell.variant
+        at, variant, grid = configuration, self.cell.variant, self.cell.grid
         ours = (self.cell.task, self.graph.sha256, variant.name, variant.embedding)
         if (at.task, at.dataset_sha256, at.variant, at.embedding) != ours:
             return None
-        point = {name: _setting(at, name) for name in self.cell.grid}
-        if any(point[name] not in values for name, values in self.cell.grid.items()):
+        point = {name: _setting(at, name) for name in grid}
+        is_in_grid = all(point[name] in values for name, values in grid.items())
+        if not is_in_grid or self.groups(point)[0].configuration.id != at.id:
             return None
-        is_same = self.groups(point)[0].configuration.id == at.id
-        return point if is_same else None
+        return point
 
     def all_points(self) -> Iterator[Settings]:
         """Every point in order if their number is finite; otherwise none."""
@@ -99,18 +93,13 @@ def search_spaces(
     spaces = []
     for cell in cells:
         if cell.task != "train":
-            raise InputError(
+            raise checks.InputError(
                 f"'search' must be of a recipe with the task 'train' (got {cell.task})"
             )
         if (graph := loaded.get(cell.dataset)) is not None:
             space = SearchSpace(cell=cell, graph=graph, device=device)
             spaces.append(space.with_stored_values())
     return spaces
-
-
-def _ends(values: Values) -> tuple[Any, ...]:
-    """If these values are valid, all others are."""
-    return (values.low, values.high) if isinstance(values, Range) else values
 
 
 def _setting(configuration: Configuration, name: str) -> Any:
@@ -130,15 +119,12 @@ class Trial:
     number: int
     point: Settings
     groups: Sequence[Group]
-    scores: dict[str, float] = field(default_factory=dict)
-    """Validation score of every finished unit"""
+    scores: dict[str, float] = field(default_factory=dict)  # on validation, by unit
     failed: set[str] = field(default_factory=set)
     in_flight: set[str] = field(default_factory=set)
-    elsewhere: set[str] = field(default_factory=set)
-    """Units that other processes are running"""
+    elsewhere: set[str] = field(default_factory=set)  # in other processes
     pruned: bool = False
-    best: float | None = None
-    """When it ended: the score of the best trial so far that was done"""
+    best: float | None = None  # when it ended: of the trials done until then
 
     @property
     def configuration(self) -> str:
@@ -153,10 +139,8 @@ class Trial:
     @property
     def state(self) -> State:
         """How it ended; after a failure it cannot be compared any more."""
-        if self.pruned:
-            return "pruned"
-        if self.failed:
-            return "failed"
+        if self.pruned or self.failed:
+            return "pruned" if self.pruned else "failed"
         return "done" if len(self.scores) == len(self.units) else "open"
 
     @property
@@ -170,8 +154,7 @@ class Trial:
             return None
         begun = {*self.scores, *self.failed, *self.in_flight}
         for group in self.groups:
-            missing = [unit for unit in group.units.values() if unit not in begun]
-            if missing:
+            if missing := [unit for unit in group.units.values() if unit not in begun]:
                 return group.only(missing[:1] if one_by_one else missing)
         return None
 
@@ -180,26 +163,19 @@ class Trial:
 class Search:
     """How to search in every dataset, model and variant of a recipe."""
 
-    trials: int
-    """Points to try for each of them, including those of earlier calls"""
+    trials: int  # points to try for each of them, including those of earlier calls
     sampler: str = "tpe"
-    prune: bool = False
-    """Whether to train split by split, and stop trials that are worse than the best"""
+    prune: bool = False  # whether to train split by split, and stop bad trials
     seed: int = 0
-    at_once: int = 1
-    """Parallel trials; only with one are proposals reproducible"""
+    at_once: int = 1  # parallel trials; only with one are proposals reproducible
 
     def __post_init__(self) -> None:
-        check_choice("search", self.sampler, ("tpe",))
-        check_in_range("trials", self.trials, 1, None)
-        check_in_range("search_seed", self.seed, 0, 2**62)
-        check_in_range("at_once", self.at_once, 1, None)
+        checks.check_choice("search", self.sampler, ("tpe",))
+        checks.check_in_range("trials", self.trials, 1, None)
+        checks.check_in_range("search_seed", self.seed, 0, 2**62)
+        checks.check_in_range("at_once", self.at_once, 1, None)
         if importlib.util.find_spec("optuna") is None:
-            raise MissingExtraError("optuna", "sweep", "--search tpe")
-
-    def recipe_name(self, recipe: str) -> str:
-        """The recipe's name in the store, which differs from that of its grid."""
-        return f"{recipe}+{self.sampler}"
+            raise checks.MissingExtraError("optuna", "sweep", "--search tpe")
 
 
 def propose(grid: Grid, trials: Sequence[Trial], seed: int) -> Settings:
@@ -208,14 +184,7 @@ def propose(grid: Grid, trials: Sequence[Trial], seed: int) -> Settings:
     The same trials and the same seed give the same point. A failed trial counts as the
     worst of all; one that is under way is not proposed again.
     """
-    import optuna
-
-    with _quiet():
-        sampler = optuna.samplers.TPESampler(
-            seed=seed % 2**32, multivariate=True, constant_liar=True
-        )
-        study = optuna.create_study(direction="maximize", sampler=sampler)
-        study.add_trials([_frozen(grid, trial) for trial in trials])
+    with _study(grid, trials, seed) as study:
         spaces = {name: _distribution(values) for name, values in grid.items()}
         params = study.ask(spaces).params
     return {
@@ -232,12 +201,30 @@ def is_hopeless(grid: Grid, trials: Sequence[Trial], trial: Trial) -> bool:
     """
     if trial.state != "open":
         return False
+    from optuna.pruners import WilcoxonPruner
+
+    with _study(grid, [t for t in trials if t.state == "done"]) as study:
+        return WilcoxonPruner().prune(study, _frozen(grid, trial))
+
+
+@contextmanager
+def _study(grid: Grid, trials: Sequence[Trial], seed: int = 0) -> Iterator[Any]:
+    """Optuna's, without its log lines and warnings about experimental features."""
     import optuna
 
-    with _quiet():
-        study = optuna.create_study(direction="maximize")
-        study.add_trials([_frozen(grid, t) for t in trials if t.state == "done"])
-        return optuna.pruners.WilcoxonPruner().prune(study, _frozen(grid, trial))
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+            sampler = optuna.samplers.TPESampler(
+                seed=seed % 2**32, multivariate=True, constant_liar=True
+            )
+            study = optuna.create_study(direction="maximize", sampler=sampler)
+            study.add_trials([_frozen(grid, trial) for trial in trials])
+            yield study
+    finally:
+        optuna.logging.set_verbosity(before)
 
 
 def _frozen(grid: Grid, trial: Trial) -> Any:
@@ -248,19 +235,17 @@ def _frozen(grid: Grid, trial: Trial) -> Any:
     from optuna.trial import TrialState, create_trial
 
     states = {"open": TrialState.RUNNING, "done": TrialState.COMPLETE}
-    state, point = trial.state, trial.point
+    params = dict(trial.point)
+    for name, values in grid.items():
+        if not isinstance(values, Range):
+            params[name] = values.index(params[name])
     scores = {trial.units.index(unit): val for unit, val in trial.scores.items()}
     return create_trial(
-        state=states.get(state, TrialState.PRUNED),
-        value=trial.val if state == "done" else None,
-        params={
-            name: point[name]
-            if isinstance(values, Range)
-            else values.index(point[name])
-            for name, values in grid.items()
-        },
+        state=states.get(trial.state, TrialState.PRUNED),
+        value=trial.val if trial.state == "done" else None,
+        params=params,
         distributions={name: _distribution(values) for name, values in grid.items()},
-        intermediate_values={} if state == "failed" else scores,
+        intermediate_values={} if trial.state == "failed" else scores,
     )
 
 
@@ -275,18 +260,3 @@ def _distribution(values: Values) -> Any:
             int(low), int(high), log=values.log, step=int(step or 1)
         )
     return distributions.FloatDistribution(low, high, log=values.log, step=step)
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Without Optuna's log lines and warnings about experimental features."""
-    import optuna
-
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-            yield
-    finally:
-        optuna.logging.set_verbosity(before)

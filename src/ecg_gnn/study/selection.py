@@ -8,19 +8,12 @@ scores are used. All variants are chosen in this way, including controls.
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
-from ecg_gnn.config import EMBEDDINGS, RunConfig, known
+from ecg_gnn.config import EMBEDDINGS, RunConfig, identity, known
 from ecg_gnn.config.classify_settings import MODULES, SPECIALISED
-from ecg_gnn.config.identity import (
-    LABELS,
-    VARIANTS,
-    Tags,
-    controls_of,
-    tagged,
-    tags_read_by,
-    variant_of,
-)
+from ecg_gnn.config.identity import LABELS, VARIANTS, Tags
 from ecg_gnn.config.run_config import flatten
 from ecg_gnn.study.comparison import PairedTest, paired_test
 from ecg_gnn.study.records import is_pruned
@@ -59,7 +52,7 @@ class CellKey:
     @property
     def model_label(self) -> str:
         """The model's name in tables; with labels as input it is another model."""
-        return tagged(model_name(self.backbone, self.model), self._model_tags)
+        return identity.tagged(model_name(self.backbone, self.model), self._model_tags)
 
     @property
     def _model_tags(self) -> Tags:
@@ -71,7 +64,7 @@ class CellKey:
 
     def of_variant(self, variant: str, embedding: str | None) -> "CellKey":
         """Another variant of the same model, with those of its options that apply."""
-        tags = tags_read_by(embedding, self.tags)
+        tags = identity.tags_read_by(embedding, self.tags)
         return replace(self, variant=variant, embedding=embedding, tags=tags)
 
 
@@ -100,8 +93,8 @@ class Candidate:
     @property
     def pruned(self) -> bool:
         """Whether a search pruned it: it has fewer splits than its rivals."""
-        made_with = (record.result.provenance for record in self.records)
-        return any(is_pruned(each, len(self.records)) for each in made_with)
+        count = len(self.records)
+        return any(is_pruned(r.result.provenance, count) for r in self.records)
 
     @property
     def test_mean(self) -> float:
@@ -118,9 +111,8 @@ class Candidate:
         """Test against another on the splits and seeds that both have, if any."""
         ours, theirs = self.tests, other.tests
         common = sorted(ours.keys() & theirs.keys())
-        if not common:
-            return None
-        return paired_test([ours[pair] - theirs[pair] for pair in common], name)
+        differences = [ours[pair] - theirs[pair] for pair in common]
+        return paired_test(differences, name) if common else None
 
     def setting(self, name: str) -> Any:
         """A setting by its dotted name, such as ``evolve.k``; None if not read."""
@@ -133,10 +125,8 @@ class Cell:
 
     key: CellKey
     chosen: Candidate
-    candidates: tuple[Candidate, ...]
-    """All that could be chosen, best first; each has as many units as the chosen"""
-    incomplete: tuple[Candidate, ...] = ()
-    """Those with fewer finished units, or pruned: not compared, so not chosen"""
+    candidates: tuple[Candidate, ...]  # of as many units each, best first
+    incomplete: tuple[Candidate, ...] = ()  # of fewer units, or pruned: not compared
 
     @property
     def label(self) -> str:
@@ -150,8 +140,7 @@ class Selection:
 
     cells: tuple[Cell, ...]
     datasets: tuple[DatasetInfo, ...]
-    left_out: int = 0
-    """How many records have older numerics; they cannot be compared with newer ones"""
+    left_out: int = 0  # records of older numerics: not to be compared with newer ones
 
     @classmethod
     def of(cls, store: Store, *, recipe: str | None = None) -> "Selection":
@@ -160,11 +149,8 @@ class Selection:
         known = {r.configuration.id: r.configuration for r in records}
         counting = newest(known.values(), *names_of(CellKey))
         kept = [r for r in records if r.configuration.id in counting]
-        return cls(
-            cells=tuple(_cells(kept)),
-            datasets=tuple(store.datasets()),
-            left_out=len(records) - len(kept),
-        )
+        left_out, datasets = len(records) - len(kept), tuple(store.datasets())
+        return cls(cells=_cells(kept), datasets=datasets, left_out=left_out)
 
     def dataset(self, key: CellKey) -> DatasetInfo:
         """The graph of a cell."""
@@ -181,13 +167,10 @@ class Selection:
     def rival(self, cell: Cell, other: str) -> Cell | None:
         """The baseline or a control of it, by name, if there is such."""
         key = cell.key
-        if key.embedding is None:
-            return None
-        controls = {c.name: c for c in controls_of(variant_of(key.embedding))}
-        if other not in controls:
-            return None
-        wanted = key.of_variant(other, controls[other].embedding)
-        return next((each for each in self.cells if each.key == wanted), None)
+        controls = identity.controls_of(identity.variant_of(key.embedding))
+        named = [control for control in controls if control.name == other]
+        wanted = [key.of_variant(each.name, each.embedding) for each in named]
+        return next((cell for cell in self.cells if cell.key in wanted), None)
 
     def against(self, cell: Cell, other: str) -> PairedTest | None:
         """Test a cell against its baseline or a control, if there is such."""
@@ -203,37 +186,27 @@ def best_ecg(cells: Iterable[Cell]) -> Cell | None:
     return max(rivals, key=lambda cell: cell.chosen.val_mean, default=None)
 
 
-def _cells(records: Sequence[UnitRecord]) -> list[Cell]:
-    gathered: dict[str, list[UnitRecord]] = {}
-    for record in records:
-        gathered.setdefault(record.configuration.id, []).append(record)
+def _cells(records: Sequence[UnitRecord]) -> tuple[Cell, ...]:
+    """In each the best mean validation score, of those with the most finished units."""
     groups: dict[CellKey, list[Candidate]] = {}
-    for units in gathered.values():
-        at = units[0].configuration
-        ordered = tuple(sorted(units, key=lambda record: record.pair))
-        candidate = Candidate(configuration=at, records=ordered)
+    # A store gives the units of a configuration together, by split and seed.
+    for at, units in groupby(records, key=lambda record: record.configuration):
+        candidate = Candidate(configuration=at, records=tuple(units))
         groups.setdefault(CellKey.of(at), []).append(candidate)
+    cells = []
+    for key, candidates in groups.items():
+        kept = [candidate for candidate in candidates if not candidate.pruned]
+        most = max((len(candidate.records) for candidate in kept), default=0)
+        whole = [c for c in kept if len(c.records) == most]
+        ranked = sorted(whole, key=lambda candidate: -candidate.val_mean)
+        rest = tuple(c for c in candidates if c not in whole)
+        if ranked:
+            chosen, ordered = ranked[0], tuple(ranked)
+            cells.append(
+                Cell(key=key, chosen=chosen, candidates=ordered, incomplete=rest)
+            )
     datasets = list(dict.fromkeys(key.dataset for key in groups))
-    cells = [
-        _choose(key, candidates)
-        for key, candidates in groups.items()
-        if not all(candidate.pruned for candidate in candidates)
-    ]
-    return sorted(cells, key=lambda cell: _place(cell.key, datasets))
-
-
-def _choose(key: CellKey, candidates: Sequence[Candidate]) -> Cell:
-    """The best mean validation score among those with the most finished units."""
-    kept = [candidate for candidate in candidates if not candidate.pruned]
-    most = max(len(candidate.records) for candidate in kept)
-    whole = [c for c in kept if len(c.records) == most]
-    ranked = sorted(whole, key=lambda candidate: -candidate.val_mean)
-    return Cell(
-        key=key,
-        chosen=ranked[0],
-        candidates=tuple(ranked),
-        incomplete=tuple(c for c in candidates if c.pruned or len(c.records) < most),
-    )
+    return tuple(sorted(cells, key=lambda cell: _place(cell.key, datasets)))
 
 
 def _place(key: CellKey, datasets: Sequence[str]) -> tuple[Any, ...]:

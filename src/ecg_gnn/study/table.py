@@ -3,15 +3,9 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ecg_gnn.config import RunConfig
+from ecg_gnn.config import RunConfig, identity
 from ecg_gnn.config.embedders import AS_INPUT
-from ecg_gnn.config.identity import (
-    Tags,
-    controlled_embedding,
-    explain,
-    run_tags,
-    tagged,
-)
+from ecg_gnn.config.identity import Tags, run_tags, tagged
 from ecg_gnn.study.comparison import Comparison, Report, Summary
 from ecg_gnn.study.records import RECALL, Record, Statistics
 from ecg_gnn.study.records import STATISTICS as STATISTICS
@@ -28,7 +22,7 @@ def row_name(variant: str, embedding: str | None, tags: Tags = ()) -> str:
     if variant == "ecg":
         name = f"ECG ({embedding})"
     elif variant == "embedding":
-        of = controlled_embedding(embedding)
+        of = identity.controlled_embedding(embedding)
         alone = " alone" if of == embedding else ""
         name = f"embedding{alone} ({str(of).replace(AS_INPUT, '')})"
     elif variant == "oracle":
@@ -73,8 +67,7 @@ def result_table(report: Report) -> Table:
         name, score = (row.variant, row.embedding), f"{100 * row.test_mean:.2f}"
         score += "" if row.test_std is None else f" ± {100 * row.test_std:.2f}"
         cells = [run_name(report.config, row), score, f"{100 * row.val_mean:.2f}"]
-        cells += [differences.get((*name, rival), "") for rival in rivals]
-        rows.append(cells)
+        rows.append([*cells, *(differences.get((*name, r), "") for r in rivals)])
     return header, rows
 
 
@@ -86,14 +79,14 @@ def statistics_table(report: Report) -> Table:
 
 def graph_table(graphs: Mapping[str, Statistics]) -> Table:
     """Statistics of graphs by name, with the recall if one is approximate."""
-    recall = {RECALL: "kNN recall"} if any(RECALL in g for g in graphs.values()) else {}
-    header = ["graph", *STATISTICS.values(), *recall.values()]
-    rows = []
-    for name, row in graphs.items():
-        keys = [*STATISTICS, *recall]
-        cells = [format_statistic(key, row[key]) if key in row else "" for key in keys]
-        rows.append([name, *cells])
-    return header, rows
+    shown = dict(STATISTICS)
+    if any(RECALL in row for row in graphs.values()):
+        shown[RECALL] = "kNN recall"
+    rows = [
+        [name, *(format_statistic(k, row[k]) if k in row else "" for k in shown)]
+        for name, row in graphs.items()
+    ]
+    return ["graph", *shown.values()], rows
 
 
 def format_statistic(key: str, value: float | int | None) -> str:
@@ -122,7 +115,7 @@ def report_markdown(report: Report) -> str:
 def run_notes(report: Report) -> list[str]:
     """The notes that belong to a run's tables."""
     rows = [run_tags(report.config, row.embedding) for row in report.results]
-    notes = explain(tag for tags in rows for tag in tags)
+    notes = identity.explain(tag for tags in rows for tag in tags)
     notes += [
         f"{graph_name(report.config, name)} is approximate: its search found "
         f"{row[RECALL]:.1%} of the true neighbours of a sample of nodes."

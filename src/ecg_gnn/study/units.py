@@ -44,8 +44,7 @@ class UnitRunner:
     config: RunConfig
     run_id: str
     made_with: dict[str, Any]
-    checkpoints: str | None = None
-    """What stands before the name of an unfinished training's file, folder included"""
+    checkpoints: str | None = None  # how paths of unfinished trainings begin
     cache: EmbeddingCache | None = None
     embedders: Mapping[str, Embedder] = field(default_factory=dict)
     loader_workers: int = 0
@@ -57,54 +56,46 @@ class UnitRunner:
 
     def together(self, units: Sequence[Unit]) -> list[Record]:
         """Train several splits of one variant at the same time."""
-        variant = units[0][0]
-        splits = [index for _, index in units]
-        on_gpu = self.config.device.startswith("cuda")
+        (variant, first), device = units[0], self.config.device
+        on_gpu = device.startswith("cuda")
         if on_gpu:
-            torch.cuda.reset_peak_memory_stats(self.config.device)
-        shown = f"split {splits[0]}" if len(splits) == 1 else f"{len(splits)} splits"
+            torch.cuda.reset_peak_memory_stats(device)
+        shown = f"split {first}" if len(units) == 1 else f"{len(units)} splits"
         workspace = self.workspace(f"{variant.name} · {shown}")
         parts = dict.fromkeys((*variant.graphs, *variant.inputs))
-        for part in parts if len(splits) > 1 else ():
-            chosen = [self.dataset.split(index) for index in splits]
+        for part in parts if len(units) > 1 else ():
+            chosen = [self.dataset.split(index) for _, index in units]
             embed_together(part, self.dataset, chosen, self.config, workspace)
-        trainings = [self._training(variant, index, workspace) for index in splits]
+        trainings = [self._training(variant, index, workspace) for _, index in units]
         trained = classify(self.dataset, trainings, self.config, workspace)
         made_with: dict[str, Any] = {"threads": torch.get_num_threads()}
         made_with |= {"trained_together": len(units)}
         if self.config.train.batch_size:
             made_with |= {"processes": world().size, "sampler": SAMPLER_NAME}
-        device = self.config.device
         peak = torch.cuda.max_memory_reserved(device) / 2**20 if on_gpu else None
         measured = {"peak_memory_mb": peak, "provenance": self.made_with | made_with}
+        pairs = zip(units, trainings, trained, strict=True)
         return [
             self._record(unit, training.evolved, result, measured)
-            for unit, training, (_, result) in zip(
-                units, trainings, trained, strict=True
-            )
+            for unit, training, (_, result) in pairs
         ]
 
     def graphs(
         self, variant: Variant, index: int, workspace: Workspace
     ) -> list[EvolvedGraph]:
         """The evolved graphs of a unit."""
-        split = self.dataset.split(index)
-        return [
-            evolve(part, self.dataset, split, self.config, workspace)
-            for part in variant.graphs
-        ]
+        data = self.dataset, self.dataset.split(index), self.config, workspace
+        return [evolve(part, *data) for part in variant.graphs]
 
     def _training(
         self, variant: Variant, index: int, workspace: Workspace
     ) -> Classification:
+        dataset, split = self.dataset, self.dataset.split(index)
         evolved = self.graphs(variant, index, workspace)
         file = f"{self.checkpoints}{variant.file_name(index)}.safetensors"
         checkpoint = None if self.checkpoints is None else Path(file)
-        split = self.dataset.split(index)
-        vectors = embed_as_input(
-            variant.inputs, self.dataset, split, self.config, workspace
-        )
-        return Classification(split, evolved, checkpoint, vectors=vectors)
+        own = embed_as_input(variant.inputs, dataset, split, self.config, workspace)
+        return Classification(split, evolved, checkpoint, vectors=own)
 
     def _record(
         self,
@@ -205,9 +196,8 @@ def _train_here(runner: UnitRunner, units: Sequence[Unit]) -> EndedUnits:
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
     for unit in units:
-        ended: Record | Exception
         try:
-            ended = runner(unit)
+            ended: Record | Exception = runner(unit)
         except Exception as error:
             ended = error
         yield unit, ended

@@ -57,14 +57,12 @@ def verdict(report: Report) -> list[str]:
 
 def judged(report: Report) -> dict[str, str]:
     """What ``judge`` says of every ECG variant, by its name."""
-    found = {}
-    for row in report.results:
-        if row.variant == "ecg":
-            key = (row.variant, row.embedding)
-            pairs = [c for c in report.comparisons if (c.variant, c.embedding) == key]
-            signs = {pair.against: sign(pair) for pair in pairs}
-            found[run_name(report.config, row)] = judge(signs)
-    return found
+    signs: dict[str, dict[str, int]] = {}
+    for pair in report.comparisons:
+        if pair.variant == "ecg":
+            name = run_name(report.config, pair)
+            signs.setdefault(name, {})[pair.against] = sign(pair)
+    return {name: judge(found) for name, found in signs.items()}
 
 
 def sign(pair: Comparison) -> int:

@@ -85,7 +85,7 @@ def measured_graphs(store: Store, recipe: str | None = None) -> list[MeasuredGra
         if at.id not in counting or at.embedding is None:
             continue
         measured = record.result.evolved_statistics
-        parts = identity.stored_variant(at.embedding).graphs
+        parts = identity.variant_of(at.embedding).graphs
         for part, statistics in zip(parts, measured, strict=True):
             if part == "identity":
                 continue

@@ -7,7 +7,7 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Self
@@ -31,18 +31,9 @@ class Owner:
     started: str
 
     @classmethod
-    def this_process(cls) -> "Owner":
-        """The running process."""
-        return cls.of(os.getpid())
-
-    @classmethod
     def of(cls, pid: int) -> "Owner":
         """A process of this machine."""
         return cls(_machine(), pid, _started(pid) or "")
-
-    def to_text(self) -> str:
-        """For the store; equal texts mean the same process."""
-        return json.dumps(asdict(self))
 
     def lives(self) -> bool:
         """Whether the process runs; SQLite shares a store on one machine only."""
@@ -82,7 +73,10 @@ def _started(pid: int) -> str | None:
 _OF_RECIPE = (
     "(:recipe IS NULL OR units.id IN (SELECT unit FROM members WHERE recipe = :recipe))"
 )
-_RESULT_COLUMNS = [name for name in stored.names_of(stored.Result) if name != "curves"]
+_COLUMNS = {
+    "records": [name for name in stored.names_of(stored.Result) if name != "curves"],
+    "failures": [*stored.names_of(stored.Failed), "provenance"],
+}
 
 
 def open_for_reading(path: Path) -> sqlite3.Connection:
@@ -119,8 +113,7 @@ class Store:
 
     def recipes(self) -> list[str]:
         """Names of the recipes that were run into this store."""
-        units = self.recipes_of_units().values()
-        return sorted({recipe for recipes in units for recipe in recipes})
+        return sorted(set().union(*self.recipes_of_units().values()))
 
     def recipes_of_units(self) -> dict[str, list[str]]:
         """The recipes that every unit belongs to."""
@@ -143,37 +136,22 @@ class Store:
         with self._naming_damage():
             for row in self._rows("SELECT * FROM configurations ORDER BY rowid"):
                 values = dict(row) | {"config": _settings(row["config"])}
-                at = configurations[row["id"]] = stored.checked(
-                    stored.Configuration, values
-                )
+                at = stored.checked(stored.Configuration, values)
                 if (at.dataset, at.dataset_sha256) not in graphs:
                     raise InputError(f"the graph {at.dataset!r} is not described")
+                configurations[at.id] = at
         return configurations
 
     def records(
         self, *, recipe: str | None = None, task: str | None = None
     ) -> list[stored.UnitRecord]:
         """Finished units of a recipe or task, by configuration, split and seed."""
-        self.check_recipe(recipe)
-        with self._naming_damage():
-            return [
-                stored.checked(
-                    stored.UnitRecord,
-                    unit | {"result": stored.checked(stored.Result, values)},
-                )
-                for unit, values in self._ended("records", _RESULT_COLUMNS, recipe)
-                if task in (None, unit["configuration"].task)
-            ]
+        ended: list[stored.UnitRecord] = self._ended("records", recipe)
+        return [unit for unit in ended if task in (None, unit.configuration.task)]
 
     def failures(self, *, recipe: str | None = None) -> list[stored.Failure]:
         """Units that could not be finished, with their errors."""
-        self.check_recipe(recipe)
-        columns = [*stored.names_of(stored.Failed), "provenance"]
-        with self._naming_damage():
-            ended = self._ended("failures", columns, recipe)
-            return [
-                stored.checked(stored.Failure, unit | values) for unit, values in ended
-            ]
+        return self._ended("failures", recipe)
 
     def curves(self, unit: str) -> Curves | None:
         """Loss, validation and test score of every step of one unit, if kept."""
@@ -215,24 +193,28 @@ class Store:
         if recipe is not None:
             check_choice("recipe", recipe, self.recipes())
 
-    def _ended(
-        self, table: str, columns: list[str], recipe: str | None
-    ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-        """Units that a table has a row of, each with these columns of that row."""
-        configurations = self.configurations()
-        names = ["units.id", "configuration", "split", "seed"]
-        names += [f"{table}.{name}" for name in ["finished", *columns]]
+    def _ended(self, table: str, recipe: str | None) -> list[Any]:
+        """The units that are in one of the tables ``records`` and ``failures``."""
+        self.check_recipe(recipe)
+        configurations, columns = self.configurations(), _COLUMNS[table]
         query = (
-            f"SELECT {', '.join(names)} FROM {table} "
-            f"JOIN units ON units.id = {table}.unit "
+            "SELECT units.id, configuration, split, seed, finished, "
+            f"{', '.join(columns)} FROM {table} JOIN units ON units.id = {table}.unit "
             "JOIN configurations ON configurations.id = units.configuration "
             f"WHERE {_OF_RECIPE} ORDER BY configurations.rowid, split, seed"
         )
-        for row in self._rows(query, recipe=recipe):
-            values = _parsed(row)
-            ended = {name: values.pop(name) for name in columns}
-            configuration = configurations[values["configuration"]]
-            yield values | {"configuration": configuration}, ended
+        ended: list[Any] = []
+        with self._naming_damage():
+            for row in self._rows(query, recipe=recipe):
+                unit = _parsed(row)
+                unit["configuration"] = configurations[unit["configuration"]]
+                if table == "failures":
+                    ended.append(stored.checked(stored.Failure, unit))
+                else:
+                    values = {name: unit.pop(name) for name in columns}
+                    unit["result"] = stored.checked(stored.Result, values)
+                    ended.append(stored.checked(stored.UnitRecord, unit))
+        return ended
 
     def _rows(self, query: str, **values: Any) -> list[sqlite3.Row]:
         return self._connection.execute(query, values).fetchall()
@@ -242,17 +224,11 @@ class Store:
         """Say which store cannot be read, and why."""
         try:
             yield
-        except DamagedStoreError:
-            raise
         except Exception as error:
-            raise DamagedStoreError(
+            raise InputError(
                 f"'store' {str(self.path)!r} is damaged, or of another version of "
                 f"ecg-gnn ({first_line(error)})"
             ) from error
-
-
-class DamagedStoreError(InputError):
-    """A store whose tables are there, but not all that must be in them."""
 
 
 @cache  # a few texts, for all that read the store

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from ecg_gnn._version import NUMERICS
 from ecg_gnn.config import RunConfig
-from ecg_gnn.config.identity import VARIANTS, Tags, stored_tags, stored_variant
+from ecg_gnn.config.identity import VARIANTS, Tags, tags_of, variant_of
 from ecg_gnn.config.setting import field_types
 from ecg_gnn.study.records import STATISTICS, Statistics
 from ecg_gnn.study.store.curves import Curves
@@ -33,8 +33,7 @@ class DatasetInfo:
     name: str
     sha256: str
     metric: str
-    note: str
-    """What must be said wherever a number on this graph is shown"""
+    note: str  # what must be said wherever a number on this graph is shown
     num_nodes: int
     num_edges: int
     num_features: int
@@ -54,11 +53,9 @@ class Configuration:
     dataset: str
     dataset_sha256: str
     variant: str
-    embedding: str | None
-    """The evolved graphs as the user writes them; None for the baseline"""
+    embedding: str | None  # the evolved graphs as the user writes them
     numerics: int
-    config: Mapping[str, Any] = field(hash=False)
-    """Settings, valid for ``RunConfig.from_dict``; those not read have defaults"""
+    config: Mapping[str, Any] = field(hash=False)  # those not read have defaults
 
     @property
     def backbone(self) -> str:
@@ -73,7 +70,7 @@ class Configuration:
     @cached_property
     def tags(self) -> Tags:
         """Options past the paper: see :mod:`ecg_gnn.config.identity`."""
-        return stored_tags(self.config)
+        return tags_of(RunConfig.from_dict(self.config))
 
     @property
     def random_splits(self) -> bool:
@@ -98,8 +95,7 @@ class Result:
     best_step: int | None
     seconds: float
     peak_memory_mb: float | None
-    evolved_statistics: list[Statistics]
-    """One row per evolved graph of the variant"""
+    evolved_statistics: list[Statistics]  # one row per evolved graph
     provenance: Mapping[str, Any]
     curves: Curves | None = field(default=None, compare=False, repr=False)
 
@@ -131,13 +127,12 @@ class StoredUnit:
 class UnitRecord(StoredUnit):
     """A finished unit."""
 
-    result: Result
-    """Read without its curves: ``Store.curves(id)`` has them"""
+    result: Result  # without its curves: ``Store.curves(id)`` has them
     finished: str
 
     def __post_init__(self) -> None:
         at, result = self.configuration, self.result
-        graphs = stored_variant(at.embedding).graphs
+        graphs = variant_of(at.embedding).graphs
         if len(result.evolved_statistics) != len(graphs):
             raise InputError("every evolved graph of a unit must have its statistics")
         for statistics in result.evolved_statistics:
@@ -169,8 +164,7 @@ class Progress:
     failed: int = 0
     running: int = 0
     missing: int = 0
-    seconds: float = 0.0
-    """Of all finished units together"""
+    seconds: float = 0.0  # of all finished units together
 
 
 def newest(known: Collection[Configuration], *alike: str) -> set[str]:
@@ -179,18 +173,14 @@ def newest(known: Collection[Configuration], *alike: str) -> set[str]:
     Where a network or an embedder moved alone, what was made before still counts until
     there is something newer that is equal in the fields ``alike``.
     """
-    behind, least = dict[str, int](), dict[tuple[object, ...], int]()
+    groups: dict[tuple[object, ...], dict[int, list[Configuration]]] = {}
     for at in known:
-        behind[at.id] = RunConfig.from_dict(at.config).numerics - at.numerics
-        group = tuple(getattr(at, name) for name in alike)
-        least[group] = min(behind[at.id], least.get(group, behind[at.id]))
-    lowest = NUMERICS - min(least.values(), default=0)
-    return {
-        at.id
-        for at in known
-        if at.numerics >= lowest
-        and behind[at.id] == least[tuple(getattr(at, name) for name in alike)]
-    }
+        group = groups.setdefault(tuple(getattr(at, name) for name in alike), {})
+        behind = RunConfig.from_dict(at.config).numerics - at.numerics
+        group.setdefault(behind, []).append(at)
+    lowest = NUMERICS - min(map(min, groups.values()), default=0)
+    first = [at for group in groups.values() for at in group[min(group)]]
+    return {at.id for at in first if at.numerics >= lowest}
 
 
 def names_of(kind: Any) -> list[str]:

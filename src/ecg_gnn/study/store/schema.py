@@ -4,7 +4,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,7 @@ TEXT_ENDING = ".jsonl"  # of stores as text, which are read and never filled
 TABLES = ("datasets", "configurations", "units", "records", "failures", "members")
 JSON_COLUMNS = {"statistics", "config", "evolved_statistics", "provenance"}
 _APPLICATION_ID = 0x45434753  # "ECGS": tells our files from other databases
-
 _SCHEMA = files("ecg_gnn.study.store").joinpath("schema.sql")
-
 _STATES_CONTRADICT_RECORDS = (
     "SELECT (SELECT count(*) FROM records) != (SELECT count(*) FROM units JOIN records "
     "ON records.unit = units.id WHERE state = 'done') OR (SELECT count(*) FROM units "
@@ -35,7 +33,6 @@ def open_existing(path: Path) -> sqlite3.Connection:
     # files. In a read-only place no other process writes either.
     writable = os.access(path, os.W_OK) and os.access(path.absolute().parent, os.W_OK)
     with _opened(path, "rw" if writable else "ro&immutable=1") as connection:
-        _check_version(connection, path)
         _check_whole(connection, path)
         connection.execute("PRAGMA query_only = ON")
     return connection
@@ -61,31 +58,31 @@ def open_or_create(path: Path) -> sqlite3.Connection:
 
 def open_in_memory() -> sqlite3.Connection:
     """An empty store that is gone when it is closed."""
-    connection = sqlite3.connect(":memory:", isolation_level=None)
-    connection.row_factory = sqlite3.Row
+    connection = _connected(":memory:")
     _create(connection)
+    return connection
+
+
+def _connected(database: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(database, uri=True, timeout=60, isolation_level=None)
+    connection.row_factory = sqlite3.Row
     return connection
 
 
 @contextmanager
 def _opened(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
     """A connection that is closed if the block fails; errors name the file."""
-    connection = None
-    try:
-        if mode == "rwc":
-            path.parent.mkdir(parents=True, exist_ok=True)
-        uri = f"{path.absolute().as_uri()}?mode={mode}"
-        connection = sqlite3.connect(uri, uri=True, timeout=60, isolation_level=None)
-        connection.row_factory = sqlite3.Row
-        yield connection
-    except BaseException as error:
-        if connection is not None:
-            connection.close()
-        if isinstance(error, sqlite3.Error | OSError):
-            raise InputError(
-                f"'store' {str(path)!r} cannot be opened ({error})"
-            ) from None
-        raise
+    with ExitStack() as opened:
+        try:
+            if mode == "rwc":
+                path.parent.mkdir(parents=True, exist_ok=True)
+            connection = _connected(f"{path.absolute().as_uri()}?mode={mode}")
+            opened.callback(connection.close)
+            yield connection
+        except (sqlite3.Error, OSError) as error:
+            said = f"'store' {str(path)!r} cannot be opened ({error})"
+            raise InputError(said) from None
+        opened.pop_all()  # it stays open
 
 
 def insert(
@@ -154,6 +151,7 @@ def _check_version(connection: sqlite3.Connection, path: Path) -> None:
 
 def _check_whole(connection: sqlite3.Connection, path: Path) -> None:
     """Refuse strangers' tables (a view may never end), and a file that lost rows."""
+    _check_version(connection, path)
     shape = "SELECT type, name, sql FROM sqlite_schema ORDER BY type, name"
     with closing(open_in_memory()) as ours:
         expected = ours.execute(shape).fetchall()

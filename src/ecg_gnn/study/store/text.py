@@ -22,7 +22,6 @@ import json
 import sqlite3
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,15 +38,8 @@ if TYPE_CHECKING:
 _FORMAT, _VERSION = "ecg_gnn_records", 1
 _COUNT = "units"  # how many follow; older files do not say
 _SHARED = ("provenance", "statistics", "steps")
-_KINDS = (*_SHARED, "dataset", "configuration", "unit")
-_WRITTEN_OTHERWISE = ("evolved_statistics", "provenance", "curves")
-_NUMBERS = [
-    name for name in stored.names_of(stored.Result) if name not in _WRITTEN_OTHERWISE
-]
-_DAMAGES = (
-    *(OSError, ValueError, TypeError, KeyError, OverflowError),
-    *(RecursionError, sqlite3.Error),
-)
+_NUMBERS = ("val", "test", "best_step", "seconds", "peak_memory_mb")
+_DAMAGES = (OSError, ValueError, TypeError, LookupError, RecursionError)
 
 
 def write_records(store: "Store", path: Path, *, curve_points: int = 25) -> int:
@@ -59,48 +51,38 @@ def write_records(store: "Store", path: Path, *, curve_points: int = 25) -> int:
     check_in_range("curve_points", curve_points, 0, None)
     if path.suffix != TEXT_ENDING:
         raise InputError(f"'out' must end in {TEXT_ENDING!r} (got {str(path)!r})")
-    units: list[stored.UnitRecord | stored.Failure] = [
-        *store.records(),
-        *store.failures(),
-    ]
-    units.sort(key=_place)  # not in the order in which processes happened to run them
+    # Not in the order in which processes happened to run them.
+    units: list[stored.UnitRecord | stored.Failure] = [*store.records()]
+    units = sorted([*units, *store.failures()], key=_place)
     recipes = store.recipes_of_units()
-    lines = [_line({_FORMAT: _VERSION, _COUNT: len(units)})]
-    shared: set[str] = set()
+    lines = {_line({_FORMAT: _VERSION, _COUNT: len(units)}): None}
 
     def share(kind: str, value: Any) -> str:
         """The key of a value, which has a line of its own."""
         key = hashlib.sha256(_line({kind: value}).encode()).hexdigest()[:8]
-        if key not in shared:
-            shared.add(key)
-            lines.append(_line({kind: value, "key": key}))
+        lines[_line({kind: value, "key": key})] = None  # where it stands already
         return key
 
-    def result_row(result: stored.Result, curves: Curves | None) -> dict[str, Any]:
-        row: dict[str, Any] = {name: getattr(result, name) for name in _NUMBERS}
-        row["evolved"] = [share("statistics", g) for g in result.evolved_statistics]
-        if curves is not None and curves.losses.size:
-            places = thinned(known_steps([curves]), curve_points)
-            steps = share("steps", (places + 1).tolist())
-            row["curves"] = {"steps": steps, **curves.to_text(places)}
-        return row
-
     for dataset in sorted(store.datasets(), key=lambda each: (each.name, each.sha256)):
-        lines.append(_line({"dataset": asdict(dataset)}))
-    for at, group in groupby(units, key=lambda unit: unit.configuration):
-        lines.append(_line({"configuration": asdict(at)}))
-        for unit in group:
-            row = {"id": unit.id, "split": unit.split, "seed": unit.seed}
-            row |= {"recipes": recipes[unit.id]}
-            if isinstance(unit, stored.Failure):
-                row |= {"failure": {"kind": unit.kind, "error": unit.error}}
-                made_with = unit.provenance
-            else:
-                curves = store.curves(unit.id) if curve_points else None
-                row |= result_row(unit.result, curves)
-                made_with = unit.result.provenance
-            row |= {"made_with": share("provenance", dict(made_with))}
-            lines.append(_line({"unit": row | {"finished": unit.finished}}))
+        lines[_line({"dataset": asdict(dataset)})] = None
+    for unit in units:
+        lines[_line({"configuration": asdict(unit.configuration)})] = None
+        row: dict[str, Any] = {"id": unit.id, "split": unit.split, "seed": unit.seed}
+        row["recipes"] = recipes[unit.id]
+        if isinstance(unit, stored.Failure):
+            made_with = unit.provenance
+            row["failure"] = {"kind": unit.kind, "error": unit.error}
+        else:
+            result, made_with = unit.result, unit.result.provenance
+            row |= {name: getattr(result, name) for name in _NUMBERS}
+            row["evolved"] = [share("statistics", g) for g in result.evolved_statistics]
+            curves = store.curves(unit.id) if curve_points else None
+            if curves is not None and curves.losses.size:
+                places = thinned(known_steps([curves]), curve_points)
+                steps = share("steps", (places + 1).tolist())
+                row["curves"] = {"steps": steps, **curves.to_text(places)}
+        row["made_with"] = share("provenance", dict(made_with))
+        lines[_line({"unit": row | {"finished": unit.finished}})] = None
     write_text(path, "\n".join([*lines, ""]))
     return len(units)
 
@@ -134,7 +116,7 @@ def read_records(path: Path) -> sqlite3.Connection:
                 f"must be {loader.promised} units, as the first line says (got "
                 f"{loader.units}): the file is not whole"
             )
-    except _DAMAGES as error:
+    except (*_DAMAGES, ArithmeticError, sqlite3.Error) as error:
         loader.connection.close()
         said = f"{error} is not there" if isinstance(error, KeyError) else error
         raise InputError(
@@ -173,15 +155,12 @@ class _Loader:
 
     def add(self, row: dict[str, Any]) -> None:
         kind, value = next(iter(row.items()))
-        check_choice("a line", kind, _KINDS)
+        check_choice("a line", kind, (*_SHARED, "dataset", "configuration", "unit"))
         if kind in _SHARED:
             self.shared[kind][row["key"]] = value
         elif kind == "dataset":
-            insert(
-                self.connection,
-                "datasets",
-                asdict(stored.checked(stored.DatasetInfo, value)),
-            )
+            dataset = stored.checked(stored.DatasetInfo, value)
+            insert(self.connection, "datasets", vars(dataset))
         elif kind == "configuration":
             self._add_configuration(stored.checked(stored.Configuration, value))
         elif isinstance(value, dict):
@@ -197,34 +176,32 @@ class _Loader:
         # Refuses what this version cannot read, and fills in what an older one lacked.
         config = RunConfig.from_dict(at.config).to_dict()
         self.configuration = replace(at, config=config)
-        insert(self.connection, "configurations", asdict(self.configuration))
+        insert(self.connection, "configurations", vars(self.configuration))
 
     def _add_unit(self, value: dict[str, Any]) -> None:
         if (at := self.configuration) is None:
             raise InputError("a unit must follow its configuration")
         recipes, failure = value.pop("recipes"), value.pop("failure", None)
-        provenance = self.shared["provenance"][value.pop("made_with")]
+        made_with = {"provenance": self.shared["provenance"][value.pop("made_with")]}
         end = {"finished": value.pop("finished")}
         unit = {name: value.pop(name) for name in ("id", "split", "seed")}
         whole = unit | end | {"configuration": at}
         if failure:
-            failed = vars(stored.checked(stored.Failed, failure)) | {
-                "provenance": provenance
-            }
-            stored.checked(stored.Failure, whole | failed)
-            table, columns = "failures", failed
+            columns = vars(stored.checked(stored.Failed, failure)) | made_with
+            stored.checked(stored.Failure, whole | columns)
         else:
             graphs = [self.shared["statistics"][key] for key in value.pop("evolved")]
             if curves := value.get("curves"):
                 steps = self.shared["steps"][curves["steps"]]
                 value["curves"] = Curves.from_text(steps, curves)
-            value |= {"evolved_statistics": graphs, "provenance": provenance}
+            value |= {"evolved_statistics": graphs, **made_with}
             result = stored.checked(stored.Result, value)
             stored.checked(stored.UnitRecord, whole | {"result": result})
-            table, columns = "records", vars(result)
+            columns = vars(result)
         row = unit | {"configuration": at.id, "state": "failed" if failure else "done"}
         insert(self.connection, "units", row)
-        insert(self.connection, table, columns | end | {"unit": unit["id"]})
+        row = columns | end | {"unit": unit["id"]}
+        insert(self.connection, "failures" if failure else "records", row)
         self.units += 1
         for recipe in recipes:
             insert(self.connection, "members", {"recipe": recipe, "unit": unit["id"]})

@@ -1,5 +1,7 @@
 """Writing a store: units are registered, claimed, finished or failed, and merged."""
 
+import json
+import os
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, suppress
@@ -28,7 +30,8 @@ class StoreWriter(Store):
 
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
         super().__init__(connection, path)
-        self._owner = Owner.this_process().to_text()
+        # Equal texts mean the same process.
+        self._owner = json.dumps(vars(Owner.of(os.getpid())))
 
     @classmethod
     def open(cls, path: str | Path) -> Self:
@@ -57,17 +60,13 @@ class StoreWriter(Store):
         """
         free = {"missing", "failed"} if retry_failed else {"missing"}
         with transaction(self._connection):
-            taken = [unit for unit in units if self._state(unit) in free]
-            for unit in taken:
-                query = "UPDATE units SET state = 'running', owner = ? WHERE id = ?"
-                self._connection.execute(query, (self._owner, unit))
+            taken = [unit for unit in units if self.state(unit) in free]
+            query = "UPDATE units SET state = 'running', owner = ? WHERE id = ?"
+            self._connection.executemany(query, [(self._owner, u) for u in taken])
         return taken
 
-    def states(self, units: Sequence[str]) -> dict[str, str]:
-        """Every unit's state: missing, running, done or failed."""
-        return {unit: self._state(unit) for unit in units}
-
-    def _state(self, unit: str) -> str:
+    def state(self, unit: str) -> str:
+        """A unit's state: missing, running, done or failed."""
         query = "SELECT state, owner FROM units WHERE id = ?"
         return state_of(self._connection.execute(query, (unit,)).fetchone())
 
@@ -83,7 +82,7 @@ class StoreWriter(Store):
         """Keep what went wrong, unless another process has finished the unit."""
         row = {"unit": unit, "kind": kind, "error": error, "finished": _now()}
         with transaction(self._connection):
-            if self._state(unit) != "done":
+            if self.state(unit) != "done":
                 self._end(unit, "failed")
                 self._insert("failures", row | {"provenance": provenance})
 
@@ -117,13 +116,10 @@ def _now() -> str:
 class Merged:
     """What a merge did."""
 
-    records: int
-    """Finished units in the store afterwards"""
+    records: int  # finished units in the store afterwards
     added: int
-    twice: int
-    """Units that were finished in several stores; the first result stays"""
-    different: int
-    """How many of those had another test score"""
+    twice: int  # units that were finished in several stores; the first result stays
+    different: int  # how many of those had another test score
     failures: int
 
 
