@@ -89,7 +89,7 @@ def verdict(advice: Advice) -> tuple[str, str]:
     steps, usual = advice.shape.steps, advice.question.shape.steps
     if best is not None and steps < _LEAST_TRAINED * usual:
         few = f"the networks had {steps} training steps instead of {usual}"
-        return "cannot_tell", f"{few}: ask again with more time"
+        return "cannot_tell", f"{few}: allow more time"
     return judge(best, *map(found.get, DIFFERENCES))
 
 
@@ -189,7 +189,8 @@ def score_table(advice: Advice) -> Table:
     for name in VARIANTS if advice.splits else ():
         means = [advice.mean_score(part, name) for part in PARTS]
         shown = ["" if mean is None else f"{100 * mean:.2f}" for mean in means]
-        rows.append([row_name(name, advice.gains[0].candidate.label), *shown])
+        embedding, k = advice.gains[0].candidate
+        rows.append([row_name(name, f"{embedding}, k = {k}"), *shown])
     return ["variant", *(f"{metric} (%) of {part}" for part in PARTS.values())], rows
 
 
