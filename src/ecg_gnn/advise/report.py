@@ -40,8 +40,8 @@ _CRITERION = (
 )
 _RULE = (
     "Held-out nodes decide: an interval above zero means that it helps, one below "
-    f"{100 * WORTH:.0f} point that it does not. A gain is the edges' only if ECG "
-    "is above the plain network, identity and the embedding as features."
+    f"{100 * WORTH:.0f} point that it does not. A gain is credited to the edges only "
+    "if ECG is above the plain network, identity and the embedding as features."
 )
 
 
