@@ -92,7 +92,7 @@ def main() -> None:
 
     def paint(kind: Any) -> Any:
         # Narrow, so that a phone shows the words at a size that can be read.
-        figure = kind(figsize=(1.4 + 2.05 * len(found), 3.6), layout="constrained")
+        figure = kind(figsize=(1.4 + 2.05 * len(found), 3.0), layout="constrained")
         panels = figure.subplots(1, len(found), sharex=True, sharey=True, squeeze=False)
         for axes, (dataset, rows) in zip(panels[0], found, strict=True):
             draw(axes, dataset, rows)
