@@ -251,7 +251,7 @@ def write_advice(advice: Advice, source: Sequence[str], folder: Path) -> dict[st
 
 
 def _paint(advice: Advice, figure_class: Any) -> Any:
-    figure = figure_class(figsize=(9, 4), layout="constrained")
+    figure = figure_class(figsize=(8, 4), layout="constrained")
     gains = [("ecg", g.candidate.label, g.mean, g.low, g.high) for g in advice.gains]
     differences = advice.differences("held_out").items()
     found = [(name.split("_minus_")[1], _title(name), *d) for name, d in differences]
@@ -268,6 +268,8 @@ def _paint(advice: Advice, figure_class: Any) -> Any:
             axes.plot([low, high], [place, place], color=COLOURS[variant])
             axes.plot(mean, place, **look(variant))
         axes.set_yticks(range(len(rows)), [row[1] for row in rows])
+        axes.set_ylim(max(len(rows), 1) - 0.5, -0.5)  # the best first
+        axes.locator_params(axis="x", nbins=5)
         axes.axvline(0, **DASHES)
         axes.set_title(question)
         axes.set_xlabel(f"{label},\non held-out nodes")
