@@ -84,16 +84,20 @@ def front_page_block(store: Store) -> str:
     header = ["", "baseline", "ECG", *rivals[1:], "paper: baseline, ECG"]
     lines = []
     for row in shown:
-        name = f"{row['dataset']}: {row['model']}, {row['embedding']} embedding"
         plain, *controls = (_rival(results, row, name) for name in rivals)
         paper = ", ".join("—" if p is None else f"{p.mean:.2f}" for p in _paper(row))
-        lines.append([name, plain, score_text(row), *controls, paper])
+        lines.append([_name(row), plain, score_text(row), *controls, paper])
     return f"{markdown((header, lines))}\n\n{lede(shown)}"
 
 
 def is_substitute(dataset: str) -> bool:
     """Whether a graph has other features than the published one of its name."""
     return dataset in CATALOGUE and CATALOGUE[dataset].kind == "substitute"
+
+
+def _name(row: Row) -> str:
+    """In one cell, so that the differences fit on the page."""
+    return f"{row['dataset']}: {row['model']}, {row['embedding']} embedding"
 
 
 def _ecg(rows: Sequence[Row]) -> list[Row]:
@@ -109,7 +113,7 @@ def control_table(
     rivals = _rivals(rows)
     # Random edges are no rival whose lead counts, but tell what any edges do.
     random = ["random"] * any(row["variant"] == "random" for row in results)
-    header = ["dataset", "model", "embedding", "baseline", "ECG", *rivals[1:], *random]
+    header = ["", "baseline", "ECG", *rivals[1:], *random]
     header += ["the paper's gain"] * with_paper
     header += [f"ECG − {name}" for name in rivals]
     header += ["so ECG is"]
@@ -117,8 +121,7 @@ def control_table(
     for row in rows:
         names = (*rivals, *random)
         plain, *controls = (_rival(results, row, name) for name in names)
-        line = [row["dataset"], row["model"], row["embedding"]]
-        line += [plain, score_text(row), *controls]
+        line = [_name(row), plain, score_text(row), *controls]
         line += [signed(_paper_gain(row))] * with_paper
         line += [difference(row, name) for name in rivals]
         lines.append([*line, VERDICTS[verdict(row)]])

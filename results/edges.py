@@ -107,6 +107,8 @@ def draw_map(path: Path, source: str) -> None:
         for row, rate in zip(panels, _RATES, strict=True):
             for axes, group in zip(row, _GROUPS, strict=True):
                 _heat(axes, group, rate)
+        units = "ECG minus its best control, in points (orange: above all of them)"
+        heat.suptitle(units, fontsize=9, weight="normal")
         heat.supxlabel("how far features tell groups apart (signal)", fontsize=9)
         heat.supylabel("homophily of the graph", fontsize=9)
         _scatter(points.subplots())

@@ -87,9 +87,10 @@ def title_of(rows: Sequence[Row]) -> str:
     if not whole:
         return "Test score over the share of labels"
     edges = sum(verdict(row) == "edges" for row in whole)
-    comparisons = "one comparison" if len(whole) == 1 else f"{len(whole)} comparisons"
-    count = f"in {edges or 'none'} of {comparisons}"
-    return f"ECG is above plain, identity and embedding\n{count}"
+    if not edges:
+        return "ECG is nowhere above plain,\nidentity and embedding"
+    count = f"in {edges} of {len(whole)} comparisons"
+    return f"ECG is above plain, identity\nand embedding {count}"
 
 
 def _draw_panel(axes: Any, points: Sequence[Point]) -> None:

@@ -124,7 +124,7 @@ def notes(record: dict[str, Any]) -> str:
 def draw(record: dict[str, Any], path: Path) -> None:
     """Seconds and peak memory of every stage against nodes, both axes logarithmic."""
     key = effort_key(record)
-    label = "seconds" if key == "seconds" else "seconds of cores"
+    label = "seconds" if key == "seconds" else "core-seconds"
     canvas.draw(path, lambda kind: _stages(kind, record, key, label))
 
 
@@ -132,7 +132,7 @@ def _stages(kind: Any, record: dict[str, Any], key: str, label: str) -> Any:
     from matplotlib.ticker import EngFormatter
 
     rows = record["rows"]
-    figure = kind(figsize=(8.4, 5), layout="constrained")
+    figure = kind(figsize=(7.2, 4.6), layout="constrained")
     both = figure.subplots(1, 2)
     nodes = [row["nodes"] for row in rows]
     scales = ((key, label, 1.0), ("peak_mb", "peak GiB", 2**-10))
@@ -143,19 +143,28 @@ def _stages(kind: Any, record: dict[str, Any], key: str, label: str) -> Any:
             values = [unit * row["stages"][stage][key] for row in rows]
             axes.loglog(nodes, values, label=stage, **look)
         steepest = max(_growth(rows, stage, key) for stage in looks)
-        axes.set_title(f"{label}: at most nodes^{steepest:.2f}")
+        axes.set_title(f"{label}: at most nodes{_power(steepest)}")
         axes.set(xlabel="nodes", ylabel=label)
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
         axes.yaxis.set_major_formatter("{x:g}")
     handles, names = both[0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside lower center", ncols=len(names))
     largest = f"{nodes[-1]:,} nodes on {record['machine'].partition(',')[0]}"
-    figure.suptitle(f"{largest}:\nwhat every stage costs", size=14)
+    took, peak = rows[-1]["total_s"], highest(rows[-1]) / 2**10
+    figure.suptitle(f"{largest}:\n{_time_in_words(took)}, {peak:.0f} GiB", size=14)
     return figure
 
 
 def _growth(rows: list[Row], stage: str, key: str) -> float:
     return slope(rows, stage, key) or 0.0
+
+
+def _power(exponent: float) -> str:
+    return f"{exponent:.2f}".translate(str.maketrans("0123456789.", "⁰¹²³⁴⁵⁶⁷⁸⁹·"))
+
+
+def _time_in_words(seconds: float) -> str:
+    return f"{seconds / 60:.0f} minutes" if seconds >= 120 else f"{seconds:.0f} seconds"
 
 
 def _exponent(value: float | None) -> str:

@@ -74,32 +74,33 @@ def _draw_graph(
 
 def parallel(kind: Any) -> Any:
     """Step 3: the same kind of layer on both graphs, projected together."""
-    figure = kind(figsize=(9, 3), layout="constrained")
-    figure.suptitle("Step 3: each layer reads both graphs", size=16)
+    figure = kind(figsize=(7, 2.6), layout="constrained")
+    figure.suptitle("Step 3: each layer reads both graphs", size=15)
     axes = figure.subplots()
     axes.set_axis_off()
     axes.set(xlim=(0, 10), ylim=(0, 3.2))
-    boxes = {
-        "x": (0.9, 1.6, "states of\nthe nodes", "#EEEEEE"),
-        "given": (3.7, 2.5, "layer, input graph", "#CCE1F0"),
-        "evolved": (3.7, 0.7, "layer, evolved graph", "#F9DCC4"),
-        "join": (6.9, 1.6, "W · input\n+ U · evolved", "#EEEEEE"),
-        "out": (9.1, 1.6, "new states", "#EEEEEE"),
+    places = {
+        "x": (0.8, 1.6, "states of\nthe nodes", "#EEEEEE"),
+        "given": (3.6, 2.6, "layer, input graph", "#CCE1F0"),
+        "evolved": (3.6, 0.6, "layer, evolved graph", "#F9DCC4"),
+        "join": (6.6, 1.6, "W · input\n+ U · evolved", "#EEEEEE"),
+        "out": (9.1, 1.6, "new\nstates", "#EEEEEE"),
     }
-    for x, y, text, colour in boxes.values():
-        style = {
-            "boxstyle": "round,pad=0.5",
-            "facecolor": colour,
-            "edgecolor": "#555555",
-        }
-        axes.text(x, y, text, ha="center", va="center", bbox=style, fontsize=13)
-    arrows = [((1.6, 1.9), (2.55, 2.45)), ((1.6, 1.3), (2.5, 0.75))]
-    arrows += [((4.95, 2.45), (6.0, 1.9)), ((5.05, 0.75), (6.0, 1.3))]
-    arrows += [((7.85, 1.6), (8.4, 1.6))]
-    for start, end in arrows:
-        axes.annotate(
-            "", end, start, arrowprops={"arrowstyle": "->", "color": "#555555"}
+    style = {"boxstyle": "round,pad=0.5", "edgecolor": "#555555"}
+    boxes = {
+        name: axes.text(
+            *(x, y, text),
+            **{"ha": "center", "va": "center", "fontsize": 12},
+            bbox={**style, "facecolor": colour},
         )
+        for name, (x, y, text, colour) in places.items()
+    }
+    arrows = ("x given", "x evolved", "given join", "evolved join", "join out")
+    for start, end in map(str.split, arrows):
+        ends = {"patchA": boxes[start].get_bbox_patch()}
+        ends["patchB"] = boxes[end].get_bbox_patch()
+        line = {"arrowstyle": "->", "color": "#555555", "shrinkA": 3, "shrinkB": 3}
+        axes.annotate("", places[end][:2], places[start][:2], arrowprops=line | ends)
     return figure
 
 

@@ -17,9 +17,9 @@ from ecg_gnn.system.canvas import COLOURS, look
 from ecg_gnn.train import LoopSettings
 
 VARIANTS = {
-    "baseline": "graph given",
-    "ecg": "and evolved graph (ECG)",
-    "identity": "and self-loops (control)",
+    "baseline": "input graph",
+    "ecg": "+ evolved graph (ECG)",
+    "identity": "+ self-loops (control)",
 }
 NUM_CLASSES = 3
 Scores = dict[str, list[float]]
@@ -37,7 +37,7 @@ def draw_sweep(
         csbm(nodes=num_nodes, classes=NUM_CLASSES, homophily=share, signal=1.5)
         for share in homophilies
     ]
-    figure = kind(figsize=(8, 4.6), layout="constrained")
+    figure = kind(figsize=(6.6, 4.4), layout="constrained")
     panels = figure.subplots(1, 2, sharey=True)
     networks = {
         "Two GCN layers:\nself-loops help as much": two_layers,
@@ -46,11 +46,11 @@ def draw_sweep(
     for axes, (title, network) in zip(panels, networks.items(), strict=True):
         found = [network(graph, num_splits, steps) for graph in graphs]
         _draw(axes, homophilies, found)
-        axes.set_title(title, size=13)
+        axes.set_title(title, size=11)
     panels[0].set_ylabel("test accuracy (%)")
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3)
-    figure.suptitle("What helps is a second path to a node's own features", size=15)
+    figure.suptitle("What helps is a second path to a node's own features", size=13)
     return figure
 
 

@@ -17,7 +17,7 @@ from ecg_gnn.study.verdict import judge, sign
 from ecg_gnn.system import canvas
 
 TITLES = {
-    "edges": "the new edges help",
+    "edges": "new edges help",
     "vectors": "the embedding helps, not the edges",
     "path": "an extra path helps, not the edges",
     "beaten": "self-loops do better than new edges",
@@ -57,14 +57,19 @@ def draw(axes: Any, dataset: str, rows: list[Comparison]) -> None:
     names = [NAMES[row.against] for row in reversed(rows)]
     axes.set_yticks(range(len(rows)), names, fontsize=11)
     axes.set_ylim(-0.5, len(rows) - 0.3)
+    axes.margins(x=0.12)
     name, _, words = answer(dataset, rows).partition(": ")
-    axes.set_title(f"{name}:\n{canvas.in_lines(words, 24)}", fontsize=12)
+    axes.set_title(f"{name}:\n{canvas.in_lines(words, 22)}", fontsize=11)
 
 
 def answer(dataset: str, rows: list[Comparison]) -> str:
     """A graph and its answer in a few words."""
-    word = judge({row.against: sign(row) for row in rows})
-    return f"{dataset.partition(':')[0]}: {TITLES[word]}"
+    return f"{dataset.partition(':')[0]}: {TITLES[word_for(rows)]}"
+
+
+def word_for(rows: list[Comparison]) -> str:
+    """What the differences say together, a key of ``TITLES``."""
+    return judge({row.against: sign(row) for row in rows})
 
 
 def sentence(dataset: str, rows: list[Comparison]) -> str:
@@ -86,10 +91,13 @@ def main() -> None:
     found = [differences(folder) for folder in arguments.runs]
 
     def paint(kind: Any) -> Any:
-        figure = kind(figsize=(1.4 + 2.8 * len(found), 3.6), layout="constrained")
+        # Narrow, so that a phone shows the words at a size that can be read.
+        figure = kind(figsize=(1.4 + 2.05 * len(found), 3.0), layout="constrained")
         panels = figure.subplots(1, len(found), sharex=True, sharey=True, squeeze=False)
         for axes, (dataset, rows) in zip(panels[0], found, strict=True):
             draw(axes, dataset, rows)
+        helped = sum(word_for(rows) == "edges" for _, rows in found)
+        figure.suptitle(f"New edges help on {helped} of {len(found)} graphs")
         figure.supxlabel("ECG minus each, in points (95% interval)", fontsize=11)
         return figure
 

@@ -62,7 +62,7 @@ def test_three_files_of_plain_values(advice, tmp_path):
     text = (folder / "advice.md").read_text()
     for part in (
         found["answer"],
-        "| ECG (features (k = 5)) | ",
+        "| ECG (features, k = 5) | ",
         "advice.png",
         "- baseline",
     ):

@@ -94,7 +94,8 @@ def test_a_bar_that_the_scale_cuts_says_how_long_it_is(model):
     ]
     figure = explanation._figure(Figure, replace(found, columns=columns), model.classes)
     assert [text.get_text().strip() for text in figure.axes[-1].texts] == [
-        "-0.71",
+        "−0.71",
+        "+0.2",
         "+0.93",
     ]
 

@@ -122,8 +122,8 @@ def test_categories_never_seen_are_named(tmp_path):
     joined = Table("edges", {"source": ["x", "y"], "target": ["n1", "z"]})
     (note,) = predict_nodes(model, new, joined).notes
     assert note == (
-        "2 nodes have a 'colour' that the model has never seen, such as 'mauve': they "
-        "are predicted without it"
+        "2 nodes have a 'colour' that the model has never seen, such as 'mauve': "
+        "predicted without it"
     )
 
 

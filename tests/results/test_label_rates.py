@@ -43,4 +43,4 @@ def test_the_title_counts_whole_comparisons(script, records, tmp_path):
     script("label_rates").draw_label_rates(tmp_path / "f.svg", "these", records)
     drawn = (tmp_path / "f.svg").read_text(encoding="utf-8")
     assert "<dc:source>these</dc:source>" in drawn
-    assert "in 1 of one comparison" in drawn
+    assert "in 1 of 1 comparisons" in drawn

@@ -128,7 +128,7 @@ class Advice:
                 self._check()
                 gain = measure_gain(nodes, each, networks, len(candidates))
                 self.gains = sorted([*self.gains, gain], key=lambda gain: -gain.mean)
-                self.say(f"{each.label}: {gain}")
+                self.say(f"{each.label}: labels of evolved neighbours add {gain} nats")
         except OutOfTime:
             if not self.gains:
                 raise

@@ -40,8 +40,8 @@ _CRITERION = (
 )
 _RULE = (
     "Held-out nodes decide: an interval above zero means that it helps, one below "
-    f"{100 * WORTH:.0f} point that it does not. A gain is the edges' only if ECG "
-    "is above the plain network, identity and the embedding as features."
+    f"{100 * WORTH:.0f} point that it does not. A gain is credited to the edges only "
+    "if ECG is above the plain network, identity and the embedding as features."
 )
 
 
@@ -89,7 +89,7 @@ def verdict(advice: Advice) -> tuple[str, str]:
     steps, usual = advice.shape.steps, advice.question.shape.steps
     if best is not None and steps < _LEAST_TRAINED * usual:
         few = f"the networks had {steps} training steps instead of {usual}"
-        return "cannot_tell", f"{few}: ask again with more time"
+        return "cannot_tell", f"{few}: allow more time"
     return judge(best, *map(found.get, DIFFERENCES))
 
 
@@ -189,7 +189,8 @@ def score_table(advice: Advice) -> Table:
     for name in VARIANTS if advice.splits else ():
         means = [advice.mean_score(part, name) for part in PARTS]
         shown = ["" if mean is None else f"{100 * mean:.2f}" for mean in means]
-        rows.append([row_name(name, advice.gains[0].candidate.label), *shown])
+        embedding, k = advice.gains[0].candidate
+        rows.append([row_name(name, f"{embedding}, k = {k}"), *shown])
     return ["variant", *(f"{metric} (%) of {part}" for part in PARTS.values())], rows
 
 
@@ -250,7 +251,7 @@ def write_advice(advice: Advice, source: Sequence[str], folder: Path) -> dict[st
 
 
 def _paint(advice: Advice, figure_class: Any) -> Any:
-    figure = figure_class(figsize=(9, 4), layout="constrained")
+    figure = figure_class(figsize=(8, 4), layout="constrained")
     gains = [("ecg", g.candidate.label, g.mean, g.low, g.high) for g in advice.gains]
     differences = advice.differences("held_out").items()
     found = [(name.split("_minus_")[1], _title(name), *d) for name, d in differences]
@@ -267,6 +268,8 @@ def _paint(advice: Advice, figure_class: Any) -> Any:
             axes.plot([low, high], [place, place], color=COLOURS[variant])
             axes.plot(mean, place, **look(variant))
         axes.set_yticks(range(len(rows)), [row[1] for row in rows])
+        axes.set_ylim(max(len(rows), 1) - 0.5, -0.5)  # the best first
+        axes.locator_params(axis="x", nbins=5)
         axes.axvline(0, **DASHES)
         axes.set_title(question)
         axes.set_xlabel(f"{label},\non held-out nodes")

@@ -40,11 +40,11 @@ _RESUMING = {"run", "fit", "advise", "study"}
 PANELS = {
     "Your graph": {
         "data": "Find, inspect, check, fetch and import graphs.",
-        "advise": "Say whether an evolved graph helps on a graph, which one, and why.",
+        "advise": "Say whether an evolved graph helps on yours, which one, and why.",
         "fit": "Find the model that predicts best on a graph, and keep it.",
         "predict": "Predict nodes: classes with probabilities, or numbers.",
         "score": "Compare predictions with known labels, node by node.",
-        "explain": "Show what neighbours and own columns do to a prediction.",
+        "explain": "Show how a node's neighbours and columns affect its prediction.",
     },
     "Experiments": {
         "run": "Train baseline, ECG and its controls on the same splits, and compare.",
@@ -53,8 +53,7 @@ PANELS = {
         "evolved graph.",
     },
     "Tools": {
-        "knn": "Find every row's nearest neighbours in a file, and write the edges to "
-        "another.",
+        "knn": "Find the nearest neighbours of every row in a file; write the edges.",
         "bench": "Measure speed and memory on this machine.",
     },
 }

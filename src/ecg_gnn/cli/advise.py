@@ -36,7 +36,7 @@ def advise(
     out: Path | None = None,
     json_: bool = False,
 ) -> None:
-    """Say whether an evolved graph helps on a graph, which one, and why.
+    """Say whether an evolved graph helps on yours, which one, and why.
 
     First measures, for several embeddings and k, what labels of evolved neighbours add
     to the predictions of plain networks, on folds of the known nodes. Then trains the

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _MAX_NAMES = 200  # of columns in one group
 _WIDTH = 100
 # Homophily is not counted over all edges.
-_COUNTED = {"num_edges": "of edges between nodes with a class:"}
+_COUNTED = {"num_edges": "number of edges between nodes with a class:"}
 
 
 @opt.verb(
@@ -150,7 +150,7 @@ def import_(
 
 def _print_report(report: Mapping[str, Any]) -> None:
     counts = report["homophily"].items()
-    homophily = {_COUNTED.get(name, name): value for name, value in counts}
+    homophily = {_COUNTED.get(name, _words(name)): value for name, value in counts}
     for key, fact in {**report, "homophily": homophily}.items():
         if key in ("columns", "columns_left_out"):
             _print_columns(key, fact)
@@ -158,6 +158,10 @@ def _print_report(report: Mapping[str, Any]) -> None:
             print_facts({key: fact})
     for name, decision in report["decisions"].items():
         print(printable(f"{name}: {decision}"))
+
+
+def _words(name: str) -> str:
+    return name.removesuffix("_homophily").replace("_", " ")
 
 
 def _print_columns(title: str, columns: Mapping[str, str]) -> None:

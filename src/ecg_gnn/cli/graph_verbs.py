@@ -91,7 +91,7 @@ def knn(
     device: str | None = None,
     json_: bool = False,
 ) -> None:
-    """Find every row's nearest neighbours in a file, and write the edges to another.
+    """Find the nearest neighbours of every row in a file; write the edges.
 
     Under torchrun the first process searches and writes, and the others wait for it.
 

@@ -18,7 +18,6 @@ from ecg_gnn.tabular.table_files import WRITABLE_SUFFIXES, read_table
 ModelFolder = Annotated[
     Path, typer.Argument(metavar="MODEL", exists=True, help="The model folder.")
 ]
-ExistingTable = Annotated[Path, typer.Argument(exists=True)]
 
 
 @opt.verb()
@@ -80,8 +79,8 @@ def predict(
 
 @opt.verb()
 def score(
-    predictions: ExistingTable,
-    truth: ExistingTable,
+    predictions: Annotated[Path, typer.Argument(exists=True, metavar="PREDICTIONS")],
+    truth: Annotated[Path, typer.Argument(exists=True, metavar="TRUTH")],
     label: str | None = None,
     id_: str | None = None,
     delimiter: str | None = None,
@@ -117,7 +116,7 @@ def explain(
     most: int = MOST_EXPLAINED,
     json_: bool = False,
 ) -> None:
-    """Show what neighbours and own columns do to a prediction.
+    """Show how a node's neighbours and columns affect its prediction.
 
     The effect of a neighbour is how much probability the predicted class loses when
     the edge from it is removed; that of a column, when a typical value replaces the

@@ -155,7 +155,7 @@ class ModelConfig(Section):
         "How graphs are combined: none (only the paper's projection), or node (before "
         "it, every node learns how much to take from each graph)",
         tag="gated",
-        meaning="every node learns how much it takes of each graph",
+        meaning="every node learns how much to take from each graph",
         card="A gate weighs the graphs node by node.",
         needs="evolved graph",
         last_only=True,
@@ -247,8 +247,8 @@ class TrainConfig(Section):
         metavar="RATE",
         between=(0, 0.99),
         tag="labels",
-        meaning="transductive. Labels of training nodes are input (while training "
-        "those of a random share, and only the others are learned): compare such rows "
+        meaning="transductive. Labels of training nodes are input (in training, those "
+        "of a random share, and only the others are learned): compare such rows only "
         "with each other",
         card="Classes of the training nodes are input, so predictions are "
         "transductive: a training node knows its own.",

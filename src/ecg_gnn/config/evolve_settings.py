@@ -79,7 +79,7 @@ class EmbedConfig(Section):
         "own (only that of the node's fold, as for training nodes), or all (each finds "
         "a share of the k)",
         tag="by all models",
-        meaning="those of nodes that train none come from all such models",
+        meaning="nodes outside training get neighbours from all such models",
         card="Those of nodes that do not train are found by all of these models, and "
         "those of new nodes by the first.",
         added_later=True,

@@ -211,7 +211,7 @@ def _with_interval(metrics: Mapping[str, Any], part: str) -> str:
 
 def leaderboard_rows(metrics: Mapping[str, Any]) -> Table:
     """The leaderboard as a table of texts."""
-    header = ["candidate", "validation", "test", "seconds", "weight"]
+    header = ["candidate", "held-out", "test", "seconds", "weight"]
     cut_short = metrics.get("cut_short", ())  # by the clock
     rows = [
         [
@@ -247,9 +247,10 @@ def draw_leaderboard(metrics: Mapping[str, Any], path: Path) -> None:
         axes.set_xlabel(label)
         marks = {"held-out nodes": {"marker": "o"}, "test nodes": {"marker": "x"}}
         marks = {name: {"color": BLUE, **style} for name, style in marks.items()}
-        marks |= {"not in it": {"marker": "o", "color": "0.6"}}
+        if not all(row["weight"] for row in rows):
+            marks |= {"not in the ensemble": {"marker": "o", "color": "0.6"}}
         key(axes, marks | {"ensemble": {"ls": "-", "color": ORANGE}})
-        figure.suptitle("The ensemble beside its candidates")
+        figure.suptitle(f"{label} {metrics['validation']:.3g} on held-out nodes")
         return figure
 
     with suppress(MissingExtraError):  # without matplotlib there is still the table

@@ -14,7 +14,7 @@ from torch import Tensor, cosine_similarity
 from ecg_gnn.config.choices import MOST_EXPLAINED
 from ecg_gnn.ensemble import Ensemble
 from ecg_gnn.inference.model_folder import Model
-from ecg_gnn.system.canvas import PALETTE, draw, in_lines
+from ecg_gnn.system.canvas import PALETTE, draw, in_lines, minus
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.files import writing
 
@@ -202,7 +202,7 @@ def draw_explanation(
 def _figure(kind: Any, explanation: Explanation, classes: tuple[str, ...]) -> Any:
     graphs = list(explanation.degrees) or ["input"]
     panels = len(graphs) + bool(explanation.columns)
-    figure = kind(figsize=(4.5 * panels, 5.2), layout="constrained")
+    figure = kind(figsize=(3.8 * panels, 4.6), layout="constrained")
     axes = figure.subplots(1, panels, squeeze=False)[0]
     colours = {name: PALETTE[place % 7] for place, name in enumerate(classes)}
     for each, graph in zip(axes, graphs, strict=False):
@@ -233,7 +233,7 @@ def _draw_neighbours(
         face = colour if row.label else "white"
         axes.scatter([x], [y], s=160, c=face, edgecolors=colour, linewidths=2, zorder=2)
         side = "center" if abs(x) < 0.4 else "left" if x > 0 else "right"
-        axes.annotate(row.id, (1.12 * x, 1.14 * y), ha=side, va="center", size=8)
+        axes.annotate(row.id, (1.18 * x, 1.22 * y), ha=side, va="center", size=9)
     face = colours.get(explanation.predicted, PALETTE[0])
     axes.scatter([0], [0], s=320, c=face, edgecolors="black", zorder=3)
     axes.set(xlim=(-1.4, 1.4), ylim=(-1.4, 1.4), aspect="equal")
@@ -246,18 +246,19 @@ def _draw_columns(axes: Any, explanation: Explanation) -> None:
     for place, row in enumerate(rows):
         effect = max(-end, min(end, row.effect))
         axes.barh(place, effect, color="0.5", hatch=None if effect >= 0 else "//")
-        if effect != row.effect:  # longer than the scale that all pictures share
-            side = "right" if effect > 0 else "left"
-            text = f" {row.effect:+.3g} "
-            axes.text(effect, place, text, ha=side, va="center", color="white")
+        inside = abs(effect) > 0.6 * end
+        side = "right" if inside == (effect > 0) else "left"
+        colour = {"color": "white" if inside else "black"}
+        text = f" {minus(f'{row.effect:+.2g}')} "
+        axes.text(effect, place, text, ha=side, va="center", size=8, **colour)
     names = [in_lines(row.name, 24) for row in rows]
-    axes.set_yticks(range(len(rows)), names, size=8)
+    axes.set_yticks(range(len(rows)), names, size=9)
     axes.axvline(0, color="black", lw=0.8)
-    axes.set(xlim=(-end, end), title="own columns")
+    axes.set(xlim=(-end, end), title="its own columns")
     axes.set_xlabel(
-        "what the prediction loses with a usual value instead"
+        "what the prediction loses\nwith a usual value instead"
         if explanation.probability is not None
-        else "by how much the number falls with a usual value instead"
+        else "by how much the number falls\nwith a usual value instead"
     )
 
 

@@ -188,13 +188,13 @@ def predict_nodes(
     ours = model.dataset.x[[stored[name] for name in known]]
     if changed := int((x[[rows[name] for name in known]] != ours).any(1).sum()):
         notes.append(
-            f"{changed} nodes have other features than in the model's graph: the old "
-            "ones were used (fit again to use the new ones)"
+            f"{_nodes(changed)} other features than in the model's graph: the old ones "
+            "were used (fit again to use the new ones)"
         )
     for column, cells in model.features.unseen(nodes).items():
         notes.append(
-            f"{len(cells)} nodes have a {column!r} that the model has never seen, such "
-            f"as {cells[0]!r}: they are predicted without it"
+            f"{_nodes(len(cells))} a {column!r} that the model has never seen, such as "
+            f"{cells[0]!r}: predicted without it"
         )
     return Predictions(
         ids=tuple(rows),
@@ -203,6 +203,10 @@ def predict_nodes(
         num_new=len(new),
         notes=tuple(notes),
     )
+
+
+def _nodes(count: int) -> str:
+    return "1 node has" if count == 1 else f"{count:,} nodes have"
 
 
 def _new_edges(

@@ -26,7 +26,7 @@ _LOOKS = {
 }
 COLOURS = {variant: colour for variant, (colour, _) in _LOOKS.items()}
 MARKERS = {variant: marker for variant, (_, marker) in _LOOKS.items()}
-RING: dict[str, Any] = {"marker": "o", "color": "0.3", "ms": 8, "fillstyle": "none"}
+RING: dict[str, Any] = {"marker": "o", "c": "0.3", "ms": 8, "mfc": "none", "ls": ""}
 """How a published number is drawn"""
 DASHES: dict[str, Any] = {"color": "0.5", "lw": 0.8, "ls": "--"}
 """How the line is drawn that others are compared with"""

@@ -124,7 +124,9 @@ def _homophily(kind: Any, groups: Groups) -> Any:
     marks = {"input graph": _GIVEN, "evolved": _EVOLVED}
     if any(row[f"paper_{name}"] is not None for row in rows for name in _MEASURES):
         marks["in the paper"] = RING
-    canvas.key(axes[0, -1], marks)
+    looks = {name: {"ls": "", **look} for name, look in marks.items()}
+    handles = [axes[0, 0].plot([], [], label=n, **look)[0] for n, look in looks.items()]
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(marks))
     value = "edge_homophily"
     gained = [
         (row[value] or 0.0) - (group[0][value] or 0.0)

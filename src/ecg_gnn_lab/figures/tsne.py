@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.spatial import cKDTree
 from torch import Tensor
 from torch_geometric.nn import GCNConv
 
@@ -127,24 +128,34 @@ def _tsne(points: NDArray[np.float32], seed: int) -> Points:
     return np.asarray(tsne.fit(points.astype(np.float64)))
 
 
+def _agreement(points: Points, labels: NDArray[np.int64]) -> float:
+    """How often a point and the one nearest to it share a class."""
+    _, nearest = cKDTree(points).query(points, k=[2])  # the first is the point itself
+    return float((labels[nearest].ravel() == labels).mean())
+
+
 def draw_tsne(projection: Projection, path: Path) -> None:
     """Both planes side by side; the most frequent classes have colours, others grey."""
     labels = projection.labels
-    evolved = f"over G_ECG ({projection.embedding}, k = {projection.k})"
-    sides = {"over G": projection.before, evolved: projection.after}
+    evolved = f"evolved graph ({projection.embedding}, k = {projection.k})"
+    sides = {"input graph": projection.before, evolved: projection.after}
+    shares = [_agreement(points, labels) for points in sides.values()]
     classes, counts = np.unique(labels, return_counts=True)
     frequent = classes[np.argsort(-counts, kind="stable")][:_COLOURED]
 
     def paint(kind: Any) -> Any:
-        figure = kind(figsize=(8, 5), layout="constrained")
+        figure = kind(figsize=(7, 4.9), layout="constrained")
         axes = figure.subplots(1, 2)
         size = min(16.0, max(3.0, 12_000 / len(labels)))
-        for each, (title, points) in zip(axes, sides.items(), strict=True):
+        for each, (name, points), share in zip(
+            axes, sides.items(), shares, strict=True
+        ):
             others = points[~np.isin(labels, frequent)]
             each.scatter(*others.T, color="0.88", s=size, lw=0)
             for label, colour in zip(frequent, PALETTE, strict=False):
                 shown = points[labels == label].T
                 each.scatter(*shown, color=colour, s=size, lw=0, label=f"class {label}")
+            title = f"{name}:\n{share:.0%} of nearest points agree"
             each.set(title=title, xticks=[], yticks=[])
             each.spines[:].set_visible(False)
         handles, names = axes[0].get_legend_handles_labels()
@@ -152,8 +163,9 @@ def draw_tsne(projection: Projection, path: Path) -> None:
         more = len(classes) - len(frequent)
         rest = f"grey: {more} smaller classes" if more else None
         figure.legend(handles, names, title=rest, **key)
+        better = "better" if shares[1] > shares[0] else "no better"
         figure.suptitle(
-            f"{projection.dataset}: how far edges alone\ntell the classes apart"
+            f"{projection.dataset}: evolved edges alone\ntell classes apart {better}"
         )
         return figure
 

@@ -10,7 +10,7 @@ from ecg_gnn_lab import published
 from ecg_gnn_lab.tables import document as doc
 
 EDGES_GAIN = (
-    "A gain counts as the evolved edges' only if ECG is above the plain network, "
+    "A gain is credited to the evolved edges only if ECG is above the plain network, "
     "identity and the embedding as features."
 )
 RIVALS = ("baseline", "identity", "embedding")
@@ -24,12 +24,12 @@ _BESIDE_PAPER |= {"k": "k", "DropEdge": "drop_edge"}
 _EXPLAINED = (
     "Mean ± sample standard deviation in percent over n trainings (splits × seeds); "
     "hyper-parameters were chosen by mean validation score, never by test.",
-    "Differences are paired by split and seed, with Student's 95% interval; p is of "
-    "the paired t-test, Holm-corrected over all ECG rows of the table (in brackets "
-    "that of Wilcoxon's signed ranks, uncorrected).",
+    "Differences are paired by split and seed, with Student's 95% interval; p is from "
+    "the paired t-test, Holm-corrected over all ECG rows of the table (in brackets: "
+    "from Wilcoxon's signed-rank test, uncorrected).",
     "Identity: the same network with self-loops for evolved edges. Embedding: the same "
-    "vectors as further features, with identity's extra path and no new edge; without "
-    "a column, it was not run.",
+    "vectors as further features, with identity's extra path and no new edge; no "
+    "column means that it was not run.",
     EDGES_GAIN,
 )
 _UNEQUAL = "†: the two were trained in unequal precision."

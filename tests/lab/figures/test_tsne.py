@@ -35,7 +35,7 @@ def test_both_graphs_are_projected(path, tmp_path):
     assert set(found.labels) <= set(load_dataset(BOARD).y.tolist())
     draw_tsne(found, tmp_path / "f.svg")
     assert f"unit {found.unit}<" in (tmp_path / "f.svg").read_text()
-    assert "over G_ECG (mlp, k = 3)" in (tmp_path / "f.svg").read_text()
+    assert "evolved graph (mlp, k = 3)" in (tmp_path / "f.svg").read_text()
 
 
 def test_what_is_not_there_is_said(path):
