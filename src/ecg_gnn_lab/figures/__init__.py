@@ -124,8 +124,8 @@ def _homophily(kind: Any, groups: Groups) -> Any:
     marks = {"input graph": _GIVEN, "evolved": _EVOLVED}
     if any(row[f"paper_{name}"] is not None for row in rows for name in _MEASURES):
         marks["in the paper"] = RING
-    looks = {name: {"ls": "", **look} for name, look in marks.items()}
-    handles = [axes[0, 0].plot([], [], label=n, **look)[0] for n, look in looks.items()]
+    dots = {name: {"ls": "", **style} for name, style in marks.items()}
+    handles = [axes[0, 0].plot([], [], label=n, **dot)[0] for n, dot in dots.items()]
     figure.legend(handles=handles, loc="outside lower center", ncols=len(marks))
     value = "edge_homophily"
     gained = [
