@@ -8,9 +8,10 @@ import torch
 from matplotlib.figure import Figure
 
 from csv_graphs import write_stranger
-from ecg_gnn.inference import explanation
+from ecg_gnn.inference import explanation_figure
 from ecg_gnn.inference.best_fit import fit_best
-from ecg_gnn.inference.explanation import draw_explanation, explain_node
+from ecg_gnn.inference.explanation import explain_node
+from ecg_gnn.inference.explanation_figure import draw_explanation
 from ecg_gnn.inference.fitting import fit_model
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.tabular import ImportOptions, import_files
@@ -55,6 +56,13 @@ def test_effect_is_what_removing_the_edge_does(model):
     assert row.similarity == pytest.approx(float(similarity))
 
 
+def test_progress_counts_every_effect(model):
+    told = []
+    found = explain_node(model, "n030", most=2, progress=lambda *at: told.append(at))
+    total = len(found.neighbours) + len(found.columns)
+    assert told == [(done, total) for done in range(1, total + 1)]
+
+
 def test_unlabelled_nodes_and_unknown_ones(model):
     assert explain_node(model, "n000", most=1).label is None
     with pytest.raises(InputError, match="'node' must be in the model's graph"):
@@ -79,7 +87,7 @@ def test_lines_of_all_graphs_have_one_scale(model):
         replace(weak, graph="evolved", effect=0.001),
     )
     found = replace(found, neighbours=rows, degrees={"input": 1, "evolved": 1})
-    figure = explanation._figure(Figure, found, model.classes)
+    figure = explanation_figure._figure(Figure, found, model.classes)
     thick, thin = (axis.lines[0].get_linewidth() for axis in figure.axes[:2])
     assert thick > 8 * thin
     assert figure.axes[2].get_xlim() == (-0.5, 0.5)  # whatever the effects are
@@ -92,7 +100,9 @@ def test_a_bar_that_the_scale_cuts_says_how_long_it_is(model):
         replace(row, effect=effect)
         for row, effect in zip(found.columns, effects, strict=True)
     ]
-    figure = explanation._figure(Figure, replace(found, columns=columns), model.classes)
+    figure = explanation_figure._figure(
+        Figure, replace(found, columns=columns), model.classes
+    )
     assert [text.get_text().strip() for text in figure.axes[-1].texts] == [
         "−0.71",
         "+0.2",

@@ -1,5 +1,6 @@
 """``ecg-gnn predict``, ``score`` and ``explain``: using a model folder."""
 
+import math
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -7,7 +8,13 @@ from typing import Annotated
 import typer
 
 from ecg_gnn.cli import options as opt
-from ecg_gnn.cli.terminal import print_facts, print_json, print_table, warn
+from ecg_gnn.cli.terminal import (
+    ProgressDisplay,
+    print_facts,
+    print_json,
+    print_table,
+    warn,
+)
 from ecg_gnn.config.choices import MOST_EXPLAINED
 from ecg_gnn.reading import MAX_CELLS
 from ecg_gnn.system.canvas import check_format
@@ -132,10 +139,14 @@ def explain(
     if out is not None:
         check_format(out)
     from ecg_gnn.inference import explain_node, read_model
-    from ecg_gnn.inference.explanation import draw_explanation
+    from ecg_gnn.inference.explanation_figure import draw_explanation
 
     loaded = read_model(model)
-    explanation = explain_node(loaded, node, most)
+    with ProgressDisplay() as display:
+        tell = display.start("explain", "effects")
+        explanation = explain_node(
+            loaded, node, most, progress=lambda done, total: tell(done, total, math.nan)
+        )
     if out is not None:
         draw_explanation(explanation, loaded.classes, out)
     if json_:

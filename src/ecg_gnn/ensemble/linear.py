@@ -63,7 +63,7 @@ class LinearMember(Member):
         """Weights, and how columns are scaled."""
         scaling = torch.from_numpy(np.stack([self.means, self.scales]))
         tensors = {"weights": self.weights, "biases": self.biases, "scaling": scaling}
-        tensors["joined_to"] = torch.from_numpy(self.joined_to)
+        tensors["joined_to"] = torch.tensor(self.joined_to)
         return {"parts": list(self.parts)}, tensors
 
     @classmethod

@@ -1,10 +1,8 @@
-"""Why a node gets its prediction: effects of neighbours and own columns; a picture."""
+"""Why a node gets its prediction: effects of neighbours and own columns."""
 
-import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -12,15 +10,10 @@ from numpy.typing import NDArray
 from torch import Tensor, cosine_similarity
 
 from ecg_gnn.config.choices import MOST_EXPLAINED
-from ecg_gnn.ensemble import Ensemble
 from ecg_gnn.inference.model_folder import Model
-from ecg_gnn.system.canvas import PALETTE, draw, in_lines, minus
 from ecg_gnn.system.checks import InputError
-from ecg_gnn.system.files import writing
 
 Graph = Literal["input", "evolved"]
-# The share of the scale (of probability: of 1) that lines and bars end at.
-_STRONG = 0.5
 _FIELDS: dict[Graph, str] = {"input": "edge_index", "evolved": "evolved"}
 
 
@@ -82,12 +75,70 @@ class Explanation:
         return asdict(self)
 
 
-def explain_node(model: Model, name: str, most: int = MOST_EXPLAINED) -> Explanation:
+class _Trials:
+    """A node's prediction, made again with one thing changed at a time."""
+
+    def __init__(
+        self, model: Model, node: int, most: int, progress: Callable[[int, int], None]
+    ) -> None:
+        self.model, self.node, self.progress = model, node, progress
+        self.classifier = cast(Any, model.classifier)
+        self.predicted: NDArray[np.float64] = self.classifier.probabilities()
+        self.best = int(self.predicted[node].argmax())
+        given = {graph: getattr(self.classifier, f) for graph, f in _FIELDS.items()}
+        self.edges = {graph: e for graph, e in given.items() if e is not None}
+        self.times = {
+            graph: Counter[int](edges[0, edges[1] == node].tolist())
+            for graph, edges in self.edges.items()
+        }
+        self.nearest = {
+            graph: _nearest(times, node, self.classifier.z)[:most]
+            for graph, times in self.times.items()
+        }
+        self.unusual = _least_usual(model, node, most)
+        self.total = sum(map(len, self.nearest.values())) + len(self.unusual)
+        self.count = 0
+
+    def effect(self, **changed: Tensor) -> float:
+        """What the prediction loses with other edges or features."""
+        without = replace(self.classifier, **changed).probabilities()
+        self.count += 1
+        self.progress(self.count, self.total)
+        cell = self.node, self.best
+        return float(self.predicted[cell] - without[cell])
+
+    def of_edge(self, graph: Graph, source: int) -> float:
+        """The effect of the edges from a neighbour."""
+        edges = self.edges[graph]
+        kept = edges[:, (edges[0] != source) | (edges[1] != self.node)]
+        return self.effect(**{_FIELDS[graph]: kept})
+
+    def of_columns(self, places: list[int]) -> float:
+        """The effect of some features: a usual value takes their place."""
+        x = self.model.dataset.x.clone()
+        x[self.node, places] = x[:, places].mean(dim=0)
+        return self.effect(x=x)
+
+    def said(self, place: int) -> dict[str, Any]:
+        """A node, and what is known and predicted of it."""
+        model, row = self.model, self.predicted[place]
+        answer = model.classes[row.argmax()] if model.classes else f"{row[0]:.5g}"
+        label = model.label_of(place)
+        return {"id": model.ids[place], "label": label, "predicted": answer}
+
+
+def explain_node(
+    model: Model,
+    name: str,
+    most: int = MOST_EXPLAINED,
+    *,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Explanation:
     """Measure the effects of a node's neighbours in both graphs, and of its columns.
 
-    Every effect costs one more prediction. If a graph has more than ``most``
-    neighbours, those with the most similar embeddings are examined; of columns, those
-    in which the node is least like the others.
+    Every effect costs one more prediction, and ``progress`` is told how many are done.
+    If a graph has more than ``most`` neighbours, those with the most similar embeddings
+    are examined; of columns, those in which the node is least like the others.
 
     Examples:
         >>> from ecg_gnn.inference import fit_model
@@ -102,55 +153,36 @@ def explain_node(model: Model, name: str, most: int = MOST_EXPLAINED) -> Explana
             f"'node' must be in the model's graph, such as {model.ids[0]!r} "
             f"(got {name!r})"
         )
-    node, classifier = model.ids.index(name), cast(Any, model.classifier)
-    predicted: NDArray[np.float64] = classifier.probabilities()
-    best = int(predicted[node].argmax())
-
-    def effect(**changed: Tensor) -> float:
-        """What the prediction loses with other edges or features."""
-        without = replace(classifier, **changed).probabilities()
-        return float(predicted[node, best] - without[node, best])
-
-    def said(place: int) -> dict[str, Any]:
-        answer = f"{predicted[place, 0]:.5g}"
-        if model.classes:
-            answer = model.classes[predicted[place].argmax()]
-        label = model.label_of(place)
-        return {"id": model.ids[place], "label": label, "predicted": answer}
-
-    neighbours: list[Neighbour] = []
-    degrees: dict[str, int] = {}
-    for graph, field in _FIELDS.items():
-        if (edges := getattr(classifier, field)) is None:
-            continue
-        times = Counter[int](edges[0, edges[1] == node].tolist())
-        degrees[graph] = len(times)
-        rows = []
-        for source, similarity in _nearest(times, node, classifier.z)[:most]:
-            kept = edges[:, (edges[0] != source) | (edges[1] != node)]
-            rows.append(
-                Neighbour(
-                    graph=graph,
-                    **said(source),
-                    similarity=similarity,
-                    effect=effect(**{field: kept}),
-                    times=times[source],
-                )
-            )
-        neighbours += sorted(rows, key=lambda row: -row.effect)
-    found = isinstance(classifier, Ensemble)
-    columns = [
-        ColumnEffect(name=name, effect=effect(x=usual))
-        for name, usual in _usual(model, node, most)
+    node = model.ids.index(name)
+    trials = _Trials(model, node, most, progress)
+    neighbours = [
+        Neighbour(
+            graph=graph,
+            **trials.said(source),
+            similarity=similarity,
+            effect=trials.of_edge(graph, source),
+            times=trials.times[graph][source],
+        )
+        for graph, sources in trials.nearest.items()
+        for source, similarity in sources
     ]
+    columns = [
+        ColumnEffect(name=name, effect=trials.of_columns(places))
+        for name, places in trials.unusual
+    ]
+    sure = float(trials.predicted[node].max())
     return Explanation(
-        **said(node),
-        probability=float(predicted[node].max()) if model.classes else None,
-        neighbours=tuple(neighbours),
-        degrees=degrees,
+        **trials.said(node),
+        probability=sure if model.classes else None,
+        neighbours=tuple(sorted(neighbours, key=_input_graph_first)),
+        degrees={graph: len(times) for graph, times in trials.times.items()},
         columns=tuple(sorted(columns, key=lambda row: -row.effect)),
-        scale=classifier.centre[1] if found else 1.0,
+        scale=getattr(trials.classifier, "centre", (0.0, 1.0))[1],
     )
+
+
+def _input_graph_first(row: Neighbour) -> tuple[bool, float]:
+    return row.graph != "input", -row.effect
 
 
 def _nearest(
@@ -165,113 +197,13 @@ def _nearest(
     return sorted(pairs, key=lambda pair: (-(pair[1] or 0), pair[0]))
 
 
-def _usual(model: Model, node: int, most: int) -> Iterator[tuple[str, Tensor]]:
-    """Columns, the least usual first, and features with a usual value in each."""
+def _least_usual(model: Model, node: int, most: int) -> list[tuple[str, list[int]]]:
+    """Columns with the places of their features, those of unusual values first."""
     x = model.dataset.x
-    mean = x.mean(dim=0)
-    away = ((x[node] - mean) / x.std(dim=0).clamp_min(1e-6)).abs().numpy()
-    owners: Sequence[str] = [f"feature {place}" for place in range(x.size(1))]
-    if model.features is not None:
-        owners = model.features.owners
+    away = ((x[node] - x.mean(dim=0)) / x.std(dim=0).clamp_min(1e-6)).abs().numpy()
+    unnamed = [f"feature {place}" for place in range(x.size(1))]
+    owners = unnamed if model.features is None else model.features.owners
     places: dict[str, list[int]] = {}
     for place, owner in enumerate(owners):
         places.setdefault(owner, []).append(place)
-    unusual = sorted(places, key=lambda owner: -away[places[owner]].max())
-    for owner in unusual[:most]:
-        usual = x.clone()
-        usual[node, places[owner]] = mean[places[owner]]
-        yield owner, usual
-
-
-# --- The picture ----------------------------------------------------------------------
-
-
-def draw_explanation(
-    explanation: Explanation, classes: tuple[str, ...], path: Path
-) -> None:
-    """Draw neighbours around the node, coloured by class, and the node's own columns.
-
-    Thicker lines matter more, on a scale that is the same in every picture. A hollow
-    neighbour has no known class and is coloured by its prediction; a dashed line counts
-    against what is predicted of the node.
-    """
-    with writing(path):
-        draw(path, lambda kind: _figure(kind, explanation, classes))
-
-
-def _figure(kind: Any, explanation: Explanation, classes: tuple[str, ...]) -> Any:
-    graphs = list(explanation.degrees) or ["input"]
-    panels = len(graphs) + bool(explanation.columns)
-    figure = kind(figsize=(3.8 * panels, 4.6), layout="constrained")
-    axes = figure.subplots(1, panels, squeeze=False)[0]
-    colours = {name: PALETTE[place % 7] for place, name in enumerate(classes)}
-    for each, graph in zip(axes, graphs, strict=False):
-        rows = [row for row in explanation.neighbours if row.graph == graph]
-        _draw_neighbours(each, explanation, rows, colours)
-        degree = explanation.degrees.get(graph, 0)
-        each.set_title(f"{graph} graph: {len(rows)} of {degree} neighbours")
-    if explanation.columns:
-        _draw_columns(axes[-1], explanation)
-    share = explanation.probability
-    sure = "" if share is None else f" ({share:.2f})"
-    answer = f"Why {explanation.predicted}{sure} for {explanation.id}"
-    figure.suptitle(in_lines(answer, 26 * panels), size=7 * panels)
-    _legend(figure, colours, explanation)
-    return figure
-
-
-def _draw_neighbours(
-    axes: Any, explanation: Explanation, rows: list[Neighbour], colours: dict[str, str]
-) -> None:
-    for place, row in enumerate(rows):
-        angle = math.pi / 2 - 2 * math.pi * place / len(rows)
-        x, y = math.cos(angle), math.sin(angle)
-        colour = colours.get(row.label or row.predicted, PALETTE[0])
-        strength = min(abs(row.effect) / explanation.scale / _STRONG, 1.0)
-        line = {"ls": "-" if row.effect >= 0 else "--", "lw": 0.5 + 12 * strength}
-        axes.plot([0, x], [0, y], color="0.5", zorder=1, **line)
-        face = colour if row.label else "white"
-        axes.scatter([x], [y], s=160, c=face, edgecolors=colour, linewidths=2, zorder=2)
-        side = "center" if abs(x) < 0.4 else "left" if x > 0 else "right"
-        axes.annotate(row.id, (1.18 * x, 1.22 * y), ha=side, va="center", size=9)
-    face = colours.get(explanation.predicted, PALETTE[0])
-    axes.scatter([0], [0], s=320, c=face, edgecolors="black", zorder=3)
-    axes.set(xlim=(-1.4, 1.4), ylim=(-1.4, 1.4), aspect="equal")
-    axes.axis("off")
-
-
-def _draw_columns(axes: Any, explanation: Explanation) -> None:
-    end = _STRONG * explanation.scale
-    rows = explanation.columns[::-1]
-    for place, row in enumerate(rows):
-        effect = max(-end, min(end, row.effect))
-        axes.barh(place, effect, color="0.5", hatch=None if effect >= 0 else "//")
-        inside = abs(effect) > 0.6 * end
-        side = "right" if inside == (effect > 0) else "left"
-        colour = {"color": "white" if inside else "black"}
-        text = f" {minus(f'{row.effect:+.2g}')} "
-        axes.text(effect, place, text, ha=side, va="center", size=8, **colour)
-    names = [in_lines(row.name, 24) for row in rows]
-    axes.set_yticks(range(len(rows)), names, size=9)
-    axes.axvline(0, color="black", lw=0.8)
-    axes.set(xlim=(-end, end), title="its own columns")
-    axes.set_xlabel(
-        "what the prediction loses\nwith a usual value instead"
-        if explanation.probability is not None
-        else "by how much the number falls\nwith a usual value instead"
-    )
-
-
-def _legend(figure: Any, colours: dict[str, str], explanation: Explanation) -> None:
-    from matplotlib.lines import Line2D
-
-    rows = explanation.neighbours
-    present = {explanation.predicted, *(row.label or row.predicted for row in rows)}
-    dot: dict[str, Any] = {"marker": "o", "ls": ""}
-    marks = {n: dot | {"color": c} for n, c in colours.items() if n in present}
-    marks["predicted, not known"] = dot | {"color": "0.5", "mfc": "white"}
-    marks["supports it (thicker: more)"] = {"color": "0.5", "lw": 3}
-    marks["opposes it"] = {"color": "0.5", "ls": "--"}
-    handles = [Line2D([], [], label=name, **style) for name, style in marks.items()]
-    columns = min(len(marks), 6)
-    figure.legend(handles=handles, loc="outside lower center", ncols=columns)
+    return sorted(places.items(), key=lambda item: -away[item[1]].max())[:most]
