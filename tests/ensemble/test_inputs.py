@@ -85,6 +85,7 @@ def test_directions_are_read_apart_where_edges_lead_one_way():
     assert not both.of_graph(x, edges).ways
 
 
+@settings(deadline=None)
 @given(st.integers(8, 60), st.integers(2, 5), st.integers(0, 100))
 def test_folds_hold_every_node_out_once(count, num_folds, seed):
     target = Target(np.arange(count) % 3, 3)

@@ -47,11 +47,15 @@ def run(graph, known, **options):
     return search(graph.x, graph.edge_index, y, classes, known, **options)
 
 
-def test_test_labels_change_nothing(cheap, graph, known):
-    said = []
-    for y in (graph.y.numpy(), np.where(known, graph.y.numpy(), 1 - graph.y.numpy())):
-        said.append(run(graph, known, y=y).ensemble.probabilities())
-    np.testing.assert_array_equal(*said)
+@pytest.mark.parametrize("num_classes", [2, 0])
+def test_test_labels_change_nothing(cheap, graph, known, num_classes):
+    y = graph.y.numpy() if num_classes else graph.x[:, 0].double().numpy()
+    found = [
+        run(graph, known, y=each, num_classes=num_classes).ensemble
+        for each in (y, np.where(known, y, 1 - y))
+    ]
+    np.testing.assert_array_equal(*(each.probabilities() for each in found))
+    np.testing.assert_array_equal(*(each.target.values for each in found))
 
 
 def test_a_training_label_changes_something(cheap, graph, known):
@@ -430,6 +434,20 @@ def test_scores_are_those_of_scikit_learn(name):
     assert value == pytest.approx(expected)
     low, high = interval(score, *given)
     assert low < value < high
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_rankings_with_ties_are_those_of_scikit_learn(classes):
+    from sklearn import metrics
+
+    generator = np.random.default_rng(0)
+    y, p = (
+        generator.integers(0, classes, 200),
+        generator.random((200, classes)).round(1),
+    )
+    judged = [1] if classes == 2 else range(classes)
+    each = [metrics.average_precision_score(y == c, p[:, c]) for c in judged]
+    assert SCORES["average-precision"].function(y, p) == pytest.approx(np.mean(each))
 
 
 def test_intervals_of_many_nodes_are_as_wide_as_by_drawing_them_all(monkeypatch):

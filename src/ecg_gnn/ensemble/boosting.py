@@ -87,6 +87,7 @@ def fit_boosting(
 
     inputs, target, folds = job.inputs, job.target, job.folds
     objective = {0: "regression", 2: "binary"}.get(target.num_classes, "multiclass")
+    objective += "_l1" if job.metric == "mae" else ""
     parameters = _PARAMETERS | {
         "objective": objective,
         "seed": seed,

@@ -11,6 +11,7 @@ from ecg_gnn.ensemble.members import Fitted, Job
 from ecg_gnn.ensemble.neighbour_table import HOPS, PARTS
 from ecg_gnn.ensemble.network_members import fit_networks
 from ecg_gnn.ensemble.networks import Shape
+from ecg_gnn.ensemble.propagation import fit_propagation
 from ecg_gnn.system.machine import using_threads
 
 
@@ -54,6 +55,7 @@ _DEEP: dict[str, Any] = _RESIDUAL | {"layers": 8, "steps": 2000, "patience": 150
 _LIST: tuple[tuple[str, frozenset[str], Any], ...] = (
     ("linear", _NOTHING, (fit_linear, ())),
     ("linear, neighbours and labels", _LABELS, (fit_linear, (*PARTS, EDGES))),
+    ("label propagation", _LABELS, fit_propagation),
     ("boosting, neighbours and labels", _LABELS, (fit_boosting, PARTS)),
     ("table network", _LABELS, Shape(convolution="none", table=PARTS)),
     ("GCN", _GRAPH, _GCN),
@@ -83,5 +85,7 @@ def _candidate(name: str, reads: frozenset[str], how: Any, seed: int) -> Candida
         fit = partial(fit_networks, how, seed)
         is_deep = how.layers >= _DEEP["layers"]
         return Candidate(name, fit, reads, is_deep, layers=1 + how.layers)
+    if how is fit_propagation:
+        return Candidate(name, partial(how, seed), reads, cheap=True)
     function, parts = how
     return Candidate(name, partial(function, parts, seed), reads, cheap=True)

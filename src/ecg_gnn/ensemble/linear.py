@@ -122,7 +122,8 @@ def fit_linear(parts: Sequence[str], _seed: int, job: Job) -> Fitted:
     def score(strength: float) -> float:
         first = next(iter(folds))
         *_, shares = fit(first, strength)
-        return smooth(target).function(target.values[folds[first].held_out], shares)
+        y = target.values[folds[first].held_out]
+        return smooth(target, job.metric).function(y, shares)
 
     best = max(_STRENGTHS, key=score)
     fitted = [fit(number, best) for number in folds]

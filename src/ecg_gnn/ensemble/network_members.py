@@ -147,7 +147,8 @@ class Training:
         # Of all training nodes, learned in this step or not: their number stays.
         rows = logits.flatten(0, 1).index_select(0, self.rows)
         if self.job.target.is_number:
-            losses = (rows[:, 0] - self.y) ** 2
+            error = rows[:, 0] - self.y
+            losses = error.abs() if self.job.metric == "mae" else error**2
         else:
             losses = F.cross_entropy(rows, self.y, reduction="none")
         weights = learned / learned.sum(dim=1, keepdim=True).clamp_min(1)
@@ -163,7 +164,8 @@ class Training:
         shares = _shares(logits.index_select(0, self.held_out), target).cpu()
         rows = [fold.held_out for fold in self.job.folds.values()]
         said = [part.numpy() for part in shares.split(list(map(len, rows)))]
-        score = SCORES[self.job.metric] if len(shares) >= _MANY else smooth(target)
+        metric, many = self.job.metric, len(shares) >= _MANY
+        score = SCORES[metric] if many else smooth(target, metric)
         pairs = zip(rows, said, strict=True)
         each = [score.function(target.values[held], part) for held, part in pairs]
         return float(np.mean(each)), said

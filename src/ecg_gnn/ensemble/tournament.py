@@ -243,7 +243,7 @@ def _weigh(contest: Contest) -> None:
             entry.scaling = fit_slope(entry.out.predicted[few], values[few])
     weights = blend_weights(
         score,
-        smooth(contest.target),
+        smooth(contest.target, contest.metric),
         values[some],
         [entry.held_out[some] for entry in entries],
         [entry.candidate.family or entry.name for entry in entries],

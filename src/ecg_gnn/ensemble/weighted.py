@@ -22,6 +22,7 @@ from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Target
 from ecg_gnn.ensemble.linear import LinearMember
 from ecg_gnn.ensemble.members import Fitted, Member, OutOfFold
 from ecg_gnn.ensemble.network_members import NetworkMember
+from ecg_gnn.ensemble.propagation import PropagationMember
 from ecg_gnn.ensemble.tree_texts import tensor_to_text, text_to_tensor
 from ecg_gnn.reading import first_line, refusing
 from ecg_gnn.reading.tensor_files import read_safetensors, read_written
@@ -30,7 +31,8 @@ from ecg_gnn.system.files import atomic_path, below, sha256_of_file
 from ecg_gnn.system.machine import out_of_memory, threads_for, using_threads
 
 KINDS: dict[str, type[Member]] = {
-    kind.kind: kind for kind in (LinearMember, BoostingMember, NetworkMember)
+    kind.kind: kind
+    for kind in (LinearMember, BoostingMember, NetworkMember, PropagationMember)
 }
 _FILE = "members.safetensors"
 _OWN = "ensemble"
