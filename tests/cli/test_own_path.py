@@ -83,8 +83,8 @@ def test_explain(ecg_gnn, refused, model, tmp_path):
 
 
 def test_a_node_without_neighbours_is_explained(ecg_gnn, model, monkeypatch):
-    def alone(*given):
-        return dataclasses.replace(explain_node(*given), neighbours=())
+    def alone(*given, **options):
+        return dataclasses.replace(explain_node(*given, **options), neighbours=())
 
     explain = ["explain", "model", "--node", "n030"]
     assert "It has no neighbours." not in ecg_gnn(*explain)[1]
