@@ -84,18 +84,16 @@ class PrecomputedEmbedder:
                 f"'embedding' file must end in one of {sorted(_READERS)} "
                 f"(got {path.name!r})"
             )
-        status = path.stat()
-        content = _checksum(path, status.st_size, status.st_mtime_ns)
         if path.suffix == ".npy":
             rows: np.memmap[Any, Any] = reading.map_array_file(path)
             # Others must be converted before torch can read them.
             if rows.dtype == np.float32 and rows.ndim == 2 and rows.flags.c_contiguous:
                 file = reading.MappedFile.of(str(path), rows)
-                return cls(torch.from_numpy(file.array()), content, file)
+                return cls(torch.from_numpy(file.array()), _checksum(path), file)
         # Also what arrays of text, of dates or of records would raise.
         with reading.refusing(str(path), "embeddings, one row of numbers per node"):
             tensor = torch.as_tensor(_READERS[path.suffix](path))
-        return cls(tensor, content)
+        return cls(tensor, _checksum(path))
 
     def fit(self, data: Data, split: SplitMasks, *, seed: int) -> "PrecomputedEmbedder":
         """Nothing to learn; the number of rows must be the graph's."""
@@ -115,9 +113,14 @@ class PrecomputedEmbedder:
         return torch.from_numpy(self.file.array())
 
 
-@lru_cache(maxsize=64)
-def _checksum(path: Path, size: int, changed: int) -> str:
+def _checksum(path: Path) -> str:
     """A file's checksum, computed again only if the file has changed."""
+    status = path.stat()
+    return _checksum_of(path, status.st_size, status.st_mtime_ns)
+
+
+@lru_cache(maxsize=64)
+def _checksum_of(path: Path, size: int, changed: int) -> str:
     return sha256_of_file(path)
 
 

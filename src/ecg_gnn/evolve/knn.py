@@ -208,10 +208,13 @@ def knn_search_jointly(
     if world().size == 1:
         assert graph is not None, "a single process is the first"
         return graph
-    told: list[Any] = [graph and (graph.edge_index.cpu(), *graph[1:])]
+    told: list[Any] = [graph and (tuple(graph.edge_index.shape), graph[1:])]
     dist.broadcast_object_list(told, 0)
-    edges, *how = told[0]
-    return KnnGraph(edges.to(device), *how)
+    shape, how = told[0]
+    edges = torch.empty(shape, dtype=torch.long, device=device)
+    edges = edges if graph is None else graph.edge_index.contiguous()
+    dist.broadcast(edges, 0)
+    return KnnGraph(edges, *how)
 
 
 def in_first_process(

@@ -85,6 +85,8 @@ class BatchTraining(Training):
             evolved_hops=network.num_layers - network.first_evolved,
             seed=self.seed,
         )
+        for graph in task.graphs:  # counted before workers are forked, which share them
+            _ = graph.adjacency.in_degree, graph.adjacency.out_degree
         inputs = NodeInputs(task, self._file)
         maker = BatchMaker(self._plan, sampler, inputs, task.graphs)
         workers = self._batching.workers

@@ -40,6 +40,12 @@ class Group:
         kept = {split: unit for split, unit in self.units.items() if unit in ids}
         return replace(self, units=kept)
 
+    def with_seed(self, seed: int) -> "Group":
+        """The same trainings from another seed, on the same splits."""
+        at = self.configuration.id
+        units = {split: identity.unit_id(at, split, seed) for split in self.units}
+        return replace(self, config=replace(self.config, seed=seed), units=units)
+
     def stored_units(self) -> list[StoredUnit]:
         """The units as a store registers them."""
         at, seed = self.configuration, self.config.seed
@@ -117,7 +123,11 @@ def bind(
     if (dataset := loaded.get(plan.dataset)) is None:
         return []
     asked = replaced(plan.config, {"device": device})
-    return [_group(plan, replace(asked, seed=seed), dataset) for seed in plan.seeds]
+    if asked.random_splits or asked.label_rate:  # what trains comes from the seed
+        return [_group(plan, replace(asked, seed=seed), dataset) for seed in plan.seeds]
+    # Files of embeddings are checked once, not for every seed.
+    first = _group(plan, replace(asked, seed=plan.seeds[0]), dataset)
+    return [first, *map(first.with_seed, plan.seeds[1:])]
 
 
 def _group(plan: Plan, asked: RunConfig, dataset: GraphDataset) -> Group:

@@ -156,7 +156,11 @@ def _leader(board: Sequence[Row]) -> dict[str, Any]:
 
     Published models have no labels as input, so our best with them stands apart.
     """
-    labelled = [row for row in board if LABELS in (row["options"] or "")]
+    ours = [row for row in board if row["kind"] == "ours"]
+    most = max(row["units"] for row in ours)  # a row of one split is no best
+    labelled = [
+        row for row in ours if LABELS in (row["options"] or "") and row["units"] == most
+    ]
     names, published = best_published(board)
     return {
         "ours": next(row for row in board if row["best_on_validation"]),
