@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check \
 	--constraint constraints.txt --editable
 
-.PHONY: setup demo test chaos results docs lint format package clean
+.PHONY: setup demo test test-slow chaos results docs lint format package clean
 
 setup: $(STAMP)
 
@@ -31,8 +31,13 @@ demo: $(RUNS)
 	@echo "Picture: runs/demo/figure.png   Tables: runs/demo/*/results.md"
 
 # A process per core, each with one thread.
+TEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
 test: setup
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
+	$(TEST)
+
+# The rest: kernels for GPUs in an interpreter, a cluster, malformed files, long walks.
+test-slow: setup
+	$(TEST) -m slow
 
 # Attacks at random moments, in twenty minutes at most; see docs/reliability.md.
 chaos: setup

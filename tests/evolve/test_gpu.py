@@ -23,10 +23,13 @@ from ecg_gnn.evolve.exact.gpu.tiled import member_scores  # noqa: E402
 METRICS = ["cosine", "dot", "euclidean"]
 HAS_GPU = torch.cuda.is_available()
 DEVICE = torch.device("cuda" if HAS_GPU else "cpu")
-pytestmark = pytest.mark.skipif(
-    not HAS_GPU and os.environ.get("TRITON_INTERPRET") != "1",
-    reason="no CUDA device, and Triton does not interpret",
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not HAS_GPU and os.environ.get("TRITON_INTERPRET") != "1",
+        reason="no CUDA device, and Triton does not interpret",
+    ),
+]
 
 
 @pytest.fixture(autouse=True)

@@ -23,6 +23,8 @@ from kernels.gpu_cases import (
 )
 from toy_graphs import random
 
+pytestmark = pytest.mark.slow
+
 
 def additive_inputs(nodes, channels, heads):
     return [random(nodes, 2, heads), random(nodes, channels, heads, seed=2)]
