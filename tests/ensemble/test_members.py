@@ -243,6 +243,11 @@ def test_labels_spread_further_than_two_steps():
     np.testing.assert_array_equal(out.predicted[held_out].argmax(axis=1), [0, 0, 1, 1])
 
 
+def test_labels_stop_spreading_when_time_runs_out(inputs, target, folds):
+    with pytest.raises(InterruptedError, match="time ran out"):
+        fit("propagation", inputs, target, folds, out_of_time=lambda: True)
+
+
 @pytest.mark.parametrize("name", ["boosting", "mlp"])
 def test_absolute_errors_are_learned_where_they_count(name, inputs, numbers, folds):
     """The median of a number that is rarely huge, not its mean."""

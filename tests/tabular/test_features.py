@@ -148,6 +148,25 @@ def test_damaged_state_is_refused_or_works(data):
         FeaturePipeline.from_state("s", state, arrays).transform(table)
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("columns", ["age", "age"]),
+        ("categories", [["x", "x"]]),
+        ("categories", ["xyz"]),
+        ("words", ["a", 1]),
+        ("words", "words"),
+    ],
+)
+def test_names_that_are_not_distinct_texts_are_refused(field, value):
+    table = Table("t", COLUMNS)
+    state, arrays = fit_features(table, ["age", "city", "text"]).state()
+    block = next(each for each in state["blocks"] if field in each)
+    block[field] = value
+    with pytest.raises(InputError, match="the feature pipeline is damaged"):
+        FeaturePipeline.from_state("s", state, arrays)
+
+
 # --- Numbers --------------------------------------------------------------------------
 
 

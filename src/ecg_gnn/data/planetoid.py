@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,11 +68,14 @@ def _fetch(name: str, files: list[Path]) -> None:
     """Download all files to a temporary folder, and move them once all are there."""
     raw = files[0].parent
     try:
-        with atomic_folder(raw) as folder:
+        # Elsewhere, so that a download that is killed leaves nothing among the data.
+        with tempfile.TemporaryDirectory() as staging:
             for path in files:
-                fetch(f"{_URL}/{path.name}", folder / path.name, None, None)
+                fetch(f"{_URL}/{path.name}", Path(staging, path.name), None, None)
             # A half-filled folder of another program would stop the renaming.
             shutil.rmtree(raw, ignore_errors=True)
+            with atomic_folder(raw) as folder:
+                shutil.copytree(staging, folder, dirs_exist_ok=True)
     except (InputError, OSError) as error:
         raise InputError(_advice(name, raw, first_line(error))) from error
 

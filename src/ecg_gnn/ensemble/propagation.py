@@ -1,5 +1,6 @@
 """Labels that spread along edges, further than two steps."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
@@ -7,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Target
-from ecg_gnn.ensemble.members import Fitted, Job, Member, Plain, Tensors
+from ecg_gnn.ensemble.members import Fitted, Fold, Job, Member, Plain, Tensors
 from ecg_gnn.ensemble.scoring import smooth
 
 _REACHES = (0.5, 0.7, 0.9)
@@ -44,21 +45,27 @@ def fit_propagation(_seed: int, job: Job) -> Fitted:
     inputs, target = job.inputs, job.target
     first, *_ = job.folds.values()
 
+    def held_out(fold: Fold, reach: float) -> Floats:
+        known = fold.known(inputs.num_nodes)
+        return _spread(inputs, target, known, reach, job.out_of_time)[fold.held_out]
+
     def score(reach: float) -> float:
-        said = _spread(inputs, target, first.known(inputs.num_nodes), reach)
-        y, judged = target.values[first.held_out], said[first.held_out]
+        y, judged = target.values[first.held_out], held_out(first, reach)
         return smooth(target, job.metric).function(y, judged)
 
     reach = max(_REACHES, key=score)
-    held_out = [
-        _spread(inputs, target, fold.known(inputs.num_nodes), reach)[fold.held_out]
-        for fold in job.folds.values()
-    ]
+    parts = [held_out(fold, reach) for fold in job.folds.values()]
     member = PropagationMember(target.width, reach)
-    return member, job.out_of_fold(held_out)
+    return member, job.out_of_fold(parts)
 
 
-def _spread(inputs: GraphInputs, target: Target, known: Bools, reach: float) -> Floats:
+def _spread(
+    inputs: GraphInputs,
+    target: Target,
+    known: Bools,
+    reach: float,
+    out_of_time: Callable[[], bool] = bool,
+) -> Floats:
     """Zhou et al. (2004): mean labels, the nearer the heavier, ``[N, width]``."""
     scale = sp.diags(1 / np.sqrt(np.maximum(inputs.degrees, 1)))
     operator = (scale @ inputs.adjacency @ scale).astype(np.float32)
@@ -66,6 +73,8 @@ def _spread(inputs: GraphInputs, target: Target, known: Bools, reach: float) -> 
     start = np.hstack([labels, seen])
     mass = start
     for _ in range(_STEPS):
+        if out_of_time():  # labels that spread less far would be another model
+            raise InterruptedError("time ran out while labels spread")
         mass = reach * (operator @ mass) + (1 - reach) * start
     prior = labels.sum(axis=0) / max(float(seen.sum()), 1.0)
     found = (mass[:, :-1] + _PRIOR * prior) / (mass[:, -1:] + _PRIOR)

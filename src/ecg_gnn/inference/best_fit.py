@@ -22,6 +22,9 @@ from ecg_gnn.pipeline.resolve import pick_device
 from ecg_gnn.system.files import content_hash, made_folder
 from ecg_gnn.tabular import NamedGraph
 
+_CANDIDATES = 2
+"""Raised when candidates learn otherwise: searches that were killed then start anew."""
+
 
 def fit_best(
     graph: NamedGraph,
@@ -81,7 +84,7 @@ def fit_best(
         values, classes = graph.targets, 0
     seconds = default_budget(dataset.num_nodes) if budget is None else budget
     labels = [torch.from_numpy(known), torch.from_numpy(values[known])]
-    key = [NUMERICS, dataset.sha256, classes, seconds, metric, seed]
+    key = [NUMERICS, _CANDIDATES, dataset.sha256, classes, seconds, metric, seed]
     key.append(content_hash(labels))
     out = Path(out)
     with resumable(out) as kept, made_folder(work := kept / digest(key)[:16]):

@@ -80,9 +80,10 @@ def read_classifier(
         found, shape = arrays["embeddings"], (dataset.num_nodes, width)
         numbers = found.dtype.kind == "f" and np.isfinite(found).all()
         if not numbers or found.shape != shape:  # new nodes are compared with them
+            got = list(found.shape) if found.shape != shape else "others"
             raise InputError(
                 f"{path / INDEX}: 'embeddings' must be finite numbers [N, {width}], as "
-                f"the embedder makes them (got {list(found.shape)})"
+                f"the embedder makes them (got {got})"
             )
         z = torch.from_numpy(found)
     if evolves:

@@ -129,6 +129,11 @@ def _try_out(block: Block) -> None:
 
     Its arrays must be finite, too, with an entry per column or, of texts, per word.
     """
+    for name in ("columns", "words", "elements"):
+        if (texts := getattr(block, name, None)) is not None:
+            _check_distinct(name, texts)
+    for texts in getattr(block, "categories", ()):
+        _check_distinct("categories", texts)
     arrays = {k: v for k, v in vars(block).items() if isinstance(v, np.ndarray)}
     for name, array in arrays.items():
         if array.dtype.kind != "f" or not np.isfinite(array).all():
@@ -139,9 +144,15 @@ def _try_out(block: Block) -> None:
             raise ValueError(f"{name} must be sorted")
     with np.errstate(all="ignore"):
         row = block.transform(Table("", {name: [None] for name in block.columns}))
-    known = type(block.columns) is list and row.shape == (1, len(block.features()))
-    if not known or not np.isfinite(row).all():
+    if row.shape != (1, len(block.features())) or not np.isfinite(row).all():
         raise ValueError("features must have names and be finite")
+
+
+def _check_distinct(name: str, texts: Any) -> None:
+    if type(texts) is not list or len({str(each) for each in texts}) != len(texts):
+        raise ValueError(f"{name} must be a list of distinct texts")
+    if not all(isinstance(each, str) for each in texts):
+        raise ValueError(f"{name} must be texts")
 
 
 def fit_features(

@@ -167,6 +167,7 @@ def assemble(
 
     ``columns`` are the id, source and target where they have other names.
     """
+    nodes.column(options.label, "label")  # the likeliest mistake is reported first
     columns = {"id": "id", "source": "source", "target": "target", **columns}
     names = _feature_columns(nodes, options, columns["id"])
     nodes = mark_missing(nodes, names, options.missing)
