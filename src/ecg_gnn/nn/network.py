@@ -33,7 +33,8 @@ class GraphInput:
         return GraphInput(self.layers[layer], self.drop_edge) if self.layers else self
 
     def to(self, device: torch.device | str) -> "GraphInput":
-        return GraphInput(self.adjacency.to(device), self.drop_edge)
+        layers = tuple(each.to(device) for each in self.layers)
+        return GraphInput(self.adjacency.to(device), self.drop_edge, layers)
 
 
 class ParallelModules(nn.Module):
