@@ -87,8 +87,6 @@ def title_of(rows: Sequence[Row]) -> str:
     if not whole:
         return "Test score over the share of labels"
     edges = sum(verdict(row) == "edges" for row in whole)
-    if not edges:
-        return "ECG is nowhere above plain,\nidentity and embedding"
     count = f"in {edges} of {len(whole)} comparisons"
     return f"ECG is above plain, identity\nand embedding {count}"
 
