@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from ecg_gnn.evolve.exact.canonical import FloatScores, full_precision
-from ecg_gnn.evolve.exact.ties import NOBODY, num_candidates
+from ecg_gnn.evolve.exact.canonical import NOBODY, FloatScores, full_precision
+from ecg_gnn.evolve.exact.ties import num_candidates
 from ecg_gnn.kernels.compiled.building import call, library
 from ecg_gnn.kernels.engine import current_engine
 
