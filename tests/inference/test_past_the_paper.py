@@ -164,8 +164,8 @@ def test_the_search_is_the_one_asked_for(board, monkeypatch, knn):
         asked.append(how.pop("knn"))
         return real(z, k, **how)
 
-    real = method.knn_search_jointly
-    monkeypatch.setattr(method, "knn_search_jointly", search)
+    real = method.knn_search
+    monkeypatch.setattr(method, "knn_search", search)
     fitted(board, knn=knn)
     ECGClassifier(knn=knn, steps=2, hidden=8).fit(board.data())
     assert asked == [knn, knn]

@@ -151,9 +151,10 @@ def test_the_estimate_is_of_the_right_order(backbone, model):
 
 def test_a_batch_is_counted_layer_by_layer():
     training = training_of(plain_task())
-    near = training._stream.next().near
+    near = next(training._batches).near
     step = Step.of_batch(near)
     seeds, one, two = torch.tensor(near.nodes_per_hop).cumsum(0).tolist()
     assert step.nodes == [two, one, seeds]
-    layers = [g.at(layer).adjacency for g in near.graphs() for layer in range(2)]
+    graphs = training._sampler.inputs_from(near, training.device)
+    layers = [graph.at(layer).adjacency for graph in graphs for layer in range(2)]
     assert step.edges == sum(layer.num_edges for layer in layers)

@@ -1,9 +1,8 @@
 """``ecg-gnn homophily`` and ``ecg-gnn knn``: an evolved graph, measured or written."""
 
 import math
-from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -17,9 +16,6 @@ from ecg_gnn.study.records import Statistics, of_evolved, of_input
 from ecg_gnn.study.table import graph_name, graph_table
 from ecg_gnn.system.checks import InputError, check_in_range
 from ecg_gnn.system.files import write_array
-
-if TYPE_CHECKING:
-    from ecg_gnn.evolve import KnnGraph
 
 _LEGEND = (
     "h_adj: 1 where all neighbours share a class, 0 as by chance, below 0 where they "
@@ -87,20 +83,15 @@ def knn(
     out: Path,
     seed: int = 0,
     memory: Annotated[float | None, typer.Option(metavar="GIB")] = None,
-    patience: Annotated[float | None, typer.Option(metavar="SECONDS")] = None,
     device: str | None = None,
     json_: bool = False,
 ) -> None:
     """Find the nearest neighbours of every row in a file; write the edges.
 
-    Under torchrun the first process searches and writes, and the others wait for it.
-
     Options:
         embeddings: .npy file with a row per node, read piece by piece.
         seed: Random seed, for ties and for an index.
         memory: GiB that an exact search may use (half of what is free).
-        patience: Under torchrun, how long the other processes wait for the first (a
-            day).
 
     Output:
         out: .npy file for the edges [2, E], sources above targets. An interrupted exact
@@ -109,51 +100,33 @@ def knn(
     asked = EvolveConfig(**{"k": 10, **settings})
     if memory is not None:
         check_in_range("memory", memory, 2**-20, 2**20)
-    if patience is not None:
-        check_in_range("patience", patience, 1, timedelta(days=7).total_seconds())
     if out.suffix != ".npy":
         raise InputError(f"'out' must be an .npy file (got {out.name!r})")
     opt.check_apart(out, embeddings)
     array = map_array_file(embeddings)
-    import torch
 
     from ecg_gnn.evolve import knn_search
-    from ecg_gnn.evolve.knn import PATIENCE, in_first_process
     from ecg_gnn.evolve.query import FinishedBlocks
     from ecg_gnn.pipeline.resolve import pick_device
-    from ecg_gnn.system.machine import joined
 
     folder = out.with_name(f"{out.name}.partial")
-    own_device = pick_device(device or "auto")
-    if own_device.type == "cuda" and own_device.index is None:
-        # Each process has its own GPU.
-        own_device = torch.device("cuda", torch.cuda.current_device())
-
-    def write() -> "KnnGraph":
-        with terminal.ProgressDisplay() as display:
-            show = display.start(out.name, "kNN search")
-            graph = knn_search(
-                array,
-                known(asked.k),
-                metric=asked.similarity,
-                self_loops=asked.self_loops,
-                symmetric=asked.symmetric,
-                seed=seed,
-                knn=asked.knn,
-                memory=None if memory is None else int(memory * 2**30),
-                device=own_device,
-                progress=lambda done, total: show(done, total, math.nan),
-                folder=folder,
-            )
-            write_array(out, graph.edge_index.cpu().numpy())
-            FinishedBlocks(folder).remove()
-        return graph
-
-    wait = PATIENCE if patience is None else timedelta(seconds=patience)
-    with joined():
-        graph = in_first_process(write, own_device, wait)
-    if graph is None:  # in the first process only
-        return
+    with terminal.ProgressDisplay() as display:
+        show = display.start(out.name, "kNN search")
+        graph = knn_search(
+            array,
+            known(asked.k),
+            metric=asked.similarity,
+            self_loops=asked.self_loops,
+            symmetric=asked.symmetric,
+            seed=seed,
+            knn=asked.knn,
+            memory=None if memory is None else int(memory * 2**30),
+            device=pick_device(device or "auto"),
+            progress=lambda done, total: show(done, total, math.nan),
+            folder=folder,
+        )
+        write_array(out, graph.edge_index.cpu().numpy())
+        FinishedBlocks(folder).remove()
     num_nodes, num_edges = len(array), graph.edge_index.size(1)
     how = "exact"
     if graph.recall is not None:

@@ -1,19 +1,16 @@
 """STEP 2 of the paper: from frozen embeddings to the evolved graph."""
 
 import operator
-from collections.abc import Callable
-from datetime import timedelta
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar, get_args
+from typing import Literal, NamedTuple, get_args
 
 import torch
-import torch.distributed as dist
 from torch import Tensor
 
 from ecg_gnn.evolve.backends import KNN_BACKENDS, choose_backend
 from ecg_gnn.evolve.query import Embeddings, Progress, Query, Rows, SearchResult
 from ecg_gnn.system.checks import InputError, check_choice, check_in_range
-from ecg_gnn.system.machine import memory_budget, world
+from ecg_gnn.system.machine import memory_budget
 
 Metric = Literal["cosine", "dot", "euclidean"]
 SelfLoops = Literal["exclude", "within_k", "add", "only"]
@@ -183,72 +180,3 @@ def num_others(k: int, num_nodes: int, self_loops: SelfLoops) -> int:
     within = self_loops == "within_k"
     check_in_range("k", k, 1, num_nodes if within else num_nodes - 1)
     return k - 1 if within else k
-
-
-Result = TypeVar("Result")
-PATIENCE = timedelta(days=1)
-
-
-def knn_search_jointly(
-    z: Embeddings,
-    k: int,
-    *,
-    device: str | torch.device = "cpu",
-    patience: timedelta = PATIENCE,
-    **options: Any,
-) -> KnnGraph:
-    """:func:`ecg_gnn.evolve.knn_search` for all processes of ``torch.distributed``.
-
-    All of them must call it, with the same arguments; all get the graph. ``patience``
-    is how long to wait for the first process.
-    """
-    graph = in_first_process(
-        lambda: knn_search(z, k, device=device, **options), device, patience
-    )
-    if world().size == 1:
-        assert graph is not None, "a single process is the first"
-        return graph
-    told: list[Any] = [graph and (tuple(graph.edge_index.shape), graph[1:])]
-    dist.broadcast_object_list(told, 0)
-    shape, how = told[0]
-    edges = torch.empty(shape, dtype=torch.long, device=device)
-    edges = edges if graph is None else graph.edge_index.contiguous()
-    dist.broadcast(edges, 0)
-    return KnnGraph(edges, *how)
-
-
-def in_first_process(
-    work: Callable[[], Result], device: str | torch.device, patience: timedelta
-) -> Result | None:
-    """The result of ``work`` in the first process; others get None once it is done.
-
-    Raises:
-        ConnectionError: The first process failed, is gone, or took longer than
-            ``patience``.
-    """
-    if world().size == 1:
-        return work()
-    succeeded = torch.zeros(1, device=device)
-    if world().is_first:
-        try:
-            result = work()
-            succeeded.fill_(1)
-        finally:
-            dist.broadcast(succeeded, 0)  # after an error, too: nobody waits in vain
-        return result
-    try:
-        handle = dist.broadcast(succeeded, 0, async_op=True)
-        assert handle is not None, "every process is a member of the default group"
-        handle.wait(patience)
-    except RuntimeError as error:  # what all backends raise
-        reason = (str(error).splitlines() or [""])[0][:200]
-        raise ConnectionError(
-            "the first process of this kNN search is gone, or took longer than "
-            f"{patience.total_seconds():.0f} s ({reason}): start it again "
-            "(`ecg-gnn knn` resumes after its finished blocks)"
-        ) from None
-    if not bool(succeeded):
-        raise ConnectionError(
-            "the kNN search failed in the first process, which says why"
-        )
-    return None

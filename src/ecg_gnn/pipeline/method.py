@@ -43,7 +43,7 @@ from ecg_gnn.embed import PrecomputedEmbedder, embed_nodes
 from ecg_gnn.embed.plain import ConcatEmbedder, concatenate
 from ecg_gnn.evolve import EvolvedGraph, similarity_weights
 from ecg_gnn.evolve.backends import EXACT_NODES
-from ecg_gnn.evolve.knn import knn_search_jointly
+from ecg_gnn.evolve.knn import knn_search
 from ecg_gnn.kernels import using_engine
 from ecg_gnn.nn import Network
 from ecg_gnn.pipeline import cross_fit
@@ -60,7 +60,7 @@ from ecg_gnn.pipeline.workspace import (
     make_embedder,
     step_seed,
 )
-from ecg_gnn.system.machine import explaining, first_goes_first
+from ecg_gnn.system.machine import explaining
 from ecg_gnn.train import TrainResult, train_together
 
 # --- Step 1: embed --------------------------------------------------------------------
@@ -85,8 +85,7 @@ def embed(
     embedder = make_embedder(name, config, workspace)
     parts = embedder.parts if isinstance(embedder, ConcatEmbedder) else (embedder,)
     rows = []
-    # Of several processes the first embeds; the others find it in the cache.
-    with using_engine(config.engine), first_goes_first():
+    with using_engine(config.engine):
         for part in parts:
             seed = step_seed("embed", part, split, config)
             with explaining(embedding_advice, part, data):
@@ -139,7 +138,7 @@ def evolve_embedding(
     has_neighbours = entry_of(name).has_neighbours
     long = dataset.num_nodes > EXACT_NODES
     tell = workspace.progress("kNN search") if long else None
-    graph = knn_search_jointly(
+    graph = knn_search(
         z if file is None else file.array(),
         known(config.evolve.k),
         metric=config.evolve.similarity,

@@ -36,7 +36,6 @@ from ecg_gnn.evolve import EvolvedGraph
 from ecg_gnn.scale.memory_advice import FLOAT, PER_EDGE, Step, narrower, shortage
 from ecg_gnn.system.checks import InputError, check_choice
 from ecg_gnn.system.files import below, content_hash
-from ecg_gnn.system.machine import all_have
 from ecg_gnn.system.seeds import derive_seed
 from ecg_gnn.train import ROWS_AT_ONCE, Progress
 
@@ -157,7 +156,7 @@ def kept_graph(
     graphs = EmbeddingCache(workspace.cache.folder / "graphs")
     weighted = config.evolve.weights != "uniform" and not is_control(name)
     stored = graphs.load(key, "edges") or {}
-    if all_have("edges" in stored and ("weights" in stored or not weighted)):
+    if "edges" in stored and ("weights" in stored or not weighted):
         weights = stored["weights"] if weighted else None
         recall = float(stored["recall"]) if "recall" in stored else None
         return EvolvedGraph(stored["edges"].long(), weights, recall)

@@ -1,4 +1,4 @@
-"""Graphs that do not fit: training by batches, in several processes if need be.
+"""Graphs that do not fit: training by batches.
 
 ``BatchTraining`` is a training like any other to the loop of ``ecg_gnn.train``. Its
 batches are neighbourhoods in all graphs at once, its scores are exact.

@@ -7,7 +7,7 @@ from itertools import accumulate
 import torch
 
 from ecg_gnn.nn import GraphInput, LayeredNetwork, Network
-from ecg_gnn.scale.batches import Neighbourhood
+from ecg_gnn.scale.sampler import Neighbourhood
 from ecg_gnn.system.checks import size_text
 from ecg_gnn.system.machine import available_bytes
 
@@ -29,9 +29,9 @@ class Step:
 
     @classmethod
     def of_batch(cls, near: Neighbourhood) -> "Step":
-        edges = [sum(accumulate(part.edges_per_hop)) for part in near.parts]
+        edges = [sum(accumulate(per_hop)) for per_hop in near.edges_per_hop]
         nodes = list(accumulate(near.nodes_per_hop))[::-1]
-        return cls(nodes=nodes, edges=sum(edges), num_graphs=len(near.parts))
+        return cls(nodes=nodes, edges=sum(edges), num_graphs=len(near.edges))
 
     @classmethod
     def of_graphs(cls, graphs: Sequence[GraphInput], num_layers: int) -> "Step":
