@@ -6,17 +6,16 @@ gives the same numbers every time.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from ecg_gnn.kernels import compiled, engine
 from ecg_gnn.kernels.adjacency import Adjacency
-from ecg_gnn.kernels.engine import apply_function, linear_map
+from ecg_gnn.kernels.engine import Grads, Kept, differentiable, linear_map
 from ecg_gnn.kernels.neighbour_sums import edge_dot, weighted_sum
 from ecg_gnn.system.checks import InputError
 
@@ -33,8 +32,8 @@ def additive_attention(
     _check(adjacency, values, values.shape, values=values)
     _check(adjacency, values, (values.size(0), 2, heads), scores=scores)
     if (fast := _fast(adjacency, values)) is not None:
-        given = (adjacency, scores, values, slope)
-        return apply_function(fast.AdditiveAttention, *given)
+        passes = fast.additive_forward, fast.additive_backward
+        return _fused(*passes, (adjacency, slope), scores, values)
     sums = F.leaky_relu(edge_scores(adjacency, scores), slope)
     return _attend(adjacency, sums, values)
 
@@ -47,7 +46,7 @@ def dot_product_attention(adjacency: Adjacency, packed: Tensor) -> Tensor:
     nodes, _, channels, heads = packed.shape
     _check(adjacency, packed, (nodes, 3, channels, heads), packed=packed)
     if (fast := _fast(adjacency, packed[:, 0])) is not None:
-        return apply_function(fast.DotProductAttention, adjacency, packed)
+        return _fused(fast.dot_forward, fast.dot_backward, (adjacency,), packed)
     query, key, values = packed.unbind(1)
     scores = edge_dot(adjacency, query, key) / math.sqrt(channels)
     return _attend(adjacency, scores, values)
@@ -59,6 +58,25 @@ def _fast(adjacency: Adjacency, values: Tensor) -> Any:
     if plain and engine.gpu_usable(values, heads):
         return engine.gpu_kernels()
     return compiled if plain and compiled.usable(values, heads) else None
+
+
+def _fused(
+    forward: Callable[..., tuple[Tensor, Tensor]],
+    backward: Callable[..., Grads],
+    given: tuple[Any, ...],
+    *inputs: Tensor,
+) -> Tensor:
+    """By kernels, of which the first also gives every row's log-sum-exp."""
+
+    def there(*inputs: Tensor) -> Kept:
+        inputs = tuple(each.contiguous() for each in inputs)
+        out, lse = forward(*given, *inputs)
+        return out, (*inputs, out, lse)
+
+    def back(grad: Tensor, *kept: Tensor) -> Grads:
+        return backward(*given, grad.contiguous(), *kept)
+
+    return differentiable(there, back, *inputs)
 
 
 def _attend(adjacency: Adjacency, scores: Tensor, values: Tensor) -> Tensor:
@@ -91,37 +109,6 @@ def _segment_sum(offsets: Tensor, rows: Tensor) -> Tensor:
     return torch.segment_reduce(rows, "sum", offsets=offsets, axis=0)
 
 
-class _EdgeSoftmax(torch.autograd.Function):
-    """Softmax of ``[E, H]`` scores over the kept edges of each target."""
-
-    @staticmethod
-    def forward(ctx: Any, adjacency: Adjacency, scores: Tensor) -> Tensor:
-        # Softmax in float32 also under bf16: sums over thousands of neighbours.
-        dtype = torch.promote_types(scores.dtype, torch.float32)
-        scores = scores.to(dtype)
-        if adjacency.kept is not None:
-            scores = scores.masked_fill(~adjacency.kept[:, None], -torch.inf)
-        offsets, target = adjacency.by_target.offsets, adjacency.target
-        highest = torch.segment_reduce(scores, "max", offsets=offsets, axis=0)
-        highest = highest.masked_fill(highest.isinf(), 0)  # nothing kept: no weight
-        weight = (scores - highest[target]).exp_()
-        total = _segment_sum(offsets, weight)
-        tiny = torch.finfo(dtype).tiny
-        weight = weight / total.clamp_min(tiny)[target]
-        ctx.adjacency = adjacency
-        ctx.save_for_backward(weight)
-        return weight
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        (weight,) = ctx.saved_tensors
-        adjacency: Adjacency = ctx.adjacency
-        weighted = weight * grad
-        total = _segment_sum(adjacency.by_target.offsets, weighted)
-        return None, weighted - weight * total[adjacency.target]
-
-
 def edge_scores(adjacency: Adjacency, scores: Tensor) -> Tensor:
     """``scores[v, 0] + scores[u, 1]`` of edges v -> u: ``[N, 2, H]`` to ``[E, H]``."""
 
@@ -143,7 +130,25 @@ def edge_scores(adjacency: Adjacency, scores: Tensor) -> Tensor:
 
 def edge_softmax(adjacency: Adjacency, scores: Tensor) -> Tensor:
     """Scores ``[E, H]`` in target order to shares of each target's kept edges."""
-    return apply_function(_EdgeSoftmax, adjacency, scores)
+    offsets, target = adjacency.by_target.offsets, adjacency.target
+
+    def there(scores: Tensor) -> Kept:
+        # Softmax in float32 also under bf16: sums over thousands of neighbours.
+        scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
+        if adjacency.kept is not None:
+            scores = scores.masked_fill(~adjacency.kept[:, None], -torch.inf)
+        highest = torch.segment_reduce(scores, "max", offsets=offsets, axis=0)
+        highest = highest.masked_fill(highest.isinf(), 0)  # nothing kept: no weight
+        weight = (scores - highest[target]).exp_()
+        total = _segment_sum(offsets, weight)
+        weight = weight / total.clamp_min(torch.finfo(weight.dtype).tiny)[target]
+        return weight, (weight,)
+
+    def back(grad: Tensor, weight: Tensor) -> Grads:
+        weighted = weight * grad
+        return (weighted - weight * _segment_sum(offsets, weighted)[target],)
+
+    return differentiable(there, back, scores)
 
 
 def gated_sum(adjacency: Adjacency, gate: Tensor, x: Tensor) -> Tensor:

@@ -6,7 +6,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from ecg_gnn.kernels.adjacency import Adjacency
 from ecg_gnn.kernels.compiled.building import call, library
@@ -67,74 +66,69 @@ def _run(name: str, dtype: torch.dtype, *arguments: Any) -> None:
     call(library(), f"ecg_{name}_{_NAMES[dtype]}", *arguments)
 
 
-class AdditiveAttention(torch.autograd.Function):
-    """See ``ecg_gnn.kernels.attention.additive_attention``."""
-
-    @staticmethod
-    def forward(
-        ctx: Any, adjacency: Adjacency, scores: Tensor, values: Tensor, slope: float
-    ) -> Tensor:
-        # Scores of sources, of targets.
-        inputs = [t.contiguous() for t in (*scores.unbind(1), values)]
-        out, lse = torch.empty_like(inputs[2]), torch.empty_like(inputs[0])
-        pattern, (_, channels, heads) = _by_target(adjacency), out.shape
-        arguments = (pattern, heads, channels * heads, *inputs, slope, out, lse)
-        _run("additive_forward", out.dtype, *arguments)
-        ctx.adjacency, ctx.slope = adjacency, slope
-        ctx.save_for_backward(*inputs, out, lse)
-        return out
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        source, target, values, out, lse = ctx.saved_tensors
-        grad, (nodes, channels, heads) = grad.contiguous(), values.shape
-        size = (heads, channels * heads)
-        delta, grad_target = torch.empty_like(lse), torch.empty_like(lse)
-        grad_source, grad_values = torch.empty_like(lse), torch.empty_like(values)
-        edges = values.new_empty(ctx.adjacency.num_edges, heads)
-        _run("row_dots", grad.dtype, nodes, *size, grad, out, delta)
-        given = (source, target, values, ctx.slope, grad, lse, delta)
-        made = (grad_source, grad_values, edges)
-        pattern = _by_source(ctx.adjacency)
-        _run("additive_backward", grad.dtype, pattern, *size, *given, *made)
-        pattern = _by_target(ctx.adjacency)
-        _run("sum_edges", grad.dtype, pattern, heads, edges, grad_target)
-        return None, torch.stack([grad_source, grad_target], 1), grad_values, None
+def additive_forward(
+    adjacency: Adjacency, slope: float, scores: Tensor, values: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Messages of GAT's attention, and each row's log-sum-exp."""
+    source, target = (each.contiguous() for each in scores.unbind(1))
+    out, lse = torch.empty_like(values), torch.empty_like(source)
+    _, channels, heads = values.shape
+    given = (heads, channels * heads, source, target, values, slope, out, lse)
+    _run("additive_forward", out.dtype, _by_target(adjacency), *given)
+    return out, lse
 
 
-class DotProductAttention(torch.autograd.Function):
-    """See ``ecg_gnn.kernels.attention.dot_product_attention``."""
+def additive_backward(
+    adjacency: Adjacency,
+    slope: float,
+    grad: Tensor,
+    scores: Tensor,
+    values: Tensor,
+    out: Tensor,
+    lse: Tensor,
+) -> tuple[Tensor, Tensor]:
+    """Gradients of scores and values."""
+    source, target = (each.contiguous() for each in scores.unbind(1))
+    nodes, channels, heads = values.shape
+    size, kind = (heads, channels * heads), grad.dtype
+    delta, grad_target = torch.empty_like(lse), torch.empty_like(lse)
+    grad_source, grad_values = torch.empty_like(lse), torch.empty_like(values)
+    edges = values.new_empty(adjacency.num_edges, heads)
+    _run("row_dots", kind, nodes, *size, grad, out, delta)
+    given = (*size, source, target, values, slope, grad, lse, delta)
+    made = (grad_source, grad_values, edges)
+    _run("additive_backward", kind, _by_source(adjacency), *given, *made)
+    _run("sum_edges", kind, _by_target(adjacency), heads, edges, grad_target)
+    return torch.stack([grad_source, grad_target], 1), grad_values
 
-    @staticmethod
-    def forward(ctx: Any, adjacency: Adjacency, packed: Tensor) -> Tensor:
-        packed = packed.contiguous()
-        nodes, _, channels, heads = packed.shape
-        out = packed.new_empty(nodes, channels, heads)
-        lse = packed.new_empty(nodes, heads)
-        given = (*_sizes(packed), *_parts(packed), channels**-0.5)
-        _run("dot_forward", out.dtype, _by_target(adjacency), *given, out, lse)
-        ctx.adjacency = adjacency
-        ctx.save_for_backward(packed, out, lse)
-        return out
 
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        packed, out, lse = ctx.saved_tensors
-        grad, (nodes, _, channels, heads) = grad.contiguous(), packed.shape
-        delta, grads = torch.empty_like(lse), torch.empty_like(packed)
-        edges = packed.new_empty(ctx.adjacency.num_edges, heads)
-        shape = (nodes, heads, channels * heads)
-        _run("row_dots", grad.dtype, *shape, grad, out, delta)
-        parts, sizes = _parts(packed), _sizes(packed)
-        grad_query, *grad_others = _parts(grads)
-        given = (*sizes, *parts, channels**-0.5, grad, lse, delta, *grad_others, edges)
-        _run("dot_backward", grad.dtype, _by_source(ctx.adjacency), *given)
-        # The query's gradient is the sum of keys weighted by the scores' gradients.
-        rest = (*sizes, edges, parts[1], grad_query)
-        _run("weighted_sum", grad.dtype, _by_target(ctx.adjacency), *rest)
-        return None, grads
+def dot_forward(adjacency: Adjacency, packed: Tensor) -> tuple[Tensor, Tensor]:
+    """Messages of the transformer's attention, and each row's log-sum-exp."""
+    nodes, _, channels, heads = packed.shape
+    out = packed.new_empty(nodes, channels, heads)
+    lse = packed.new_empty(nodes, heads)
+    given = (*_sizes(packed), *_parts(packed), channels**-0.5, out, lse)
+    _run("dot_forward", out.dtype, _by_target(adjacency), *given)
+    return out, lse
+
+
+def dot_backward(
+    adjacency: Adjacency, grad: Tensor, packed: Tensor, out: Tensor, lse: Tensor
+) -> tuple[Tensor]:
+    """The gradient of query, key and value."""
+    nodes, _, channels, heads = packed.shape
+    delta, grads = torch.empty_like(lse), torch.empty_like(packed)
+    edges = packed.new_empty(adjacency.num_edges, heads)
+    shape, kind = (nodes, heads, channels * heads), grad.dtype
+    _run("row_dots", kind, *shape, grad, out, delta)
+    parts, sizes = _parts(packed), _sizes(packed)
+    grad_query, *grad_others = _parts(grads)
+    given = (*sizes, *parts, channels**-0.5, grad, lse, delta, *grad_others, edges)
+    _run("dot_backward", kind, _by_source(adjacency), *given)
+    # The query's gradient is the sum of keys weighted by the scores' gradients.
+    given = (*sizes, edges, parts[1], grad_query)
+    _run("weighted_sum", kind, _by_target(adjacency), *given)
+    return (grads,)
 
 
 def _sizes(packed: Tensor) -> tuple[int, int, int]:
