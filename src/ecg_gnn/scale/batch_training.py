@@ -11,10 +11,9 @@ from ecg_gnn.nn import LayeredNetwork
 from ecg_gnn.reading import MappedFile
 from ecg_gnn.scale.batches import Batch, BatchMaker, NodeInputs
 from ecg_gnn.scale.layerwise_inference import LayerwiseInference
-from ecg_gnn.scale.memory_advice import Step, step_advice
 from ecg_gnn.scale.sampler import GraphSampler
-from ecg_gnn.system import machine
 from ecg_gnn.system.checks import check_in_range
+from ecg_gnn.system.machine import does_not_fit, explaining
 from ecg_gnn.train import METRICS, LoopSettings, Task, Training
 from ecg_gnn.train.state import Scores
 from ecg_gnn.train.steps import EVALUATIONS, BatchPlan
@@ -89,10 +88,13 @@ class BatchTraining(Training):
         self._inference = LayerwiseInference(network, inputs, task.graphs, scored)
 
     def _run_step(self, evaluates: bool) -> None:
-        batch = next(self._batches)
-        with machine.explaining(self._advice, batch):
+        batch, given = next(self._batches), self._batching
+        what = f"a step of {len(batch.near.nodes)} nodes"
+        lower = f"lower --batch-size (now {given.size}), --fanout or --hidden"
+        with explaining(does_not_fit, what, self.device, lower):
             loss = self.learn(batch)
-        with machine.explaining(self._inference.advice):
+        what = f"evaluating {self.task.y.numel()} nodes layer by layer"
+        with explaining(does_not_fit, what, self.device, "lower --hidden"):
             self.state.record(loss, self._evaluate() if evaluates else None)
 
     def learn(self, batch: Batch) -> Tensor:
@@ -119,7 +121,3 @@ class BatchTraining(Training):
         if task.test_index is None:
             return val, None
         return val, metric(logits[count:], task.y[task.test_index].to(self.device))
-
-    def _advice(self, batch: Batch) -> str:
-        step = Step.of_batch(batch.near)
-        return step_advice(step, self.network, self._batching.size)

@@ -7,7 +7,6 @@ from torch import Tensor
 
 from ecg_gnn.nn import GraphInput, LayeredNetwork
 from ecg_gnn.scale.batches import NodeInputs
-from ecg_gnn.scale.memory_advice import FLOAT, PER_EDGE, narrower, shortage, widths
 from ecg_gnn.scale.sampler import GraphSampler
 
 _BYTES = 2**28
@@ -46,7 +45,6 @@ class LayerwiseInference:
         if limit is None and fits_at_once(every.numel(), num_edges, width):
             limit = int(rows.sum())
         limit = limit or rows_at_once(width)
-        self._rows_per_block = min(limit, int(rows.sum()))
         self._blocks = {
             False: cut_into_blocks(every, rows, limit),
             True: cut_into_blocks(wanted, rows, limit),
@@ -61,18 +59,6 @@ class LayerwiseInference:
             states = self._pass(layer, states)
         assert states is not None
         return states.to(self._device)
-
-    def advice(self) -> str:
-        """What to say where memory runs out here."""
-        width, features = widths(self._network)
-        num_nodes = self._samplers[True].num_nodes
-        # A block's inputs, messages and states; of all nodes, two layers' states.
-        block = min(num_nodes, self._rows_per_block) * (features + 4 * width)
-        edges = PER_EDGE * self._rows_per_block
-        needed = FLOAT * (block + 2 * num_nodes * width) + edges
-        what = f"evaluating {num_nodes} nodes layer by layer"
-        said, share = shortage(what, needed, self._device)
-        return said + narrower("--hidden", width, share)
 
     @property
     def _device(self) -> torch.device:

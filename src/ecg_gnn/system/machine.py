@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import torch
 
-from ecg_gnn.system.checks import check_in_range
+from ecg_gnn.system.checks import check_in_range, size_text
 
 _FALLBACK = 4 << 30  # where the system does not tell
 _SHARE, _CUDA_SHARE = 0.5, 0.8  # of what is free; GPUs are rarely shared
@@ -77,6 +77,12 @@ def explaining(sentence: Callable[..., str | None], *arguments: Any) -> Iterator
             raise
         on_gpu = isinstance(error, torch.OutOfMemoryError)
         raise (torch.OutOfMemoryError if on_gpu else MemoryError)(said) from error
+
+
+def does_not_fit(what: str, device: torch.device, to_lower: str) -> str:
+    """One line about something that memory was too small for."""
+    free = size_text(available_bytes(device))
+    return f"{what} does not fit into the {free} that are left on {device}: {to_lower}"
 
 
 def out_of_memory(error: BaseException) -> bool:
