@@ -17,7 +17,8 @@ from ecg_gnn.system.machine import does_not_fit, explaining
 from ecg_gnn.train import METRICS, LoopSettings, Task, Training
 from ecg_gnn.train.state import Scores
 from ecg_gnn.train.steps import EVALUATIONS, BatchPlan
-from ecg_gnn.train.training_task import supervised_loss
+from ecg_gnn.train.training import learn
+from ecg_gnn.train.training_task import StepInput
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,19 +100,17 @@ class BatchTraining(Training):
 
     def learn(self, batch: Batch) -> Tensor:
         """One optimizer step, and its loss."""
-        graphs = self._sampler.inputs_from(batch.near, self.device)
-        x, y, learned = (
-            None if each is None else each.to(self.device) for each in batch[1:]
+        device, weights, learned = self.device, self.task.class_weights, batch.learned
+        task = replace(
+            self.task,
+            y=batch.y.to(device),
+            graphs=self._sampler.inputs_from(batch.near, device),
+            train_index=torch.arange(batch.y.numel(), device=device),
+            class_weights=None if weights is None else weights.to(device),
         )
-        self.network.train()
-        self.state.optimizer.zero_grad(set_to_none=True)
-        logits = self.state.weights.call(self.network, x, graphs).float()
-        weights = self.task.class_weights
-        weights = None if weights is None else weights.to(self.device)
-        loss = supervised_loss(logits, y, weights, learned)
-        loss.backward()
-        self.state.optimizer.step()
-        return loss.detach()
+        learned = None if learned is None else learned.to(device)
+        given = StepInput(batch.x.to(device), learned)
+        return learn(self.network, task, self.state, given)
 
     def _evaluate(self) -> Scores:
         task, metric = self.task, METRICS[self.task.metric]

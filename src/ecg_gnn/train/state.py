@@ -6,7 +6,6 @@ longer than the matrix products; on one tensor they are three.
 """
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -57,14 +56,6 @@ class Weights:
         named = _views(flat, self._shapes) | buffers
         return Weights(named, flat, buffers, self._shapes)
 
-    def all_but(self, names: Sequence[str]) -> Tensor:
-        """One for every value of ``flat``, and zero for those of these parameters."""
-        ones = torch.ones_like(self.flat.detach())
-        views = _views(ones, self._shapes)
-        for name in names:
-            views[name].zero_()
-        return ones
-
     def moments(
         self, network: nn.Module, optimizer: torch.optim.AdamW
     ) -> dict[str, Tensor]:
@@ -72,16 +63,17 @@ class Weights:
 
         Where it had no gradients these are zero; its number of steps is one for all.
         """
-        flat = {name: torch.zeros_like(self.flat) for name in ("exp_avg", "exp_avg_sq")}
-        places = {key: _views(each, self._shapes) for key, each in flat.items()}
+        moments = {name: self.copy() for name in ("exp_avg", "exp_avg_sq")}
+        for each in moments.values():
+            each.flat.zero_()
         steps = torch.zeros(())
         for name, parameter in network.named_parameters():
             for key, value in optimizer.state.get(parameter, {}).items():
                 if key == "step":
                     steps = value
                 else:
-                    places[key][name].copy_(value)
-        return {"step": steps, **flat}
+                    moments[key].named[name].copy_(value)
+        return {"step": steps, **{key: each.flat for key, each in moments.items()}}
 
     def call(self, network: nn.Module, *arguments: Any) -> Tensor:
         """The network with these weights; gradients reach ``flat``."""
@@ -151,7 +143,11 @@ class TrainState:
             state = {"state": {0: weights.moments(network, earlier)}}
             self.optimizer.load_state_dict(self.optimizer.state_dict() | state)
         if spared:  # AdamW's decay before its step, value by value
-            kept = 1 - lr * weight_decay * weights.all_but(spared)
+            decayed = weights.copy()
+            decayed.flat.fill_(1)
+            for name in spared:
+                decayed.named[name].zero_()
+            kept = 1 - lr * weight_decay * decayed.flat
 
             @torch.no_grad()
             def shrink(*_: Any) -> None:

@@ -21,6 +21,7 @@ from ecg_gnn.train.steps import EVALUATIONS, BatchPlan, StepProgram
 from ecg_gnn.train.training_task import (
     METRICS,
     LoopSettings,
+    StepInput,
     Task,
     TrainResult,
     evaluation_input,
@@ -186,11 +187,13 @@ def run_step(
     state.record(loss, scores(logits, task))
 
 
-def learn(network: Network, task: Task, state: TrainState) -> Tensor:
-    """One update of the weights, and its loss."""
+def learn(
+    network: Network, task: Task, state: TrainState, given: StepInput | None = None
+) -> Tensor:
+    """One update of the weights, and its loss; what is not given is drawn."""
     network.train()
     state.optimizer.zero_grad(set_to_none=True)
-    x, learned = training_input(task)
+    x, learned = given or training_input(task)
     logits = state.weights.call(network, x, task.graphs)
     # Not by indexing, whose gradient sorts the indices: those here never repeat.
     logits = logits.index_select(0, task.train_index).float()
