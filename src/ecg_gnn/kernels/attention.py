@@ -6,7 +6,7 @@ gives the same numbers every time.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -29,8 +29,9 @@ def additive_attention(
     ``[N, C, H]``, like the result: a head is every H-th channel.
     """
     heads, slope = values.size(-1), float(negative_slope)
-    _check(adjacency, values, values.shape, values=values)
-    _check(adjacency, values, (values.size(0), 2, heads), scores=scores)
+    nodes, kind = adjacency.num_nodes, values.dtype
+    _check("values", values, adjacency, (nodes, *values.shape[1:]), kind)
+    _check("scores", scores, adjacency, (nodes, 2, heads), kind)
     if (fast := _fast(adjacency, values)) is not None:
         passes = fast.additive_forward, fast.additive_backward
         return _fused(*passes, (adjacency, slope), scores, values)
@@ -43,8 +44,9 @@ def dot_product_attention(adjacency: Adjacency, packed: Tensor) -> Tensor:
 
     Packed are the query, read at targets, key and value, at sources: ``[N, 3, C, H]``.
     """
-    nodes, _, channels, heads = packed.shape
-    _check(adjacency, packed, (nodes, 3, channels, heads), packed=packed)
+    _, _, channels, heads = packed.shape
+    expected = (adjacency.num_nodes, 3, channels, heads)
+    _check("packed", packed, adjacency, expected, packed.dtype)
     if (fast := _fast(adjacency, packed[:, 0])) is not None:
         return _fused(fast.dot_forward, fast.dot_backward, (adjacency,), packed)
     query, key, values = packed.unbind(1)
@@ -89,20 +91,18 @@ def _attend(adjacency: Adjacency, scores: Tensor, values: Tensor) -> Tensor:
 
 
 def _check(
-    adjacency: Adjacency, like: Tensor, shape: Sequence[int], **tensors: Tensor
+    name: str,
+    tensor: Tensor,
+    adjacency: Adjacency,
+    shape: tuple[int, ...],
+    dtype: torch.dtype,
 ) -> None:
-    """One row per node, everything alike: compiled kernels take this on trust."""
-    for name, tensor in tensors.items():
-        if tensor.size(0) != adjacency.num_nodes or tensor.shape != tuple(shape):
-            raise InputError(
-                f"{name!r} must have a row for each of {adjacency.num_nodes} nodes and "
-                f"shape {list(shape)} (got {list(tensor.shape)})"
-            )
-        if (tensor.dtype, tensor.device) != (like.dtype, adjacency.device):
-            raise InputError(
-                f"{name!r} must be {like.dtype} on {adjacency.device} like the rest "
-                f"(got {tensor.dtype} on {tensor.device})"
-            )
+    """A row per node, alike and in one place: compiled kernels take it on trust."""
+    found = (list(tensor.shape), tensor.dtype, tensor.device)
+    allowed = (list(shape), dtype, adjacency.device)
+    if found != allowed:
+        said, got = (f"{s} of {kind} on {place}" for s, kind, place in (allowed, found))
+        raise InputError(f"{name!r} must be {said} (got {got})")
 
 
 def _segment_sum(offsets: Tensor, rows: Tensor) -> Tensor:

@@ -26,9 +26,16 @@ def linear_dropout(
     parts: Sequence[Tensor], linear: nn.Linear, rate: float, *, gelu: bool = False
 ) -> Tensor:
     """``dropout(joint_linear(parts))``, perhaps a GELU; a GPU adds the bias with it."""
-    if engine.gpu_usable(parts[0]) and (rate or gelu):
+    fits = linear.weight.size(0) <= engine.MAX_CHANNELS
+    if engine.gpu_usable(parts[0]) and fits and (rate or gelu):
         weighted = product(parts, linear.weight, None)
-        return bias_dropout(weighted, linear.bias, rate, gelu=gelu)
+        draw = Draw.of(rate, fresh_seed(weighted.device)) if rate else None
+        if rate and draw is None:
+            return torch.zeros_like(weighted)
+        made: Tensor = engine.gpu_kernels().bias_dropout(
+            weighted, linear.bias, draw, gelu
+        )
+        return made
     dropped = dropout(joint_linear(parts, linear), rate)
     return F.gelu(dropped) if gelu else dropped
 
@@ -81,18 +88,6 @@ def dropout(x: Tensor, rate: float) -> Tensor:
         return compiled.dropout(x, draw)
     kept: Tensor = hashes(x.numel(), draw.seed).view(x.shape) >= draw.threshold
     return x * kept.to(x.dtype).mul_(draw.scale)
-
-
-def bias_dropout(x: Tensor, bias: Tensor, rate: float, *, gelu: bool) -> Tensor:
-    """``dropout(x + bias)`` and perhaps a GELU after it: one pass on a GPU."""
-    if not engine.gpu_usable(x):
-        dropped = dropout(x + bias.to(x.dtype), rate)
-        return F.gelu(dropped) if gelu else dropped
-    draw = Draw.of(rate, fresh_seed(x.device)) if rate else None
-    if draw is None and rate:
-        return torch.zeros_like(x)
-    out: Tensor = engine.gpu_kernels().bias_dropout(x, bias, draw, gelu)
-    return out
 
 
 def add_norm(

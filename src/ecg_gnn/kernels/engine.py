@@ -21,7 +21,7 @@ Kept = tuple[Tensor, Sequence[Tensor | None]]  # a result, and what its gradient
 _Item = TypeVar("_Item", bound=Any)
 _engine: ContextVar[str] = ContextVar("engine", default="fast")
 _GPU_TYPES = (torch.float32, torch.bfloat16, torch.float64)
-_MAX_CHANNELS = 4096
+MAX_CHANNELS = 4096
 _HAS_TRITON = find_spec("triton") is not None
 
 
@@ -51,7 +51,7 @@ def gpu_usable(x: Tensor, num_heads: int = 1) -> bool:
     return (
         gpu_usable_on(x.device)
         and x.dtype in _GPU_TYPES
-        and x.shape[1:].numel() <= _MAX_CHANNELS
+        and x.shape[1:].numel() <= MAX_CHANNELS
         and num_heads & (num_heads - 1) == 0
     )
 

@@ -57,18 +57,18 @@ class Weights:
         return Weights(named, flat, buffers, self._shapes)
 
     def moments(
-        self, network: nn.Module, optimizer: torch.optim.AdamW
+        self, network: nn.Module, earlier: torch.optim.AdamW | None
     ) -> dict[str, Tensor]:
-        """What an optimizer of the network's parameters has come to, for ``flat``.
+        """An optimizer's state for ``flat``: zeros, or where an earlier one came to.
 
-        Where it had no gradients these are zero; its number of steps is one for all.
+        That one is of the network's parameters; its number of steps is one for all.
         """
         moments = {name: self.copy() for name in ("exp_avg", "exp_avg_sq")}
         for each in moments.values():
             each.flat.zero_()
-        steps = torch.zeros(())
+        steps, known = torch.zeros(()), {} if earlier is None else earlier.state
         for name, parameter in network.named_parameters():
-            for key, value in optimizer.state.get(parameter, {}).items():
+            for key, value in known.get(parameter, {}).items():
                 if key == "step":
                     steps = value
                 else:
@@ -93,12 +93,6 @@ class Weights:
         torch.where(condition, new.flat, self.flat, out=self.flat)
         for name, tensor in self.buffers.items():
             torch.where(condition, new.buffers[name], tensor, out=tensor)
-
-    @torch.no_grad()
-    def load(self, named: dict[str, Tensor]) -> None:
-        """Take over values, in place."""
-        for name, tensor in self.named.items():
-            tensor.copy_(named[name])
 
 
 def _room(shapes: dict[str, torch.Size]) -> int:
@@ -139,9 +133,8 @@ class TrainState:
         self.optimizer = torch.optim.AdamW(
             [weights.flat], lr, weight_decay=decay, fused=on_gpu, capturable=on_gpu
         )
-        if earlier is not None:
-            state = {"state": {0: weights.moments(network, earlier)}}
-            self.optimizer.load_state_dict(self.optimizer.state_dict() | state)
+        state = {"state": {0: weights.moments(network, earlier)}}
+        self.optimizer.load_state_dict(self.optimizer.state_dict() | state)
         if spared:  # AdamW's decay before its step, value by value
             decayed = weights.copy()
             decayed.flat.fill_(1)
@@ -183,28 +176,15 @@ class TrainState:
         """Everything, under flat names, for a checkpoint."""
         named = {f"now/{name}": t for name, t in self.weights.named.items()}
         named |= {f"best/{name}": t for name, t in self.best_weights.named.items()}
-        moments = self.optimizer.state.get(self.weights.flat, {})
+        moments = self.optimizer.state[self.weights.flat]
         named |= {f"optimizer/0/{key}": t for key, t in moments.items()}
         return named | {f"buffer/{name}": getattr(self, name) for name in _BUFFERS}
 
     def load(self, named: dict[str, Tensor], done: int, seconds: float) -> None:
-        """Take over what ``tensors`` gave, on this state's device."""
-
-        def part(kind: str) -> dict[str, Tensor]:
-            return {
-                name.removeprefix(kind): tensor.to(self.losses.device)
-                for name, tensor in named.items()
-                if name.startswith(kind)
-            }
-
-        self.weights.load(part("now/"))
-        self.best_weights.load(part("best/"))
-        moments = part("optimizer/0/")
-        state = {"state": {0: moments} if moments else {}}
-        self.optimizer.load_state_dict(self.optimizer.state_dict() | state)
-        buffers = part("buffer/")
-        for name in _BUFFERS:
-            getattr(self, name).copy_(buffers[name])
+        """Take over what ``tensors`` gave, in place."""
+        with torch.no_grad():
+            for name, tensor in self.tensors().items():
+                tensor.copy_(named[name])
         self.done, self.seconds = done, seconds
 
 
