@@ -1,20 +1,19 @@
 """The CPU twin of the reference: the kernels of ops.cpp as differentiable functions."""
 
 import ctypes
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from ecg_gnn.kernels.adjacency import Adjacency
-from ecg_gnn.kernels.compiled.building import call, library
+from ecg_gnn.kernels.compiled.building import library, run
 from ecg_gnn.kernels.edge_order import Order
 from ecg_gnn.kernels.engine import current_engine, linear_map
 from ecg_gnn.kernels.hashing import Draw
 
 _LANES = 16  # kLanes of ops.cpp: the number of heads must divide it
-_NAMES = {torch.float32: "float", torch.float64: "double"}
 
 
 def usable(x: Tensor, num_heads: int = 1) -> bool:
@@ -23,7 +22,7 @@ def usable(x: Tensor, num_heads: int = 1) -> bool:
         current_engine() == "fast"
         and _LANES % num_heads == 0
         and x.device.type == "cpu"
-        and x.dtype in _NAMES
+        and x.dtype in (torch.float32, torch.float64)
         and library() is not None
     )
 
@@ -32,8 +31,8 @@ def edge_dot(adjacency: Adjacency, a: Tensor, b: Tensor) -> Tensor:
     """See ``ecg_gnn.kernels.neighbour_sums.edge_dot``; not differentiable by itself."""
     _, channels, heads = a.shape
     out = a.new_empty(adjacency.num_edges, heads)
-    given = (heads, channels * heads, a.contiguous(), b.contiguous(), out)
-    _run("edge_dots", out.dtype, _by_target(adjacency), *given)
+    given = (channels * heads, a.contiguous(), b.contiguous(), out)
+    _run("edge_dots", out.dtype, heads, _by_target(adjacency), *given)
     return out
 
 
@@ -62,8 +61,19 @@ def _pattern(adjacency: Adjacency, order: Order, place: Tensor | None) -> _Patte
     return _Pattern(adjacency.num_nodes, *pointers)
 
 
-def _run(name: str, dtype: torch.dtype, *arguments: Any) -> None:
-    call(library(), f"ecg_{name}_{_NAMES[dtype]}", *arguments)
+def _run(name: str, dtype: torch.dtype, heads: int, *arguments: Any) -> None:
+    kind = ctypes.c_double if dtype == torch.float64 else ctypes.c_float
+    given = (kind(each) if isinstance(each, float) else each for each in arguments)
+    run(_kernel(name, dtype, heads), *given)
+
+
+@cache
+def _kernel(name: str, dtype: torch.dtype, heads: int) -> Any:
+    loaded = library()
+    assert loaded is not None, "call only what is usable"
+    loaded.ecg_kernel.restype = ctypes.c_void_p
+    address = loaded.ecg_kernel(name.encode(), heads, dtype == torch.float64)
+    return ctypes.CFUNCTYPE(None)(address)
 
 
 def additive_forward(
@@ -73,8 +83,8 @@ def additive_forward(
     source, target = (each.contiguous() for each in scores.unbind(1))
     out, lse = torch.empty_like(values), torch.empty_like(source)
     _, channels, heads = values.shape
-    given = (heads, channels * heads, source, target, values, slope, out, lse)
-    _run("additive_forward", out.dtype, _by_target(adjacency), *given)
+    given = (channels * heads, source, target, values, slope, out, lse)
+    _run("additive_forward", out.dtype, heads, _by_target(adjacency), *given)
     return out, lse
 
 
@@ -90,15 +100,15 @@ def additive_backward(
     """Gradients of scores and values."""
     source, target = (each.contiguous() for each in scores.unbind(1))
     nodes, channels, heads = values.shape
-    size, kind = (heads, channels * heads), grad.dtype
+    width, kind = channels * heads, (grad.dtype, heads)
     delta, grad_target = torch.empty_like(lse), torch.empty_like(lse)
     grad_source, grad_values = torch.empty_like(lse), torch.empty_like(values)
     edges = values.new_empty(adjacency.num_edges, heads)
-    _run("row_dots", kind, nodes, *size, grad, out, delta)
-    given = (*size, source, target, values, slope, grad, lse, delta)
+    _run("row_dots", *kind, nodes, width, grad, out, delta)
+    given = (width, source, target, values, slope, grad, lse, delta)
     made = (grad_source, grad_values, edges)
-    _run("additive_backward", kind, _by_source(adjacency), *given, *made)
-    _run("sum_edges", kind, _by_target(adjacency), heads, edges, grad_target)
+    _run("additive_backward", *kind, _by_source(adjacency), *given, *made)
+    _run("sum_edges", *kind, _by_target(adjacency), edges, grad_target)
     return torch.stack([grad_source, grad_target], 1), grad_values
 
 
@@ -108,7 +118,7 @@ def dot_forward(adjacency: Adjacency, packed: Tensor) -> tuple[Tensor, Tensor]:
     out = packed.new_empty(nodes, channels, heads)
     lse = packed.new_empty(nodes, heads)
     given = (*_sizes(packed), *_parts(packed), channels**-0.5, out, lse)
-    _run("dot_forward", out.dtype, _by_target(adjacency), *given)
+    _run("dot_forward", out.dtype, heads, _by_target(adjacency), *given)
     return out, lse
 
 
@@ -119,22 +129,22 @@ def dot_backward(
     nodes, _, channels, heads = packed.shape
     delta, grads = torch.empty_like(lse), torch.empty_like(packed)
     edges = packed.new_empty(adjacency.num_edges, heads)
-    shape, kind = (nodes, heads, channels * heads), grad.dtype
-    _run("row_dots", kind, *shape, grad, out, delta)
+    kind = grad.dtype, heads
+    _run("row_dots", *kind, nodes, channels * heads, grad, out, delta)
     parts, sizes = _parts(packed), _sizes(packed)
     grad_query, *grad_others = _parts(grads)
     given = (*sizes, *parts, channels**-0.5, grad, lse, delta, *grad_others, edges)
-    _run("dot_backward", kind, _by_source(adjacency), *given)
+    _run("dot_backward", *kind, _by_source(adjacency), *given)
     # The query's gradient is the sum of keys weighted by the scores' gradients.
     given = (*sizes, edges, parts[1], grad_query)
-    _run("weighted_sum", kind, _by_target(adjacency), *given)
+    _run("weighted_sum", *kind, _by_target(adjacency), *given)
     return (grads,)
 
 
-def _sizes(packed: Tensor) -> tuple[int, int, int]:
-    """Heads, width of a row, and how far the rows of one part lie apart."""
+def _sizes(packed: Tensor) -> tuple[int, int]:
+    """The width of a row, and how far the rows of one part lie apart."""
     _, parts, channels, heads = packed.shape
-    return heads, channels * heads, parts * channels * heads
+    return channels * heads, parts * channels * heads
 
 
 def _parts(packed: Tensor) -> list[ctypes.c_void_p]:
@@ -152,5 +162,5 @@ def _drop(x: Tensor, draw: Draw) -> Tensor:
     x = x.contiguous()
     out = torch.empty_like(x)
     arguments = (x, out, draw.seed, ctypes.c_uint32(draw.threshold), draw.scale)
-    _run("dropout", x.dtype, x.numel(), *arguments)
+    _run("dropout", x.dtype, 1, x.numel(), *arguments)
     return out

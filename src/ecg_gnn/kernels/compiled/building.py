@@ -64,10 +64,15 @@ def library(
 
 
 def call(loaded: ctypes.CDLL | None, name: str, *arguments: Any) -> None:
-    """Call a function with as many threads as torch uses; the GIL is released."""
+    """Call a function of a library."""
     assert loaded is not None, "call only what is usable"
     function = loaded[name]
     function.restype = None
+    run(function, *arguments)
+
+
+def run(function: Any, *arguments: Any) -> None:
+    """Call a function with as many threads as torch uses; the GIL is released."""
     threads = ctypes.c_int(torch.get_num_threads())
     function(*(_convert(argument) for argument in arguments), threads)
 
