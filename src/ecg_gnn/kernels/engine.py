@@ -100,8 +100,8 @@ def differentiable(
         back: Of the result's gradient and what was kept, gives that of every input.
         inputs: What gradients may be asked for.
     """
-    out: Tensor = _Differentiable.apply(there, back, *inputs)
-    return out
+    apply: Callable[..., Tensor] = _Differentiable.apply
+    return apply(there, back, *inputs)
 
 
 def linear_map(x: Tensor, there: TensorMap, back: TensorMap) -> Tensor:

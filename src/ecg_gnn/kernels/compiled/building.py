@@ -104,8 +104,8 @@ def _build(source: str, compiler: list[str], folder: Path, stem: str) -> ctypes.
         code.write_text(source, encoding="utf-8")
         options: dict[str, Any] = {"env": os.environ | {"TMPDIR": below}}
         options |= {"capture_output": True, "text": True, "timeout": _SECONDS}
-        compile_it = [*compiler, *_COMPILE, "-c", code, "-o", compiled]
-        link_it = [*compiler, compiled, *_LINK, "-o", built]
+        compile_it = [*compiler, *_COMPILE, "-c", str(code), "-o", str(compiled)]
+        link_it = [*compiler, str(compiled), *_LINK, "-o", str(built)]
         for command in (compile_it, link_it):
             subprocess.run(command, check=True, **options)
         loaded = ctypes.CDLL(str(built))

@@ -115,6 +115,7 @@ def bias_dropout(
     seed, threshold, scale = draw or (None, 0, 1.0)
     tile, width = row_tiles(channels)
     programs = triton.cdiv(rows, tile)
+    bias_type = x.dtype if bias is None else bias.dtype
 
     def there(x: Tensor, bias: Tensor | None) -> Kept:
         x = x.contiguous()
@@ -134,7 +135,7 @@ def bias_dropout(
         given = (x, bias, grad, out, seed, partial, rows, channels, scale)
         kind = (threshold, gelu, tile, width, sum_type(grad))
         _backward[(few,)](*given, *kind)
-        return out, None if bias is None else total_of(partial).to(bias.dtype)
+        return out, None if partial is None else total_of(partial).to(bias_type)
 
     return differentiable(there, back, x, bias)
 
