@@ -61,8 +61,7 @@ class GraphSampler:
         self.graphs, self.fanouts, self.seed = graphs, tuple(fanouts), seed
         self.num_hops = num_hops
         self.evolved_hops = num_hops if evolved_hops is None else evolved_hops
-        self.num_nodes = graphs[0].adjacency.num_nodes
-        self._numbers = np.full(self.num_nodes, -1, dtype=np.int32)
+        self._numbers = np.full(graphs[0].adjacency.num_nodes, -1, dtype=np.int32)
 
     def around(self, seeds: Tensor, step: int = 0) -> Neighbourhood:
         """Sample around seeds, which are all different."""

@@ -89,15 +89,10 @@ def additive_forward(
 
 
 def additive_backward(
-    adjacency: Adjacency,
-    slope: float,
-    grad: Tensor,
-    scores: Tensor,
-    values: Tensor,
-    out: Tensor,
-    lse: Tensor,
+    adjacency: Adjacency, slope: float, grad: Tensor, *kept: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Gradients of scores and values."""
+    scores, values, out, lse = kept
     source, target = (each.contiguous() for each in scores.unbind(1))
     nodes, channels, heads = values.shape
     width, kind = channels * heads, (grad.dtype, heads)

@@ -169,15 +169,10 @@ def additive_forward(
 
 
 def additive_backward(
-    adjacency: Adjacency,
-    slope: float,
-    grad: Tensor,
-    scores: Tensor,
-    values: Tensor,
-    out: Tensor,
-    lse: Tensor,
+    adjacency: Adjacency, slope: float, grad: Tensor, *kept: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Gradients of scores and values."""
+    scores, values, out, lse = kept
     _, channels, heads = values.shape
     delta = row_dots(grad, out, lse)
     grad_scores, grad_values = torch.empty_like(scores), torch.empty_like(values)
