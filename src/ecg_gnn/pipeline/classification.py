@@ -17,13 +17,14 @@ from ecg_gnn.embed.trained import loop_settings
 from ecg_gnn.evolve import EvolvedGraph
 from ecg_gnn.kernels import Adjacency
 from ecg_gnn.pipeline.workspace import Workspace
-from ecg_gnn.scale import Batching, BatchTraining, Step, step_advice
-from ecg_gnn.system.machine import explaining
+from ecg_gnn.scale import Batching, BatchTraining
+from ecg_gnn.system.machine import available_bytes, does_not_fit, explaining
 from ecg_gnn.system.seeds import derive_seed, seeded
 from ecg_gnn.train import LabelInput, Task, Training
 
 BATCH_SIZE = 1024
 """Training nodes of a mini-batch where nobody says how many."""
+_USABLE = 0.7  # of the memory that is free: allocators lose some
 
 
 class Classification(NamedTuple):
@@ -91,7 +92,21 @@ def full_step_advice(
     """What to say if a full-batch step does not fit; a batch says it itself."""
     if config.train.batch_size:
         return None
-    return step_advice(Step.of_graphs(graphs, known(config.model.layers)), network)
+    num_nodes = graphs[0].adjacency.num_nodes
+    lower = f"lower --hidden (now {config.model.hidden})"
+    if isinstance(network, nn.LayeredNetwork) and network.one_hop:
+        lower = "train by batches (--batch-size 1024 --fanout 10, or less)"
+    device = torch.device(config.device)
+    return does_not_fit(f"a step of {num_nodes} nodes", device, lower)
+
+
+def full_step_bytes(
+    num_nodes: int, num_edges: int, *, layers: int, width: int, features: int
+) -> int:
+    """Of a full-batch step on two graphs, give or take a factor of two."""
+    per_layer = 17 * width  # states that layers read and make, and their gradients
+    numbers = num_nodes * (features + 3 * width + layers * per_layer)
+    return 4 * numbers + 96 * num_edges  # both orders, weights, scores of heads
 
 
 def with_batches_if_large(config: RunConfig, dataset: GraphDataset) -> RunConfig:
@@ -103,13 +118,11 @@ def with_batches_if_large(config: RunConfig, dataset: GraphDataset) -> RunConfig
     has_batches = nn.traits_of(model.backbone, model.name).one_hop
     if config.train.batch_size or not has_batches:
         return config
-    step = Step(
-        nodes=[nodes] * (known(model.layers) + 1),
-        edges=dataset.edge_index.size(1) + nodes * known(config.evolve.k),
-        num_graphs=2,
-    )
+    edges = dataset.edge_index.size(1) + nodes * known(config.evolve.k)
+    size = {"width": known(model.hidden), "features": dataset.num_features}
+    needed = full_step_bytes(nodes, edges, layers=known(model.layers), **size)
     device = torch.device(config.device)
-    if step.fits(known(model.hidden), dataset.num_features, device):
+    if needed <= _USABLE * available_bytes(device):
         return config
     warnings.warn(
         f"full batches of {nodes:,} nodes are unlikely to fit into the memory of "

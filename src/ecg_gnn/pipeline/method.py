@@ -59,7 +59,7 @@ from ecg_gnn.pipeline.workspace import (
     make_embedder,
     step_seed,
 )
-from ecg_gnn.system.machine import explaining, first_goes_first
+from ecg_gnn.system.machine import explaining
 from ecg_gnn.train import TrainResult, train_together
 
 # --- Step 1: embed --------------------------------------------------------------------
@@ -84,8 +84,7 @@ def embed(
     embedder = make_embedder(name, config, workspace)
     parts = embedder.parts if isinstance(embedder, ConcatEmbedder) else (embedder,)
     rows = []
-    # Of several processes the first embeds; the others find it in the cache.
-    with using_engine(config.engine), first_goes_first():
+    with using_engine(config.engine):
         for part in parts:
             seed = step_seed("embed", part, split, config)
             with explaining(embedding_advice, part, data):

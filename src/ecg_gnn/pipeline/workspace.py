@@ -33,12 +33,11 @@ from ecg_gnn.embed.cache import hide_labels
 from ecg_gnn.embed.plain import embed_by_parts
 from ecg_gnn.embed.protocol import StoredEmbedder
 from ecg_gnn.evolve import EvolvedGraph
-from ecg_gnn.scale.memory_advice import FLOAT, PER_EDGE, Step, narrower, shortage
 from ecg_gnn.system.checks import InputError, check_choice
 from ecg_gnn.system.files import below, content_hash
-from ecg_gnn.system.machine import all_have
+from ecg_gnn.system.machine import does_not_fit
 from ecg_gnn.system.seeds import derive_seed
-from ecg_gnn.train import ROWS_AT_ONCE, Progress
+from ecg_gnn.train import Progress
 
 ProgressFor = Callable[[str], Progress | None]
 """Gives the progress callback for a named piece of work."""
@@ -157,7 +156,7 @@ def kept_graph(
     graphs = EmbeddingCache(workspace.cache.folder / "graphs")
     weighted = config.evolve.weights != "uniform" and not is_control(name)
     stored = graphs.load(key, "edges") or {}
-    if all_have("edges" in stored and ("weights" in stored or not weighted)):
+    if "edges" in stored and ("weights" in stored or not weighted):
         weights = stored["weights"] if weighted else None
         recall = float(stored["recall"]) if "recall" in stored else None
         return EvolvedGraph(stored["edges"].long(), weights, recall)
@@ -171,7 +170,6 @@ def kept_graph(
     return graph
 
 
-_STATES_PER_LAYER = 5  # product, sum over neighbours, two of the norm, activation
 _Trained = MLPEmbedder | BGRLEmbedder | TrainedModelEmbedder
 
 
@@ -186,30 +184,6 @@ def embedding_advice(embedder: Embedder, data: Data) -> str | None:
     else:
         name, option, width = "MLP→GNN", "--hidden", embedder.hidden_channels
     what = f"the {name} embedding of {data.num_nodes} nodes"
-    needed, device = embedding_bytes(embedder, data), torch.device(embedder.device)
-    said, share = shortage(what, needed, device)
-    lower = narrower(option, width, share)
-    return f"{said}{lower}, or bring embeddings along (--embedding precomputed:FILE)"
-
-
-def embedding_bytes(embedder: _Trained, data: Data) -> int:
-    """Of the largest step of its training, give or take a factor of two."""
-    num_nodes, features = map(int, data.x.shape)
-    edges: int = data.edge_index.size(1) + num_nodes
-    if isinstance(embedder, BGRLEmbedder):
-        # Two views, each seen by two encoders, of which one learns; a predictor.
-        hidden, out = embedder.widths
-        online = _STATES_PER_LAYER * (hidden + out)
-        predictor = 2 * embedder.predictor_channels + 2 * out
-        columns = features + 2 * (features + online + out + predictor)
-        return FLOAT * num_nodes * columns + 2 * PER_EDGE * edges
-    width, layers = embedder.hidden_channels, embedder.num_layers + 1
-    if isinstance(embedder, MLPEmbedder):
-        rows = min(num_nodes, ROWS_AT_ONCE)
-        step = Step(nodes=[rows] * layers, edges=0, num_graphs=1)
-        return step.bytes_at(width, features) + FLOAT * num_nodes * width
-    num_graphs = 1
-    if "ecg_edge_index" in data:
-        edges, num_graphs = edges + data.ecg_edge_index.size(1), 2
-    step = Step(nodes=[num_nodes] * layers, edges=edges, num_graphs=num_graphs)
-    return step.bytes_at(width, features)
+    lower = f"lower {option} (now {width}), or bring embeddings along"
+    device = torch.device(embedder.device)
+    return does_not_fit(what, device, f"{lower} (--embedding precomputed:FILE)")
