@@ -245,7 +245,6 @@ class ACMGNN(base.ColumnPerClass):
     """
 
     self_loops = label_input = True
-    usual = base.Usual(layers=2)
 
     def __init__(self, spec: NetworkSpec) -> None:
         super().__init__(spec)
