@@ -181,19 +181,19 @@ def check_embeddings(
     config: RunConfig,
     embedders: Mapping[str, Embedder],
 ) -> list[str]:
-    """Build every embedder and look into every file.
+    """Look into every file and embedder that the caller brings along.
 
-    It gives what the config cannot know: the contents of files and of the caller's own
-    embedders, as texts for the run's id.
+    It gives what the config cannot know: their contents, as texts for the run's id.
     """
     workspace = Workspace(embedders=embedders)
     contents = []
     parts = (p for each in variants for p in (*each.graphs, *each.inputs))
     for part in dict.fromkeys(parts):
+        if not part.startswith((PRECOMPUTED, OWN_PREFIX)):
+            continue
         embedder = make_embedder(part, config, workspace)
         if isinstance(embedder, PrecomputedEmbedder):
             split = dataset.split(known(config.splits)[0])
             embed_nodes(embedder, dataset.data(), split, seed=0)
-        if part.startswith((PRECOMPUTED, OWN_PREFIX)):
-            contents.append(f"{part}={describe_embedder(embedder) or repr(embedder)}")
+        contents.append(f"{part}={describe_embedder(embedder) or repr(embedder)}")
     return contents
