@@ -1,7 +1,7 @@
 """What the specialised models share."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -26,13 +26,9 @@ NORMALISATION = {
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True)
-class Usual:
-    """Settings that a preset gives a model."""
-
-    layers: int = 2
-    hidden: int = 64
-    lr: float = 0.01
+def usually(layers: int = 2, hidden: int = 64, lr: float = 0.01) -> dict[str, Any]:
+    """Settings that a preset gives a model, by their dotted names."""
+    return {"model.layers": layers, "model.hidden": hidden, "train.lr": lr}
 
 
 class SpecialisedNet(Traits, Network):
@@ -40,7 +36,7 @@ class SpecialisedNet(Traits, Network):
 
     several_graphs = weighted_edges = gated = some_layers = False
     one_hop = label_input = False
-    usual = Usual()  # what presets fill in
+    usual = usually()  # what presets fill in
 
     def __init__(self, spec: NetworkSpec) -> None:
         super().__init__()

@@ -222,7 +222,7 @@ class GGCN(base.ColumnPerClass):
     """
 
     label_input = True
-    usual = base.Usual(layers=5, hidden=32)
+    usual = base.usually(layers=5, hidden=32)
     options: ClassVar[dict[str, Option]] = {
         "decay": Option(1.0, "how large later layers' shares in the total are", 0, 10),
         "exponent": Option(3.0, "how fast these shares fall", 0, 10),
