@@ -12,14 +12,14 @@ def run_out(*_, **__):
 
 
 @pytest.mark.parametrize(
-    ("name", "what"), [("mlp", "MLP"), ("bgrl", "BGRL"), ("mlp+bgrl", "MLP")]
+    ("name", "what"), [("mlp", "mlp"), ("bgrl", "bgrl"), ("mlp+bgrl", "mlp")]
 )
 def test_says_what_to_lower(name, what, monkeypatch):
     monkeypatch.setattr(method, "embed_nodes", run_out)
     board = small_board()
     message = (
         rf"^the {what} embedding of 64 nodes does not fit into the memory of cpu: "
-        r"lower --embed-hidden, or bring embeddings along \(--embedding precomputed:"
+        r"lower --embed-hidden \(now 8\), or bring embeddings along \(--embedding pre"
     )
     with pytest.raises(MemoryError, match=message):
         embed(name, board, board.split(0), resolved(board, name))
@@ -35,7 +35,7 @@ def test_so_does_a_model_that_embeds(monkeypatch):
         return inner(embedder, *arguments, **options)
 
     monkeypatch.setattr(method, "embed_nodes", fails_in_the_end)
-    with pytest.raises(MemoryError, match=r"^the MLP→GNN embedding .* lower --hidden,"):
+    with pytest.raises(MemoryError, match=r"^the mlp-gnn embedding .* lower --hidden "):
         embed("mlp-gnn", board, board.split(0), resolved(board, "mlp-gnn"))
 
 

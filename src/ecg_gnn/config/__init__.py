@@ -18,7 +18,6 @@ from ecg_gnn.config.embedders import EvolveConfig as EvolveConfig
 from ecg_gnn.config.embedders import entry_of as entry_of
 from ecg_gnn.config.embedders import is_control as is_control
 from ecg_gnn.config.embedders import reads_labels as reads_labels
-from ecg_gnn.config.run_config import SECTIONS as SECTIONS
 from ecg_gnn.config.run_config import Preset as Preset
 from ecg_gnn.config.run_config import RunConfig as RunConfig
 from ecg_gnn.config.run_config import declared as declared

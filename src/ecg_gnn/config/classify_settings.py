@@ -192,9 +192,8 @@ class TrainConfig(Section, prefix="train."):
 
     batch_size: int = setting(
         0,
-        "Train by batches of N training nodes (in all processes together) and their "
-        "sampled neighbours in all graphs; a step is a batch. Scores are exact. 0: "
-        "full-batch steps",
+        "Train by batches of N training nodes and their sampled neighbours in all "
+        "graphs; a step is a batch. Scores are exact. 0: full-batch steps",
         metavar="N",
         between=(0, None),
         **_OF_BATCHES,

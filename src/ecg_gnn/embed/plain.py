@@ -58,13 +58,11 @@ def _features(x: Tensor, edge_index: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class PrecomputedEmbedder:
+class PrecomputedEmbedder(Untrained):
     """Embeddings from elsewhere, text embeddings for instance."""
 
     tensor: Tensor  # one row per node
     name: str = "tensor"  # where they came from; with the content, which they are
-    uses_labels = False
-    leaks = False
 
     @classmethod
     def from_file(cls, path: str | Path) -> "PrecomputedEmbedder":
@@ -82,7 +80,7 @@ class PrecomputedEmbedder:
             tensor = torch.as_tensor(_READERS[path.suffix](path))
         return cls(tensor, sha256_of_file(path))
 
-    def fit(self, data: Data, split: SplitMasks, *, seed: int) -> "PrecomputedEmbedder":
+    def fit(self, data: Data, split: SplitMasks, *, seed: int) -> Self:
         """Nothing to learn; the number of rows must be the graph's."""
         shape = list(self.tensor.shape)
         fits = self.tensor.dim() == 2 and shape[0] == data.num_nodes and shape[1] > 0

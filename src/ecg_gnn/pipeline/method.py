@@ -87,7 +87,7 @@ def embed(
         graph = evolve(source, dataset, split, config, workspace)
         data.ecg_edge_index = graph.edge_index
     embedder = make_embedder(name, config, workspace)
-    seed = step_seed("embed", name, split, config, workspace)
+    seed = step_seed(name, split, config, workspace, "embed")
     advice = embedding_advice, name, dataset, config
     with using_engine(config.engine), explaining(*advice):
         return embed_nodes(embedder, data, split, seed=seed, cache=workspace.cache)
@@ -135,7 +135,7 @@ def evolve_embedding(
         metric=config.evolve.similarity,
         self_loops="only" if name == "identity" else config.evolve.self_loops,
         symmetric=config.evolve.symmetric,
-        seed=step_seed("ties", name, split, config, workspace, name),
+        seed=step_seed(name, split, config, workspace, "ties", name),
         knn=config.evolve.knn,
         device=config.device,
         progress=None if tell is None else (lambda n, total: tell(n, total, math.nan)),

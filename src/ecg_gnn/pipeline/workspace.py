@@ -69,7 +69,7 @@ def make_embedder(name: str, config: RunConfig, workspace: Workspace) -> Embedde
         check_choice("embedding", name, workspace.embedders)
     if name.startswith(PRECOMPUTED):
         return PrecomputedEmbedder.from_file(name.removeprefix(PRECOMPUTED))
-    progress = workspace.progress(f"{_title(name)} embedding")
+    progress = workspace.progress(f"{name} embedding")
     embedder: Embedder = embedder_class(name).from_config(config, progress)
     return embedder
 
@@ -105,16 +105,11 @@ def embedder_class(name: str) -> Any:
 
 
 def step_seed(
-    step: str,
-    name: str,
-    split: Split,
-    config: RunConfig,
-    workspace: Workspace,
-    *more: str,
+    name: str, split: Split, config: RunConfig, workspace: Workspace, *step: str
 ) -> int:
     """The seed of one step; what reads no labels has one for all splits."""
     own_split = (split.index,) if uses_labels(name, workspace) else ()
-    return derive_seed(config.seed, step, *more, *own_split)
+    return derive_seed(config.seed, *step, *own_split)
 
 
 class KeptEmbedding(NamedTuple):
@@ -141,7 +136,7 @@ def embed_for_new_nodes(
     rows, tensors = [], dict[str, Tensor]()
     for part in parts or (name,):
         embedder = make_embedder(part, config, workspace)
-        seed = step_seed("embed", part, split, config, workspace)
+        seed = step_seed(part, split, config, workspace, "embed")
         advice, data = (embedding_advice, part, dataset, config), dataset.data()
         with using_engine(config.engine), explaining(*advice):
             fitted = fit_or_load(
@@ -157,18 +152,15 @@ def embed_for_new_nodes(
 
 def embedding_advice(name: str, dataset: GraphDataset, config: RunConfig) -> str | None:
     """What to lower where memory ran out while nodes were embedded, if anything."""
-    widths = {"mlp": "--embed-hidden", "bgrl": "--embed-hidden", "mlp-gnn": "--hidden"}
-    if name not in widths:
+    options = {"mlp": "--embed-hidden", "bgrl": "--embed-hidden", "mlp-gnn": "--hidden"}
+    if name not in options:
         return None
+    width = (config.model if name == "mlp-gnn" else config.embed).hidden
     return (
-        f"the {_title(name)} embedding of {dataset.num_nodes} nodes does not fit into "
-        f"the memory of {config.device}: lower {widths[name]}, or bring embeddings "
-        "along (--embedding precomputed:FILE)"
+        f"the {name} embedding of {dataset.num_nodes} nodes does not fit into the "
+        f"memory of {config.device}: lower {options[name]} (now {width}), or bring "
+        "embeddings along (--embedding precomputed:FILE)"
     )
-
-
-def _title(name: str) -> str:
-    return {"mlp-gnn": "MLP→GNN"}.get(name, name.upper())
 
 
 def kept_graph(
