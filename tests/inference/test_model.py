@@ -12,7 +12,7 @@ import torch
 from csv_graphs import NEW, write_stranger
 from ecg_gnn.config import RunConfig
 from ecg_gnn.data import csbm
-from ecg_gnn.embed.trained import loop_settings
+from ecg_gnn.embed.mlp import loop_settings
 from ecg_gnn.inference import fitting
 from ecg_gnn.inference.card import class_by_class, verdict
 from ecg_gnn.inference.classifier import (

@@ -1,7 +1,7 @@
 """The searches that ``--knn`` can name, in one table, and which of them ``auto`` means.
 
 A backend is one entry of ``BACKENDS``; its name also stands where the setting is
-declared, in ``config.evolve_settings``, and a test holds both together.
+declared, in ``config.embedders``, and a test holds both together.
 """
 
 import warnings

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ecg_gnn._version import __version__
-from ecg_gnn.config.identity import card_sentences, run_tags, tagged
+from ecg_gnn.config.identity import explain, run_tags, tagged
 from ecg_gnn.ensemble.members import fold_count
 from ecg_gnn.ensemble.scoring import SCORES
 from ecg_gnn.ensemble.weighted import Ensemble
@@ -145,7 +145,8 @@ def _settings(model: Model, split: int) -> str:
         f"{config.train.lr}, the best by validation score kept; classes weighed in "
         f"training: {weighed}."
     )
-    return " ".join([text, *card_sentences(config, model.network.embedding)])
+    meanings = explain(run_tags(config, model.network.embedding))
+    return "\n".join([text, *(f"\n- {meaning}" for meaning in meanings)])
 
 
 def _plain(value: Any) -> str:

@@ -13,10 +13,9 @@ from ecg_gnn import nn
 from ecg_gnn.config import RunConfig, known
 from ecg_gnn.config.run_config import replaced
 from ecg_gnn.data import GraphDataset, Split
-from ecg_gnn.embed.trained import loop_settings
+from ecg_gnn.embed.mlp import loop_settings
 from ecg_gnn.evolve import EvolvedGraph
-from ecg_gnn.kernels import Adjacency
-from ecg_gnn.pipeline.workspace import Workspace
+from ecg_gnn.pipeline.workspace import ALONE, Workspace
 from ecg_gnn.scale import Batching, BatchTraining
 from ecg_gnn.system.machine import available_bytes, does_not_fit, explaining
 from ecg_gnn.system.seeds import derive_seed, seeded
@@ -41,10 +40,9 @@ def make_training(
     dataset: GraphDataset,
     job: Classification,
     config: RunConfig,
-    workspace: Workspace | None = None,
+    workspace: Workspace = ALONE,
 ) -> Training:
     """A training before its first step; arguments as in ``classify``."""
-    workspace = workspace or Workspace()
     split, device = job.split, torch.device(config.device)
     seed = derive_seed(config.seed, "classify", split.index)
     # Batches are drawn on the host; full-batch steps want the graphs where they are.
@@ -141,20 +139,10 @@ def prepare_graphs(
     device: str = "cpu",
 ) -> list[nn.GraphInput]:
     """The input graph as the model wants it, then the evolved ones as they are."""
-    loops = nn.traits_of(config.model.backbone, config.model.name).self_loops
-    given = Adjacency.from_edge_index(
-        data.edge_index.to(device), data.num_nodes, add_self_loops=loops
-    )
-    rate = known(config.model.drop_edge)
-    graphs = [nn.GraphInput(given)]
-    for graph in evolved:
-        edges, weights = EvolvedGraph.of(graph)[:2]
-        weights = None if weights is None else weights.to(device)
-        made = Adjacency.from_edge_index(
-            edges.to(device), data.num_nodes, edge_weight=weights
-        )
-        graphs.append(nn.GraphInput(made, rate))
-    return graphs
+    parts = (EvolvedGraph.of(graph)[:2] for graph in evolved)
+    placed = ((e.to(device), None if w is None else w.to(device)) for e, w in parts)
+    edges = data.edge_index.to(device)
+    return nn.graph_inputs(config.model, data.num_nodes, edges, placed)
 
 
 def network_of(
@@ -165,14 +153,11 @@ def network_of(
     Labels that are input are columns, too.
     """
     columns = wider + (dataset.num_classes if config.train.label_input else 0)
-    chosen = dict(vars(config.model))
-    del chosen["drop_edge"]  # which is the graphs'
     spec = nn.NetworkSpec(
-        model=chosen.pop("name"),
         in_channels=dataset.num_features + columns,
         num_classes=dataset.num_classes,
         num_graphs=num_graphs,
         num_nodes=dataset.num_nodes,
-        **chosen,
+        **config.model.network(),
     )
     return nn.build_network(spec)

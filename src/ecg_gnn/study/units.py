@@ -16,13 +16,7 @@ from ecg_gnn.config.identity import Variant
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.embed import Embedder, EmbeddingCache
 from ecg_gnn.evolve import EvolvedGraph
-from ecg_gnn.pipeline import (
-    Classification,
-    classify,
-    embed_as_input,
-    embed_together,
-    evolve,
-)
+from ecg_gnn.pipeline import Classification, classify, embed_as_input, evolve
 from ecg_gnn.pipeline.workspace import Workspace
 from ecg_gnn.scale import SAMPLER_NAME
 from ecg_gnn.study.records import Record, of_evolved
@@ -61,10 +55,6 @@ class UnitRunner:
             torch.cuda.reset_peak_memory_stats(device)
         shown = f"split {first}" if len(units) == 1 else f"{len(units)} splits"
         workspace = self.workspace(f"{variant.name} · {shown}")
-        parts = dict.fromkeys((*variant.graphs, *variant.inputs))
-        for part in parts if len(units) > 1 else ():
-            chosen = [self.dataset.split(index) for _, index in units]
-            embed_together(part, self.dataset, chosen, self.config, workspace)
         trainings = [self._training(variant, index, workspace) for _, index in units]
         trained = classify(self.dataset, trainings, self.config, workspace)
         made_with: dict[str, Any] = {"threads": torch.get_num_threads()}
