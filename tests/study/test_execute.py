@@ -6,7 +6,6 @@ import torch
 from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.pipeline import method
 from ecg_gnn.study import Only, Selection, Store, run, run_study, units
-from ecg_gnn.study.execute import Listeners
 from ecg_gnn.system.checks import InputError
 from small_runs import BOARD, small_config, threads
 from small_studies import small_recipe
@@ -17,24 +16,17 @@ def path(tmp_path):
     return tmp_path / "study.sqlite"
 
 
-@pytest.fixture
-def told():
-    """What a study tells, and who listens."""
-    found = []
-    return found, Listeners(ended=found.append)
-
-
 def counts(report):
     return report.counts.total, report.counts.done, report.counts.failed
 
 
-def test_everything_is_run_once(path, told):
-    ended, listeners = told
-    first = run_study(small_recipe(), path, listeners=listeners)
+def test_everything_is_run_once(path):
+    ended = []
+    first = run_study(small_recipe(), path, on_ended=ended.append)
     assert counts(first) == (20, 20, 0)
     assert first.ran == 20
     assert [e.left for e in ended] == list(range(19, -1, -1))
-    again = run_study(small_recipe(), path, listeners=listeners)
+    again = run_study(small_recipe(), path, on_ended=ended.append)
     assert (again.ran, len(ended)) == (0, 20)
     more = run_study(small_recipe(splits=[0, 1, 2]), path)
     assert (more.ran, more.counts.done) == (10, 30)
@@ -125,10 +117,10 @@ def test_absent_datasets_are_skipped_unless_asked_for(path, tmp_path):
         recipe,
         path,
         data_root=tmp_path,
-        listeners=Listeners(skipped=lambda *told: skipped.append(told)),
+        say=skipped.append,
     )
     assert counts(report) == (4, 4, 0)
-    assert skipped == [("tolokers", f"tolokers.npz is not in {tmp_path}")]
+    assert f"skipping tolokers: tolokers.npz is not in {tmp_path}" in skipped[0]
     with pytest.raises(InputError, match="none of the recipe's datasets is here"):
         run_study(small_recipe(datasets=["tolokers"]), path, data_root=tmp_path)
     (tmp_path / "tolokers.npz").write_text("something else")
@@ -194,7 +186,7 @@ def test_an_interrupted_study_gives_its_units_back(path):
 
     recipe = small_recipe(models=["gcn"])
     with pytest.raises(KeyboardInterrupt):
-        run_study(recipe, path, listeners=Listeners(ended=stop))
+        run_study(recipe, path, on_ended=stop)
     with Store.open(path) as store:
         rows = store.progress()
         assert sum(row.done for row in rows) == 1

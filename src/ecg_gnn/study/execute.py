@@ -1,6 +1,6 @@
 """Running a study: what is missing is claimed, trained and stored, group by group."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,13 +10,22 @@ from typing import Any
 from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.study.executors import Executor, Outcome
 from ecg_gnn.study.grid import Only, check_size, recipe_cells
-from ecg_gnn.study.groups import Counts, Group, bind_all, describe, load_graphs
+from ecg_gnn.study.groups import Group, bind_all, describe, load_graphs
 from ecg_gnn.study.recipe import Recipe, load_recipe
-from ecg_gnn.study.search import CellSearch, CellSummary, SearchWork
-from ecg_gnn.study.search_space import Search, Trial, search_spaces
-from ecg_gnn.study.store import DatasetInfo, Failed, StoreWriter
+from ecg_gnn.study.search import CellSummary, Search, Space, search_cell, search_spaces
+from ecg_gnn.study.store import Failed, StoreWriter
 from ecg_gnn.study.units import OnProgress, UnitRunner
 from ecg_gnn.system.machine import holding
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counts:
+    """How many units of a recipe are in which state."""
+
+    total: int
+    done: int
+    failed: int
+    running: int  # in other processes
 
 
 @dataclass(frozen=True)
@@ -29,7 +38,6 @@ class Ended:
     ran: int  # units that this process has ended so far
     left: int  # units that it may still have to do
     total: int
-    trial: Trial | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,16 +49,6 @@ class StudyReport:
     ran: int
     skipped: dict[str, str]
     searched: list[CellSummary]  # none for a grid
-
-
-@dataclass(frozen=True, kw_only=True)
-class Listeners:
-    """Callbacks for a study's progress; each is optional."""
-
-    progress: OnProgress | None = None
-    ended: Callable[[Ended], None] = lambda _ended: None
-    skipped: Callable[[str, str], None] = lambda _name, _reason: None
-    counted: Callable[[Counts], None] = lambda _counts: None  # before anything runs
 
 
 @holding("fit")
@@ -67,7 +65,9 @@ def run_study(
     cache: EmbeddingCache | None = None,
     retry_failed: bool = False,
     command: str | None = None,
-    listeners: Listeners | None = None,
+    say: Callable[[str], None] = lambda _text: None,
+    on_progress: OnProgress | None = None,
+    on_ended: Callable[[Ended], None] = lambda _ended: None,
 ) -> StudyReport:
     """Run the parts of a recipe that are not in the store yet.
 
@@ -87,10 +87,11 @@ def run_study(
         cache: Where embeddings and graphs are kept; by default only during this call.
         retry_failed: Whether to repeat what failed.
         command: What the user typed, for the records.
-        listeners: Callbacks.
+        say: Called with sentences about the whole.
+        on_progress: As for :func:`ecg_gnn.study.run`.
+        on_ended: Called after every unit.
     """
-    listeners, only = listeners or Listeners(), only or Only()
-    recipe = load_recipe(recipe)
+    recipe, only = load_recipe(recipe), only or Only()
     cells = recipe_cells(recipe, only)
     check_size(cells, search=search is not None)
     plans = [] if search else [plan for cell in cells for plan in cell.plans()]
@@ -98,116 +99,144 @@ def run_study(
         device = where.pick_device(device)
         names, fetch = [cell.dataset for cell in cells], only.datasets is not None
         loaded, skipped = load_graphs(names, data_root, fetch=fetch)
-        for skipping in skipped.items():
-            listeners.skipped(*skipping)
+        for name, why in skipped.items():
+            hint = f"--datasets {name} would fetch it or say how to"
+            say(f"skipping {name}: {why} ({hint})")
         # Invalid settings are refused here, before there is a store.
         groups = bind_all(plans, loaded, device)
         spaces = search_spaces(cells, loaded, device) if search else []
-        # A search has other units than the grid of its recipe.
-        name = recipe.name + (f"+{search.sampler}" if search else "")
         with StoreWriter.open(store) as writer:
-            work: GridWork | SearchWork
-            if search:
-                work = SearchWork(writer, spaces, search, name, retry_failed)
-            else:
-                infos = [describe(dataset) for dataset in loaded.values()]
-                work = GridWork(writer, name, infos, groups, retry_failed)
-            listeners.counted(work.counts())
-            made_with = where.made_with(device) | {"command": command}
-            cache = cache or EmbeddingCache(Path(temporary))
-            ran = _drive(writer, work, where, made_with, cache, listeners)
+            writer.register("", map(describe, loaded.values()), [])
+            trainer = Trainer(
+                writer=writer,
+                # A search has other units than the grid of its recipe.
+                recipe=recipe.name + (f"+{search.sampler}" if search else ""),
+                executor=where,
+                made_with=where.made_with(device) | {"command": command},
+                cache=cache or EmbeddingCache(Path(temporary)),
+                retry_failed=retry_failed,
+                say=say,
+                on_progress=on_progress,
+                on_ended=on_ended,
+            )
+            searched = _train_all(trainer, groups, search, spaces)
             return StudyReport(
-                recipe=name,
-                counts=work.counts(),
-                ran=ran,
+                recipe=trainer.recipe,
+                counts=trainer.counts(),
+                ran=trainer.ran,
                 skipped=skipped,
-                searched=[cell.summary() for cell in work.cells],
+                searched=searched,
             )
 
 
-class GridWork:
-    """All units of all groups, in order, except those of other processes."""
+def _train_all(
+    trainer: "Trainer",
+    groups: Sequence[Group],
+    search: Search | None,
+    spaces: Sequence[Space],
+) -> list[CellSummary]:
+    """The grid, or one search after the other."""
+    trainer.register(groups)
+    if search is not None:
+        trainer.later = search.trials * sum(space.num_units for space in spaces)
+    counts = trainer.counts()
+    text = f"{counts.total} units: {counts.done} done"
+    text += f", {counts.failed} failed" if counts.failed else ""
+    trainer.say(text + (f", {counts.running} elsewhere" if counts.running else ""))
+    trainer.train(groups)
+    if search is None:
+        return []
+    return [search_cell(trainer, space, search) for space in spaces]
+
+
+class Trainer:
+    """Trains groups of units, stores what comes of them, and counts."""
 
     def __init__(
         self,
+        *,
         writer: StoreWriter,
         recipe: str,
-        datasets: Sequence[DatasetInfo],
-        groups: Sequence[Group],
+        executor: Executor,
+        made_with: dict[str, Any],
+        cache: EmbeddingCache,
         retry_failed: bool,
+        say: Callable[[str], None],
+        on_progress: OnProgress | None,
+        on_ended: Callable[[Ended], None],
     ) -> None:
-        self._writer, self._retry = writer, retry_failed
-        self.cells: list[CellSearch] = []  # a grid has no searches
-        self._rest = iter(groups)
+        self.writer, self.recipe, self.say = writer, recipe, say
+        self._executor, self._made_with, self._cache = executor, made_with, cache
+        self._on_progress, self._on_ended = on_progress, on_ended
+        self._retry = retry_failed
+        self._checkpoints = Path(f"{writer.path}.checkpoints")
+        self._left: set[str] = set()  # that this process may still have to do
+        self._units: list[str] = []
+        self.later = 0  # units that a search has not proposed yet
+        self.ran = 0
+
+    def register(self, groups: Sequence[Group]) -> None:
+        """Make units known, and count them."""
         units = [unit for group in groups for unit in group.stored_units()]
-        writer.register(recipe, datasets, units)
-        self._units = [unit.id for unit in units]
-        wanted = {"missing", "failed"} if retry_failed else {"missing"}
-        self._left = {unit for unit in self._units if writer.state(unit) in wanted}
+        self.writer.register(self.recipe, [], units)
+        self._units += [unit.id for unit in units]
+        free = {"missing", "failed"} if self._retry else {"missing"}
+        self._left |= {unit.id for unit in units if self.writer.state(unit.id) in free}
 
     def counts(self) -> Counts:
-        """How far all units of the grid are."""
-        states = list(map(self._writer.state, self._units))
+        """How far all units are."""
+        states = list(map(self.writer.state, self._units))
         counted = {key: states.count(key) for key in ("done", "failed", "running")}
-        return Counts(total=len(states), **counted)
+        return Counts(total=len(states) + self.later, **counted)
 
-    def left(self) -> tuple[int, int]:
-        """Units that this process may still have to do, and how many there are."""
-        return len(self._left), len(self._units)
+    def train(self, groups: Sequence[Group], **made_with: Any) -> None:
+        """Run what is missing of groups; returns when all that it could do has ended.
 
-    def next(self) -> Group | None:
-        """The claimed units of the next group that has any."""
-        for group in self._rest:
+        ``made_with`` is what their records say besides versions and machine.
+        """
+        made_with = self._made_with | made_with
+        try:
+            for group, split, outcome in self._executor.run(
+                self._claimed(groups, made_with)
+            ):
+                self._store(group, split, outcome, made_with)
+        finally:
+            self.writer.release()
+            with suppress(OSError):  # it is not there, or other processes still use it
+                self._checkpoints.rmdir()
+
+    def _claimed(
+        self, groups: Sequence[Group], made_with: dict[str, Any]
+    ) -> Iterator[tuple[Group, UnitRunner]]:
+        for group in groups:
             wanted = [unit for unit in group.units.values() if unit in self._left]
-            claimed = self._writer.claim(wanted, retry_failed=self._retry)
-            self._left.difference_update(set(wanted) - set(claimed))
+            claimed = self.writer.claim(wanted, retry_failed=self._retry)
+            self._left -= set(wanted) - set(claimed)
             if claimed:
-                return group.only(claimed)
-        return None
+                yield group.only(claimed), self._runner(group, made_with)
 
-    def ended(self, unit: str, outcome: Outcome) -> tuple[Outcome, Trial | None]:
-        """One unit less to do; its outcome stays as it is, and ends no trial."""
-        self._left.discard(unit)
-        return outcome, None
-
-
-def _drive(
-    writer: StoreWriter,
-    work: GridWork | SearchWork,
-    executor: Executor,
-    made_with: dict[str, Any],
-    cache: EmbeddingCache,
-    listeners: Listeners,
-) -> int:
-    """Run until nothing is left that this process could do, and store the outcomes."""
-    ran, checkpoints = 0, Path(f"{writer.path}.checkpoints")
-
-    def take() -> tuple[Group, UnitRunner] | None:
-        if (group := work.next()) is None:
-            return None
-        name = group.configuration.id
-        return group, UnitRunner(
+    def _runner(self, group: Group, made_with: dict[str, Any]) -> UnitRunner:
+        name, config = group.configuration.id, group.config
+        return UnitRunner(
             dataset=group.dataset,
-            config=group.config,
+            config=config,
             run_id=name,
-            made_with=made_with | group.made_with,
-            checkpoints=f"{checkpoints}/{name}-{group.config.seed}-",
-            cache=cache,
-            on_progress=listeners.progress,
+            made_with=made_with | {"precision": config.train.precision},
+            checkpoints=f"{self._checkpoints}/{name}-{config.seed}-",
+            cache=self._cache,
+            on_progress=self._on_progress,
         )
 
-    try:
-        for ran, (group, split, outcome) in enumerate(executor.run(take), 1):
-            unit = group.units[split]
-            outcome, trial = work.ended(unit, outcome)
-            if isinstance(outcome, Failed):
-                made = made_with | group.made_with
-                writer.fail(unit, outcome.kind, outcome.error, made)
-            else:
-                writer.finish(unit, outcome)
-            listeners.ended(Ended(group, split, outcome, ran, *work.left(), trial))
-        return ran
-    finally:
-        writer.release()
-        with suppress(OSError):  # it is not there, or other processes still use it
-            checkpoints.rmdir()
+    def _store(
+        self, group: Group, split: int, outcome: Outcome, made_with: dict[str, Any]
+    ) -> None:
+        unit = group.units[split]
+        if isinstance(outcome, Failed):
+            made_with |= {"precision": group.config.train.precision}
+            self.writer.fail(unit, outcome.kind, outcome.error, made_with)
+        else:
+            self.writer.finish(unit, outcome)
+        self._left.discard(unit)
+        self.ran += 1
+        left, total = len(self._left) + self.later, len(self._units) + self.later
+        self._on_ended(Ended(group, split, outcome, self.ran, left, total))

@@ -86,6 +86,22 @@ class StoreWriter(Store):
                 self._end(unit, "failed")
                 self._insert("failures", row | {"provenance": provenance})
 
+    def scores(self, units: Sequence[str]) -> dict[str, float]:
+        """Validation scores of those of some units that are finished."""
+        query = "SELECT val FROM records WHERE unit = ?"
+        found = ((u, self._connection.execute(query, (u,)).fetchone()) for u in units)
+        return {unit: row["val"] for unit, row in found if row is not None}
+
+    def mark_pruned(self, unit: str, *, after: int, of: int) -> None:
+        """Say in the last record of a trial that a search stopped it there."""
+        mark = json.dumps({"search": {"pruned": {"after": after, "of": of}}})
+        with transaction(self._connection):
+            self._connection.execute(
+                "UPDATE records SET provenance = json_patch(provenance, ?) "
+                "WHERE unit = ?",
+                (mark, unit),
+            )
+
     def release(self) -> None:
         """Give back every unit that this process has claimed and not ended."""
         with transaction(self._connection):
