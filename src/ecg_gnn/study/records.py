@@ -47,12 +47,9 @@ class RunFolder:
     """The output folder of one run; a finished training is never lost or redone."""
 
     path: Path
-    is_writer: bool = True  # of joined processes only the first writes
 
     def claim(self, run_id: str, config: Mapping[str, Any], **extra: Any) -> None:
         """Mark the folder as this run's; refuse one that holds another run."""
-        if not self.is_writer:
-            return
         with claiming(self.path, "run.json", "run"):
             existing = self._read("run.json", dict)
             if existing is None:
@@ -72,8 +69,7 @@ class RunFolder:
 
     def store(self, name: str, record: Record) -> None:
         """Keep a finished training."""
-        if self.is_writer:
-            write_json(self.path / f"records/{name}.json", asdict(record))
+        write_json(self.path / f"records/{name}.json", asdict(record))
 
     def _read(self, name: str, kind: Callable[..., Any]) -> Any:
         path = self.path / name

@@ -28,7 +28,6 @@ from ecg_gnn.scale import SAMPLER_NAME
 from ecg_gnn.study.records import Record, of_evolved
 from ecg_gnn.study.workers import LostWorkerError, WorkerPool
 from ecg_gnn.system.checks import not_finite
-from ecg_gnn.system.machine import world
 from ecg_gnn.train import Progress, TrainResult
 
 OnProgress = Callable[[str, str], Progress | None]
@@ -71,7 +70,7 @@ class UnitRunner:
         made_with: dict[str, Any] = {"threads": torch.get_num_threads()}
         made_with |= {"trained_together": len(units)}
         if self.config.train.batch_size:
-            made_with |= {"processes": world().size, "sampler": SAMPLER_NAME}
+            made_with |= {"sampler": SAMPLER_NAME}
         peak = torch.cuda.max_memory_reserved(device) / 2**20 if on_gpu else None
         measured = {"peak_memory_mb": peak, "provenance": self.made_with | made_with}
         pairs = zip(units, trainings, trained, strict=True)
