@@ -12,7 +12,7 @@ from small_studies import SMALL_RECIPE, HandmadeStore
 
 VERBS = {
     ("study", "run"): "RECIPE --store --datasets --models --variants --splits --jobs "
-    "--engine --address --search --trials --prune --at-once --search-seed "
+    "--engine --address --search --trials --prune --search-seed "
     "--device --data-root --set --retry-failed --json",
     ("study", "status"): "--store --recipe --errors --json",
     ("study", "merge"): "FILE --store --curves --json",

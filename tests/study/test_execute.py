@@ -21,13 +21,15 @@ def counts(report):
 
 
 def test_everything_is_run_once(path):
-    ended = []
-    first = run_study(small_recipe(), path, on_ended=ended.append)
+    said = []
+    first = run_study(small_recipe(), path, say=said.append)
     assert counts(first) == (20, 20, 0)
     assert first.ran == 20
-    assert [e.left for e in ended] == list(range(19, -1, -1))
-    again = run_study(small_recipe(), path, on_ended=ended.append)
-    assert (again.ran, len(ended)) == (0, 20)
+    assert said[0] == "20 units: 0 done"
+    counted = [line.partition(" ")[0] for line in said[1:]]
+    assert counted == [f"[{done}/20]" for done in range(1, 21)]
+    again = run_study(small_recipe(), path, say=said.append)
+    assert (again.ran, said[21:]) == (0, ["20 units: 20 done"])
     more = run_study(small_recipe(splits=[0, 1, 2]), path)
     assert (more.ran, more.counts.done) == (10, 30)
     assert [file.name for file in path.parent.iterdir()] == [path.name]
@@ -181,12 +183,13 @@ def test_splits_that_fail_together_are_tried_alone(path, monkeypatch):
 
 
 def test_an_interrupted_study_gives_its_units_back(path):
-    def stop(ended):
-        raise KeyboardInterrupt
+    def stop(line):
+        if line.startswith("[1/"):
+            raise KeyboardInterrupt
 
     recipe = small_recipe(models=["gcn"])
     with pytest.raises(KeyboardInterrupt):
-        run_study(recipe, path, on_ended=stop)
+        run_study(recipe, path, say=stop)
     with Store.open(path) as store:
         rows = store.progress()
         assert sum(row.done for row in rows) == 1

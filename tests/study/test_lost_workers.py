@@ -152,11 +152,12 @@ def test_splits_whose_common_worker_was_killed_are_tried_alone(run_with, monkeyp
 def test_what_still_runs_is_cancelled_with_the_study(run_with):
     ray = FakeRay()
 
-    def stop(ended):
-        raise KeyboardInterrupt
+    def stop(line):
+        if line.startswith("[1/"):
+            raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run_with(ray, on_ended=stop)
+        run_with(ray, say=stop)
     assert len(ray.cancelled) == 3
     with Store.open(run_with.path) as store:
         assert sum(row.running for row in store.progress()) == 0

@@ -75,16 +75,17 @@ def kill_a_busy_node(cluster):
 def test_a_node_that_is_killed_costs_what_it_was_doing(cluster, tmp_path):
     ended = []
 
-    def listen(one):
-        ended.append(one.group.units[one.split])
-        if len(ended) == 1:
-            kill_a_busy_node(cluster)
+    def listen(line):
+        if line.startswith("["):
+            ended.append(line.partition(":")[0])
+            if len(ended) == 1:
+                kill_a_busy_node(cluster)
 
     report = run_study(
         RECIPE,
         tmp_path / "s.sqlite",
         executor=RayExecutor(),
-        on_ended=listen,
+        say=listen,
     )
     assert len(cluster.worker_nodes) == 1
     assert len(ended) == len(set(ended)) == report.counts.done == NUM_UNITS

@@ -8,7 +8,7 @@ import pytest
 from ecg_gnn.study import Only, Selection, Store, run_study
 from ecg_gnn.study.recipe import recipe_from_dict
 from ecg_gnn.study.search import Search
-from ecg_gnn.study.store.reader import Owner
+from ecg_gnn.study.store import reader, writer
 from ecg_gnn.study.store.writer import StoreWriter
 from ecg_gnn.system.checks import InputError
 from small_studies import SMALL_RECIPE, InventedScores, Killed
@@ -42,7 +42,7 @@ def searched(tmp_path):
 
     def call(name="s.sqlite", trials=8, how=score, asked=None, **options):
         rest = {k: options.pop(k) for k in ("dies_after",) if k in options}
-        run = {k: options.pop(k) for k in ("retry_failed", "on_ended") if k in options}
+        run = {k: options.pop(k) for k in ("retry_failed", "say") if k in options}
         executor = InventedScores(how, **rest)
         report = run_study(
             asked or recipe(),
@@ -101,7 +101,7 @@ def test_killed_and_resumed_is_as_if_never_killed(
         dead.setattr(StoreWriter, "release", lambda self: None)
         with pytest.raises(Killed):
             searched("killed.sqlite", dies_after=dies_after, **options)
-    monkeypatch.setattr(Owner, "lives", lambda self: False)
+    monkeypatch.setattr(reader, "owner_of", lambda pid: "nobody")
     report, executor = searched("killed.sqlite", **options)
     whole = records(searched.path / "whole.sqlite")
     assert records(searched.path / "killed.sqlite") == whole
@@ -157,15 +157,15 @@ def test_a_cell_that_another_process_searches_is_its_own(searched, monkeypatch):
     asked = recipe(variants=["baseline", "mlp"])
     others = []
 
-    def meanwhile(ended):
-        if others:
+    def meanwhile(line):
+        if others or not line.startswith("[1/"):
             return
         with monkeypatch.context() as other:
-            elsewhere = Owner.of(os.getppid())
-            other.setattr(Owner, "of", lambda pid: elsewhere)
+            elsewhere = reader.owner_of(os.getppid())
+            other.setattr(writer, "owner_of", lambda pid: elsewhere)
             others.append(searched(trials=2, asked=asked))
 
-    report, executor = searched(trials=2, asked=asked, on_ended=meanwhile)
+    report, executor = searched(trials=2, asked=asked, say=meanwhile)
     (other, its_executor), ran = others[0], len(executor.ran)
     assert (other.counts.running, other.counts.done) == (1, 5)
     assert {settings["embed.names"] for settings, _ in its_executor.ran} == {("mlp",)}

@@ -104,13 +104,8 @@ def merge(
     if json_:
         print_json(asdict(merged))
         return
-    again = f", {merged.twice} came twice" if merged.twice else ""
-    if merged.different:
-        again += f" and {merged.different} of them with another test score"
-    print(
-        f"{store}: {merged.records} records ({merged.added} new{again}), "
-        f"{merged.failures} failures"
-    )
+    counts = f"{merged.records} records ({merged.added} new)"
+    print(f"{store}: {counts}, {merged.failures} failures")
 
 
 @app.command()

@@ -1,7 +1,6 @@
 """``ecg-gnn study run``: train a recipe's grid, or search it, here or on a cluster."""
 
 import sys
-import time
 from collections.abc import Collection, Sequence
 from contextlib import redirect_stdout
 from dataclasses import asdict
@@ -15,38 +14,11 @@ from ecg_gnn.cli.terminal import ProgressDisplay, print_json
 from ecg_gnn.config.classify_settings import read_assignments
 from ecg_gnn.config.run_config import read_splits
 from ecg_gnn.study.recipe import load_recipe, shipped_recipes
-from ecg_gnn.study.store import Failed
-from ecg_gnn.study.table import full_name
-from ecg_gnn.system.checks import InputError, check_choice, duration
+from ecg_gnn.system.checks import InputError, check_choice
 
 if TYPE_CHECKING:
-    from ecg_gnn.study.execute import Ended, StudyReport
+    from ecg_gnn.study.execute import StudyReport
     from ecg_gnn.study.search import Search
-
-
-def _line(ended: "Ended", started: float) -> str:
-    """How one unit ended, and when the last one will."""
-    config = ended.group.config
-    seconds = max(time.monotonic() - started, 1e-9)
-    rate, left = 60 * ended.ran / seconds, duration(ended.left * seconds / ended.ran)
-    seed = f" seed {config.seed}" if config.seed else ""
-    return (
-        f"[{ended.total - ended.left}/{ended.total}] "
-        f"{full_name(ended.group.configuration)} split {ended.split}{seed}: "
-        f"{_result_text(ended)} · {rate:.1f} a minute, {left} left"
-    )
-
-
-def _result_text(ended: "Ended") -> str:
-    outcome = ended.outcome
-    if isinstance(outcome, Failed):
-        return f"failed ({outcome.kind}): {outcome.error.splitlines()[-1]}"
-    if outcome.test is None:
-        homophily = outcome.evolved_statistics[0]["edge_homophily"]
-        shown = "undefined" if homophily is None else f"{homophily:.3f}"
-        return f"h_edge {shown} ({outcome.seconds:.1f} s)"
-    test, step = 100 * outcome.test, outcome.best_step
-    return f"test {test:.2f} at step {step} ({outcome.seconds:.1f} s)"
 
 
 @opt.verb(recipes=", ".join(shipped_recipes()))
@@ -117,7 +89,6 @@ def run(
         splits=None if splits is None else read_splits(splits),
     )
     searched = _search(search, trials, prune, search_seed)
-    started = time.monotonic()
     # Ray prints warnings on stdout, which is for results.
     with ProgressDisplay() as display, redirect_stdout(sys.stderr):
         executor = Executor(jobs)
@@ -136,7 +107,6 @@ def run(
             command=" ".join(["ecg-gnn", *sys.argv[1:]]),
             say=display.say,
             on_progress=display.start,
-            on_ended=lambda ended: display.say(_line(ended, started)),
         )
     if json_:
         print_json({**asdict(report), "store": str(store)})

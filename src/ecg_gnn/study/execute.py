@@ -1,8 +1,9 @@
 """Running a study: what is missing is claimed, trained and stored, group by group."""
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -14,7 +15,9 @@ from ecg_gnn.study.groups import Group, bind_all, describe, load_graphs
 from ecg_gnn.study.recipe import Recipe, load_recipe
 from ecg_gnn.study.search import CellSummary, Search, Space, search_cell, search_spaces
 from ecg_gnn.study.store import Failed, StoreWriter
+from ecg_gnn.study.table import full_name
 from ecg_gnn.study.units import OnProgress, UnitRunner
+from ecg_gnn.system.checks import duration
 from ecg_gnn.system.machine import holding
 
 
@@ -26,18 +29,6 @@ class Counts:
     done: int
     failed: int
     running: int  # in other processes
-
-
-@dataclass(frozen=True)
-class Ended:
-    """How one unit ended, and how far the study is."""
-
-    group: Group
-    split: int
-    outcome: Outcome
-    ran: int  # units that this process has ended so far
-    left: int  # units that it may still have to do
-    total: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +58,6 @@ def run_study(
     command: str | None = None,
     say: Callable[[str], None] = lambda _text: None,
     on_progress: OnProgress | None = None,
-    on_ended: Callable[[Ended], None] = lambda _ended: None,
 ) -> StudyReport:
     """Run the parts of a recipe that are not in the store yet.
 
@@ -87,9 +77,8 @@ def run_study(
         cache: Where embeddings and graphs are kept; by default only during this call.
         retry_failed: Whether to repeat what failed.
         command: What the user typed, for the records.
-        say: Called with sentences about the whole.
+        say: Called with a line on every unit that has ended, and on the whole.
         on_progress: As for :func:`ecg_gnn.study.run`.
-        on_ended: Called after every unit.
     """
     recipe, only = load_recipe(recipe), only or Only()
     cells = recipe_cells(recipe, only)
@@ -117,7 +106,6 @@ def run_study(
                 retry_failed=retry_failed,
                 say=say,
                 on_progress=on_progress,
-                on_ended=on_ended,
             )
             searched = _train_all(trainer, groups, search, spaces)
             return StudyReport(
@@ -149,38 +137,34 @@ def _train_all(
     return [search_cell(trainer, space, search) for space in spaces]
 
 
+@dataclass(kw_only=True)
 class Trainer:
     """Trains groups of units, stores what comes of them, and counts."""
 
-    def __init__(
-        self,
-        *,
-        writer: StoreWriter,
-        recipe: str,
-        executor: Executor,
-        made_with: dict[str, Any],
-        cache: EmbeddingCache,
-        retry_failed: bool,
-        say: Callable[[str], None],
-        on_progress: OnProgress | None,
-        on_ended: Callable[[Ended], None],
-    ) -> None:
-        self.writer, self.recipe, self.say = writer, recipe, say
-        self._executor, self._made_with, self._cache = executor, made_with, cache
-        self._on_progress, self._on_ended = on_progress, on_ended
-        self._retry = retry_failed
-        self._checkpoints = Path(f"{writer.path}.checkpoints")
-        self._left: set[str] = set()  # that this process may still have to do
-        self._units: list[str] = []
-        self.later = 0  # units that a search has not proposed yet
-        self.ran = 0
+    writer: StoreWriter
+    recipe: str
+    executor: Executor
+    made_with: dict[str, Any]  # what all records say
+    cache: EmbeddingCache
+    retry_failed: bool
+    say: Callable[[str], None]
+    on_progress: OnProgress | None
+    started: float = field(default_factory=time.monotonic)
+    later: int = 0  # units that a search has not proposed yet
+    ran: int = 0
+    _units: list[str] = field(default_factory=list)
+    _left: set[str] = field(default_factory=set)  # that this process may have to do
+
+    @property
+    def _checkpoints(self) -> str:
+        return f"{self.writer.path}.checkpoints"
 
     def register(self, groups: Sequence[Group]) -> None:
         """Make units known, and count them."""
         units = [unit for group in groups for unit in group.stored_units()]
         self.writer.register(self.recipe, [], units)
         self._units += [unit.id for unit in units]
-        free = {"missing", "failed"} if self._retry else {"missing"}
+        free = {"missing", "failed"} if self.retry_failed else {"missing"}
         self._left |= {unit.id for unit in units if self.writer.state(unit.id) in free}
 
     def counts(self) -> Counts:
@@ -194,23 +178,23 @@ class Trainer:
 
         ``made_with`` is what their records say besides versions and machine.
         """
-        made_with = self._made_with | made_with
+        made_with = self.made_with | made_with
         try:
-            for group, split, outcome in self._executor.run(
+            for group, split, outcome in self.executor.run(
                 self._claimed(groups, made_with)
             ):
                 self._store(group, split, outcome, made_with)
         finally:
             self.writer.release()
             with suppress(OSError):  # it is not there, or other processes still use it
-                self._checkpoints.rmdir()
+                Path(self._checkpoints).rmdir()
 
     def _claimed(
         self, groups: Sequence[Group], made_with: dict[str, Any]
     ) -> Iterator[tuple[Group, UnitRunner]]:
         for group in groups:
             wanted = [unit for unit in group.units.values() if unit in self._left]
-            claimed = self.writer.claim(wanted, retry_failed=self._retry)
+            claimed = self.writer.claim(wanted, retry_failed=self.retry_failed)
             self._left -= set(wanted) - set(claimed)
             if claimed:
                 yield group.only(claimed), self._runner(group, made_with)
@@ -223,8 +207,8 @@ class Trainer:
             run_id=name,
             made_with=made_with | {"precision": config.train.precision},
             checkpoints=f"{self._checkpoints}/{name}-{config.seed}-",
-            cache=self._cache,
-            on_progress=self._on_progress,
+            cache=self.cache,
+            on_progress=self.on_progress,
         )
 
     def _store(
@@ -239,4 +223,20 @@ class Trainer:
         self._left.discard(unit)
         self.ran += 1
         left, total = len(self._left) + self.later, len(self._units) + self.later
-        self._on_ended(Ended(group, split, outcome, self.ran, left, total))
+        ahead = duration(left * (time.monotonic() - self.started) / self.ran)
+        seed = f" seed {group.config.seed}" if group.config.seed else ""
+        self.say(
+            f"[{total - left}/{total}] {full_name(group.configuration)} split {split}"
+            f"{seed}: {_result_text(outcome)}, {ahead} left"
+        )
+
+
+def _result_text(outcome: Outcome) -> str:
+    if isinstance(outcome, Failed):
+        return f"failed ({outcome.kind}): {outcome.error.splitlines()[-1]}"
+    if outcome.test is None:
+        homophily = outcome.evolved_statistics[0]["edge_homophily"]
+        shown = "undefined" if homophily is None else f"{homophily:.3f}"
+        return f"h_edge {shown} ({outcome.seconds:.1f} s)"
+    test, step = 100 * outcome.test, outcome.best_step
+    return f"test {test:.2f} at step {step} ({outcome.seconds:.1f} s)"

@@ -6,7 +6,6 @@ import os
 import platform
 import socket
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
 from types import ModuleType
 from typing import Any, Self
 
@@ -188,17 +187,11 @@ def run_on_node(
             f"{config.numerics}, the study's {numerics}"
         )
     torch.set_num_threads(1)  # a node has as many tasks as cores
-    made_with = settings["made_with"] | _made_here(config.device) | {"node": node}
+    made_with = settings["made_with"] | provenance(config.device) | {"node": node}
     own = {"cache": EmbeddingCache(cache_folder("embeddings")), "made_with": made_with}
     runner = UnitRunner(dataset=graph, **(settings | own))
     ending = run_group(task, runner, units, WorkerPool(1))
     return [(split, outcome) for (_, split), outcome in ending]
-
-
-@cache
-def _made_here(device: str) -> dict[str, Any]:
-    """Versions and machine, which a worker asks for once."""
-    return provenance(device)
 
 
 def _ray() -> ModuleType:

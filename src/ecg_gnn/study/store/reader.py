@@ -7,7 +7,6 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Self
@@ -22,30 +21,18 @@ from ecg_gnn.study.store.text import read_records
 from ecg_gnn.system.checks import InputError, check_choice
 
 
-@dataclass(frozen=True)
-class Owner:
-    """A process; its start time tells it from a later one with the same number."""
+def owner_of(pid: int) -> str | None:
+    """A running process of this machine, as the owner of a claim is written.
 
-    machine: str
-    pid: int
-    started: str
-
-    @classmethod
-    def of(cls, pid: int) -> "Owner":
-        """A process of this machine."""
-        return cls(_machine(), pid, _started(pid) or "")
-
-    def lives(self) -> bool:
-        """Whether the process runs; SQLite shares a store on one machine only."""
-        return self.machine == _machine() and _started(self.pid) == self.started
-
-
-def _machine() -> str:
-    """The host and its namespace of process numbers."""
-    parts = [platform.node(), _read("/proc/sys/kernel/random/boot_id")]
+    Its start time tells it from a later one with the same number. SQLite shares a store
+    on one machine only; the machine is its host and its namespace of process numbers.
+    """
+    if (started := _started(pid)) is None:
+        return None
+    machine = [platform.node(), _read("/proc/sys/kernel/random/boot_id")]
     with suppress(OSError):
-        parts.append(os.readlink("/proc/self/ns/pid"))
-    return "/".join(parts)
+        machine.append(os.readlink("/proc/self/ns/pid"))
+    return json.dumps({"machine": "/".join(machine), "pid": pid, "started": started})
 
 
 def _read(path: str) -> str:
@@ -79,11 +66,6 @@ _COLUMNS = {
 }
 
 
-def open_for_reading(path: Path) -> sqlite3.Connection:
-    """A store as a database; a text is read into one in memory."""
-    return read_records(path) if path.suffix == TEXT_ENDING else open_existing(path)
-
-
 class Store:
     """The records of studies; open it, read, close it (or use ``with``).
 
@@ -99,7 +81,12 @@ class Store:
     @classmethod
     def open(cls, path: str | Path) -> Self:
         """Open an existing store, or a text of one, while others may write to it."""
-        return cls(open_for_reading(Path(path)), Path(path))
+        path = Path(path)
+        if path.suffix != TEXT_ENDING:
+            return cls(open_existing(path), path)
+        store = cls(read_records(path), path)
+        store.records(), store.failures()  # a text is refused as a whole
+        return store
 
     def close(self) -> None:
         """Close the file."""
@@ -248,6 +235,6 @@ def _parsed(row: sqlite3.Row) -> dict[str, Any]:
 def state_of(unit: sqlite3.Row) -> str:
     """A unit's state; one whose process died is missing."""
     running = unit["state"] == "running"
-    if running and not Owner(**json.loads(unit["owner"])).lives():
+    if running and owner_of(json.loads(unit["owner"])["pid"]) != unit["owner"]:
         return "missing"
     return str(unit["state"])
