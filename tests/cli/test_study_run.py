@@ -32,7 +32,7 @@ def test_a_search_and_what_it_says(ecg_gnn, recipe):
     pytest.importorskip("optuna")
     path = recipe(**{"train.lr": {"low": "1e-3", "high": 0.1, "log": True}})
     status, out, err = ecg_gnn("study", "run", path, *STORE, *TPE)
-    assert (status, err.splitlines()[0]) == (0, "4 units: 0 done")
+    assert status == 0, err
     assert "ECG (mlp): trial 2 of 2 done after 2 splits, validation " in err
     first, second = out.splitlines()
     assert first == "space+tpe: 4 of 4 done, 4 of them now. Records: s.sqlite"

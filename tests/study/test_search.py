@@ -158,7 +158,7 @@ def test_a_cell_that_another_process_searches_is_its_own(searched, monkeypatch):
     others = []
 
     def meanwhile(line):
-        if others or not line.startswith("[1/"):
+        if others or not line.startswith("[1/2]"):
             return
         with monkeypatch.context() as other:
             elsewhere = reader.owner_of(os.getppid())

@@ -13,7 +13,7 @@ from ecg_gnn.study.executors import Executor, Outcome
 from ecg_gnn.study.grid import Only, check_size, recipe_cells
 from ecg_gnn.study.groups import Group, bind_all, describe, load_graphs
 from ecg_gnn.study.recipe import Recipe, load_recipe
-from ecg_gnn.study.search import CellSummary, Search, Space, search_cell, search_spaces
+from ecg_gnn.study.search import CellSummary, Search, check_grids, search_cell
 from ecg_gnn.study.store import Failed, StoreWriter
 from ecg_gnn.study.table import full_name
 from ecg_gnn.study.units import OnProgress, UnitRunner
@@ -29,6 +29,11 @@ class Counts:
     done: int
     failed: int
     running: int  # in other processes
+
+    def __str__(self) -> str:
+        text = f"{self.total} units: {self.done} done"
+        text += f", {self.failed} failed" if self.failed else ""
+        return text + (f", {self.running} running elsewhere" if self.running else "")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +98,9 @@ def run_study(
             say(f"skipping {name}: {why} ({hint})")
         # Invalid settings are refused here, before there is a store.
         groups = bind_all(plans, loaded, device)
-        spaces = search_spaces(cells, loaded, device) if search else []
+        cells = [cell for cell in cells if cell.dataset in loaded]
+        if search:
+            check_grids(cells, loaded, device)
         with StoreWriter.open(store) as writer:
             writer.register("", map(describe, loaded.values()), [])
             trainer = Trainer(
@@ -107,7 +114,15 @@ def run_study(
                 say=say,
                 on_progress=on_progress,
             )
-            searched = _train_all(trainer, groups, search, spaces)
+            searched = []
+            if search:
+                searched = [
+                    search_cell(trainer, cell, loaded, device, search) for cell in cells
+                ]
+            else:
+                trainer.register(groups)
+                say(str(trainer.counts()))
+                trainer.train(groups)
             return StudyReport(
                 recipe=trainer.recipe,
                 counts=trainer.counts(),
@@ -115,26 +130,6 @@ def run_study(
                 skipped=skipped,
                 searched=searched,
             )
-
-
-def _train_all(
-    trainer: "Trainer",
-    groups: Sequence[Group],
-    search: Search | None,
-    spaces: Sequence[Space],
-) -> list[CellSummary]:
-    """The grid, or one search after the other."""
-    trainer.register(groups)
-    if search is not None:
-        trainer.later = search.trials * sum(space.num_units for space in spaces)
-    counts = trainer.counts()
-    text = f"{counts.total} units: {counts.done} done"
-    text += f", {counts.failed} failed" if counts.failed else ""
-    trainer.say(text + (f", {counts.running} elsewhere" if counts.running else ""))
-    trainer.train(groups)
-    if search is None:
-        return []
-    return [search_cell(trainer, space, search) for space in spaces]
 
 
 @dataclass(kw_only=True)
@@ -150,7 +145,6 @@ class Trainer:
     say: Callable[[str], None]
     on_progress: OnProgress | None
     started: float = field(default_factory=time.monotonic)
-    later: int = 0  # units that a search has not proposed yet
     ran: int = 0
     _units: list[str] = field(default_factory=list)
     _left: set[str] = field(default_factory=set)  # that this process may have to do
@@ -171,7 +165,7 @@ class Trainer:
         """How far all units are."""
         states = list(map(self.writer.state, self._units))
         counted = {key: states.count(key) for key in ("done", "failed", "running")}
-        return Counts(total=len(states) + self.later, **counted)
+        return Counts(total=len(states), **counted)
 
     def train(self, groups: Sequence[Group], **made_with: Any) -> None:
         """Run what is missing of groups; returns when all that it could do has ended.
@@ -222,7 +216,7 @@ class Trainer:
             self.writer.finish(unit, outcome)
         self._left.discard(unit)
         self.ran += 1
-        left, total = len(self._left) + self.later, len(self._units) + self.later
+        left, total = len(self._left), len(self._units)
         ahead = duration(left * (time.monotonic() - self.started) / self.ran)
         seed = f" seed {group.config.seed}" if group.config.seed else ""
         self.say(

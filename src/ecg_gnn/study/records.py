@@ -128,12 +128,6 @@ def _git(*arguments: str) -> str | None:
     return done.stdout.strip() or None
 
 
-def is_pruned(provenance: Mapping[str, Any], finished: int) -> bool:
-    """Whether a search pruned a configuration, of whose records ``finished`` exist."""
-    pruned = provenance.get("search", {}).get("pruned")
-    return pruned is not None and finished < int(pruned["of"])
-
-
 # --- Statistics of graphs -------------------------------------------------------------
 
 

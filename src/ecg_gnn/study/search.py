@@ -5,10 +5,11 @@ start; told the same scores, it proposes the same points, whose trainings are st
 """
 
 import importlib.util
+import itertools
 import statistics
 import warnings
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,7 +26,7 @@ from ecg_gnn.system.seeds import derive_seed
 if TYPE_CHECKING:
     from ecg_gnn.study.execute import Trainer
 
-_MAX_PROPOSALS = 100  # if all have been tried, the grid is taken to be at its end
+_MAX_IN_VAIN = 100  # proposals that were tried before: the grid is at its end
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,50 +60,23 @@ class CellSummary:
     val: float | None
 
 
-@dataclass(frozen=True)
-class Space:
-    """Where to search: one dataset, model and variant, on the graph that was loaded."""
-
-    plan: Plan
-    graph: GraphDataset
-    device: str
-
-    def groups(self, point: Settings) -> list[Group]:
-        """The units of a point: one group per seed."""
-        loaded = {self.plan.dataset: self.graph}
-        return bind(self.plan.at(point), loaded, self.device)
-
-    @property
-    def num_units(self) -> int:
-        """Trainings of one point: splits times seeds."""
-        first = {name: _ends(values)[0] for name, values in self.plan.grid.items()}
-        return sum(len(group.units) for group in self.groups(first))
-
-
-def search_spaces(
+def check_grids(
     plans: Sequence[Plan], loaded: Mapping[str, GraphDataset], device: str
-) -> list[Space]:
-    """Where to search: what has its graph here, every value of a grid checked."""
-    spaces = []
+) -> None:
+    """Refuse invalid values; if the ends of a range are valid, all of it is."""
     for plan in plans:
         if plan.task != "train":
             raise checks.InputError(
                 f"'search' must be of a recipe with the task 'train' (got {plan.task})"
             )
-        if (graph := loaded.get(plan.dataset)) is not None:
-            space = Space(plan, graph, device)
-            ends = {name: _ends(values) for name, values in plan.grid.items()}
-            first = {name: values[0] for name, values in ends.items()}
-            for name, values in ends.items():
-                for value in values:
-                    space.groups({**first, name: value})
-            spaces.append(space)
-    return spaces
-
-
-def _ends(values: Values) -> tuple[Any, ...]:
-    """If the ends of a range are valid, all of it is; of a list, every value."""
-    return (values.low, values.high) if isinstance(values, Range) else values
+        tried = {
+            name: (values.low, values.high) if isinstance(values, Range) else values
+            for name, values in plan.grid.items()
+        }
+        first = {name: values[0] for name, values in tried.items()}
+        for name, values in tried.items():
+            for value in values:
+                bind(plan.at({**first, name: value}), loaded, device)
 
 
 class _Trial(NamedTuple):
@@ -118,42 +92,78 @@ class _Trial(NamedTuple):
         return statistics.fmean(self.scores)
 
 
-def search_cell(trainer: "Trainer", space: Space, search: Search) -> CellSummary:
+def search_cell(
+    trainer: "Trainer",
+    plan: Plan,
+    loaded: Mapping[str, GraphDataset],
+    device: str,
+    search: Search,
+) -> CellSummary:
     """One trial after the other, until there are enough.
 
     It ends early when all points have been tried, or when another process is training
     one of them: the rest is left to that process.
     """
-    plan, num_units = space.plan, space.num_units
-    model, variant = str(plan.settings["model.name"]), plan.variant
-    names = space.graph.name, model, variant.embedding or variant.name
-    later = trainer.later - search.trials * num_units  # of the cells after this one
-    tried: dict[str, _Trial] = {}  # by configuration
+    from optuna.trial import TrialState
+
+    variant = plan.variant.embedding or plan.variant.name
+    names = loaded[plan.dataset].name, str(plan.settings["model.name"]), variant
+    trials: list[_Trial] = []
     with _optuna_study(derive_seed(search.seed, "search", *names)) as study:
-        while len(tried) < search.trials:
-            if (proposed := _propose(study, space, tried)) is None:
-                break
-            asked, point, groups = proposed
-            trial = _run(trainer, search, asked, len(tried) + 1, point, groups)
+        proposals = _proposals(study, plan, loaded, device)
+        for asked, point, groups in itertools.islice(proposals, search.trials):
+            trial = _run(trainer, search, asked, len(trials) + 1, point, groups)
             if trial.state == "elsewhere":
                 break
-            tried[groups[0].configuration.id] = trial
-            _tell(study, asked, trial)
-            trainer.later = later + (search.trials - len(tried)) * num_units
-            name = full_name(groups[0].configuration)
-            trainer.say(f"{name}: trial {len(tried)} of {search.trials} {_told(trial)}")
-    trainer.later = later
-    states = Counter(trial.state for trial in tried.values())
-    done = [trial for trial in tried.values() if trial.state == "done"]
-    best = max(done, key=lambda trial: trial.val, default=None)
+            trials.append(trial)
+            done = trial.state == "done"
+            # A failed trial is a pruned one to Optuna, which is worse than one done.
+            state = TrialState.COMPLETE if done else TrialState.PRUNED
+            study.tell(asked, trial.val if done else None, state)
+            val = f", validation {100 * trial.val:.2f}" if trial.scores else ""
+            trainer.say(
+                f"{full_name(groups[0].configuration)}: trial {len(trials)} of "
+                f"{search.trials} {trial.state} after {len(trial.scores)} splits{val}: "
+                f"{settings_text(point)}"
+            )
+    states = Counter(trial.state for trial in trials)
+    ended = [trial for trial in trials if trial.state == "done"]
+    best = max(ended, key=lambda trial: trial.val, default=None)
     return CellSummary(
         **dict(zip(("dataset", "model", "variant"), names, strict=True)),
-        done=states["done"],
-        pruned=states["pruned"],
-        failed=states["failed"],
+        **{state: states[state] for state in ("done", "pruned", "failed")},
         best=best and best.point,
         val=best and best.val,
     )
+
+
+def _proposals(
+    study: Any, plan: Plan, loaded: Mapping[str, GraphDataset], device: str
+) -> Iterator[tuple[Any, Settings, list[Group]]]:
+    """Points that have not been tried: as Optuna asks for them, settings and units.
+
+    Places in a list are categories without order.
+    """
+    from optuna.trial import TrialState
+
+    grid = plan.grid
+    distributions = {name: _distribution(values) for name, values in grid.items()}
+    tried: set[str] = set()
+    in_vain = 0
+    while in_vain < _MAX_IN_VAIN:
+        asked = study.ask(distributions)
+        point = {
+            name: value if isinstance(grid[name], Range) else grid[name][value]
+            for name, value in asked.params.items()
+        }
+        groups = bind(plan.at(point), loaded, device)
+        if (at := groups[0].configuration.id) not in tried:
+            tried.add(at)
+            in_vain = 0
+            yield asked, point, groups
+        else:
+            in_vain += 1
+            study.tell(asked, state=TrialState.FAIL)  # which Optuna forgets
 
 
 def _run(
@@ -169,10 +179,9 @@ def _run(
     parts = [[group.only([unit])] for group, unit in units]
     writer, scores = trainer.writer, list[float]()
     for part in parts if search.prune else [groups]:
-        wanted = [unit for group in part for unit in group.units.values()]
-        trainer.later -= len(wanted)
         trainer.register(part)  # only now: a pruned trial has no more units
         trainer.train(part, search={"sampler": search.sampler, "trial": number})
+        wanted = [unit for group in part for unit in group.units.values()]
         states = {writer.state(unit) for unit in wanted}
         known = writer.scores([unit for _, unit in units])
         scores += [known[unit] for unit in wanted if unit in known]
@@ -185,40 +194,6 @@ def _run(
                 writer.mark_pruned(wanted[-1], after=len(scores), of=len(units))
                 return _Trial(point, "pruned", scores)
     return _Trial(point, "done", scores)
-
-
-def _propose(
-    study: Any, space: Space, tried: Collection[str]
-) -> tuple[Any, Settings, list[Group]] | None:
-    """A point that has not been tried: as Optuna asks for it, its settings and units.
-
-    Places in a list are categories without order.
-    """
-    grid = space.plan.grid
-    distributions = {name: _distribution(values) for name, values in grid.items()}
-    for _ in range(_MAX_PROPOSALS):
-        asked = study.ask(distributions)
-        point = {
-            name: value if isinstance(grid[name], Range) else grid[name][value]
-            for name, value in asked.params.items()
-        }
-        groups = space.groups(point)
-        if groups[0].configuration.id not in tried:
-            return asked, point, groups
-        _tell(study, asked, None)
-    return None
-
-
-def _tell(study: Any, asked: Any, trial: _Trial | None) -> None:
-    """What came of a trial; one that failed is pruned, which is worse than done."""
-    from optuna.trial import TrialState
-
-    if trial is None:
-        study.tell(asked, state=TrialState.FAIL)  # which Optuna forgets
-    elif trial.state == "done":
-        study.tell(asked, trial.val)
-    else:
-        study.tell(asked, state=TrialState.PRUNED)
 
 
 @contextmanager
@@ -254,12 +229,6 @@ def _distribution(values: Values) -> Any:
             int(low), int(high), log=values.log, step=int(step or 1)
         )
     return distributions.FloatDistribution(low, high, log=values.log, step=step)
-
-
-def _told(trial: _Trial) -> str:
-    text = f"{trial.state} after {len(trial.scores)} splits"
-    val = f", validation {100 * trial.val:.2f}" if trial.scores else ""
-    return f"{text}{val}: {settings_text(trial.point)}"
 
 
 def settings_text(point: Settings) -> str:

@@ -16,7 +16,6 @@ from ecg_gnn.config.classify_settings import MODULES, SPECIALISED
 from ecg_gnn.config.identity import LABELS, VARIANTS, Tags
 from ecg_gnn.config.run_config import flatten
 from ecg_gnn.study.comparison import PairedTest, paired_test
-from ecg_gnn.study.records import is_pruned
 from ecg_gnn.study.store import Configuration, DatasetInfo, Store, UnitRecord
 from ecg_gnn.study.store.rows import names_of, newest
 from ecg_gnn.study.table import model_name, row_name
@@ -93,8 +92,9 @@ class Candidate:
     @property
     def pruned(self) -> bool:
         """Whether a search pruned it: it has fewer splits than its rivals."""
-        count = len(self.records)
-        return any(is_pruned(r.result.provenance, count) for r in self.records)
+        searches = (r.result.provenance.get("search", {}) for r in self.records)
+        marks = [each["pruned"] for each in searches if each.get("pruned")]
+        return any(len(self.records) < int(mark["of"]) for mark in marks)
 
     @property
     def test_mean(self) -> float:
