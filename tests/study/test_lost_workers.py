@@ -226,7 +226,7 @@ class FragilePool:
                 raise workers.LostWorkerError("a training process was killed")
             yield (variant, split), work((variant, split))
 
-    def __exit__(self, *_):
+    def close(self):
         pass
 
 

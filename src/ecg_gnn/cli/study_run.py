@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from contextlib import redirect_stdout
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,7 +18,6 @@ from ecg_gnn.system.checks import InputError, check_choice
 
 if TYPE_CHECKING:
     from ecg_gnn.study.execute import StudyReport
-    from ecg_gnn.study.search import Search
 
 
 @opt.verb(recipes=", ".join(shipped_recipes()))
@@ -81,6 +80,7 @@ def run(
     from ecg_gnn.study.executors import Executor
     from ecg_gnn.study.grid import Only
     from ecg_gnn.study.ray_executor import RayExecutor
+    from ecg_gnn.study.search import Search
 
     only = Only(
         datasets=_names(datasets),
@@ -88,7 +88,13 @@ def run(
         variants=_names(variants, {v for part in asked.parts for v in part.variants}),
         splits=None if splits is None else read_splits(splits),
     )
-    searched = _search(search, trials, prune, search_seed)
+    searched, how = None, dict[str, Any](prune=prune, seed=search_seed)
+    if search is not None:
+        searched = Search(sampler=search, trials=trials or 0, **how)
+    elif trials or any(how.values()):
+        raise InputError(
+            "'search' must be tpe with --trials, --prune or --search-seed (got none)"
+        )
     # Ray prints warnings on stdout, which is for results.
     with ProgressDisplay() as display, redirect_stdout(sys.stderr):
         executor = Executor(jobs)
@@ -112,23 +118,6 @@ def run(
         print_json({**asdict(report), "store": str(store)})
     else:
         _print_report(report, store)
-
-
-def _search(
-    sampler: str | None, trials: int | None, prune: bool, seed: int
-) -> "Search | None":
-    if sampler is None:
-        given = {"trials": trials, "prune": prune, "search_seed": seed}
-        for name in (name for name, value in given.items() if value):
-            raise InputError(
-                f"{name!r} must be given with --search tpe (got no search)"
-            )
-        return None
-    if trials is None:
-        raise InputError("'trials' must be given with --search (got none)")
-    from ecg_gnn.study.search import Search
-
-    return Search(sampler=sampler, trials=trials, prune=prune, seed=seed)
 
 
 def _names(

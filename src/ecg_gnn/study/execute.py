@@ -208,9 +208,9 @@ class Trainer:
     def _store(
         self, group: Group, split: int, outcome: Outcome, made_with: dict[str, Any]
     ) -> None:
-        unit = group.units[split]
+        unit, precision = group.units[split], group.config.train.precision
         if isinstance(outcome, Failed):
-            made_with |= {"precision": group.config.train.precision}
+            made_with = made_with | {"precision": precision}
             self.writer.fail(unit, outcome.kind, outcome.error, made_with)
         else:
             self.writer.finish(unit, outcome)

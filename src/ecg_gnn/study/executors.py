@@ -39,7 +39,7 @@ class Executor:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._pool.__exit__()
+        self._pool.close()
 
     def pick_device(self, name: str) -> str:
         """The device that a user's choice means where units will run."""

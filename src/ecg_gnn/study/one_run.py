@@ -129,7 +129,7 @@ def _gather(
     missing = [unit for unit in units if unit not in records]
     # Closed also after an error: other processes must not go on training.
     with (
-        WorkerPool(jobs) as pool,
+        closing(WorkerPool(jobs)) as pool,
         closing(run_units(runner, missing, pool)) as trained,
     ):
         for (variant, index), ended in trained:

@@ -81,10 +81,6 @@ class RayExecutor(Executor):
         self._on_gpus = has_gpus and name != "cpu"
         return "cuda" if self._on_gpus else "cpu"
 
-    def made_with(self, device: str) -> dict[str, Any]:
-        """What is known here; nodes replace it with their own versions and machine."""
-        return {**provenance("cpu"), "device": device, "device_name": None}
-
     def call(
         self,
         function: Callable[..., Any],
@@ -120,8 +116,8 @@ class RayExecutor(Executor):
                     break
                 group, runner = taken
                 # Several splits each on GPUs, one elsewhere.
-                for splits in batched(group.units, most_together(runner.config)):
-                    self._submit(group, runner, splits)
+                for batch in batched(group.units, most_together(runner.config)):
+                    self._submit(group, runner, batch)
             if not self._tasks:
                 return
             (reference,), _ = _ray().wait(list(self._tasks))

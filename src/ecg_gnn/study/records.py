@@ -88,7 +88,7 @@ def provenance(device: str) -> dict[str, Any]:
     """Versions and machine, for the record; nothing here changes a result."""
     import torch  # which no reader needs
 
-    on_gpu = device.startswith("cuda")
+    on_gpu = device.startswith("cuda") and torch.cuda.is_available()  # or nodes have
     machine = platform.processor() or platform.machine()
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -130,8 +130,12 @@ def search_cell(
     ended = [trial for trial in trials if trial.state == "done"]
     best = max(ended, key=lambda trial: trial.val, default=None)
     return CellSummary(
-        **dict(zip(("dataset", "model", "variant"), names, strict=True)),
-        **{state: states[state] for state in ("done", "pruned", "failed")},
+        dataset=names[0],
+        model=names[1],
+        variant=variant,
+        done=states["done"],
+        pruned=states["pruned"],
+        failed=states["failed"],
         best=best and best.point,
         val=best and best.val,
     )
@@ -153,8 +157,8 @@ def _proposals(
     while in_vain < _MAX_IN_VAIN:
         asked = study.ask(distributions)
         point = {
-            name: value if isinstance(grid[name], Range) else grid[name][value]
-            for name, value in asked.params.items()
+            name: place if isinstance(values := grid[name], Range) else values[place]
+            for name, place in asked.params.items()
         }
         groups = bind(plan.at(point), loaded, device)
         if (at := groups[0].configuration.id) not in tried:

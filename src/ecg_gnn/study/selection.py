@@ -124,9 +124,13 @@ class Cell:
     """One dataset, model and variant: which configuration was chosen from which."""
 
     key: CellKey
-    chosen: Candidate
     candidates: tuple[Candidate, ...]  # of as many units each, best first
     incomplete: tuple[Candidate, ...] = ()  # of fewer units, or pruned: not compared
+
+    @property
+    def chosen(self) -> Candidate:
+        """The one that represents the cell."""
+        return self.candidates[0]
 
     @property
     def label(self) -> str:
@@ -198,13 +202,10 @@ def _cells(records: Sequence[UnitRecord]) -> tuple[Cell, ...]:
         kept = [candidate for candidate in candidates if not candidate.pruned]
         most = max((len(candidate.records) for candidate in kept), default=0)
         whole = [c for c in kept if len(c.records) == most]
-        ranked = sorted(whole, key=lambda candidate: -candidate.val_mean)
-        rest = tuple(c for c in candidates if c not in whole)
-        if ranked:
-            chosen, ordered = ranked[0], tuple(ranked)
-            cells.append(
-                Cell(key=key, chosen=chosen, candidates=ordered, incomplete=rest)
-            )
+        if whole:
+            ranked = tuple(sorted(whole, key=lambda c: -c.val_mean))
+            rest = tuple(c for c in candidates if c not in whole)
+            cells.append(Cell(key=key, candidates=ranked, incomplete=rest))
     datasets = list(dict.fromkeys(key.dataset for key in groups))
     return tuple(sorted(cells, key=lambda cell: _place(cell.key, datasets)))
 

@@ -21,27 +21,19 @@ _TEXT_SCALES = {"loss": 1e3, "val": 1e4, "test": 1e4}
 class Curves:
     """Values per step, first to last; NaN where a training had diverged."""
 
-    values: Curve  # [3, steps]
+    losses: Curve
+    val_scores: Curve
+    test_scores: Curve
 
     @classmethod
     def of(cls, *series: Sequence[float | None]) -> "Curves":
-        """Of losses, validation and test scores; what is not finite is None."""
-        return cls(np.array(series, dtype=np.float32))
+        """From lists in which what is not finite is None."""
+        return cls(*np.array(series, dtype=np.float32))
 
     @property
-    def losses(self) -> Curve:
-        """The training loss of every step."""
-        return self.values[0]
-
-    @property
-    def val_scores(self) -> Curve:
-        """The validation score after every step."""
-        return self.values[1]
-
-    @property
-    def test_scores(self) -> Curve:
-        """The test score after every step."""
-        return self.values[2]
+    def values(self) -> Curve:
+        """All of them, row by row."""
+        return np.stack([self.losses, self.val_scores, self.test_scores])
 
     def to_bytes(self) -> bytes:
         """About 2.5 bytes per number."""
@@ -58,7 +50,7 @@ class Curves:
             raise ValueError("curves are cut, or longer than any training")
         planes = np.frombuffer(unpacked, np.uint8).reshape(4, -1)
         values = np.ascontiguousarray(planes.T).view("<f4").astype(np.float32)
-        return cls(values.reshape(3, -1))
+        return cls(*values.reshape(3, -1))
 
     def to_text(self, places: Places) -> dict[str, list[int | None]]:
         """Whole numbers at some places, each as the change from the one before."""
@@ -84,7 +76,7 @@ class Curves:
                 raise InputError("every step of a curve must have its value")
             totals = np.nancumsum(changes) / scale
             row[places] = np.where(np.isnan(changes), np.nan, totals)
-        return cls(values)
+        return cls(*values)
 
 
 def known_steps(curves: Sequence[Curves]) -> Places:

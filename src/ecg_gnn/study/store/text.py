@@ -38,8 +38,9 @@ _FORMAT, _VERSION = "ecg_gnn_records", 1
 _COUNT = "units"  # how many follow; older files do not say
 _SHARED = ("provenance", "statistics", "steps")
 _NUMBERS = ("val", "test", "best_step", "seconds", "peak_memory_mb")
-_DAMAGES = (OSError, ValueError, TypeError, LookupError, AttributeError)
-_DAMAGES += (StopIteration, RecursionError)
+_DAMAGES: tuple[type[Exception], ...] = (OSError, ValueError, TypeError, LookupError)
+_DAMAGES += (AttributeError, ArithmeticError, StopIteration, RecursionError)
+_DAMAGES += (sqlite3.Error,)
 
 
 def write_records(store: "Store", path: Path, *, curve_points: int = 25) -> int:
@@ -133,7 +134,7 @@ def read_records(path: Path) -> sqlite3.Connection:
                 f"must be {promised} units, as the first line says (got {units}): the "
                 "file is not whole"
             )
-    except (*_DAMAGES, ArithmeticError, sqlite3.Error) as error:
+    except _DAMAGES as error:
         connection.close()
         said = f"{error} is not there" if isinstance(error, KeyError) else error
         raise InputError(
