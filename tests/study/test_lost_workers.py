@@ -86,8 +86,7 @@ class FakeRay:
 
     def get(self, task):
         function, arguments = task.function, task.arguments
-        splits = tuple(split for _, split in arguments[3])
-        variant = arguments[3][0][0].name
+        splits, variant = tuple(arguments[1].units), arguments[1].variant.name
         self.tries[variant, splits] = self.tries.get((variant, splits), 0) + 1
         if (error := self.error(splits, self.tries[variant, splits])) is not None:
             raise error
@@ -176,7 +175,7 @@ def test_a_node_with_other_numerics_refuses(embedding):
     config = RunConfig.of(embedding=embedding)
     older = config.numerics - 1  # of an embedder that moved alone, all others' own
     with pytest.raises(RuntimeError, match=rf"has numerics .* the study's {older}"):
-        run_on_node(None, {"config": config}, "train", [], numerics=older)
+        run_on_node(None, None, SimpleNamespace(config=config), numerics=older)
 
 
 @pytest.mark.parametrize(
@@ -196,8 +195,8 @@ def test_gpus_of_others_can_be_planned_for(run_with, monkeypatch):
     """The process that owns the store may be on a machine without any."""
     seen = []
 
-    def stop(graph, settings, task, units, numerics):
-        seen.append((settings["config"], [split for _, split in units]))
+    def stop(graph, group, runner, numerics):
+        seen.append((runner.config, list(group.units)))
         raise KeyboardInterrupt
 
     monkeypatch.setattr(units.torch.cuda, "is_available", lambda: False)

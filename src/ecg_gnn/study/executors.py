@@ -2,7 +2,7 @@
 
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Self
 
 import torch
@@ -55,24 +55,15 @@ class Executor:
         """Yield how each split of every group ended; groups are claimed when taken."""
         for group, runner in groups:
             units = [(group.variant, split) for split in group.units]
-            task = group.configuration.task
-            for (_, split), outcome in run_group(task, runner, units, self._pool):
-                yield group, split, outcome
-
-
-def run_group(
-    task: str, runner: UnitRunner, units: Sequence[Unit], pool: WorkerPool
-) -> Iterator[tuple[Unit, Outcome]]:
-    """Train or measure units of one group; every one of them ends."""
-    if task == "train":
-        for unit, ended in run_units(runner, units, pool):
-            yield unit, _outcome(ended)
-        return
-    for unit in units:
-        try:
-            yield unit, _measure(runner, unit)
-        except Exception as error:
-            yield unit, _outcome(error)
+            if group.configuration.task == "train":
+                for (_, split), ended in run_units(runner, units, self._pool):
+                    yield group, split, _outcome(ended)
+                continue
+            for unit in units:
+                try:
+                    yield group, unit[1], _measure(runner, unit)
+                except Exception as error:
+                    yield group, unit[1], _outcome(error)
 
 
 def _outcome(ended: Record | Exception) -> Outcome:

@@ -5,7 +5,8 @@ import logging
 import os
 import platform
 import socket
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from types import ModuleType
 from typing import Any, Self
 
@@ -15,12 +16,11 @@ from ecg_gnn._version import __version__
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.reading import first_line
-from ecg_gnn.study.executors import Executor, Outcome, run_group
+from ecg_gnn.study.executors import Executor, Outcome
 from ecg_gnn.study.groups import Group
 from ecg_gnn.study.records import provenance
 from ecg_gnn.study.store import Failed
-from ecg_gnn.study.units import Unit, UnitRunner, batched, most_together
-from ecg_gnn.study.workers import WorkerPool
+from ecg_gnn.study.units import UnitRunner, batched, most_together
 from ecg_gnn.system.checks import InputError, MissingExtraError, check_choice
 from ecg_gnn.system.files import cache_folder
 
@@ -52,7 +52,7 @@ class RayExecutor(Executor):
         if importlib.util.find_spec("ray") is None:
             raise MissingExtraError("ray", "ray", "--engine ray")
         self._address = address
-        self._tasks: dict[Any, tuple[Group, UnitRunner, Sequence[int]]] = {}
+        self._tasks: dict[Any, tuple[Group, UnitRunner]] = {}
         self._graphs: dict[tuple[str, str, int | None], Any] = {}
         self._on_gpus = self._is_ours = False
 
@@ -116,16 +116,17 @@ class RayExecutor(Executor):
                     break
                 group, runner = taken
                 # Several splits each on GPUs, one elsewhere.
-                for batch in batched(group.units, most_together(runner.config)):
-                    self._submit(group, runner, batch)
+                most = most_together(runner.config)
+                for units in batched(group.units.values(), most):
+                    self._submit(group.only(units), runner)
             if not self._tasks:
                 return
             (reference,), _ = _ray().wait(list(self._tasks))
-            group, runner, splits = self._tasks.pop(reference)
-            for split, outcome in self._outcomes(reference, group, runner, splits):
+            group, runner = self._tasks.pop(reference)
+            for split, outcome in self._outcomes(reference, group, runner):
                 yield group, split, outcome
 
-    def _submit(self, group: Group, runner: UnitRunner, splits: Sequence[int]) -> None:
+    def _submit(self, group: Group, runner: UnitRunner) -> None:
         ray, graph, config = _ray(), group.dataset, group.config
         drawn = config.random_splits or config.label_rate > 0
         key = graph.name, graph.sha256, config.seed if drawn else None
@@ -133,18 +134,16 @@ class RayExecutor(Executor):
             self._graphs[key] = ray.put(graph)
         options = {"num_cpus": 1, "num_gpus": int(self._on_gpus)}
         on_node = ray.remote(run_on_node).options(max_retries=_RETRIES, **options)
-        names = ("config", "run_id", "made_with")
-        reference = on_node.remote(
-            self._graphs[key],
-            {name: getattr(runner, name) for name in names},
-            group.configuration.task,
-            [(group.variant, split) for split in splits],
-            config.numerics,
-        )
-        self._tasks[reference] = group, runner, splits
+        # Graphs travel once; caches and checkpoints are of this machine.
+        unsent: dict[str, Any] = {"dataset": None}
+        bare = replace(group, **unsent)
+        unsent |= dict.fromkeys(["cache", "checkpoints", "on_progress"])
+        sent = self._graphs[key], bare, replace(runner, **unsent)
+        reference = on_node.remote(*sent, config.numerics)
+        self._tasks[reference] = group, runner
 
     def _outcomes(
-        self, reference: Any, group: Group, runner: UnitRunner, splits: Sequence[int]
+        self, reference: Any, group: Group, runner: UnitRunner
     ) -> list[tuple[int, Outcome]]:
         """How the splits of a task ended; none if they are run again."""
         errors = _ray().exceptions
@@ -158,36 +157,33 @@ class RayExecutor(Executor):
                 f"dependencies (one answered: {str(error.cause)[:500]})"
             ) from None
         except errors.RayError as error:
-            if len(splits) == 1:
+            if len(group.units) == 1:
                 killed = errors.WorkerCrashedError, errors.OutOfMemoryError
                 kind = "out_of_memory" if isinstance(error, killed) else "error"
                 text = f"its worker or node was lost {_RETRIES + 1} times"
-                return [(splits[0], Failed(kind, f"{text} ({first_line(error)})"))]
-        for split in splits:  # alone, so that only the failing one is given up
-            self._submit(group, runner, [split])
+                failed = Failed(kind, f"{text} ({first_line(error)})")
+                return [(split, failed) for split in group.units]
+        for unit in group.units.values():  # alone: only the failing one is given up
+            self._submit(group.only([unit]), runner)
         return []
 
 
 def run_on_node(
-    graph: GraphDataset,
-    settings: dict[str, Any],
-    task: str,
-    units: Sequence[Unit],
-    numerics: int,
+    graph: GraphDataset, group: Group, runner: UnitRunner, numerics: int
 ) -> list[tuple[int, Outcome]]:
-    """Run units of one variant on a node; how each of their splits ended."""
-    config, node = settings["config"], platform.node()
+    """Run a group's units on a node; how each of their splits ended."""
+    config, node = runner.config, platform.node()
     if numerics != config.numerics:
         raise RuntimeError(
             f"ecg-gnn {__version__} of the node {node} has numerics "
             f"{config.numerics}, the study's {numerics}"
         )
     torch.set_num_threads(1)  # a node has as many tasks as cores
-    made_with = settings["made_with"] | provenance(config.device) | {"node": node}
-    own = {"cache": EmbeddingCache(cache_folder("embeddings")), "made_with": made_with}
-    runner = UnitRunner(dataset=graph, **(settings | own))
-    ending = run_group(task, runner, units, WorkerPool(1))
-    return [(split, outcome) for (_, split), outcome in ending]
+    made_with = runner.made_with | provenance(config.device) | {"node": node}
+    cache = EmbeddingCache(cache_folder("embeddings"))
+    own = replace(runner, dataset=graph, cache=cache, made_with=made_with)
+    ending = Executor().run(iter([(group, own)]))
+    return [(split, outcome) for _, split, outcome in ending]
 
 
 def _ray() -> ModuleType:
