@@ -14,7 +14,7 @@ from ecg_gnn.study.grid import Only, check_size, recipe_cells
 from ecg_gnn.study.groups import Group, bind_all, describe, load_graphs
 from ecg_gnn.study.recipe import Recipe, load_recipe
 from ecg_gnn.study.search import CellSummary, Search, check_grids, search_cell
-from ecg_gnn.study.store import Failed, StoreWriter
+from ecg_gnn.study.store import Failed, StoredUnit, StoreWriter
 from ecg_gnn.study.table import full_name
 from ecg_gnn.study.units import OnProgress, UnitRunner
 from ecg_gnn.system.checks import duration
@@ -155,7 +155,16 @@ class Trainer:
 
     def register(self, groups: Sequence[Group]) -> None:
         """Make units known, and count them."""
-        units = [unit for group in groups for unit in group.stored_units()]
+        units = [
+            StoredUnit(
+                id=unit,
+                configuration=group.configuration,
+                split=split,
+                seed=group.config.seed,
+            )
+            for group in groups
+            for split, unit in group.units.items()
+        ]
         self.writer.register(self.recipe, [], units)
         self._units += [unit.id for unit in units]
         free = {"missing", "failed"} if self.retry_failed else {"missing"}

@@ -16,7 +16,7 @@ from ecg_gnn.pipeline.resolve import check_embeddings
 from ecg_gnn.study.grid import Plan
 from ecg_gnn.study.one_run import prepare
 from ecg_gnn.study.records import of_input
-from ecg_gnn.study.store import Configuration, DatasetInfo, StoredUnit
+from ecg_gnn.study.store import Configuration, DatasetInfo
 from ecg_gnn.study.store.rows import names_of
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.files import expanded
@@ -37,14 +37,6 @@ class Group:
         """The group with some of its units."""
         kept = {split: unit for split, unit in self.units.items() if unit in ids}
         return replace(self, units=kept)
-
-    def stored_units(self) -> list[StoredUnit]:
-        """The units as a store registers them."""
-        at, seed = self.configuration, self.config.seed
-        return [
-            StoredUnit(id=unit, configuration=at, split=split, seed=seed)
-            for split, unit in self.units.items()
-        ]
 
 
 def load_graphs(
