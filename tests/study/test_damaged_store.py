@@ -31,7 +31,9 @@ def change(path, statement, *values):
         ("CREATE VIEW v AS SELECT * FROM records", "must have the tables of schema 1"),
         ("ALTER TABLE units ADD COLUMN more", "must have the tables of schema 1"),
         ("DROP INDEX units_by_configuration", "must have the tables of schema 1"),
+        ("DELETE FROM records WHERE test = 0.5", r"is damaged \(rows are missing\)"),
         ("DELETE FROM units", r"is damaged \(rows are missing\)"),
+        ("UPDATE units SET state = 'done'", r"is damaged \(rows are missing\)"),
         ("DELETE FROM configurations", r"is damaged \(rows are missing\)"),
     ],
 )

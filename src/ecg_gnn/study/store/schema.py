@@ -18,6 +18,11 @@ TABLES = ("datasets", "configurations", "units", "records", "failures", "members
 JSON_COLUMNS = {"statistics", "config", "evolved_statistics", "provenance"}
 _APPLICATION_ID = 0x45434753  # "ECGS": tells our files from other databases
 _SCHEMA = files("ecg_gnn.study.store").joinpath("schema.sql")
+_STATES_CONTRADICT_RECORDS = (
+    "SELECT (SELECT count(*) FROM records) != (SELECT count(*) FROM units JOIN records "
+    "ON records.unit = units.id WHERE state = 'done') OR (SELECT count(*) FROM units "
+    "WHERE state = 'done') != (SELECT count(*) FROM records)"
+)
 
 
 def open_existing(path: Path) -> sqlite3.Connection:
@@ -159,6 +164,7 @@ def _check_whole(connection: sqlite3.Connection, path: Path) -> None:
     reason = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
     if reason == "ok":
         orphans = connection.execute("PRAGMA foreign_key_check").fetchall()
-        reason = "rows are missing" if orphans else None
+        contradiction = connection.execute(_STATES_CONTRADICT_RECORDS).fetchone()[0]
+        reason = "rows are missing" if orphans or contradiction else None
     if reason:
         raise InputError(f"'store' {str(path)!r} is damaged ({reason})")
