@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from concurrent.futures import Future
+from contextlib import closing
 
 import pytest
 
@@ -125,7 +126,7 @@ def test_while_workers_start(monkeypatch):
     monkeypatch.setattr(workers, "ProcessPoolExecutor", Executor)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        with pytest.raises(KeyboardInterrupt), workers.WorkerPool(2) as pool:
+        with pytest.raises(KeyboardInterrupt), closing(workers.WorkerPool(2)) as pool:
             list(pool.each(print, [1, 2]))
     finally:
         signal.signal(signal.SIGINT, before)
