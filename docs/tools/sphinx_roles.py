@@ -1,12 +1,11 @@
 """Docstrings follow PyG and are written for Sphinx; here they become Markdown.
 
 Formulas become MathML, which browsers draw by themselves: nothing is fetched. Settings
-are shown with their meaning and default.
+are shown with their meaning and default, as ``help()`` shows them.
 """
 
 import dataclasses
 import importlib
-import inspect
 import re
 from typing import Any
 
@@ -35,24 +34,13 @@ def _show_settings(obj: griffe.Object, place: griffe.Object) -> None:
     """Give a section its docstring with every setting, or a setting its default."""
     section = getattr(importlib.import_module(place.module.path), place.name)
     if obj is place:
-        lines = [
-            f"    {one.name}: {meaning(one)}." for one in dataclasses.fields(section)
-        ]
-        said = inspect.cleandoc(section.__doc__)
-        obj.docstring.value = "\n".join([said, "", "Attributes:", *lines])
+        obj.docstring.value = section.__doc__
         return
     for one in dataclasses.fields(section):
         if one.name == obj.name:
             made: Any = one.default_factory
             alone = made is dataclasses.MISSING
             obj.value = repr(one.default) if alone else f"{made.__name__}()"
-
-
-def meaning(one: dataclasses.Field[Any]) -> str:
-    """What a setting does; of one that holds a section, where its settings are."""
-    made: Any = one.default_factory
-    declared = one.metadata.get("setting")
-    return declared.help if declared else f"See {made.__name__}"
 
 
 class SphinxRoles(griffe.Extension):

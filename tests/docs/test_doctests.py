@@ -1,5 +1,6 @@
 """Examples in docstrings: everything that the reference shows has one, and it runs."""
 
+import dataclasses
 import doctest
 import importlib
 import re
@@ -11,6 +12,7 @@ import torch
 
 import ecg_gnn
 from documented import GUIDE
+from ecg_gnn.config import SECTIONS, RunConfig
 
 SHOWN = re.findall(r"^::: (\S+)$", (GUIDE / "api.md").read_text(), re.MULTILINE)
 # What the page says that its examples assume.
@@ -25,6 +27,12 @@ def find(path):
 def test_the_reference_shows_the_public_names_and_no_others():
     public = [f"ecg_gnn.{name}" for name in ecg_gnn.__all__ if name != "__version__"]
     assert sorted(SHOWN) == public
+
+
+@pytest.mark.parametrize("section", [RunConfig, *SECTIONS])
+def test_help_names_every_setting(section):
+    for field in dataclasses.fields(section):
+        assert f"\n    {field.name}: " in section.__doc__
 
 
 @pytest.mark.parametrize("path", SHOWN)

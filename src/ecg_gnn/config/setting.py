@@ -6,6 +6,8 @@ names of runs, and the words beside a variant in tables and model cards.
 """
 
 import dataclasses
+import inspect
+import textwrap
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -70,14 +72,29 @@ def settings_of(section: Any) -> dict[str, Setting]:
     }
 
 
+_WRAP = textwrap.TextWrapper(
+    88, initial_indent=" " * 4, subsequent_indent=" " * 8, break_on_hyphens=False
+)
+
+
 class Section:
     """Settings that bring every field to its declared type and range, or refuse it."""
 
     prefix: ClassVar[str]
 
     def __init_subclass__(cls, prefix: str = "") -> None:
-        """``prefix`` is how the dotted names of the settings begin."""
-        cls.prefix = prefix
+        """``prefix`` is how dotted names begin; ``help()`` lists the settings."""
+        cls.prefix, lines = (
+            prefix,
+            [inspect.cleandoc(cls.__doc__ or ""), "", "Attributes:"],
+        )
+        for name, value in vars(cls).items():
+            if isinstance(value, dataclasses.Field):
+                kind: Any = value.default_factory
+                one = value.metadata.get(_KEY)
+                text = f"{name}: {one.help if one else f'See {kind.__name__}'}."
+                lines += _WRAP.wrap(text)
+        cls.__doc__ = "\n".join(lines)
 
     def __post_init__(self) -> None:
         kind: Any = type(self)
