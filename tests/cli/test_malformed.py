@@ -11,7 +11,6 @@ from malformed import (
     folders,
     graphml,
     recipes,
-    saved_tensors,
     stores,
     tables,
 )
@@ -72,8 +71,6 @@ def cases(folder, tmp_path):
         tables.csv_cases(),
         tables.parquet_cases(),
         archives.npz_cases(),
-        saved_tensors.pt_cases(),
-        saved_tensors.safetensors_cases(),
         graphml.graphml_cases(),
         folders.graph_folder_cases(of_folder["folder"]),
         folders.model_folder_cases(of_folder["model"]),

@@ -9,7 +9,6 @@ from ecg_gnn.reading.untrusted import BYTES_PER_CELL as BYTES_PER_CELL
 from ecg_gnn.reading.untrusted import MAX_CELLS as MAX_CELLS
 from ecg_gnn.reading.untrusted import check_cells as check_cells
 from ecg_gnn.reading.untrusted import check_file as check_file
-from ecg_gnn.reading.untrusted import check_pickle as check_pickle
 from ecg_gnn.reading.untrusted import first_line as first_line
 from ecg_gnn.reading.untrusted import max_cells as max_cells
 from ecg_gnn.reading.untrusted import read_json as read_json

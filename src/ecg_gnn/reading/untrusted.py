@@ -1,14 +1,12 @@
 """What every reader of untrusted files shares.
 
 A limit on size, checked before memory is taken; failures told in one line; files only;
-JSON and YAML that hold plain values only; and a check of pickles that loads nothing.
+and JSON and YAML that hold plain values only.
 """
 
 import json
 import math
 import os
-import pickletools
-import re
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -152,22 +150,3 @@ def _count_values(node: yaml.Node, counts: dict[int, int]) -> int:
             f"its aliases must stand for at most {_MAX_YAML_VALUES} values"
         )
     return counts[id(node)]
-
-
-def check_pickle(source: str, content: bytes, harmless: re.Pattern[str]) -> None:
-    """Refuse a pickle that names a class or a function that is not ``harmless``.
-
-    Loading a pickle runs what it names, so only one that has passed may be loaded.
-    """
-    for opcode, argument, _ in pickletools.genops(content):
-        if opcode.name in ("GLOBAL", "INST"):
-            name = str(argument).replace(" ", ".")
-        elif opcode.name in ("STACK_GLOBAL", "EXT1", "EXT2", "EXT4"):
-            name = "a name that is put together while loading"
-        else:
-            continue
-        if not harmless.fullmatch(name):
-            raise InputError(
-                f"{source}: must hold plain values (got {name}, which is never loaded: "
-                "it could run code)"
-            )

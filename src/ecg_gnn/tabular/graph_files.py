@@ -1,4 +1,4 @@
-"""Whole graphs from one file or object: NPZ, PyG ``Data``, NetworkX, GraphML, MAT."""
+"""Whole graphs from one file or object: NPZ, PyG ``Data``, NetworkX, GraphML."""
 
 import json
 import warnings
@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from torch import Tensor
 
 from ecg_gnn.data.graph_checks import (
     FEATURES_KEY,
@@ -21,32 +20,26 @@ from ecg_gnn.data.graph_checks import (
 )
 from ecg_gnn.data.graph_storage import DIRECTED_KEY, NAMES_KEY, is_directed, node_names
 from ecg_gnn.reading import AnyArray, check_cells, check_file, read_archive, refusing
-from ecg_gnn.reading.tensor_files import dense_array, read_safetensors, read_torch
-from ecg_gnn.system.checks import InputError
+from ecg_gnn.system.checks import InputError, check_choice
 from ecg_gnn.tabular.columns import Column, Table, as_text
 from ecg_gnn.tabular.importing import ImportOptions, assemble, import_tables
-from ecg_gnn.tabular.labels import Masks
-from ecg_gnn.tabular.matrix_files import read_facebook
 from ecg_gnn.tabular.named_graph import NamedGraph
-from ecg_gnn.tabular.table_files import GRAPH_LABEL, GRAPH_TYPES, type_of
 
 ID = "id"
-_SAVED = "a PyG Data, or a dictionary of its tensors, as torch.save writes it"
-_DATA_KEYS = ("x", "y", "edge_index", "train_mask", "val_mask", "test_mask")
+GRAPH_LABEL = "label"
+"""What the label is called that a graph holds without a name for it."""
 
 
 def import_graph(path: str | Path, options: ImportOptions) -> NamedGraph:
     """Import a file that holds a whole graph, by its ending.
 
     ``.npz`` as ``ecg-gnn run`` reads it (labels may be -1, ``node_ids`` may name
-    nodes), ``.pt`` a PyG ``Data`` or a dictionary of its tensors, ``.safetensors`` the
-    same tensors, ``.graphml`` with the label among the nodes' attributes, ``.mat`` a
-    network of facebook100.
+    nodes), ``.graphml`` with the label among the nodes' attributes.
     """
     path = Path(path)
-    file_type = type_of(path, GRAPH_TYPES)
+    check_choice(f"ending of {path}", suffix := path.suffix.lower(), _READERS)
     check_file(path)
-    return _READERS[file_type.suffix](path, options)
+    return _READERS[suffix](path, options)
 
 
 def from_data(data: Any, options: ImportOptions | None = None) -> NamedGraph:
@@ -54,8 +47,18 @@ def from_data(data: Any, options: ImportOptions | None = None) -> NamedGraph:
 
     Masks are one split ``[N]`` or several ``[N, S]``, as PyG has them.
     """
-    values = {key: data[key] for key in _DATA_KEYS if data.get(key) is not None}
-    return _from_tensors("data", values, options or ImportOptions(label=GRAPH_LABEL))
+    if missing := [key for key in ("x", "y", "edge_index") if data.get(key) is None]:
+        raise InputError(f"data: must have x, y and edge_index (no {missing[0]!r})")
+    arrays: dict[str, AnyArray] = {
+        FEATURES_KEY: data.x.numpy(force=True),
+        "node_labels": data.y.numpy(force=True).reshape(-1),
+        "edges": data.edge_index.numpy(force=True).T,
+    }
+    for key in MASK_KEYS:
+        if (mask := data.get(key.removesuffix("s"))) is not None:
+            arrays[key] = np.atleast_2d(mask.numpy(force=True).T)
+    check_keys("data", arrays)
+    return _from_arrays("data", arrays, options or ImportOptions(label=GRAPH_LABEL))
 
 
 def from_networkx(
@@ -95,25 +98,6 @@ def _read_npz(path: Path, options: ImportOptions) -> NamedGraph:
     return _from_arrays(str(path), arrays, replace(options, directed=directed))
 
 
-def _read_pt(path: Path, options: ImportOptions) -> NamedGraph:
-    """Read a PyG ``Data``, or a dictionary of its tensors, that torch saved."""
-    from torch_geometric.data import Data
-    from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
-    from torch_geometric.data.storage import GlobalStorage
-
-    allowed = [Data, DataEdgeAttr, DataTensorAttr, GlobalStorage]
-    saved = read_torch(path, _SAVED, allowed, most=options.max_cells)
-    with refusing(str(path), _SAVED):
-        values = saved if isinstance(saved, dict) else saved.to_dict()
-    return _from_tensors(str(path), values, options)
-
-
-def _read_tensors(path: Path, options: ImportOptions) -> NamedGraph:
-    """Read the tensors of a PyG ``Data`` from a .safetensors file."""
-    tensors = read_safetensors(path, most=options.max_cells)
-    return _from_tensors(str(path), tensors, options)
-
-
 def _read_graphml(path: Path, options: ImportOptions) -> NamedGraph:
     """Read a GraphML file whose label and features are attributes of its nodes."""
     import networkx as nx
@@ -122,38 +106,6 @@ def _read_graphml(path: Path, options: ImportOptions) -> NamedGraph:
         warnings.simplefilter("ignore")  # of keys without a type, which are texts
         graph = nx.read_graphml(path)
     return from_networkx(graph, options, source=str(path))
-
-
-def _read_mat(path: Path, options: ImportOptions) -> NamedGraph:
-    """Read a network of facebook100; nodes are numbered in the order of the file."""
-    columns, pairs = read_facebook(path, options.max_cells)
-    ids = tuple(str(row) for row in range(len(next(iter(columns.values())))))
-    return assemble(Table(str(path), {ID: list(ids), **columns}), ids, pairs, options)
-
-
-def _from_tensors(
-    source: str, values: Mapping[str, Any], options: ImportOptions
-) -> NamedGraph:
-    for key in ("x", "y", "edge_index"):
-        if not isinstance(values.get(key), Tensor):
-            raise InputError(
-                f"{source}: must have the tensors x, y and edge_index (no {key!r})"
-            )
-    dense = {
-        key: dense_array(f"{source}: {key!r}", value, most=options.max_cells)
-        for key, value in values.items()
-        if key in _DATA_KEYS and isinstance(value, Tensor)
-    }
-    arrays: dict[str, AnyArray] = {
-        FEATURES_KEY: dense["x"],
-        "node_labels": dense["y"].reshape(-1),
-        "edges": dense["edge_index"].T,
-    }
-    for key in MASK_KEYS:
-        if (mask := dense.get(key.removesuffix("s"))) is not None:
-            arrays[key] = np.atleast_2d(mask.T)
-    check_keys(source, arrays)
-    return _from_arrays(source, arrays, options)
 
 
 def _from_arrays(
@@ -180,12 +132,9 @@ def _from_arrays(
         kinds=dict.fromkeys(kept, "numeric") | {**options.kinds},
         scale=False,
     )
-    masks: Masks | None = None
+    masks = None
     if MASK_KEYS[0] in arrays:
-        train, val, test = (
-            check_mask(source, key, arrays[key], len(x)) for key in MASK_KEYS
-        )
-        masks = train, val, test
+        masks = [check_mask(source, key, arrays[key], len(x)) for key in MASK_KEYS]
     return assemble(Table(source, columns | every), ids, pairs, given, masks=masks)
 
 
@@ -202,10 +151,4 @@ def _labels(source: str, y: AnyArray) -> list[str | None]:
     return [as_text(value) if value >= 0 else None for value in y.tolist()]
 
 
-_READERS = {
-    ".npz": _read_npz,
-    ".pt": _read_pt,
-    ".safetensors": _read_tensors,
-    ".graphml": _read_graphml,
-    ".mat": _read_mat,
-}
+_READERS = {".npz": _read_npz, ".graphml": _read_graphml}

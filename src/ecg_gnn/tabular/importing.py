@@ -25,10 +25,14 @@ from ecg_gnn.tabular.columns import (
 from ecg_gnn.tabular.feature_blocks import ENCODINGS, MAX_CATEGORIES
 from ecg_gnn.tabular.feature_pipeline import FeaturePipeline, fit_features
 from ecg_gnn.tabular.import_report import describe_import, import_warnings
-from ecg_gnn.tabular.labels import TASKS, Masks, read_labels, read_masks
-from ecg_gnn.tabular.matrix_files import MATRIX_SUFFIX, read_adjacency
+from ecg_gnn.tabular.labels import TASKS, read_labels, read_masks
 from ecg_gnn.tabular.named_graph import NamedGraph
-from ecg_gnn.tabular.node_names import Pairs, number_nodes, pair_nodes
+from ecg_gnn.tabular.node_names import (
+    Pairs,
+    number_nodes,
+    pair_nodes,
+    read_adjacency,
+)
 from ecg_gnn.tabular.structure_features import structure_features
 from ecg_gnn.tabular.table_files import read_table
 from ecg_gnn.tabular.token_blocks import MAX_WORDS
@@ -122,7 +126,7 @@ def import_files(
         (('a', 'b'), 2)
     """
     read = partial(read_table, delimiter=delimiter, most=options.max_cells)
-    if Path(edges).suffix.lower() != MATRIX_SUFFIX:
+    if Path(edges).suffix.lower() != ".npz":
         return import_tables(read(nodes), read(edges), options)
     table = read(nodes)
     id_name, numbers = _number_nodes(table, options)
@@ -161,7 +165,7 @@ def assemble(
     pairs: Pairs,
     options: ImportOptions,
     columns: Mapping[str, str] = MappingProxyType({}),
-    masks: Masks | None = None,
+    masks: Sequence[NDArray[np.bool_]] | None = None,
 ) -> NamedGraph:
     """Features, classes and splits of nodes whose edges are numbered already.
 
@@ -177,7 +181,7 @@ def assemble(
     if options.splits:
         masks = read_masks(nodes, options.splits, labels.y)
     elif masks is not None:
-        masks = tuple(mask & (labels.y != UNLABELLED) for mask in masks)
+        masks = [mask & (labels.y != UNLABELLED) for mask in masks]
     pipeline = fit_features(nodes, names, options)
     dataset = make_dataset(
         name=Path(nodes.source).stem,

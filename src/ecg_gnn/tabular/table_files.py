@@ -1,19 +1,14 @@
-"""Tables from CSV and Parquet files, and back.
-
-A new type of file is one entry in ``TABLE_TYPES`` or ``GRAPH_TYPES`` and one function;
-the help of ``ecg-gnn data import``, the messages and the choice of a
-reader by a file's ending follow from the entry.
-"""
+"""Tables from CSV and Parquet files, and back."""
 
 import csv
 import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 import numpy as np
 
@@ -28,51 +23,19 @@ _DELIMITERS = ",;\t|"
 _QUOTED = re.compile(r'"[^"]*"')
 
 
-class FileType(NamedTuple):
-    """One type of file: what people call it, and how names of such files end."""
-
-    name: str
-    suffix: str
-    read: Callable[[Path, str | None, int], Columns] | None = None
-    """Of a table: takes a delimiter (None: found in the header), and the most cells."""
-    write: Callable[[Path, str, Mapping[str, Iterable[Any]]], None] | None = None
-    """If we write such files, too."""
-    delimiter: str = ","
-    """What separates the cells that we write."""
-
-
-def list_suffixes(types: Sequence[FileType], *, names: bool = False) -> str:
-    """The endings of file types as a phrase, each after the type's name if asked.
-
-    Examples:
-        >>> list_suffixes(TABLE_TYPES)
-        '.csv, .tsv, .txt or .parquet'
-    """
-    shown = [f"{each.name} ({each.suffix})" if names else each.suffix for each in types]
-    return f"{', '.join(shown[:-1])} or {shown[-1]}"
-
-
-def type_of(path: Path, types: Sequence[FileType]) -> FileType:
-    """The type of a file by its ending, which must be one of ``types``."""
-    by_suffix = {each.suffix: each for each in types}
-    check_choice(f"ending of {path}", path.suffix.lower(), by_suffix)
-    return by_suffix[path.suffix.lower()]
-
-
 def read_table(
     path: str | Path, *, delimiter: str | None = None, most: int | None = None
 ) -> Table:
-    """Read a table by its file's ending, one of those in ``TABLE_TYPES``.
+    """Read a table by its file's ending, one of ``TABLE_SUFFIXES``.
 
     The ``delimiter`` of a text file is by default the one that its header has most
     often; for ``most`` see :func:`ecg_gnn.reading.check_cells`.
     """
     path = Path(path)
-    file_type = type_of(path, TABLE_TYPES)
+    check_choice(f"ending of {path}", suffix := path.suffix.lower(), TABLE_SUFFIXES)
     check_file(path)
-    assert file_type.read is not None
     try:
-        columns = file_type.read(path, delimiter, max_cells(most))
+        columns = _READERS[suffix](path, delimiter, max_cells(most))
     except OSError as error:
         reason = error.strerror or str(error)
         raise InputError(f"{path}: cannot be read ({reason})") from error
@@ -84,9 +47,8 @@ def read_table(
 
 def write_table(path: Path, columns: Mapping[str, Iterable[Any]]) -> None:
     """Write columns by a file's ending; the caller makes it atomic."""
-    file_type = type_of(path, [each for each in TABLE_TYPES if each.write])
-    assert file_type.write is not None
-    file_type.write(path, file_type.delimiter, columns)
+    check_choice(f"ending of {path}", suffix := path.suffix.lower(), WRITABLE_SUFFIXES)
+    _WRITERS[suffix](path, columns)
 
 
 # --- CSV ------------------------------------------------------------------------------
@@ -119,9 +81,11 @@ def _read_csv(path: Path, delimiter: str | None, most: int) -> Columns:
 def _guess_delimiter(path: Path, header: str) -> str:
     """What separates the names of a header, the file type's own if nothing does."""
     bare = _QUOTED.sub("", header)
-    marks = (type_of(path, TABLE_TYPES).delimiter, *_DELIMITERS)
-    most: str = max(marks, key=bare.count)
-    return most
+    return max([_usual_delimiter(path), *_DELIMITERS], key=bare.count)
+
+
+def _usual_delimiter(path: Path) -> str:
+    return "\t" if path.suffix.lower() == ".tsv" else ","
 
 
 def _lines(path: Path, file: IO[str], longest: int) -> Iterator[str]:
@@ -134,11 +98,9 @@ def _lines(path: Path, file: IO[str], longest: int) -> Iterator[str]:
         yield line
 
 
-def _write_csv(
-    path: Path, delimiter: str, columns: Mapping[str, Iterable[Any]]
-) -> None:
+def _write_csv(path: Path, columns: Mapping[str, Iterable[Any]]) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, delimiter=delimiter)
+        writer = csv.writer(file, delimiter=_usual_delimiter(path))
         writer.writerow(columns)
         writer.writerows(zip(*columns.values(), strict=True))
 
@@ -203,9 +165,7 @@ def _read_parquet(path: Path, delimiter: str | None, most: int) -> Columns:
     return dict(columns)
 
 
-def _write_parquet(
-    path: Path, delimiter: str, columns: Mapping[str, Iterable[Any]]
-) -> None:
+def _write_parquet(path: Path, columns: Mapping[str, Iterable[Any]]) -> None:
     pa, parquet = _pyarrow()
     table = pa.table({name: list(values) for name, values in columns.items()})
     parquet.write_table(table, path, write_page_checksum=True)
@@ -264,20 +224,12 @@ def _shared_texts(chunk: Any) -> list[str | None]:
     return [None if place is None else texts[place] for place in chunk.indices.tolist()]
 
 
-TABLE_TYPES = (
-    FileType("CSV", ".csv", _read_csv, _write_csv),
-    FileType("TSV", ".tsv", _read_csv, _write_csv, delimiter="\t"),
-    FileType("text", ".txt", _read_csv),
-    FileType("Parquet", ".parquet", _read_parquet, _write_parquet),
-)
-GRAPH_TYPES = (
-    FileType("NPZ", ".npz"),
-    FileType("saved PyG Data", ".pt"),
-    FileType("PyG tensors", ".safetensors"),
-    FileType("GraphML", ".graphml"),
-    FileType("facebook100", ".mat"),
-)
-"""Of a whole graph; their readers, in ``graph_files``, come with torch."""
-GRAPH_LABEL = "label"
-"""What the label is called that such a file holds without a name for it."""
-WRITABLE_SUFFIXES = tuple(each.suffix for each in TABLE_TYPES if each.write)
+_READERS = {
+    ".csv": _read_csv,
+    ".tsv": _read_csv,
+    ".txt": _read_csv,
+    ".parquet": _read_parquet,
+}
+TABLE_SUFFIXES = tuple(_READERS)
+_WRITERS = {".csv": _write_csv, ".tsv": _write_csv, ".parquet": _write_parquet}
+WRITABLE_SUFFIXES = tuple(_WRITERS)
