@@ -32,7 +32,7 @@ def toy_entry(arrays, save, monkeypatch):
 
 
 def test_table_is_complete():
-    assert len(CATALOGUE) == 20
+    assert len(CATALOGUE) == 17
     for name, entry in CATALOGUE.items():
         assert name == entry.name
         assert entry.description

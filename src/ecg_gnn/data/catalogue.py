@@ -10,18 +10,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from ecg_gnn.data.download import Progress
 from ecg_gnn.data.download import download as fetch
-from ecg_gnn.data.planetoid import load_planetoid, planetoid_present
 from ecg_gnn.system.checks import InputError, default_metric, did_you_mean
 from ecg_gnn.system.files import cache_folder, expanded
 
 if TYPE_CHECKING:
     from ecg_gnn.data.dataset import GraphDataset
 
-Kind = Literal["official", "substitute", "planetoid", "generator"]
 Generator = Callable[..., "GraphDataset"]
 _WHOLE_NUMBERS = ("nodes", "edges", "features", "classes", "size")
 
@@ -36,7 +34,7 @@ class Entry:
     """One named graph; the sizes of generators are those of their defaults."""
 
     name: str
-    kind: Kind
+    kind: str  # official, substitute (never downloaded) or generator
     nodes: int
     edges: int | None  # each undirected edge once; None where it is random
     features: int
@@ -54,7 +52,7 @@ class Entry:
     @property
     def file(self) -> str | None:
         """The name of the .npz file, for graphs that come in one."""
-        if self.kind in ("planetoid", "generator"):
+        if self.kind == "generator":
             return None
         return f"{self.name.replace('-', '_')}.npz"
 
@@ -111,8 +109,6 @@ def load_dataset(
         able = [other.name for other in CATALOGUE.values() if other.kind == "generator"]
         raise InputError(f"{name!r} takes no parameters, only {able} do (got {spec!r})")
     root = resolve_data_root(data_root)
-    if entry.kind == "planetoid":
-        return load_planetoid(entry.name, root, download=download)
     path = find_file(entry, root) or _obtain(entry, root, download, progress)
     options = {"metric": entry.metric, "note": entry.note}
     return read_npz(path, entry.name, expected_sha256=entry.sha256, **options)
@@ -189,8 +185,6 @@ def find_file(entry: Entry, root: Path) -> Path | None:
 
 def is_present(entry: Entry, root: Path) -> bool:
     """Whether the graph can be loaded without a network."""
-    if entry.kind == "planetoid":
-        return planetoid_present(entry.name, root)
     return entry.kind == "generator" or find_file(entry, root) is not None
 
 
