@@ -2,7 +2,6 @@
 
 import csv
 
-import networkx as nx
 import numpy as np
 import torch
 from torch_geometric.data import Data
@@ -78,15 +77,6 @@ def ring_data():
     part = torch.arange(12) // 2 % 3
     data.train_mask, data.val_mask, data.test_mask = part == 0, part == 1, part == 2
     return data
-
-
-def networkx_ring():
-    """A ring of 24 nodes with attributes, one of them without a class."""
-    graph = nx.cycle_graph(24)
-    for node in graph:
-        graph.nodes[node].update(kind="ab"[node % 2], size=node % 5, odd=node % 3 == 0)
-    del graph.nodes[3]["kind"]
-    return graph
 
 
 def save_ring_npz(path):

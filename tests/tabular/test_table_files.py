@@ -3,11 +3,10 @@
 import subprocess
 import sys
 
-import networkx as nx
 import pytest
 import torch
 
-from csv_graphs import networkx_ring, ring_data, save_ring_npz, write_stranger
+from csv_graphs import ring_data, save_ring_npz, write_stranger
 from ecg_gnn.system.checks import InputError, MissingExtraError
 from ecg_gnn.tabular import ImportOptions, import_files, import_graph, read_table
 from ecg_gnn.tabular.table_files import (
@@ -26,14 +25,14 @@ def read(path):
     return read_table(path) if is_table else import_graph(path, LABEL)
 
 
-by_suffix = pytest.mark.parametrize("suffix", [*TABLE_SUFFIXES, ".npz", ".graphml"])
+by_suffix = pytest.mark.parametrize("suffix", [*TABLE_SUFFIXES, ".npz"])
 by_table = pytest.mark.parametrize("suffix", TABLE_SUFFIXES)
 
 
 def test_another_ending(tmp_path):
     with pytest.raises(InputError, match=r"must be one of \['.csv', '.tsv', '.txt', "):
         read_table(tmp_path / "x.xls")
-    with pytest.raises(InputError, match=r"must be one of \['.npz', '.graphml'\]"):
+    with pytest.raises(InputError, match=r"must be one of \['.npz'\]"):
         import_graph(tmp_path / "x.xls", LABEL)
 
 
@@ -172,10 +171,8 @@ def test_a_saved_graph(tmp_path):
 
 def test_a_graph_that_is_too_large(tmp_path):
     save_ring_npz(tmp_path / "g.npz")
-    nx.write_graphml(networkx_ring(), tmp_path / "g.graphml")
-    for name in ("g.npz", "g.graphml"):
-        with pytest.raises(InputError, match="must have at most 9 cells"):
-            import_graph(tmp_path / name, ImportOptions(label="kind", max_cells=9))
+    with pytest.raises(InputError, match="must have at most 9 cells"):
+        import_graph(tmp_path / "g.npz", ImportOptions(label="kind", max_cells=9))
 
 
 def test_tables_are_read_without_torch(tmp_path):

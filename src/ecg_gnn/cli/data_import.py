@@ -67,9 +67,8 @@ def import_(
     Options:
         out: The graph folder to write.
         nodes: Table of nodes: .csv, .tsv, .txt or .parquet.
-        edges: Table of edges, of the same types; or a matrix, .npz written by
-            scipy.sparse.save_npz, rows in the order of the nodes.
-        graph: Instead of tables, a whole graph: .npz or .graphml.
+        edges: Table of edges, of the same types.
+        graph: Instead of tables, a whole graph: an .npz file.
         directed: Whether edges have a direction.
         seed: Random seed of the drawn splits.
 

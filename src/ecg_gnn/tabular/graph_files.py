@@ -1,7 +1,5 @@
-"""Whole graphs from one file or object: NPZ, PyG ``Data``, NetworkX, GraphML."""
+"""Whole graphs: the benchmark's .npz files, and PyG's ``Data``."""
 
-import json
-import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -19,10 +17,10 @@ from ecg_gnn.data.graph_checks import (
     check_mask,
 )
 from ecg_gnn.data.graph_storage import DIRECTED_KEY, NAMES_KEY, is_directed, node_names
-from ecg_gnn.reading import AnyArray, check_cells, check_file, read_archive, refusing
+from ecg_gnn.reading import AnyArray, read_archive
 from ecg_gnn.system.checks import InputError, check_choice
 from ecg_gnn.tabular.columns import Column, Table, as_text
-from ecg_gnn.tabular.importing import ImportOptions, assemble, import_tables
+from ecg_gnn.tabular.importing import ImportOptions, assemble
 from ecg_gnn.tabular.named_graph import NamedGraph
 
 ID = "id"
@@ -31,15 +29,17 @@ GRAPH_LABEL = "label"
 
 
 def import_graph(path: str | Path, options: ImportOptions) -> NamedGraph:
-    """Import a file that holds a whole graph, by its ending.
+    """Import an ``.npz`` file as ``ecg-gnn run`` reads it.
 
-    ``.npz`` as ``ecg-gnn run`` reads it (labels may be -1, ``node_ids`` may name
-    nodes), ``.graphml`` with the label among the nodes' attributes.
+    Beyond that, labels may be -1 or texts, and ``node_ids`` may name nodes.
     """
     path = Path(path)
-    check_choice(f"ending of {path}", suffix := path.suffix.lower(), _READERS)
-    check_file(path)
-    return _READERS[suffix](path, options)
+    check_choice(f"ending of {path}", path.suffix.lower(), [".npz"])
+    check = partial(check_keys, str(path))
+    known = [*GRAPH_KEYS, *MASK_KEYS, NAMES_KEY, DIRECTED_KEY]
+    arrays = read_archive(path, known, check, most=options.max_cells)
+    directed = options.directed or is_directed(path, arrays)
+    return _from_arrays(str(path), arrays, replace(options, directed=directed))
 
 
 def from_data(data: Any, options: ImportOptions | None = None) -> NamedGraph:
@@ -59,53 +59,6 @@ def from_data(data: Any, options: ImportOptions | None = None) -> NamedGraph:
             arrays[key] = np.atleast_2d(mask.numpy(force=True).T)
     check_keys("data", arrays)
     return _from_arrays("data", arrays, options or ImportOptions(label=GRAPH_LABEL))
-
-
-def from_networkx(
-    graph: Any, options: ImportOptions, *, source: str = "graph"
-) -> NamedGraph:
-    """Import a NetworkX graph whose label and features are attributes of its nodes."""
-    attributes = [each for _, each in graph.nodes(data=True)]
-    columns: dict[str, Column] = {ID: [str(node) for node in graph.nodes]}
-    for name in dict.fromkeys(key for each in attributes for key in each):
-        if name != ID:
-            values = [each.get(name) for each in attributes]
-            columns[str(name)] = [_attribute_text(value) for value in values]
-    edges: dict[str, Column] = {
-        "source": [str(source) for source, _ in graph.edges()],
-        "target": [str(target) for _, target in graph.edges()],
-    }
-    check_cells(source, [len(columns[ID]), len(columns)], options.max_cells)
-    options = replace(
-        options, id=ID, source="source", target="target", directed=graph.is_directed()
-    )
-    return import_tables(Table(source, columns), Table(source, edges), options)
-
-
-def _attribute_text(value: Any) -> str | None:
-    """An attribute as a cell; several values as the JSON list that tables have."""
-    if isinstance(value, list | tuple | set | frozenset):
-        return json.dumps([str(each) for each in value])
-    return None if value is None else str(value)
-
-
-def _read_npz(path: Path, options: ImportOptions) -> NamedGraph:
-    """Read a graph in the benchmark's format, with names of nodes if it has them."""
-    check = partial(check_keys, str(path))
-    known = [*GRAPH_KEYS, *MASK_KEYS, NAMES_KEY, DIRECTED_KEY]
-    arrays = read_archive(path, known, check, most=options.max_cells)
-    directed = options.directed or is_directed(path, arrays)
-    return _from_arrays(str(path), arrays, replace(options, directed=directed))
-
-
-def _read_graphml(path: Path, options: ImportOptions) -> NamedGraph:
-    """Read a GraphML file whose label and features are attributes of its nodes."""
-    import networkx as nx
-
-    with refusing(str(path), "a GraphML file"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of keys without a type, which are texts
-        graph = nx.read_graphml(path)
-    return from_networkx(graph, options, source=str(path))
 
 
 def _from_arrays(
@@ -149,6 +102,3 @@ def _labels(source: str, y: AnyArray) -> list[str | None]:
     if y.dtype.kind == "f" and (y != np.floor(y))[~np.isnan(y)].any():
         return [as_text(value) for value in y.tolist()]
     return [as_text(value) if value >= 0 else None for value in y.tolist()]
-
-
-_READERS = {".npz": _read_npz, ".graphml": _read_graphml}

@@ -27,12 +27,7 @@ from ecg_gnn.tabular.feature_pipeline import FeaturePipeline, fit_features
 from ecg_gnn.tabular.import_report import describe_import, import_warnings
 from ecg_gnn.tabular.labels import TASKS, read_labels, read_masks
 from ecg_gnn.tabular.named_graph import NamedGraph
-from ecg_gnn.tabular.node_names import (
-    Pairs,
-    number_nodes,
-    pair_nodes,
-    read_adjacency,
-)
+from ecg_gnn.tabular.node_names import Pairs, number_nodes, pair_nodes
 from ecg_gnn.tabular.structure_features import structure_features
 from ecg_gnn.tabular.table_files import read_table
 from ecg_gnn.tabular.token_blocks import MAX_WORDS
@@ -111,8 +106,7 @@ def import_files(
 
     Args:
         nodes: A row per node.
-        edges: A row per edge; or an ``.npz`` file of a scipy sparse matrix, whose rows
-            are the nodes in the order of their table.
+        edges: A row per edge.
         options: Which columns are what.
         delimiter: Of text files; unless given, found in their headers.
 
@@ -126,17 +120,14 @@ def import_files(
         (('a', 'b'), 2)
     """
     read = partial(read_table, delimiter=delimiter, most=options.max_cells)
-    if Path(edges).suffix.lower() != ".npz":
-        return import_tables(read(nodes), read(edges), options)
-    table = read(nodes)
-    id_name, numbers = _number_nodes(table, options)
-    pairs = read_adjacency(Path(edges), len(numbers), options.max_cells)
-    return assemble(table, tuple(numbers), pairs, options, {"id": id_name})
+    return import_tables(read(nodes), read(edges), options)
 
 
 def import_tables(nodes: Table, edges: Table, options: ImportOptions) -> NamedGraph:
     """Make a graph of a table of nodes and a table of edges."""
-    id_name, numbers = _number_nodes(nodes, options)
+    nodes.column(options.label, "label")  # the likeliest mistake is reported first
+    id_name = options.id or _usual_column(list(nodes.columns), _IDS, 0)
+    numbers = number_nodes(nodes, id_name)
     names = list(edges.columns)
     has_index = names[0] == UNNAMED and len(names) > 2
     if has_index and are_row_numbers(edges.columns[UNNAMED]):
@@ -244,13 +235,6 @@ def _feature_columns(nodes: Table, options: ImportOptions, id_name: str) -> list
             f"{list(names)[:20]} (got {unused})"
         )
     return names
-
-
-def _number_nodes(nodes: Table, options: ImportOptions) -> tuple[str, dict[str, int]]:
-    """The column of names, and the number of every node."""
-    nodes.column(options.label, "label")  # the likeliest mistake is reported first
-    id_name = options.id or _usual_column(list(nodes.columns), _IDS, 0)
-    return id_name, number_nodes(nodes, id_name)
 
 
 def _usual_column(columns: Sequence[str], usual: Sequence[str], place: int) -> str:

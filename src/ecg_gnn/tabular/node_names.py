@@ -1,19 +1,15 @@
 """Names of nodes in tables, and edges as pairs of node numbers."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from shlex import quote
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ecg_gnn.data.graph_checks import check_edges
-from ecg_gnn.reading import read_archive, refusing
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.tabular.columns import Table, as_text
 
 Pairs = NDArray[np.int64]
-_MATRIX = "a sparse matrix as scipy.sparse.save_npz writes it (csr, csc or coo)"
 
 
 def number_nodes(table: Table, column: str) -> dict[str, int]:
@@ -71,33 +67,3 @@ def _other_id(nodes: Table | None, used: set[str]) -> str:
         if used <= texts and len(texts) == len(column):
             return f"; the column {name!r} has all of them: --id {quote(name)}"
     return ""
-
-
-def read_adjacency(path: Path, num_nodes: int, most: int) -> Pairs:
-    """The edges of a matrix whose rows are the nodes in their order, ``[E, 2]``.
-
-    SciPy is not asked: starts of rows that it does not check make it write past its
-    arrays.
-    """
-    names = ["format", "shape", "data", "indices", "indptr", "row", "col"]
-    arrays = read_archive(path, names, most=most)
-    with refusing(str(path), _MATRIX):
-        layout, data = arrays["format"].item().decode(), arrays["data"]
-        if layout not in ("csr", "csc", "coo") or data.dtype.kind not in "biuf":
-            raise ValueError(f"format {layout!r} with {data.dtype}")
-        if (shape := arrays["shape"].tolist()) != [num_nodes, num_nodes]:
-            raise InputError(
-                f"{path} must be a sparse matrix, {num_nodes} × {num_nodes} as there "
-                f"are nodes (got {shape})"
-            )
-        if layout == "coo":
-            rows, columns = arrays["row"], arrays["col"]
-        else:
-            starts, columns = arrays["indptr"].astype(np.int64), arrays["indices"]
-            if len(starts) != num_nodes + 1 or starts[-1] != len(columns):
-                raise ValueError(f"{len(starts)} starts up to {starts[-1]}")
-            rows = np.repeat(np.arange(num_nodes), np.diff(starts))
-        if layout == "csc":
-            rows, columns = columns, rows
-        ends = np.stack([rows, columns], axis=1)[data != 0]
-        return check_edges(str(path), ends, num_nodes)
