@@ -57,13 +57,6 @@ def test_classes_that_read_like_missing_values():
     assert "--missing '?'" in note
 
 
-def test_classes_that_look_alike():
-    (note,) = warnings_for(NUMBERS, {"Retail": 9, "bank": 9, "retail": 9})
-    assert "such as 'Retail' and 'retail'" in note
-    assert warnings_for(NUMBERS, {"retail": 9, "retail  trade": 9}) == []
-    assert warnings_for(NUMBERS, {"retail trade": 9, "Retail  trade": 9})
-
-
 def test_strong_imbalance():
     (note,) = warnings_for(NUMBERS, {"fraud": 12, "fine": 5000})
     assert note.startswith("class 'fraud' has 12 nodes, the largest class 5000 (417 ")

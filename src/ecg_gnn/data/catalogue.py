@@ -12,7 +12,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ecg_gnn.data.download import Progress
 from ecg_gnn.data.download import download as fetch
 from ecg_gnn.system.checks import InputError, default_metric, did_you_mean
 from ecg_gnn.system.files import cache_folder, expanded
@@ -75,7 +74,6 @@ def load_dataset(
     *,
     data_root: str | Path | None = None,
     download: bool = True,
-    progress: Progress | None = None,
 ) -> "GraphDataset":
     """Load a graph by name, from a file, or from a generator.
 
@@ -85,7 +83,6 @@ def load_dataset(
             or a generator with parameters ("csbm:nodes=5000,homophily=0.1").
         data_root: Folder with the official files; else ``ECG_DATA``, or the cache.
         download: Whether an absent official file may be fetched.
-        progress: Called with the bytes of a download.
 
     Examples:
         >>> load_dataset("csbm:nodes=60,classes=3").num_classes
@@ -109,7 +106,7 @@ def load_dataset(
         able = [other.name for other in CATALOGUE.values() if other.kind == "generator"]
         raise InputError(f"{name!r} takes no parameters, only {able} do (got {spec!r})")
     root = resolve_data_root(data_root)
-    path = find_file(entry, root) or _obtain(entry, root, download, progress)
+    path = find_file(entry, root) or _obtain(entry, root, download)
     options = {"metric": entry.metric, "note": entry.note}
     return read_npz(path, entry.name, expected_sha256=entry.sha256, **options)
 
@@ -199,7 +196,7 @@ def list_datasets(data_root: str | Path | None = None) -> list[dict[str, Any]]:
     ]
 
 
-def _obtain(entry: Entry, root: Path, allowed: bool, progress: Progress | None) -> Path:
+def _obtain(entry: Entry, root: Path, allowed: bool) -> Path:
     """Download an official file into the data root, or say where to put it by hand."""
     assert entry.file is not None
     path = root / entry.file
@@ -209,7 +206,7 @@ def _obtain(entry: Entry, root: Path, allowed: bool, progress: Progress | None) 
     elif allowed:
         try:
             url = BASE_URL + entry.file
-            fetch(url, path, entry.sha256, entry.size, progress=progress)
+            fetch(url, path, entry.sha256, entry.size)
             return path
         except InputError as error:
             reason = str(error)

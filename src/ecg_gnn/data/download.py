@@ -4,14 +4,10 @@ import hashlib
 import http.client
 import time
 import urllib.request
-from collections.abc import Callable
 from pathlib import Path
 
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.files import atomic_path
-
-Progress = Callable[[int, int | None], None]
-"""Called with the bytes so far and the total, None where it is unknown."""
 
 _PIECE = 1 << 18
 _TIMEOUT = 30.0  # seconds in which the server sends nothing
@@ -26,8 +22,6 @@ def download(
     path: str | Path,
     sha256: str | None,
     size: int | None,
-    *,
-    progress: Progress | None = None,
 ) -> None:
     """Download ``url`` to ``path``, which appears only once its contents are right.
 
@@ -51,8 +45,6 @@ def download(
                     raise InputError(f"{url}: must have {most} (got more)")
                 file.write(piece)
                 digest.update(piece)
-                if progress is not None:
-                    progress(received, size)
             if size is not None and received != size:
                 raise InputError(f"{url}: must have {size} bytes (got {received})")
             if missing := getattr(response, "length", None):

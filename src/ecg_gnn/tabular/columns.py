@@ -223,15 +223,8 @@ def parse_date(text: str) -> datetime | None:
 def _check_texts(source: str, name: str, texts: Sequence[str | None]) -> None:
     """Refuse texts that arrays (which end at NUL) or UTF-8 cannot store."""
     # Each once: a column may repeat a long text that is in memory once.
-    if _can_be_stored("".join({name, *filter(None, texts)})):
-        return
-    rows = [row for row, text in enumerate(texts, 1) if not _can_be_stored(text or "")]
-    where = f"in row {rows[0]}" if rows else "in its name"
-    raise InputError(
-        f"{source}: {name!r} must be texts without NUL and half characters (got such "
-        f"{where})"
-    )
-
-
-def _can_be_stored(text: str) -> bool:
-    return "\0" not in text and text.encode("utf-8", "ignore").decode("utf-8") == text
+    every = "".join({name, *filter(None, texts)})
+    if "\0" in every or every.encode("utf-8", "ignore").decode("utf-8") != every:
+        raise InputError(
+            f"{source}: {name!r} must be texts without NUL and half characters"
+        )

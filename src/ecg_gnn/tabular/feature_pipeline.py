@@ -127,32 +127,23 @@ class FeaturePipeline:
 def _try_out(block: Block) -> None:
     """Refuse a block from a file that does not make finite numbers of a row.
 
-    Its arrays must be finite, too, with an entry per column or, of texts, per word.
+    Its arrays must be finite, too, and its texts distinct.
     """
-    for name in ("columns", "words", "elements"):
-        if (texts := getattr(block, name, None)) is not None:
-            _check_distinct(name, texts)
-    for texts in getattr(block, "categories", ()):
-        _check_distinct("categories", texts)
-    arrays = {k: v for k, v in vars(block).items() if isinstance(v, np.ndarray)}
-    for name, array in arrays.items():
-        if array.dtype.kind != "f" or not np.isfinite(array).all():
-            raise ValueError(f"{name} must be finite numbers")
-        if len(array) != len(block.columns) and not isinstance(block, TextBlock):
-            raise ValueError(f"{name} must have an entry per column")
-        if name == "grids" and (np.diff(array) < 0).any():
-            raise ValueError(f"{name} must be sorted")
+    lists = [getattr(block, name, None) for name in ("columns", "words", "elements")]
+    for texts in [*lists, *getattr(block, "categories", ())]:
+        are_texts = type(texts) is list and all(type(each) is str for each in texts)
+        if texts is not None and not (are_texts and len(set(texts)) == len(texts)):
+            raise ValueError(f"{texts!r:.60} must be distinct texts")
+    for name, array in vars(block).items():
+        if isinstance(array, np.ndarray):
+            if array.dtype.kind != "f" or not np.isfinite(array).all():
+                raise ValueError(f"{name} must be finite numbers")
+            if len(array) != len(block.columns) and not isinstance(block, TextBlock):
+                raise ValueError(f"{name} must have an entry per column")
     with np.errstate(all="ignore"):
         row = block.transform(Table("", {name: [None] for name in block.columns}))
     if row.shape != (1, len(block.features())) or not np.isfinite(row).all():
         raise ValueError("features must have names and be finite")
-
-
-def _check_distinct(name: str, texts: Any) -> None:
-    if type(texts) is not list or len({str(each) for each in texts}) != len(texts):
-        raise ValueError(f"{name} must be a list of distinct texts")
-    if not all(isinstance(each, str) for each in texts):
-        raise ValueError(f"{name} must be texts")
 
 
 def fit_features(

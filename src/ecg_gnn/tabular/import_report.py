@@ -31,7 +31,6 @@ _STRONG_IMBALANCE = 100
 _SOME_BOTH_WAYS = (0.05, 0.95)
 _NO_PAIRS = np.empty((0, 2), dtype=np.int64)
 _ENOUGH_ROWS = 10  # with each value of a column that tells the label
-_GLANCE = 1000
 # Like a missing value, but people do have classes of these names.
 _LIKE_MISSING = frozenset(["unknown", "missing", "?"])
 
@@ -162,31 +161,20 @@ def _class_warnings(classes: Mapping[str, int], label: str) -> Iterator[str]:
             "is nearly always right; choose and judge models by average precision "
             "(`--metric average-precision`), and look at its nodes one by one"
         )
-    first: dict[str, str] = {}
-    for name in classes:
-        other = first.setdefault(" ".join(name.split()).casefold(), name)
-        if other != name:
-            yield (
-                f"{label!r} has classes that differ in spaces or capitals only, such "
-                f"as {other!r:.60} and {name!r:.60}: are they one?"
-            )
-            return
 
 
 def _tells_the_label(
     nodes: Table, name: str, classes: Mapping[str, int], label: str
 ) -> str | None:
     """Whether each of a column's few values comes with one class only."""
-    # A glance is enough for most columns.
-    for step in (max(1, nodes.num_rows // _GLANCE), 1):
-        columns = (nodes.columns[each][::step] for each in (name, label))
-        pairs = zip(*map(filled_texts, columns), strict=True)
-        known = [pair for pair in pairs if all(pair) and pair[1] in classes]
-        values, told = {value for value, _ in known}, {kind for _, kind in known}
-        is_function = len(values) == len({*known})
-        few = len(known) >= _ENOUGH_ROWS * len(values)
-        if not (is_function and few and len(told) > 1):
-            return None
+    columns = (filled_texts(nodes.columns[each]) for each in (name, label))
+    pairs = zip(*columns, strict=True)
+    known = [pair for pair in pairs if all(pair) and pair[1] in classes]
+    values, told = {value for value, _ in known}, {kind for _, kind in known}
+    is_function = len(values) == len({*known})
+    few = len(known) >= _ENOUGH_ROWS * len(values)
+    if not (is_function and few and len(told) > 1):
+        return None
     return (
         f"each value of {name!r} comes with one class of {label!r}: if it is the label "
         f"under another name, or known only once the label is, --drop {quote(name)}"

@@ -1,7 +1,6 @@
 """Tables from CSV and Parquet files, and back."""
 
 import csv
-import json
 import re
 import sys
 from collections import Counter
@@ -144,25 +143,31 @@ def _pyarrow() -> tuple[Any, Any]:
 
 
 def _read_parquet(path: Path, delimiter: str | None, most: int) -> Columns:
-    """Read floating-point numbers as numbers, lists as JSON, all else as texts."""
-    _, parquet = _pyarrow()
+    """Read floating-point numbers as numbers, all else as texts."""
+    pa, parquet = _pyarrow()
     with refusing(str(path), "a whole Parquet file"):
         with parquet.ParquetFile(path) as file:
-            _check_parquet_size(str(path), file.metadata, most)
-            leaves = [file.schema.column(i) for i in range(file.metadata.num_columns)]
+            # What its footer claims is checked before memory is taken for it.
+            meta, schema = file.metadata, file.schema_arrow
+        check_cells(str(path), [meta.num_rows, meta.num_columns], most)
+        groups = [meta.row_group(place) for place in range(meta.num_row_groups)]
+        unpacked = sum(group.total_byte_size for group in groups)
+        check_cells(str(path), [unpacked // BYTES_PER_CELL], most)
+        for field in schema:
+            if not _is_plain(pa.types, field.type):
+                raise InputError(
+                    f"{path}: {field.name!r} must be numbers, dates or texts (got the "
+                    f"type {field.type}; lists may be texts such as a;b)"
+                )
         # As dictionaries: a long text that a small file repeats is in memory once.
-        texts = [leaf.path for leaf in leaves if leaf.logical_type.type == "STRING"]
+        texts = [each.name for each in schema if str(each.type).endswith("string")]
         with parquet.ParquetFile(
             path, read_dictionary=texts, page_checksum_verification=True
         ) as file:
             table = file.read()
         table.validate(full=True)
-        columns = [
-            (name, _parquet_column(str(path), name, column, most))
-            for name, column in zip(table.column_names, table.columns, strict=True)
-        ]
-    _check_header(path, [name for name, _ in columns])
-    return dict(columns)
+        _check_header(path, table.column_names)
+        return {name: _parquet_column(table[name]) for name in table.column_names}
 
 
 def _write_parquet(path: Path, columns: Mapping[str, Iterable[Any]]) -> None:
@@ -171,51 +176,21 @@ def _write_parquet(path: Path, columns: Mapping[str, Iterable[Any]]) -> None:
     parquet.write_table(table, path, write_page_checksum=True)
 
 
-def _check_parquet_size(source: str, meta: Any, most: int) -> None:
-    """Refuse a file by what its footer claims, before memory is taken for it."""
-    check_cells(source, [meta.num_rows, meta.num_columns], most)
-    groups = [meta.row_group(place) for place in range(meta.num_row_groups)]
-    unpacked = sum(group.total_byte_size for group in groups)
-    check_cells(source, [unpacked // BYTES_PER_CELL], most)
-    columns = [g.column(place) for g in groups for place in range(g.num_columns)]
-    check_cells(source, [sum(column.num_values for column in columns)], most)
+def _is_plain(types: Any, kind: Any) -> bool:
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    unread = ("nested", "binary", "large_binary", "binary_view", "fixed_size_binary")
+    return not any(getattr(types, f"is_{each}")(kind) for each in unread)
 
 
-def _parquet_column(source: str, name: str, column: Any, most: int) -> Column:
+def _parquet_column(column: Any) -> Column:
     import pyarrow as pa
 
-    if is_list := pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
-        values = pa.chunked_array(
-            [chunk.flatten() for chunk in column.chunks], column.type.value_type
-        )
-    else:
-        values = column
-    is_dictionary = pa.types.is_dictionary(values.type)
-    kind = values.type.value_type if is_dictionary else values.type
-    refused = ("nested", "binary", "large_binary", "binary_view", "fixed_size_binary")
-    if any(getattr(pa.types, f"is_{each}")(kind) for each in refused):
-        raise InputError(
-            f"{source}: {name!r} must be numbers, texts or lists of them (got the "
-            f"type {column.type})"
-        )
-    if is_list:
-        return _list_texts(source, column, values, most)
-    if is_dictionary:
+    if pa.types.is_dictionary(column.type):
         return [text for chunk in column.chunks for text in _shared_texts(chunk)]
-    if pa.types.is_floating(kind):
+    if pa.types.is_floating(column.type):
         return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
     return [None if value is None else str(value) for value in column.to_pylist()]
-
-
-def _list_texts(source: str, lists: Any, values: Any, most: int) -> list[str | None]:
-    """Lists as JSON; ``values`` are those of all of them."""
-    chunks = [chunk for chunk in values.chunks if hasattr(chunk, "dictionary")]
-    texts = (text for chunk in chunks for text in _shared_texts(chunk))
-    # A short file may repeat a long text, here for the first time in full.
-    length = sum(len(text or "") for text in texts)
-    check_cells(source, [length // BYTES_PER_CELL], most)
-    cells = lists.to_pylist()
-    return [None if each is None else json.dumps(each, default=str) for each in cells]
 
 
 def _shared_texts(chunk: Any) -> list[str | None]:
