@@ -59,7 +59,7 @@ def attacks() -> Iterator[tuple[str, Attack]]:
     for how in ("local", "central", "packed", "overlapping"):
         yield f"zip whose sizes lie: {how}", partial(lying_zip, how)
     for how in (
-        *("whole", "moved", "loop", "file", "fails", "stalls", "drips", "stops"),
+        *("whole", "moved", "loop", "file", "fails", "stalls", "stops"),
         *("says more", "says less", "hangs up"),
     ):
         yield f"server: {how}", partial(server, how)

@@ -103,16 +103,6 @@ def test_file_with_another_checksum_is_refused(toy_entry, tmp_path):
         load_dataset("texas", data_root=root)
 
 
-def test_hyphens_in_file_names(arrays, save, monkeypatch, tmp_path):
-    path = save(arrays, "chameleon-filtered.npz")
-    entry = dataclasses.replace(
-        CATALOGUE["chameleon-filtered"], sha256=sha256_of_file(path), classes=2
-    )
-    monkeypatch.setitem(CATALOGUE, "chameleon-filtered", entry)
-    got = load_dataset("chameleon_filtered", data_root=tmp_path, download=False)
-    assert got.num_nodes == 24
-
-
 def test_data_root_order(monkeypatch):
     monkeypatch.setenv("ECG_DATA", "/from/env")
     assert resolve_data_root("/given") == Path("/given")

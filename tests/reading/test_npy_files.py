@@ -146,6 +146,21 @@ def test_names_are_checked_before_anything_is_read(tmp_path):
         read_archive(tmp_path / "a.npz", ["a", "b"], refuse)
 
 
+def test_members_that_a_damaged_byte_hides(tmp_path):
+    """The length of a comment: it swallows the members after it."""
+    path = tmp_path / "a.npz"
+    np.savez(path, a=np.zeros(2), b=np.ones(2), c=np.ones(2))
+    content = bytearray(path.read_bytes())
+    first = content.index(b"PK\x01\x02")
+    last = content.rindex(b"PK\x01\x02")
+    content[first + 32 : first + 34] = (last - first - 51).to_bytes(2, "little")
+    path.write_bytes(content)
+    with zipfile.ZipFile(path) as archive:
+        assert archive.namelist() == ["a.npy", "c.npy"]
+    with pytest.raises(InputError, match="must end with the table of its members"):
+        read_archive(path, ["a", "b", "c"])
+
+
 # --- Arrays that stay in their files --------------------------------------------------
 
 VALUES = np.arange(12, dtype=np.float32).reshape(4, 3)

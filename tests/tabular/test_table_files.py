@@ -32,8 +32,6 @@ by_table = pytest.mark.parametrize("suffix", TABLE_SUFFIXES)
 def test_another_ending(tmp_path):
     with pytest.raises(InputError, match=r"must be one of \['.csv', '.tsv', '.txt', "):
         read_table(tmp_path / "x.xls")
-    with pytest.raises(InputError, match=r"must be one of \['.npz'\]"):
-        import_graph(tmp_path / "x.xls", LABEL)
 
 
 @by_suffix
@@ -108,7 +106,7 @@ def test_a_line_without_an_end_is_not_read_to_its_end(tmp_path):
     path = tmp_path / "t.csv"
     with path.open("wb") as file:
         file.truncate(1 << 36)  # 64 GiB of nothing, which take no room
-    with pytest.raises(InputError, match="line must have at most 131072 characters"):
+    with pytest.raises(InputError, match="must have at most 1000 cells"):
         read_table(path, most=1000)
 
 

@@ -175,9 +175,9 @@ def _graphs_in(folder: Path) -> list[str]:
 
 
 def find_file(entry: Entry, root: Path) -> Path | None:
-    """The path of an entry's file in the data root, its name with - or with _."""
-    names = [entry.file, entry.file.replace("_", "-")] if entry.file else []
-    return next((root / name for name in names if (root / name).is_file()), None)
+    """The path of an entry's file, if it is in the data root."""
+    path = root / entry.file if entry.file else None
+    return path if path and path.is_file() else None
 
 
 def is_present(entry: Entry, root: Path) -> bool:
@@ -198,15 +198,14 @@ def list_datasets(data_root: str | Path | None = None) -> list[dict[str, Any]]:
 
 def _obtain(entry: Entry, root: Path, allowed: bool) -> Path:
     """Download an official file into the data root, or say where to put it by hand."""
-    assert entry.file is not None
+    assert entry.file
     path = root / entry.file
     reason = "downloading is switched off"
     if entry.kind == "substitute":
         reason = "it is offered nowhere for download"
     elif allowed:
         try:
-            url = BASE_URL + entry.file
-            fetch(url, path, entry.sha256, entry.size)
+            fetch(BASE_URL + entry.file, path, str(entry.sha256), entry.size or 0)
             return path
         except InputError as error:
             reason = str(error)

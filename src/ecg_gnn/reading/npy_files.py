@@ -4,6 +4,7 @@ Nothing is extracted to disk and nothing pickled is loaded; members of an archiv
 than those asked for are left alone, whatever their names are.
 """
 
+import io
 import math
 import mmap
 import sys
@@ -22,6 +23,8 @@ from ecg_gnn.system.checks import InputError
 
 AnyArray = NDArray[Any]
 
+# The last record of an archive without a comment, as NumPy writes it.
+_END_BYTES, _IN_LARGE_RECORD = 22, 0xFFFF
 # Deflate cannot shrink data more than this; a file that claims to is an attack.
 _MAX_DEFLATE_RATIO = 1032
 _HEADERS: dict[tuple[int, int], Callable[[IO[bytes]], tuple[Any, bool, Any]]] = {
@@ -74,6 +77,7 @@ def _check_archive(path: Path, archive: zipfile.ZipFile) -> None:
             f"{path}: must unpack to at most {possible} bytes, given its own size "
             f"(got a claim of {claimed})"
         )
+    _check_count(path, len(archive.infolist()))
     names = archive.namelist()
     if len(set(names)) != len(names):  # which of two is read differs between readers
         raise InputError(f"{path}: must have every member once (got some twice)")
@@ -83,6 +87,21 @@ def _check_archive(path: Path, archive: zipfile.ZipFile) -> None:
                 f"{path}: {member.filename!r} must be stored or deflated (got "
                 f"compression type {member.compress_type})"
             )
+
+
+def _check_count(path: Path, count: int) -> None:
+    """Refuse an archive that lists fewer members than were written.
+
+    One damaged byte can turn the rest of the list into a comment of a member.
+    """
+    with path.open("rb") as file:
+        file.seek(-_END_BYTES, io.SEEK_END)
+        end = file.read()
+    said = int.from_bytes(end[10:12], "little")
+    if not end.startswith(b"PK\x05\x06") or said not in (count, _IN_LARGE_RECORD):
+        raise InputError(
+            f"{path}: must end with the table of its members (got another)"
+        )
 
 
 def _read_array(

@@ -181,21 +181,10 @@ def has_leading_zeros(column: Column) -> bool:
     return any(_LEADING_ZERO.fullmatch(text.strip()) for text in column if text)
 
 
-def is_number(text: str) -> bool:
-    """Whether a text is read as a number."""
-    try:
-        float(_FLAGS.get(text.strip().lower(), text))
-    except ValueError:
-        return False
-    return True
-
-
 def first_non_number(column: Column) -> tuple[int, str]:
     """The first cell that is no number, with its row, counted from one."""
-    for row, text in enumerate(column, 1):
-        if not is_missing(str(text)) and not is_number(str(text)):
-            return row, str(text)
-    raise AssertionError("every cell is a number")
+    texts = enumerate(map(str, column), 1)
+    return next(each for each in texts if parse_numbers([each[1]]) is None)
 
 
 def parse_date(text: str) -> datetime | None:

@@ -18,7 +18,7 @@ from ecg_gnn.data.graph_checks import (
 )
 from ecg_gnn.data.graph_storage import DIRECTED_KEY, NAMES_KEY, is_directed, node_names
 from ecg_gnn.reading import AnyArray, read_archive
-from ecg_gnn.system.checks import InputError, check_choice
+from ecg_gnn.system.checks import InputError
 from ecg_gnn.tabular.columns import Column, Table, as_text
 from ecg_gnn.tabular.importing import ImportOptions, assemble
 from ecg_gnn.tabular.named_graph import NamedGraph
@@ -34,7 +34,6 @@ def import_graph(path: str | Path, options: ImportOptions) -> NamedGraph:
     Beyond that, labels may be -1 or texts, and ``node_ids`` may name nodes.
     """
     path = Path(path)
-    check_choice(f"ending of {path}", path.suffix.lower(), [".npz"])
     check = partial(check_keys, str(path))
     known = [*GRAPH_KEYS, *MASK_KEYS, NAMES_KEY, DIRECTED_KEY]
     arrays = read_archive(path, known, check, most=options.max_cells)

@@ -13,7 +13,6 @@ from ecg_gnn.tabular.columns import (
     and_more,
     filled_texts,
     first_non_number,
-    is_number,
     parse_numbers,
     present_texts,
 )
@@ -29,10 +28,7 @@ _MIN_CLASS_SIZE = 3
 _STRONG_IMBALANCE = 100
 # Undirected graphs are written with every edge once, or with every edge both ways.
 _SOME_BOTH_WAYS = (0.05, 0.95)
-_NO_PAIRS = np.empty((0, 2), dtype=np.int64)
 _ENOUGH_ROWS = 10  # with each value of a column that tells the label
-# Like a missing value, but people do have classes of these names.
-_LIKE_MISSING = frozenset(["unknown", "missing", "?"])
 
 
 def describe_import(
@@ -87,17 +83,11 @@ def import_warnings(
     columns: Sequence[str],
     classes: Mapping[str, int],
     label: str,
-    undirected: NDArray[np.int64] = _NO_PAIRS,
+    undirected: NDArray[np.int64],
 ) -> list[str]:
     """Warnings of ``columns`` that are nearly numbers, and of odd ``classes``.
 
     Also of pairs of nodes, taken as ``undirected``, that are not.
-
-    Examples:
-        >>> cells = [str(row) for row in range(39)] + ["forty"]
-        >>> table = Table("nodes.csv", {"age": cells, "kind": ["a", "b"] * 20})
-        >>> import_warnings(table, ["age"], {"a": 20, "b": 20}, "kind")[0][:58]
-        "'age' is not read as numbers: 39 of 40 values are, but not"
     """
     notes = [_nearly_numbers(nodes, name) for name in columns]
     notes += [*_class_warnings(classes, label), _direction(undirected)]
@@ -125,7 +115,7 @@ def _nearly_numbers(nodes: Table, name: str) -> str | None:
     if parse_numbers(nodes.columns[name]) is not None:
         return None
     values = present_texts(nodes.columns[name])
-    numbers = sum(map(is_number, values))
+    numbers = sum(parse_numbers([value]) is not None for value in values)
     if numbers < _NEARLY_ALL * len(values):
         return None
     row, text = first_non_number(nodes.columns[name])
@@ -137,13 +127,6 @@ def _nearly_numbers(nodes: Table, name: str) -> str | None:
 
 def _class_warnings(classes: Mapping[str, int], label: str) -> Iterator[str]:
     """Of classes that may be a mistake, or are hard to learn."""
-    for name, count in classes.items():
-        if name.lower() in _LIKE_MISSING:
-            yield (
-                f"{label!r} has a class {name!r} ({count} nodes), which reads like a "
-                f"missing value: if it is one, --missing {quote(name)} makes these "
-                "nodes unlabelled"
-            )
     if rare := [name for name, count in classes.items() if count < _MIN_CLASS_SIZE]:
         names = ", ".join(f"{name!r:.40}" for name in rare[:3])
         yield (

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from ecg_gnn.tabular.columns import Column, Table
 
 Columns = dict[str, Column]
 
-_MIN_CELL_LENGTH = 131_072  # the csv module's own limit
 _DELIMITERS = ",;\t|"
 _QUOTED = re.compile(r'"[^"]*"')
 
@@ -57,16 +56,16 @@ def _read_csv(path: Path, delimiter: str | None, most: int) -> Columns:
     """Read text whose cells are separated by one character."""
     if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
         raise InputError(f"'delimiter' must be one character (got {delimiter!r})")
+    # A file without an end of line would be one cell.
+    check_cells(str(path), [path.stat().st_size // BYTES_PER_CELL], most)
+    csv.field_size_limit(sys.maxsize)
     try:
-        longest = max(_MIN_CELL_LENGTH, min(most, sys.maxsize - 1))
-        csv.field_size_limit(longest)  # a text may be one long cell
         # newline="": a quoted cell may have lines of its own.
         with path.open(encoding="utf-8-sig", newline="") as file:
             # strict: half a quoted cell at the end is refused.
-            lines = _lines(path, file, longest)
-            header = next((line for line in lines if line.strip("\r\n")), "")
+            header = next((line for line in file if line.strip("\r\n")), "")
             mark = delimiter or _guess_delimiter(path, header)
-            rows = csv.reader(chain([header], lines), delimiter=mark, strict=True)
+            rows = csv.reader(chain([header], file), delimiter=mark, strict=True)
             return _columns(path, (row for row in rows if row), most)
     except UnicodeDecodeError as error:
         raise InputError(
@@ -85,16 +84,6 @@ def _guess_delimiter(path: Path, header: str) -> str:
 
 def _usual_delimiter(path: Path) -> str:
     return "\t" if path.suffix.lower() == ".tsv" else ","
-
-
-def _lines(path: Path, file: IO[str], longest: int) -> Iterator[str]:
-    """The lines, of which one without an end would be read until memory is full."""
-    while line := file.readline(longest + 1):
-        if len(line) > longest:
-            raise InputError(
-                f"{path}: every line must have at most {longest} characters (got more)"
-            )
-        yield line
 
 
 def _write_csv(path: Path, columns: Mapping[str, Iterable[Any]]) -> None:
