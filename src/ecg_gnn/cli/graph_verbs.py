@@ -1,6 +1,7 @@
 """``ecg-gnn homophily`` and ``ecg-gnn knn``: an evolved graph, measured or written."""
 
 import math
+import sys
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +13,7 @@ from ecg_gnn.cli import terminal
 from ecg_gnn.config import EvolveConfig, RunConfig, known
 from ecg_gnn.config.run_config import fields_of
 from ecg_gnn.data import load_dataset
-from ecg_gnn.reading import map_array_file
+from ecg_gnn.reading import read_array_file
 from ecg_gnn.study.records import Statistics, of_evolved, of_input
 from ecg_gnn.study.table import graph_name, graph_table
 from ecg_gnn.system.checks import InputError, check_in_range
@@ -96,7 +97,7 @@ def knn(
     Under torchrun the first process searches and writes, and the others wait for it.
 
     Options:
-        embeddings: .npy file with a row per node, read piece by piece.
+        embeddings: .npy file with a row per node.
         seed: Random seed, for ties and for an index.
         memory: GiB that an exact search may use (half of what is free).
         patience: Under torchrun, how long the other processes wait for the first (a
@@ -114,7 +115,7 @@ def knn(
     if out.suffix != ".npy":
         raise InputError(f"'out' must be an .npy file (got {out.name!r})")
     opt.check_apart(out, embeddings)
-    array = map_array_file(embeddings)
+    array = read_array_file(embeddings, most=sys.maxsize)
     import torch
 
     from ecg_gnn.evolve import knn_search

@@ -1,12 +1,11 @@
 """Embeddings that need no training: features, files, controls; and several as one."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -65,17 +64,12 @@ class PrecomputedEmbedder:
 
     tensor: Tensor  # one row per node
     name: str = "tensor"  # where they came from; with the content, which they are
-    file: reading.MappedFile | None = field(default=None, compare=False, repr=False)
-    """What they are mapped from, where they were left in their file."""
     uses_labels = False
     leaks = False
 
     @classmethod
     def from_file(cls, path: str | Path) -> "PrecomputedEmbedder":
-        """Read ``.npy``, or a ``.npz`` or ``.safetensors`` file with one array.
-
-        An .npy file of float32 rows is mapped: its rows are read when they are needed.
-        """
+        """Read ``.npy``, or a ``.npz`` or ``.safetensors`` file with one array."""
         path = Path(path)
         if not path.is_file():
             raise InputError(f"'embedding' file {str(path)!r} does not exist")
@@ -84,12 +78,6 @@ class PrecomputedEmbedder:
                 f"'embedding' file must end in one of {sorted(_READERS)} "
                 f"(got {path.name!r})"
             )
-        if path.suffix == ".npy":
-            rows: np.memmap[Any, Any] = reading.map_array_file(path)
-            # Others must be converted before torch can read them.
-            if rows.dtype == np.float32 and rows.ndim == 2 and rows.flags.c_contiguous:
-                file = reading.MappedFile.of(str(path), rows)
-                return cls(torch.from_numpy(file.array()), _checksum(path), file)
         # Also what arrays of text, of dates or of records would raise.
         with reading.refusing(str(path), "embeddings, one row of numbers per node"):
             tensor = torch.as_tensor(_READERS[path.suffix](path))
@@ -107,10 +95,7 @@ class PrecomputedEmbedder:
         return self
 
     def embed(self, data: Data) -> Tensor:
-        """The given rows; writing into mapped rows leaves the file unchanged."""
-        if self.file is None:
-            return self.tensor.float().clone()
-        return torch.from_numpy(self.file.array())
+        return self.tensor.float().clone()
 
 
 def _checksum(path: Path) -> str:

@@ -1,8 +1,6 @@
 """Reading untrusted files: within a size limit, and nothing in them is ever run."""
 
 from ecg_gnn.reading.npy_files import AnyArray as AnyArray
-from ecg_gnn.reading.npy_files import MappedFile as MappedFile
-from ecg_gnn.reading.npy_files import map_array_file as map_array_file
 from ecg_gnn.reading.npy_files import read_archive as read_archive
 from ecg_gnn.reading.npy_files import read_array_file as read_array_file
 from ecg_gnn.reading.untrusted import BYTES_PER_CELL as BYTES_PER_CELL

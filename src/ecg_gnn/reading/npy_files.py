@@ -1,4 +1,4 @@
-"""Arrays from .npy and .npz files, read into memory or left in their file.
+"""Arrays from .npy and .npz files.
 
 Nothing is extracted to disk and nothing pickled is loaded; members of an archive other
 than those asked for are left alone, whatever their names are.
@@ -6,11 +6,8 @@ than those asked for are left alone, whatever their names are.
 
 import io
 import math
-import mmap
-import sys
 import zipfile
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -135,59 +132,3 @@ def _check_header(source: str, file: IO[bytes], size: int, most: int | None) -> 
             f"{source} must have the {claimed} bytes of its shape {list(shape)} (got "
             f"{actual})"
         )
-
-
-@dataclass(frozen=True)
-class MappedFile:
-    """Where in which file a float32 array lies, row after row."""
-
-    path: Path
-    offset: int  # where the array begins, in bytes
-    shape: tuple[int, ...]
-
-    @classmethod
-    def of(cls, source: str, array: np.memmap[Any, Any]) -> "MappedFile":
-        """Of an array that is mapped already, with rows that torch reads in place."""
-        if array.dtype != np.float32 or not array.flags.c_contiguous:
-            raise InputError(
-                f"{source} must be float32 in C order to stay in its file "
-                f"(got {array.dtype})"
-            )
-        # A view says where the whole array begins, not where it does itself.
-        if array.filename is None or not isinstance(array.base, mmap.mmap):
-            raise InputError(f"{source} must be a whole mapped array (got a view)")
-        return cls(Path(array.filename), array.offset, array.shape)
-
-    def array(self) -> NDArray[np.float32]:
-        """The array; writing to it changes memory, never the file."""
-        self.check()
-        with refusing(str(self.path), "a whole file of numbers"):
-            return np.memmap(
-                self.path, np.float32, "c", offset=self.offset, shape=self.shape
-            )
-
-    def check(self) -> None:
-        """Refuse a file that has become too short: reading it would end the process."""
-        needed = self.offset + math.prod(self.shape) * np.float32().itemsize
-        try:
-            size = self.path.stat().st_size
-        except OSError as error:
-            raise InputError(
-                f"{self.path}: cannot be read any more ({error.strerror})"
-            ) from None
-        if size < needed:
-            raise InputError(
-                f"{self.path}: must have {needed} bytes, as its header says (got "
-                f"{size}: the file was cut short)"
-            )
-
-
-def map_array_file(path: Path) -> np.memmap[Any, Any]:
-    """The one array of an .npy file, left where it is."""
-    check_file(path)
-    with refusing(str(path), "a whole .npy file"):
-        # NumPy would multiply in 64 bits, and map what a header merely claims.
-        with path.open("rb") as file:
-            _check_header(str(path), file, path.stat().st_size, sys.maxsize)
-        array: np.memmap[Any, Any] = np.lib.format.open_memmap(path, mode="c")
-    return array

@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 
 from ecg_gnn.nn import LayeredNetwork
-from ecg_gnn.reading import MappedFile
 from ecg_gnn.scale.batches import Batch, BatchMaker, BatchStream, NodeInputs
 from ecg_gnn.scale.layerwise_inference import LayerwiseInference
 from ecg_gnn.scale.memory_advice import Step, step_advice
@@ -51,11 +50,10 @@ class BatchTraining(Training):
         config: LoopSettings,
         batching: Batching,
         *,
-        file: MappedFile | None = None,
         data_id: str = "",
         **options: Any,
     ) -> None:
-        self._batching, self._file, self._data_id = batching, file, data_id
+        self._batching, self._data_id = batching, data_id
         super().__init__(network, task, config, **options)
 
     @property
@@ -63,11 +61,8 @@ class BatchTraining(Training):
         return next(self.network.parameters()).device
 
     def _identity(self) -> str:
-        task, batching = self.task, replace(self._batching, workers=0)
-        if self._file is not None:  # as large as it likes: its name stands for it
-            self.task = replace(task, x=task.x[:0])
-        made, self.task = super()._identity(), task
-        return f"{made}/{self.device.type}/{batching}/{self._data_id}"
+        batching = replace(self._batching, workers=0)
+        return f"{super()._identity()}/{self.device.type}/{batching}/{self._data_id}"
 
     def _usual_interval(self) -> int:
         world, steps = machine.world(), self.config.steps
@@ -87,7 +82,7 @@ class BatchTraining(Training):
         )
         for graph in task.graphs:  # counted before workers are forked, which share them
             _ = graph.adjacency.in_degree, graph.adjacency.out_degree
-        inputs = NodeInputs(task, self._file)
+        inputs = NodeInputs(task)
         maker = BatchMaker(self._plan, sampler, inputs, task.graphs)
         workers = self._batching.workers
         self._stream = BatchStream(maker, self.config.steps, done, workers)

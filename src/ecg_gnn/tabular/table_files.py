@@ -79,7 +79,8 @@ def _read_csv(path: Path, delimiter: str | None, most: int) -> Columns:
 def _guess_delimiter(path: Path, header: str) -> str:
     """What separates the names of a header, the file type's own if nothing does."""
     bare = _QUOTED.sub("", header)
-    return max([_usual_delimiter(path), *_DELIMITERS], key=bare.count)
+    most: str = max([_usual_delimiter(path), *_DELIMITERS], key=bare.count)
+    return most
 
 
 def _usual_delimiter(path: Path) -> str:
