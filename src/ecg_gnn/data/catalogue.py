@@ -70,10 +70,7 @@ CATALOGUE = _read_catalogue()
 
 
 def load_dataset(
-    spec: str,
-    *,
-    data_root: str | Path | None = None,
-    download: bool = True,
+    spec: str, *, data_root: str | Path | None = None, download: bool = True
 ) -> "GraphDataset":
     """Load a graph by name, from a file, or from a generator.
 
@@ -115,8 +112,7 @@ def find_source(spec: str) -> Entry | None:
     """The catalogue's entry of a graph, None if it is in a file; or it is refused."""
     path = expanded(spec)
     if is_path(spec) and not path.exists():
-        hint = did_you_mean(path.name, _graphs_in(path.parent))
-        raise InputError(f"{spec}: cannot be read (No such file or directory{hint})")
+        raise InputError(f"{spec}: cannot be read (No such file or directory)")
     if is_graph_folder(path):
         return None
     is_file, name = is_path(spec), spec.partition(":")[0]
@@ -154,7 +150,7 @@ def find_entry(name: str) -> Entry:
     wanted = _key(name)
     if wanted in CATALOGUE:
         return CATALOGUE[wanted]
-    hint = did_you_mean(wanted, [*CATALOGUE, *_graphs_in(Path())])
+    hint = did_you_mean(wanted, CATALOGUE)
     raise InputError(
         f"'dataset' must be a path to an .npz file, a graph folder, or one of "
         f"{list(CATALOGUE)} (got {name!r}{hint})"
@@ -163,15 +159,6 @@ def find_entry(name: str) -> Entry:
 
 def _key(name: str) -> str:
     return name.strip().lower().replace("_", "-")
-
-
-def _graphs_in(folder: Path) -> list[str]:
-    """Names of graph folders and .npz files in a folder, if there is one."""
-    return [
-        path.name
-        for path in folder.glob("*")
-        if path.suffix == ".npz" or is_graph_folder(path)
-    ]
 
 
 def find_file(entry: Entry, root: Path) -> Path | None:

@@ -175,8 +175,7 @@ def class_names(
 ) -> tuple[str, ...]:
     """A name for every class, no two the same."""
     names = entry(manifest, "classes", list, path)
-    are_texts = all(isinstance(name, str) for name in names)
-    if not are_texts or len(names) != num_classes or len(set(names)) != num_classes:
+    if {*map(type, names)} != {str} or not len(names) == len({*names}) == num_classes:
         raise InputError(
             f"{path}: 'classes' must name each of {num_classes} classes once (got "
             f"{names!r:.60})"

@@ -220,8 +220,6 @@ def guess_separator(values: list[str]) -> str | None:
         return JSON_LIST
     if len(values) < _MIN_SETS or all(map(_NUMBER_WITH_COMMAS.fullmatch, values)):
         return None
-    if _are_pairs_of_numbers(values):
-        return None
     values = values[:: math.ceil(len(values) / _MAX_SAMPLE)]
     for separator, fewest in _SEPARATORS.items():
         cells = [split_set(value, separator) for value in values]

@@ -206,9 +206,8 @@ def to_normal(values: Floats, grid: Floats) -> Floats:
 
 def most_frequent(counts: Counter[str], most: int) -> list[str]:
     """Those that occur at least twice, at most ``most`` of them (0: all), sorted."""
-    often = [text for text, count in counts.items() if count > 1]
-    often.sort(key=lambda text: (-counts[text], text))
-    return sorted(often[:most] if most else often)
+    often = [text for text in sorted(counts) if counts[text] > 1]
+    return sorted(sorted(often, key=lambda text: -counts[text])[: most or None])
 
 
 def how_rare(counts: Sequence[int]) -> str:

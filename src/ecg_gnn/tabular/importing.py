@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +12,7 @@ from ecg_gnn.data import make_dataset
 from ecg_gnn.data.graph_checks import UNLABELLED
 from ecg_gnn.reading import max_cells
 from ecg_gnn.system.checks import InputError, check_choice, check_in_range
-from ecg_gnn.tabular.column_kinds import KINDS, NO_VALUES
+from ecg_gnn.tabular.column_kinds import KINDS
 from ecg_gnn.tabular.columns import (
     UNNAMED,
     Table,
@@ -155,7 +154,7 @@ def assemble(
     ids: tuple[str, ...],
     pairs: Pairs,
     options: ImportOptions,
-    columns: Mapping[str, str] = MappingProxyType({}),
+    columns: Mapping[str, str] | None = None,
     masks: Sequence[NDArray[np.bool_]] | None = None,
 ) -> NamedGraph:
     """Features, classes and splits of nodes whose edges are numbered already.
@@ -163,7 +162,7 @@ def assemble(
     ``columns`` are the id, source and target where they have other names.
     """
     nodes.column(options.label, "label")  # the likeliest mistake is reported first
-    columns = {"id": "id", "source": "source", "target": "target", **columns}
+    columns = {"id": "id", "source": "source", "target": "target"} | {**(columns or {})}
     names = _feature_columns(nodes, options, columns["id"])
     nodes = mark_missing(nodes, names, options.missing)
     words = [text for text in options.missing if parse_numbers([text]) is None]
@@ -212,11 +211,6 @@ def _features(
         raise InputError(
             f"{nodes.source}: must have a column to make features of, or edges (got "
             f"{dict(pipeline.dropped)} and no edge)"
-        )
-    if pipeline.dropped and set(pipeline.dropped.values()) == {NO_VALUES}:
-        raise InputError(
-            f"{nodes.source}: must have a column with values to make features of, or "
-            f"no column at all for those of the graph (got {dict(pipeline.dropped)})"
         )
     return structure_features(pairs, nodes.num_rows)
 

@@ -157,7 +157,9 @@ def _read_parquet(path: Path, delimiter: str | None, most: int) -> Columns:
             table = file.read()
         table.validate(full=True)
         _check_header(path, table.column_names)
-        return {name: _parquet_column(table[name]) for name in table.column_names}
+        return {
+            name: _parquet_column(pa.types, table[name]) for name in table.column_names
+        }
 
 
 def _write_parquet(path: Path, columns: Mapping[str, Iterable[Any]]) -> None:
@@ -173,12 +175,10 @@ def _is_plain(types: Any, kind: Any) -> bool:
     return not any(getattr(types, f"is_{each}")(kind) for each in unread)
 
 
-def _parquet_column(column: Any) -> Column:
-    import pyarrow as pa
-
-    if pa.types.is_dictionary(column.type):
+def _parquet_column(types: Any, column: Any) -> Column:
+    if types.is_dictionary(column.type):
         return [text for chunk in column.chunks for text in _shared_texts(chunk)]
-    if pa.types.is_floating(column.type):
+    if types.is_floating(column.type):
         return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
     return [None if value is None else str(value) for value in column.to_pylist()]
 
