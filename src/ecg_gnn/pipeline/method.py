@@ -39,7 +39,7 @@ from torch import Tensor
 
 from ecg_gnn.config import RunConfig, entry_of, is_control, known
 from ecg_gnn.data import GraphDataset, Split
-from ecg_gnn.embed import PrecomputedEmbedder, embed_nodes
+from ecg_gnn.embed import embed_nodes
 from ecg_gnn.embed.plain import ConcatEmbedder, concatenate
 from ecg_gnn.evolve import EvolvedGraph, similarity_weights
 from ecg_gnn.evolve.backends import EXACT_NODES
@@ -134,13 +134,11 @@ def evolve_embedding(
     """Step 2 alone: connect every row of ``z`` with the k rows nearest to it."""
     workspace = workspace or Workspace()
     embedder = make_embedder(name, config, workspace)
-    # Rows that stay in their file are searched there.
-    file = embedder.file if isinstance(embedder, PrecomputedEmbedder) else None
     has_neighbours = entry_of(name).has_neighbours
     long = dataset.num_nodes > EXACT_NODES
     tell = workspace.progress("kNN search") if long else None
     graph = knn_search_jointly(
-        z if file is None else file.array(),
+        z,
         known(config.evolve.k),
         metric=config.evolve.similarity,
         self_loops=config.evolve.self_loops if has_neighbours else "only",
@@ -154,7 +152,7 @@ def evolve_embedding(
     # A control has no similarity to weigh by: its rows are all equal, or labels.
     if config.evolve.weights == "uniform" or is_control(name):
         return EvolvedGraph(edges.cpu(), None, graph.recall)
-    device = torch.device("cpu" if file is not None else config.device)
+    device = torch.device(config.device)
     weights = similarity_weights(z.to(device), edges.to(device))
     return EvolvedGraph(edges.cpu(), weights.cpu(), graph.recall)
 

@@ -30,9 +30,7 @@ def max_cells(given: int | None = None) -> int:
     """What the caller says, else the variable ``ECG_MAX_CELLS``, else 500 million."""
     if given is not None:
         return given
-    text = os.environ.get(_LIMIT_VARIABLE)
-    if not text:
-        return MAX_CELLS
+    text = os.environ.get(_LIMIT_VARIABLE) or MAX_CELLS
     try:
         return int(text)
     except ValueError:
@@ -125,7 +123,7 @@ def read_yaml(source: str, text: str) -> Any:
         most = f"at most {_MAX_YAML_LENGTH} characters"
         raise InputError(f"{source} must have {most} (got {len(text)})")
     try:
-        return yaml.load(text, _PlainLoader)
+        return _PlainLoader(text).get_single_data()
     except Exception as error:  # bad dates and numbers raise Python's own errors
         raise InputError(f"{source} is not YAML or JSON: {error}") from None
 

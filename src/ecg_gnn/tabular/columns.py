@@ -16,7 +16,6 @@ Column = list[str | None] | NDArray[np.float64]
 
 # As files write "no value"; a node may be called NA (Namibia), but not nothing or NaN.
 _MISSING = frozenset(["", "na", "n/a", "nan", "null", "none"])
-_LONGEST_MISSING = max(map(len, _MISSING))
 
 UNNAMED = "column_1"
 """What a first column without a name is called."""
@@ -95,11 +94,7 @@ def as_text(value: str | float | None) -> str | None:
 
 def is_missing(text: str | None) -> bool:
     """Whether a text stands for no value."""
-    if text is None:
-        return True
-    bare = text.strip()
-    # Long texts are not copied to find out that they are none of these.
-    return len(bare) <= _LONGEST_MISSING and bare.lower() in _MISSING
+    return text is None or text.strip().lower() in _MISSING
 
 
 def filled_texts(column: Column) -> list[str]:

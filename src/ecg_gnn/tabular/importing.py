@@ -223,11 +223,10 @@ def _feature_columns(nodes: Table, options: ImportOptions, id_name: str) -> list
     names = [name for name in given if name not in options.drop]
     if options.label in names:
         raise InputError(f"'features' must not have the label {options.label!r}")
-    if unused := [name for name in options.kinds if name not in names]:
-        raise InputError(
-            f"{', '.join(map(repr, KINDS[:-1]))} and {KINDS[-1]!r} must name features, "
-            f"{list(names)[:20]} (got {unused})"
-        )
+    for name, kind in options.kinds.items():
+        if name not in names:
+            got = f"{names[:20]} (got {name!r})"
+            raise InputError(f"{kind!r} must name features, {got}")
     return names
 
 

@@ -156,10 +156,8 @@ def _read_parquet(path: Path, delimiter: str | None, most: int) -> Columns:
         ) as file:
             table = file.read()
         table.validate(full=True)
-        _check_header(path, table.column_names)
-        return {
-            name: _parquet_column(pa.types, table[name]) for name in table.column_names
-        }
+        _check_header(path, names := table.column_names)
+        return {name: _parquet_column(pa.types, table[name]) for name in names}
 
 
 def _write_parquet(path: Path, columns: Mapping[str, Iterable[Any]]) -> None:
