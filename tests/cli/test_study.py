@@ -180,7 +180,7 @@ def test_mistakes_are_one_line(refused, recipe):
         "study", "run", recipe, *store, "--models", "gat"
     )
     assert "'datasets' must be among those" in refused(
-        "study", "run", recipe, *store, "--datasets", "tolokers,cora"
+        "study", "run", recipe, *store, "--datasets", "tolokers,texas"
     )
     assert "'splits' must be like" in refused(
         "study", "run", recipe, *store, "--splits", "a"

@@ -14,12 +14,11 @@ from ecg_gnn.train import train_together
 
 FITS = r"does not fit into the [\d.]+ [MG]iB that are left on cpu: "
 SAYS = {
-    "mlp": r"the mlp embedding of 8000 .* of cpu: lower --embed-hidden \(now (\d+)\)",
-    "bgrl": r"the bgrl embedding of 8000 .* of cpu: lower --embed-hidden \(now (\d+)\)",
-    "full batch": rf"a step of 8000 nodes and \d+ edges {TAKES}train by batches "
-    r"\(--batch-size (\d+) --fanout",
-    "batches": rf"a step of \d+ nodes and \d+ edges {TAKES}lower --batch-size to (\d+)",
-    "inference": rf"evaluating 8000 nodes .* {TAKES}lower --hidden to (\d+)",
+    "mlp": rf"the mlp embedding of 8000 nodes {FITS}lower --embed-hidden \(now 512\)",
+    "bgrl": rf"the bgrl embedding of 8000 nodes {FITS}lower --embed-hidden ",
+    "full batch": rf"a step of 8000 nodes {FITS}train by batches ",
+    "batches": rf"a step of \d+ nodes {FITS}lower --batch-size \(now 4000\), --fanout",
+    "inference": rf"evaluating 8000 nodes .* {FITS}lower --hidden",
 }
 
 
@@ -38,9 +37,7 @@ def test_every_stage_says_what_to_lower():
     assert [name for name, *_ in said] == list(SAYS)
     for name, kind, message in said:
         assert kind == "MemoryError", message
-        found = re.match(SAYS[name], message)
-        assert found, message
-        assert int(found[1]) >= 8
+        assert re.match(SAYS[name], message), message
 
 
 def test_an_evaluation_is_not_blamed_on_the_batch(monkeypatch):

@@ -51,7 +51,7 @@ def list_(data_root: Path | None = None, json_: bool = False) -> None:
 @opt.verb()
 def info(name: Name, data_root: Path | None = None, json_: bool = False) -> None:
     """Show sizes, classes, splits, degrees, components and checksum of one graph."""
-    _show(_load(name, data_root), json_)
+    _show(load_dataset(name, data_root=data_root), json_)
 
 
 @app.command()
@@ -66,7 +66,7 @@ def check(
     Options:
         name: What to check.
     """
-    dataset = _load(name, data_root, download=False)
+    dataset = load_dataset(name, data_root=data_root, download=False)
     if not json_:
         print(f"{dataset.name}: ok")
     _show(dataset, json_, ok=True)
@@ -82,7 +82,7 @@ def get(name: Name, data_root: Path | None = None, out: Path | None = None) -> N
     """
     if out is not None:
         opt.check_apart(out, name)
-    dataset = _load(name, data_root)
+    dataset = load_dataset(name, data_root=data_root)
     if out is not None:
         from ecg_gnn.data import write_npz
 
@@ -93,17 +93,6 @@ def get(name: Name, data_root: Path | None = None, out: Path | None = None) -> N
 
 
 app.command("import")(import_)
-
-
-def _load(name: str, data_root: Path | None, download: bool = True) -> "GraphDataset":
-    with terminal.ProgressDisplay() as display:
-        bar = display.start("download", name)
-        return load_dataset(
-            name,
-            data_root=data_root,
-            download=download,
-            progress=lambda done, total: bar(done, total or done, 0.0),
-        )
 
 
 def _show(dataset: "GraphDataset", json_: bool, **more: bool) -> None:

@@ -14,12 +14,7 @@ from ecg_gnn.system.checks import InputError, check_choice, printable
 from ecg_gnn.system.files import check_free
 from ecg_gnn.tabular.column_kinds import KINDS
 from ecg_gnn.tabular.feature_blocks import ENCODINGS, MAX_CATEGORIES
-from ecg_gnn.tabular.table_files import (
-    GRAPH_LABEL,
-    GRAPH_TYPES,
-    TABLE_TYPES,
-    list_suffixes,
-)
+from ecg_gnn.tabular.table_files import TABLE_SUFFIXES
 from ecg_gnn.tabular.token_blocks import MAX_WORDS
 
 if TYPE_CHECKING:
@@ -31,9 +26,7 @@ _WIDTH = 100
 _COUNTED = {"num_edges": "number of edges between nodes with a class:"}
 
 
-@opt.verb(
-    tables=list_suffixes(TABLE_TYPES), graphs=list_suffixes(GRAPH_TYPES, names=True)
-)
+@opt.verb()
 def import_(
     out: Path,
     nodes: Path | None = None,
@@ -73,10 +66,9 @@ def import_(
 
     Options:
         out: The graph folder to write.
-        nodes: Table of nodes: {tables}.
-        edges: Table of edges: {tables}. Or a matrix: .npz by scipy.sparse.save_npz,
-            rows in the order of the nodes.
-        graph: Instead of tables, a whole graph: {graphs}.
+        nodes: Table of nodes: .csv, .tsv, .txt or .parquet.
+        edges: Table of edges, of the same types.
+        graph: Instead of tables, a whole graph: an .npz file.
         directed: Whether edges have a direction.
         seed: Random seed of the drawn splits.
 
@@ -111,14 +103,14 @@ def import_(
     check_choice("encoding", encoding, ENCODINGS)
     check_free(out)
     for path in filter(None, (nodes, edges)):
-        if path.suffix.lower() in {each.suffix for each in TABLE_TYPES}:
+        if path.suffix.lower() in TABLE_SUFFIXES:
             check_file(path)  # before anything slow is imported
     from ecg_gnn.tabular import ImportOptions
 
     given = (numeric, categorical, ordinal, set_, date, text)
     by_kind = zip(KINDS, map(_names, given), strict=True)
     options = ImportOptions(
-        label=label or GRAPH_LABEL,
+        label=label or "label",
         id=id_,
         source=source,
         target=target,

@@ -77,10 +77,8 @@ def make_training(
         fanouts=config.train.fanouts(len(task.graphs)),
         workers=workspace.loader_workers,
     )
-    file = dataset.features_file if job.vectors is None else None
-    data_id = dataset.sha256
     return BatchTraining(
-        network, task, how, batching, file=file, data_id=data_id, **options
+        network, task, how, batching, data_id=dataset.sha256, **options
     )
 
 

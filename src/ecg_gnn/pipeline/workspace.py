@@ -29,7 +29,7 @@ from ecg_gnn.kernels import using_engine
 from ecg_gnn.pipeline.cross_fit import leave_out, one_model
 from ecg_gnn.system.checks import InputError, check_choice
 from ecg_gnn.system.files import below, content_hash
-from ecg_gnn.system.machine import explaining
+from ecg_gnn.system.machine import does_not_fit, explaining
 from ecg_gnn.system.seeds import derive_seed
 from ecg_gnn.train import Progress
 
@@ -156,11 +156,10 @@ def embedding_advice(name: str, dataset: GraphDataset, config: RunConfig) -> str
     if name not in options:
         return None
     width = (config.model if name == "mlp-gnn" else config.embed).hidden
-    return (
-        f"the {name} embedding of {dataset.num_nodes} nodes does not fit into the "
-        f"memory of {config.device}: lower {options[name]} (now {width}), or bring "
-        "embeddings along (--embedding precomputed:FILE)"
-    )
+    what = f"the {name} embedding of {dataset.num_nodes} nodes"
+    lower = f"lower {options[name]} (now {width}), or bring embeddings along"
+    device = torch.device(config.device)
+    return does_not_fit(what, device, f"{lower} (--embedding precomputed:FILE)")
 
 
 def kept_graph(

@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 
 from ecg_gnn.nn import LayeredNetwork
-from ecg_gnn.reading import MappedFile
 from ecg_gnn.scale.batches import Batch, BatchMaker, NodeInputs
 from ecg_gnn.scale.layerwise_inference import LayerwiseInference
 from ecg_gnn.scale.sampler import GraphSampler
@@ -50,19 +49,15 @@ class BatchTraining(Training):
         config: LoopSettings,
         batching: Batching,
         *,
-        file: MappedFile | None = None,
         data_id: str = "",
         **options: Any,
     ) -> None:
-        self._batching, self._file, self._data_id = batching, file, data_id
+        self._batching, self._data_id = batching, data_id
         super().__init__(network, task, config, **options)
 
     def _identity(self) -> str:
-        task, batching = self.task, replace(self._batching, workers=0)
-        if self._file is not None:  # as large as it likes: its name stands for it
-            self.task = replace(task, x=task.x[:0])
-        made, self.task = super()._identity(), task
-        return f"{made}/{self.device.type}/{batching}/{self._data_id}"
+        batching = replace(self._batching, workers=0)
+        return f"{super()._identity()}/{self.device.type}/{batching}/{self._data_id}"
 
     def _usual_interval(self) -> int:
         self._plan = BatchPlan(self.task.train_index, self._batching.size, self.seed)
@@ -79,7 +74,7 @@ class BatchTraining(Training):
             evolved_hops=network.num_layers - network.first_evolved,
             seed=self.seed,
         )
-        inputs = NodeInputs(task, self._file)
+        inputs = NodeInputs(task)
         maker = BatchMaker(self._plan, self._sampler, inputs)
         steps = range(done, self.config.steps)
         self._batches = maker.in_order(steps, self._batching.workers)

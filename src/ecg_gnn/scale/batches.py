@@ -4,14 +4,12 @@ import signal
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.utils.data import DataLoader
 
-from ecg_gnn.reading import MappedFile
 from ecg_gnn.scale.sampler import GraphSampler, Neighbourhood, uniform
 from ecg_gnn.system.checks import InputError
 from ecg_gnn.system.seeds import derive_seed
@@ -19,18 +17,13 @@ from ecg_gnn.train import BatchPlan, Task
 
 
 class NodeInputs:
-    """Rows of the features, perhaps from a file, and labels where they are input."""
+    """Rows of the features, and labels where they are input."""
 
-    def __init__(self, task: Task, file: MappedFile | None = None) -> None:
-        self._x: Tensor | None = task.x
-        self._file, self._labels = file, task.labels
+    def __init__(self, task: Task) -> None:
+        self._x, self._labels = task.x, task.labels
         self._trains = torch.zeros(task.x.size(0), dtype=torch.bool)
         self._trains[task.train_index] = True
         self.y = task.y
-
-    def __getstate__(self) -> dict[str, Any]:
-        """A worker process opens the file itself: its contents are sent to nobody."""
-        return self.__dict__ | ({} if self._file is None else {"_x": None})
 
     def for_training(
         self, nodes: Tensor, num_seeds: int, seed: int, step: int
@@ -60,11 +53,6 @@ class NodeInputs:
         return torch.cat([rows, shown.to(rows.dtype)], dim=1)
 
     def _rows(self, nodes: Tensor) -> Tensor:
-        if self._file is not None:
-            self._file.check()
-        if self._x is None:
-            assert self._file is not None
-            self._x = torch.from_numpy(np.asarray(self._file.array()))
         return self._x[nodes]
 
 
