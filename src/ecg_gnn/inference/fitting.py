@@ -22,7 +22,7 @@ from ecg_gnn.data.graph_storage import read_manifest
 from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.ensemble import Ensemble
 from ecg_gnn.ensemble.contest import Say
-from ecg_gnn.inference.card import draw_leaderboard, model_card
+from ecg_gnn.inference.card import model_card
 from ecg_gnn.inference.classifier import GraphClassifier, fit_classifier
 from ecg_gnn.inference.classifier_files import read_classifier, write_classifier
 from ecg_gnn.inference.model_folder import Model, resumable, write_model
@@ -35,7 +35,6 @@ from ecg_gnn.system.machine import holding
 from ecg_gnn.tabular import NamedGraph
 from ecg_gnn.train import score_probabilities
 
-PICTURE = "leaderboard.svg"
 IMBALANCED = 2.0
 """Classes are weighed from this ratio of the largest to the smallest on."""
 _STAGE, _STAGE_FORMAT, _STAGE_VERSION = "stage.json", "ecg-gnn stage", 1
@@ -118,8 +117,6 @@ def keep_model(
     )
     with atomic_folder(out, work) as folder:
         write_model(folder, model, model_card(model, split))
-        if isinstance(fitted, Ensemble):
-            draw_leaderboard(metrics, folder / PICTURE)
     return model
 
 
