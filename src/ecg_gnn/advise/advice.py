@@ -79,13 +79,14 @@ class Advice:
     """Those on which all variants were trained."""
     scores: dict[str, dict[str, list[Array]]] = field(default_factory=dict)
     """Of single nodes by part, variant and split; NaN where a node has none."""
+    differences: dict[str, dict[str, Difference]] = field(default_factory=dict)
+    """Paired differences of scores by part, for the best candidate, at the end."""
     stop: Literal["time", "interrupted"] | None = None
     spent: float = 0.0
 
     def __post_init__(self) -> None:
         """Nothing is found out yet."""
         self.shape, self._share = self.question.shape, 1.0
-        self._found: dict[tuple[str, int], dict[str, Difference]] = {}
         self.scores = {part: {v: [] for v in VARIANTS} for part in PARTS}
 
     def find_out(self) -> None:
@@ -177,14 +178,12 @@ class Advice:
 
         return tell
 
-    def differences(self, part: str) -> dict[str, Difference]:
-        """Paired differences of scores on one part, for the best candidate.
+    def compare_scores(self, part: str) -> dict[str, Difference]:
+        """The differences on one part.
 
         A node counts once, with its mean over the splits in which it has a score.
         """
-        if (key := (part, len(self.splits))) in self._found:
-            return self._found[key]
-        found = self._found[key] = {}
+        found = {}
         for name in (*DIFFERENCES, "identity_minus_baseline") if self.splits else ():
             ours, theirs = (self.scores[part][v] for v in name.split("_minus_"))
             gaps = np.array(ours) - np.array(theirs)
@@ -233,5 +232,6 @@ def advise(question: Question, watch: Stopwatch, **options: Any) -> Advice:
         advice.stop = "time"
     except KeyboardInterrupt:
         advice.stop = "interrupted"
+    advice.differences = {part: advice.compare_scores(part) for part in PARTS}
     advice.spent = watch.spent()
     return advice

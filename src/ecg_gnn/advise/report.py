@@ -84,7 +84,7 @@ def judge(
 
 def verdict(advice: Advice) -> tuple[str, str]:
     """What ``judge`` says about it."""
-    found = advice.differences("held_out")
+    found = advice.differences["held_out"]
     best = advice.gains[0] if advice.gains else None
     steps, usual = advice.shape.steps, advice.question.shape.steps
     if best is not None and steps < _LEAST_TRAINED * usual:
@@ -99,8 +99,8 @@ def advice_dict(advice: Advice, source: Sequence[str], folder: Path) -> dict[str
     gains = [gain.to_dict() for gain in advice.gains]
     chosen = advice.gains[0].candidate._asdict() if gains else {}
     differences = {
-        part: {n: d._asdict() for n, d in advice.differences(part).items()}
-        for part in PARTS
+        part: {name: one._asdict() for name, one in found.items()}
+        for part, found in advice.differences.items()
     }
     results = [
         {"variant": name, "embedding": None, "k": None, "splits": advice.splits}
@@ -161,7 +161,7 @@ def paragraphs(advice: Advice) -> dict[str, str]:
     )
     trained = ""
     for part, title in PARTS.items():
-        found = advice.differences(part).items()
+        found = advice.differences[part].items()
         shown = [f"{_title(name)} {_points(one)}" for name, one in found]
         trained += f"On {title}, points of {metric}: {'; '.join(shown)}. " * bool(found)
     return {
@@ -253,7 +253,7 @@ def write_advice(advice: Advice, source: Sequence[str], folder: Path) -> dict[st
 def _paint(advice: Advice, figure_class: Any) -> Any:
     figure = figure_class(figsize=(8, 4), layout="constrained")
     gains = [("ecg", g.candidate.label, g.mean, g.low, g.high) for g in advice.gains]
-    differences = advice.differences("held_out").items()
+    differences = advice.differences["held_out"].items()
     found = [(name.split("_minus_")[1], _title(name), *d) for name, d in differences]
     metric = metric_label(advice.question.dataset.metric)
     adds = "what evolved neighbours' labels add (nats)"
