@@ -1,6 +1,5 @@
 """``ecg-gnn data import``: from people's tables to a graph folder."""
 
-import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -26,9 +25,6 @@ if TYPE_CHECKING:
     from ecg_gnn.tabular import ImportOptions, NamedGraph
 
 _MAX_NAMES = 200  # of columns in one group
-_WIDTH = 100
-# Homophily is not counted over all edges.
-_COUNTED = {"num_edges": "number of edges between nodes with a class:"}
 
 
 @opt.verb(
@@ -149,42 +145,23 @@ def import_(
 
 
 def _print_report(report: Mapping[str, Any]) -> None:
-    counts = report["homophily"].items()
-    homophily = {_COUNTED.get(name, _words(name)): value for name, value in counts}
-    for key, fact in {**report, "homophily": homophily}.items():
+    homophily = dict(report["homophily"])
+    homophily.pop("num_edges", None)
+    shown = {name.removesuffix("_homophily"): each for name, each in homophily.items()}
+    for key, fact in {**report, "homophily": shown}.items():
         if key in ("columns", "columns_left_out"):
-            _print_columns(key, fact)
+            groups: dict[str, list[str]] = {}
+            for name, said in fact.items():
+                groups.setdefault(said, []).append(name)
+            for said, names in groups.items():
+                more = len(names) - _MAX_NAMES
+                rest = [f"and {more:,} more (--json names all)"] if more > 0 else []
+                text = ", ".join([*names[:_MAX_NAMES], *rest])
+                print_facts({key: f"{said}: {text}"})
         elif key not in ("decisions", "notes"):
             print_facts({key: fact})
     for name, decision in report["decisions"].items():
         print(printable(f"{name}: {decision}"))
-
-
-def _words(name: str) -> str:
-    return name.removesuffix("_homophily").replace("_", " ")
-
-
-def _print_columns(title: str, columns: Mapping[str, str]) -> None:
-    """Print the names of columns, in lines by what is said of them."""
-    groups: dict[str, list[str]] = {}
-    for name, said in columns.items():
-        groups.setdefault(said, []).append(printable(name))
-    label = title.replace("_", " ")
-    for said, names in groups.items():
-        more = len(names) - _MAX_NAMES
-        rest = [f"and {more:,} more (--json names all)"] if more > 0 else []
-        # A name stays on one line.
-        kept = [name.replace(" ", "\xa0") for name in names[:_MAX_NAMES]]
-        lines = textwrap.fill(
-            f"{said}: {', '.join([*kept, *rest])}",
-            width=_WIDTH,
-            initial_indent=f"{label:>24}  ",
-            subsequent_indent=" " * 26,
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-        print(lines.replace("\xa0", " "))
-        label = ""
 
 
 def _import(
