@@ -137,10 +137,11 @@ def _of_settings(model: Model, split: int) -> tuple[str, str]:
     what = (
         f"A {network.name.upper()} of {network.layers} layers, {network.hidden} wide, "
         f"that predicts {_label(model)} for nodes of a graph, {graphs}. Split {split}, "
-        f"seed {config.seed}, {config.train.steps} steps at {config.train.lr}, the best "
-        f"by validation score kept; classes weighed in training: {weighed}. Probabilities "
-        f"are calibrated by temperature ({calibration.temperature:.2f}) on the "
-        "validation nodes. The test nodes were used for scores only."
+        f"seed {config.seed}, {config.train.steps} steps at {config.train.lr}, the "
+        "best by validation score kept; classes weighed in training: "
+        f"{weighed}. Probabilities are calibrated by temperature "
+        f"({calibration.temperature:.2f}) on the validation nodes. "
+        "The test nodes were used for scores only."
     )
     what = " ".join([what, *card_sentences(config, fitted.embedding)])
     use = "Neighbours of new nodes in the evolved graph are nodes it was fitted on."

@@ -18,7 +18,6 @@ from ecg_gnn.config.classify_settings import MODULES, model_names
 from ecg_gnn.config.identity import digest
 from ecg_gnn.config.run_config import kept_options
 from ecg_gnn.data import GraphDataset
-from ecg_gnn.data.graph_storage import read_manifest
 from ecg_gnn.embed import EmbeddingCache
 from ecg_gnn.ensemble import Ensemble
 from ecg_gnn.ensemble.contest import Say
@@ -29,6 +28,7 @@ from ecg_gnn.inference.model_folder import Model, resumable, write_model
 from ecg_gnn.pipeline import Workspace, evolves, resolve
 from ecg_gnn.pipeline.classification import with_batches_if_large
 from ecg_gnn.pipeline.resolve import choose_model
+from ecg_gnn.reading.untrusted import read_json, read_text
 from ecg_gnn.system.checks import InputError, check_choice
 from ecg_gnn.system.files import atomic_folder, content_hash, write_json
 from ecg_gnn.system.machine import holding
@@ -37,7 +37,7 @@ from ecg_gnn.train import score_probabilities
 
 IMBALANCED = 2.0
 """Classes are weighed from this ratio of the largest to the smallest on."""
-_STAGE, _STAGE_FORMAT, _STAGE_VERSION = "stage.json", "ecg-gnn stage", 1
+_STAGE = "stage.json"
 
 
 @holding("fit")
@@ -133,13 +133,11 @@ def _fit_or_read(
     masks = content_hash([dataset.train_masks, dataset.val_masks])
     key = [config.numerics, name, config.to_dict(), weighed, dataset.sha256, masks]
     stage = work / f"{name}-{digest(key)[:16]}"
-    if stage.is_dir():
-        try:
-            manifest = read_manifest(stage / _STAGE, _STAGE_FORMAT, _STAGE_VERSION)
-            finished = read_classifier(stage, manifest["classifier"], dataset)
-            return replace(finished, config=config)
-        except (InputError, KeyError):  # not ours, or half of it: fit anew
-            shutil.rmtree(stage, ignore_errors=True)
+    try:
+        described = read_json(str(stage), read_text(stage / _STAGE))
+        return replace(read_classifier(stage, described, dataset), config=config)
+    except InputError:  # not finished, or not ours: fit anew
+        shutil.rmtree(stage, ignore_errors=True)
     fitted, _ = fit_classifier(
         dataset,
         config,
@@ -149,9 +147,7 @@ def _fit_or_read(
         checkpoint=stage.with_suffix(".safetensors"),
     )
     with atomic_folder(stage) as folder:
-        manifest = {"format": _STAGE_FORMAT, "version": _STAGE_VERSION}
-        manifest["classifier"] = write_classifier(folder, fitted)
-        write_json(folder / _STAGE, manifest)
+        write_json(folder / _STAGE, write_classifier(folder, fitted))
     return fitted
 
 
