@@ -96,7 +96,7 @@ class Advice:
         nodes = self._nodes(self.question.splits[0])
         self._choose_steps(nodes)
         networks = {v: self._train(nodes, v) for v in ("baseline", "identity")}
-        everything_fitted = self._measure(nodes, networks)
+        self._measure(nodes, networks)
         if reads_labels(self.gains[0].candidate.embedding):
             # Networks of single folds choose their own steps, so all variants must.
             networks = {}
@@ -108,7 +108,7 @@ class Advice:
             seconds = self.watch.spent() - started
             if split != self.question.splits[-1] and seconds > self.watch.left():
                 raise OutOfTime
-        if not everything_fitted:
+        if len(self.gains) < len(self.question.candidates):
             raise OutOfTime
 
     def _choose_steps(self, nodes: KnownNodes) -> None:
@@ -121,20 +121,19 @@ class Advice:
         fitting = int(_TRAINING_SHARE * self.watch.left() / (_ROUND * seconds))
         self.shape = replace(usual, steps=min(usual.steps, max(_MIN_STEPS, fitting)))
 
-    def _measure(self, nodes: KnownNodes, networks: dict[str, Array]) -> bool:
-        candidates = self.question.candidates
-        self._share = _CRITERION_SHARE
+    def _measure(self, nodes: KnownNodes, networks: dict[str, Array]) -> None:
+        candidates, self._share = self.question.candidates, _CRITERION_SHARE
         try:
             for each in candidates:
                 self._check()
                 gain = measure_gain(nodes, each, networks, len(candidates))
-                self.gains = sorted([*self.gains, gain], key=lambda gain: -gain.mean)
+                self.gains.append(gain)
+                self.gains.sort(key=lambda one: -one.mean)
                 self.say(f"{each.label}: labels of evolved neighbours add {gain} nats")
         except OutOfTime:
             if not self.gains:
                 raise
         self._share = 1.0
-        return len(self.gains) == len(candidates)
 
     def _compare(self, nodes: KnownNodes, networks: dict[str, Array]) -> None:
         best, dataset = self.gains[0].candidate, self.question.dataset

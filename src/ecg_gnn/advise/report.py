@@ -228,8 +228,10 @@ def claim_folder(folder: Path) -> None:
             pass
 
 
-def write_advice(advice: Advice, source: Sequence[str], folder: Path) -> dict[str, Any]:
-    """Write every file, each whole or not at all; the numbers come last."""
+def write_advice(
+    advice: Advice, source: Sequence[str], folder: Path
+) -> tuple[dict[str, Any], str]:
+    """Write every file, each whole or not at all; returns the numbers and the text."""
     found = advice_dict(advice, source, folder)
     (folder / _FIGURE).unlink(missing_ok=True)  # of earlier advice
     figure = "No figure: nothing was measured."
@@ -239,15 +241,15 @@ def write_advice(advice: Advice, source: Sequence[str], folder: Path) -> dict[st
             figure = f"![Gains and differences]({_FIGURE})"
     except MissingExtraError as error:
         figure = f"No figure: {error}."
-    title = f"# {found['dataset']}: does an evolved graph help?"
-    parts = [title, found["answer"], found["note"], figure]
+    parts = [f"# {found['dataset']}: does an evolved graph help?", found["answer"]]
+    parts += [found["note"], markdown(score_table(advice)) if advice.splits else ""]
     parts += [f"## {name}\n\n{text}" for name, text in found["words"].items()]
-    parts += [markdown(score_table(advice))] if advice.splits else []
+    parts += ["## What next?"]
     parts += [f"{s['purpose']}:\n\n    {s['command']}" for s in found["next"]]
-    said = "\n\n".join(filter(None, parts)) + "\n"
-    write_text(folder / _TEXT, without_html(said))
+    text = without_html("\n\n".join(filter(None, parts)) + "\n")
+    write_text(folder / _TEXT, f"{text}\n{figure}\n")
     write_json(folder / _NUMBERS, found)
-    return found
+    return found, text
 
 
 def _paint(advice: Advice, figure_class: Any) -> Any:

@@ -6,6 +6,7 @@ import re
 import sqlite3
 import sys
 import warnings
+from itertools import pairwise
 from typing import Any
 
 import typer
@@ -81,13 +82,10 @@ def _interrupted() -> int:
 def _with_value(message: str) -> str:
     """The message of an invalid value, with the value."""
     option = re.match(r"Invalid value for '(--[\w-]+)'", message)
-    words = sys.argv[1:] if option else []
-    for place in reversed(range(len(words))):  # if given twice, the last one counts
-        name, equals, value = words[place].partition("=")
-        if option and name == option[1] and (equals or words[place + 1 :]):
-            came = value if equals else words[place + 1]
-            return f"{message} (got {came!r:.60})"
-    return message
+    words = [part for word in sys.argv[1:] for part in word.split("=", 1)]
+    given = [value for name, value in pairwise(words) if option and name == option[1]]
+    # If given twice, the last one counts.
+    return f"{message} (got {given[-1]!r:.60})" if given else message
 
 
 def _show_warning(message: Warning | str, *_: object) -> None:

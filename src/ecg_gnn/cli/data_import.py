@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -20,9 +20,6 @@ from ecg_gnn.tabular.table_files import (
     list_suffixes,
 )
 from ecg_gnn.tabular.token_blocks import MAX_WORDS
-
-if TYPE_CHECKING:
-    from ecg_gnn.tabular import ImportOptions, NamedGraph
 
 _MAX_NAMES = 200  # of columns in one group
 
@@ -109,10 +106,10 @@ def import_(
     for path in filter(None, (nodes, edges)):
         if path.suffix.lower() in {each.suffix for each in TABLE_TYPES}:
             check_file(path)  # before anything slow is imported
-    from ecg_gnn.tabular import ImportOptions
+    from ecg_gnn.tabular import ImportOptions, import_files, import_graph
 
-    given = (numeric, categorical, ordinal, set_, date, text)
-    by_kind = zip(KINDS, map(_names, given), strict=True)
+    named = (numeric, categorical, ordinal, set_, date, text)
+    by_kind = zip(KINDS, map(_names, named), strict=True)
     options = ImportOptions(
         label=label or GRAPH_LABEL,
         id=id_,
@@ -133,7 +130,18 @@ def import_(
         seed=seed,
         max_cells=max_cells,
     )
-    imported = _import(nodes, edges, graph, label, options, delimiter)
+    if graph is not None:
+        if nodes is not None or edges is not None:
+            raise InputError("'graph' must stand alone, without 'nodes' and 'edges'")
+        imported = import_graph(graph, options)
+    elif nodes is None or edges is None or label is None:
+        given = {"nodes": nodes, "edges": edges, "label": label}
+        absent = " and ".join(f"--{name}" for name in given if given[name] is None)
+        raise InputError(
+            f"'nodes', 'edges' and 'label' must be given, or 'graph' (without {absent})"
+        )
+    else:
+        imported = import_files(nodes, edges, options, delimiter=delimiter)
     imported.save(out)
     for note in imported.report.get("notes", ()):
         warn(note)
@@ -162,29 +170,6 @@ def _print_report(report: Mapping[str, Any]) -> None:
             print_facts({key: fact})
     for name, decision in report["decisions"].items():
         print(printable(f"{name}: {decision}"))
-
-
-def _import(
-    nodes: Path | None,
-    edges: Path | None,
-    graph: Path | None,
-    label: str | None,
-    options: "ImportOptions",
-    delimiter: str | None,
-) -> "NamedGraph":
-    from ecg_gnn.tabular import import_files, import_graph
-
-    if graph is not None:
-        if nodes is not None or edges is not None:
-            raise InputError("'graph' must stand alone, without 'nodes' and 'edges'")
-        return import_graph(graph, options)
-    if nodes is None or edges is None or label is None:
-        given = {"nodes": nodes, "edges": edges, "label": label}
-        absent = " and ".join(f"--{name}" for name in given if given[name] is None)
-        raise InputError(
-            f"'nodes', 'edges' and 'label' must be given, or 'graph' (without {absent})"
-        )
-    return import_files(nodes, edges, options, delimiter=delimiter)
 
 
 def _names(text: str | None) -> tuple[str, ...]:

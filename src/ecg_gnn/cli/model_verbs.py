@@ -169,10 +169,7 @@ def explain(
     sure = explanation.probability
     predicted = explanation.predicted + ("" if sure is None else f" ({sure:.3f})")
     print(printable(f"{explanation.id}: {predicted}{known}"))
-    if rows:
-        print_table((header, rows))
-    else:
-        print("It has no neighbours.")
+    print_table((header, rows))
     columns = [[row.name, f"{row.effect:+.4f}"] for row in explanation.columns]
     print_table((["own column", "effect"], columns))
     if out is not None:

@@ -74,10 +74,7 @@ def verb(
             _own_option(parameter, *helped.get(name, (None, None)))
             for name, parameter in own.items()
         ]
-        options = [*asked, *its_own]
-        if any(option.default is option.empty for option in its_own):
-            # Help begins with what must be given; the three steps come last.
-            options = sorted([*its_own, *asked], key=_step_of)
+        options = [*its_own, *asked]
 
         def run(**values: Any) -> None:
             if has_settings:
@@ -128,11 +125,6 @@ def _own_option(
         details.help, details.rich_help_panel = text, panel
         kind = Annotated[kind, details]
     return parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=kind)
-
-
-def _step_of(option: inspect.Parameter) -> str:
-    panel = option.annotation.__metadata__[0].rich_help_panel
-    return panel if panel in _PANELS.values() else ""
 
 
 def _check_names(given: Mapping[str, Any]) -> None:

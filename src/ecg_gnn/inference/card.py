@@ -9,7 +9,7 @@ from ecg_gnn.ensemble.members import fold_count
 from ecg_gnn.ensemble.scoring import SCORES
 from ecg_gnn.ensemble.weighted import Ensemble
 from ecg_gnn.inference.model_folder import Model
-from ecg_gnn.system.cells import Table, markdown
+from ecg_gnn.system.cells import Table, markdown, value_text
 from ecg_gnn.system.checks import metric_label
 
 NAMES = {"none": "plain GNN (baseline)", "identity": "identity control (self-loops)"}
@@ -102,16 +102,8 @@ def _data(model: Model) -> str:
     ]
     for name in ("classes", "homophily", "columns", "columns_left_out", "imbalance"):
         if model.data.get(name):
-            lines.append(f"- {name.replace('_', ' ')}: {_plain(model.data[name])}")
+            lines.append(f"- {name.replace('_', ' ')}: {value_text(model.data[name])}")
     return "\n".join(lines)
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{key} {_plain(part)}" for key, part in value.items())
-    if isinstance(value, float):
-        return f"{value:.3f}"
-    return "undefined" if value is None else str(value)
 
 
 def _label(model: Model) -> str:
