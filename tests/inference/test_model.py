@@ -340,9 +340,9 @@ def test_ties_go_to_the_lower_number():
     ("score", "said", "plain_instead"),
     [
         (0.8, "10.0 points above the better of its controls (identity control", False),
-        (0.7, "level with the identity control", False),
-        (0.65, "5.0 points below the identity control", False),
-        (0.6, "10.0 points below the identity control", True),
+        (0.7, "level with the better of its controls (identity control", False),
+        (0.65, "5.0 points below the better of its controls (identity control", False),
+        (0.6, "10.0 points below the better of its controls (identity control", True),
     ],
 )
 def test_the_verdict_is_about_the_better_control(fitted, score, said, plain_instead):

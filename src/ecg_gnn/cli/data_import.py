@@ -153,10 +153,11 @@ def import_(
 
 
 def _print_report(report: Mapping[str, Any]) -> None:
-    homophily = dict(report["homophily"])
-    homophily.pop("num_edges", None)
-    shown = {name.removesuffix("_homophily"): each for name, each in homophily.items()}
-    for key, fact in {**report, "homophily": shown}.items():
+    homophily = {
+        name.removesuffix("_homophily").replace("_", " "): value
+        for name, value in report["homophily"].items()
+    }
+    for key, fact in {**report, "homophily": homophily}.items():
         if key in ("columns", "columns_left_out"):
             groups: dict[str, list[str]] = {}
             for name, said in fact.items():

@@ -120,8 +120,6 @@ def fit(
         settings["device"] = "cpu"
     seconds = None if budget is None else parse_budget(budget)
     names = settings.get("embedding", ["mlp"])
-    if len(names) != 1:
-        raise InputError(f"'embedding' must be a single one here (got {names})")
     terminal.warn_of_cross_fit(settings.get("cross_fit"), names)
     from ecg_gnn.inference import card, fit_best, fit_model
     from ecg_gnn.inference.model_folder import CARD
@@ -132,7 +130,7 @@ def fit(
     settings |= {"split": split, "cache": opt.default_cache()}
     with ProgressDisplay() as display:
         if exact:
-            settings |= {"balance": balance, "embedding": names[0]}
+            settings |= {"balance": balance, "embedding": ",".join(names)}
             model = fit_model(graph, out, progress=display.start, **settings)
         else:
             settings |= {"single": single, "all_labels": all_labels}

@@ -11,6 +11,7 @@ from ecg_gnn.ensemble.weighted import Ensemble
 from ecg_gnn.inference.model_folder import Model
 from ecg_gnn.system.cells import Table, markdown, value_text
 from ecg_gnn.system.checks import metric_label
+from ecg_gnn.tabular.columns import and_more
 
 NAMES = {"none": "plain GNN (baseline)", "identity": "identity control (self-loops)"}
 
@@ -148,20 +149,18 @@ def verdict(model: Model) -> str:
     scores = {name: one["val"]["score"] for name, one in model.metrics.items()}
     best = max(NAMES, key=scores.__getitem__)
     gain = 100 * (scores[chosen] - scores[best])
+    place = f"{abs(gain):.1f} points {'above' if gain > 0 else 'below'}"
+    place = place if gain else "level with"
+    said = f"On the validation nodes the evolved graph is {place} the better of its "
+    said += f"controls ({NAMES[best]})"
     if gain > 0:
         return (
-            f"On the validation nodes the evolved graph is {gain:.1f} points above the "
-            f"better of its controls ({NAMES[best]}); one split says little more, and "
-            "the embedding as features was not compared (`ecg-gnn run` does)."
+            f"{said}; one split says little more, and the embedding as features was "
+            "not compared (`ecg-gnn run` does)."
         )
-    place = "level with" if gain == 0 else f"{-gain:.1f} points below"
-    instead = ""
-    if scores["none"] >= scores[chosen]:
-        instead = " (`--embedding none` fits the plain GNN instead)"
-    return (
-        f"On the validation nodes the evolved graph is {place} the {NAMES[best]}: it "
-        f"may not help on this graph{instead}."
-    )
+    plain = scores["none"] >= scores[chosen]
+    instead = " (`--embedding none` fits the plain GNN instead)" if plain else ""
+    return f"{said}: it may not help on this graph{instead}."
 
 
 def class_by_class(model: Model) -> str:
@@ -170,9 +169,8 @@ def class_by_class(model: Model) -> str:
     found, nodes = test["found_by_class"], test["nodes_by_class"]
     counts = zip(model.classes, found, nodes, strict=True)
     parts = [f"{name} {right} of {count}" for name, right, count in counts if count]
-    shown, rest = parts[:_MOST_CLASSES], len(parts) - _MOST_CLASSES
-    more = f" and {rest} more classes" if rest > 0 else ""
-    return f"Test nodes found, class by class: {', '.join(shown)}{more}."
+    shown, more = ", ".join(parts[:_MOST_CLASSES]), and_more(parts, _MOST_CLASSES)
+    return f"Test nodes found, class by class: {shown}{more}."
 
 
 # --- A model that was searched for ----------------------------------------------------

@@ -162,13 +162,11 @@ def fit_settings(dataset: GraphDataset, **options: Any) -> RunConfig:
     model = choose_model(options.pop("model", None), dataset, dataset.split(0))
     given = options | {"dataset": dataset.name, "model": model}
     asked = RunConfig.of(preset="auto", splits=(0,), **given)
-    if len(asked.embed.names) != 1:
-        names = list(asked.embed.names)
-        raise InputError(f"'embedding' must be a single one here (got {names})")
+    embedding = options.get("embedding") or asked.embed.names[0]
     allowed = [*KEPT_EMBEDDINGS, "identity"]
     if asked.model.name in MODULES and not evolves(asked.model):
         allowed = ["none"]  # it reads no graph
-    check_choice("embedding", asked.embed.names[0], allowed)
+    check_choice("embedding", embedding, allowed)
     # Others (linkx, say) have a weight per node, and none for a new one.
     check_choice("model", asked.model.name, model_names(asked.model.backbone))
     return resolve(asked, dataset)
