@@ -54,16 +54,8 @@ def info(name: Name, data_root: Path | None = None, json_: bool = False) -> None
 
 @app.command()
 @opt.verb()
-def check(
-    name: Annotated[str, typer.Argument(metavar="NAME_OR_FILE")],
-    data_root: Path | None = None,
-    json_: bool = False,
-) -> None:
-    """Check that a graph can be trained on, or name its first fault (status 2).
-
-    Options:
-        name: What to check.
-    """
+def check(name: Name, data_root: Path | None = None, json_: bool = False) -> None:
+    """Check that a graph can be trained on, or name its first fault (status 2)."""
     dataset = _load(name, data_root, download=False)
     if not json_:
         print(f"{dataset.name}: ok")
