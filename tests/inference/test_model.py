@@ -375,7 +375,7 @@ def test_classes_are_counted_one_by_one(fitted):
         ({"edge_weights": "similarity"}, "a setting of a model that is kept"),
         ({"random_splits": True}, "a setting of a model that is kept"),
         ({"model": "resnet"}, r"'embedding' must be one of \['none'\]"),
-        ({"embedding": ["mlp", "bgrl"]}, "'embedding' must be a single one"),
+        ({"embedding": ["mlp", "bgrl"]}, "'embedding' must be one of"),
     ],
 )
 def test_what_a_kept_model_cannot_have_is_refused(options, message):
