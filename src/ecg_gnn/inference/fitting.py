@@ -88,8 +88,9 @@ def fit_model(
     with resumable(out := Path(out)) as work:
         controls = ["none", "identity"] if evolves(config.model) else ["none"]
         for name in dict.fromkeys([embedding, *controls]):
-            shown = {"progress": partial(progress, name)} if progress else {}
-            workspace = Workspace(cache=cache, **shown)
+            workspace = Workspace(cache=cache)
+            if progress is not None:
+                workspace = replace(workspace, progress=partial(progress, name))
             fitted[name] = _fit_or_read(name, dataset, config, weights, workspace, work)
         metrics = {name: evaluate(one, dataset) for name, one in fitted.items()}
         return keep_model(graph, split, fitted[embedding], metrics, out, work)
