@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from ecg_gnn.config import CONTROLS, EMBEDDINGS, RunConfig, known
 from ecg_gnn.config.choices import ADVISED_EMBEDDINGS, ADVISED_KS
-from ecg_gnn.config.classify_settings import selectable
+from ecg_gnn.config.classify_settings import check_model, selectable
 from ecg_gnn.config.identity import variant_of
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.ensemble.networks import Shape
@@ -67,6 +67,7 @@ def make_question(
         dataset = dataset.with_random_splits(_NUM_SPLITS, seed)
     splits = splits or tuple(range(min(_NUM_SPLITS, dataset.num_splits)))
     model = choose_model(model, dataset, dataset.split(0))
+    check_model(model, "benchmark")
     names = selectable("benchmark")
     takes = [m for m in names if traits_of("benchmark", m).several_graphs]
     if model not in takes:
