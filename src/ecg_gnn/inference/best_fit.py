@@ -116,11 +116,16 @@ def _more_candidates(
     device: str,
     cache: EmbeddingCache | None,
 ) -> list[Candidate]:
-    """Those for which the pipeline trains something, on edges that lead both ways."""
-    edges = to_undirected(dataset.edge_index, num_nodes=dataset.num_nodes)
-    if edges.size(1) != dataset.edge_index.size(1):
-        content = digest([dataset.sha256, "both ways"])
-        changed = {"edge_index": edges, "directed": False, "sha256": content}
-        dataset = replace(dataset, **changed)
+    """Those for which the pipeline trains something."""
+    dataset = _both_ways(dataset)
     found = embedded_candidates(dataset, seed, device, cache)
     return found + (whole_candidates(dataset, seed, device) if of_classes else [])
+
+
+def _both_ways(dataset: GraphDataset) -> GraphDataset:
+    """The graph with every edge leading both ways, for networks that know only one."""
+    edges = to_undirected(dataset.edge_index, num_nodes=dataset.num_nodes)
+    if edges.size(1) == dataset.edge_index.size(1):
+        return dataset
+    content = digest([dataset.sha256, "both ways"])
+    return replace(dataset, edge_index=edges, directed=False, sha256=content)
