@@ -18,8 +18,8 @@ def test_says_what_to_lower(name, what, monkeypatch):
     monkeypatch.setattr(method, "embed_nodes", run_out)
     board = small_board()
     message = (
-        rf"^the {what} embedding of 64 nodes does not fit into the .* that are left on cpu: "
-        r"lower --embed-hidden \(now 8\), or bring embeddings along \(--embedding pre"
+        rf"^the {what} embedding of 64 nodes does not fit into the .* that are left on "
+        r"cpu: lower --embed-hidden \(now 8\), or bring embeddings along \(--emb"
     )
     with pytest.raises(MemoryError, match=message):
         embed(name, board, board.split(0), resolved(board, name))

@@ -9,6 +9,7 @@ from ecg_gnn.cli import options as opt
 from ecg_gnn.cli import terminal
 from ecg_gnn.cli.data_import import import_
 from ecg_gnn.data import list_datasets, load_dataset, resolve_data_root
+from ecg_gnn.system.cells import value_text
 
 if TYPE_CHECKING:
     from ecg_gnn.data import GraphDataset
@@ -36,10 +37,7 @@ def list_(data_root: Path | None = None, json_: bool = False) -> None:
         return
     columns = ["name", "kind", "nodes", "edges", "features", "classes", "metric"]
     table = [
-        [
-            "" if row[column] is None else terminal.value_text(row[column])
-            for column in columns
-        ]
+        ["" if row[one] is None else value_text(row[one]) for one in columns]
         + ["yes" if row["present"] else ""]
         for row in rows
     ]
@@ -56,16 +54,8 @@ def info(name: Name, data_root: Path | None = None, json_: bool = False) -> None
 
 @app.command()
 @opt.verb()
-def check(
-    name: Annotated[str, typer.Argument(metavar="NAME_OR_FILE")],
-    data_root: Path | None = None,
-    json_: bool = False,
-) -> None:
-    """Check that a graph can be trained on, or name its first fault (status 2).
-
-    Options:
-        name: What to check.
-    """
+def check(name: Name, data_root: Path | None = None, json_: bool = False) -> None:
+    """Check that a graph can be trained on, or name its first fault (status 2)."""
     dataset = load_dataset(name, data_root=data_root, download=False)
     if not json_:
         print(f"{dataset.name}: ok")
@@ -103,5 +93,5 @@ def _show(dataset: "GraphDataset", json_: bool, **more: bool) -> None:
         terminal.print_json(more | description)
         return
     splits = description["splits"]
-    first = f"{len(splits)}, the first: {terminal.value_text(splits[0])}"
+    first = f"{len(splits)}, the first: {value_text(splits[0])}"
     terminal.print_facts(description | {"splits": first})

@@ -13,7 +13,7 @@ from ecg_gnn.config import EvolveConfig, RunConfig, known
 from ecg_gnn.config.run_config import fields_of
 from ecg_gnn.data import load_dataset
 from ecg_gnn.reading import read_array_file
-from ecg_gnn.study.records import Statistics, of_evolved, of_input
+from ecg_gnn.study.records import of_evolved, of_input
 from ecg_gnn.study.table import graph_name, graph_table
 from ecg_gnn.system.checks import InputError, check_in_range
 from ecg_gnn.system.files import write_array
@@ -40,38 +40,35 @@ def homophily(
     Options:
         split: Split whose training labels the embedding may see.
     """
-    names = settings.get("embedding", [])
     asked = RunConfig.of(**{"preset": "auto", "splits": (split,)} | settings)
     terminal.warn_of_cross_fit(asked.embed.cross_fit, asked.embed.names)
-    if len(names) > 1 or any("," in name for name in names):
-        raise InputError(
-            f"'embedding' must be a single one here (got {','.join(names)!r})"
-        )
-    embedding = names[0] if names and names != ["none"] else None
+    embedding = ",".join(settings.get("embedding", ["none"]))
+    if "," in embedding:
+        raise InputError(f"'embedding' must be a single one here (got {embedding!r})")
     with terminal.ProgressDisplay() as display:
         loaded = load_dataset(asked.dataset, data_root=data_root)
-        statistics: dict[str, Statistics | None]
-        statistics = {"graph": of_input(loaded), "evolved": None}
-        if embedding is not None:
+        evolved = None
+        if embedding != "none":
             # With PyG, which the graph itself is measured without.
             from ecg_gnn.pipeline import evolve, resolve
             from ecg_gnn.pipeline.workspace import Workspace
 
             workspace = Workspace(
                 cache=opt.default_cache(),
-                progress=lambda work: display.start(str(embedding), work),
+                progress=lambda work: display.start(embedding, work),
             )
             resolved = resolve(asked, loaded)
             graph = evolve(embedding, loaded, loaded.split(split), resolved, workspace)
-            statistics["evolved"] = of_evolved(graph, loaded)
+            evolved = of_evolved(graph, loaded)
+    statistics = {"graph": of_input(loaded), "evolved": evolved}
     if json_:
         terminal.print_json(statistics)
         return
     if loaded.note:
         print(f"Note: {loaded.note}")
-    names = {"graph": "G", "evolved": graph_name(asked, embedding or "none")}
-    graphs = {names[part]: row for part, row in statistics.items() if row is not None}
-    terminal.print_table(graph_table(graphs), loaded.name)
+    graphs = {"G": statistics["graph"], graph_name(asked, embedding): evolved}
+    rows = {name: row for name, row in graphs.items() if row is not None}
+    terminal.print_table(graph_table(rows), loaded.name)
     if loaded.num_unlabelled:
         print("Counted over edges whose two ends have a class.")
     print(_LEGEND)
