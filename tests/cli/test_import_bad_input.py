@@ -135,6 +135,7 @@ def test_bad_tables(refused, files, fault):
         ("--task regression", "'kind' must be numbers (got 'a' in row 1)"),
         ("--max-words -1", "'max_words' must be"),
         ("--missing 0,0", "each once (got '0,0')"),
+        ("--edges A.npz", "A.npz: cannot be read (No such file"),
         ("--words bag", "'words' must be one of ['tfidf', 'hashed']"),
         ("--max-cells 20", "at most 20 cells, or --max-cells (ECG_MAX_CELLS) must"),
         ("--nodes nodes.xls", "must be one of ['.csv', '.tsv', '.txt', '.parquet']"),
@@ -261,7 +262,7 @@ BAD_GRAPHS = {
     "names": ("g.npz", npz(node_ids=np.array(["a"] * 12)), "each of 12 nodes once"),
     "masks": ("g.npz", npz(val_masks=np.ones((1, 12), bool)), "must not overlap"),
     "absent": ("g.npz", None, "cannot be read"),
-    "ending": ("g.pkl", b"", "must be a whole .npz file"),
+    "ending": ("g.pkl", b"", "must be one of ['.npz', '.mat']"),
 }
 
 
