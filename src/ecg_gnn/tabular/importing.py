@@ -144,7 +144,7 @@ def import_tables(nodes: Table, edges: Table, options: ImportOptions) -> NamedGr
             f"{edges.source}: 'source' and 'target' must be two columns (got "
             f"{source!r} for both; the file has {names[:20]})"
         )
-    pairs = pair_nodes(edges, source, target, numbers)
+    pairs = pair_nodes(edges, source, target, numbers, nodes)
     columns = {"id": id_name, "source": source, "target": target}
     graph = assemble(nodes, tuple(numbers), pairs, options, columns)
     if unread := [name for name in names if name not in (source, target)]:
