@@ -173,8 +173,8 @@ def predict_nodes(
     stored = {name: place for place, name in enumerate(model.ids)}
     new = [name for name in rows if name not in stored]
     numbers = stored | {name: len(stored) + place for place, name in enumerate(new)}
-    new_edges = _new_edges(model, edges, numbers)
-    ends, notes = new_edges[:, new_edges[0] != new_edges[1]], []
+    new_edges, notes = _new_edges(model, edges, numbers)
+    ends = new_edges[:, new_edges[0] != new_edges[1]]
     if isolated := len(new) - len(ends[ends >= len(stored)].unique()):
         evolved = model.classifier.evolved is not None
         notes.append(
@@ -209,11 +209,22 @@ def _nodes(count: int) -> str:
     return "1 node has" if count == 1 else f"{count:,} nodes have"
 
 
-def _new_edges(model: Model, edges: Table | None, numbers: Mapping[str, int]) -> Tensor:
-    """Edges with at least one new end, both ways if undirected; others are known."""
+def _new_edges(
+    model: Model, edges: Table | None, numbers: Mapping[str, int]
+) -> tuple[Tensor, list[str]]:
+    """Edges with at least one new end, both ways if undirected, and notes."""
     if edges is None:
-        return torch.empty(2, 0, dtype=torch.long)
-    columns = model.columns
+        return torch.empty(2, 0, dtype=torch.long), []
+    columns, directed = model.columns, model.dataset.directed
     pairs = pair_nodes(edges, columns["source"], columns["target"], numbers)
-    edge_index = canonical_edge_index(pairs, len(numbers), model.dataset.directed)
-    return edge_index[:, (edge_index >= len(model.ids)).any(0)]
+    edge_index = canonical_edge_index(pairs, len(numbers), directed)
+    is_old = (edge_index < len(model.ids)).all(0)
+    keys = torch.tensor([len(numbers), 1])  # one number for both ends of an edge
+    given, known = keys @ edge_index[:, is_old], keys @ model.dataset.edge_index
+    notes = []
+    if unknown := int((~torch.isin(given, known)).sum()) // (1 if directed else 2):
+        notes.append(
+            f"{unknown} edges between nodes of the model's graph are not in it and "
+            "were left out (fit again to use them)"
+        )
+    return edge_index[:, ~is_old], notes
