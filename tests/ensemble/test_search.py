@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from ecg_gnn.ensemble import contest, scoring, search, tournament
 from ecg_gnn.ensemble.blend import blend_weights
 from ecg_gnn.ensemble.candidates import Candidate, candidates
 from ecg_gnn.ensemble.certainty import Conformity, Scaling, fit_scaling, fit_slope
+from ecg_gnn.ensemble.decision import decided
 from ecg_gnn.ensemble.inputs import Target
 from ecg_gnn.ensemble.leaderboard import few_decide, report, verdict
 from ecg_gnn.ensemble.members import fold_count
@@ -103,6 +105,32 @@ def test_single_keeps_the_best(cheap, graph, known):
     (share,) = found.ensemble.shares
     assert share.weight == 1
     assert share.name == found.entries[0].name
+
+
+@pytest.mark.parametrize("single", [False, True])
+def test_a_rare_class_is_said_where_macro_f1_counts(cheap, single, tmp_path):
+    """The multipliers are kept, the probabilities stay, and all scores agree."""
+    generator = np.random.default_rng(0)
+    y = (np.arange(1400) % 10 == 0).astype(int)
+    rows = generator.normal(size=(1400, 2)) + 0.7 * y[:, None]
+    edges = torch.from_numpy(generator.integers(0, 1400, (2, 1400)))
+    x, known = torch.from_numpy(rows).float(), generator.random(1400) < 0.75
+    given = x, edges, y, 2, known
+    found = search(*given, metric="f1-macro", budget=60, single=single)
+    ensemble = found.ensemble
+    assert ensemble.multipliers[1] > ensemble.multipliers[0]
+    described = write_ensemble(tmp_path, ensemble)
+    again = read_ensemble(tmp_path, described, x, edges)
+    assert again.multipliers == ensemble.multipliers
+    said = ensemble.probabilities()[~known]
+    judged = SCORES["f1-macro"].of_classes(y[~known], decided(said, again.multipliers))
+    assert report(found, y, ~known)["test"] == pytest.approx(judged)
+    del described["multipliers"]  # as in older models
+    assert read_ensemble(tmp_path, described, x, edges).multipliers == ()
+    for wrong in ([1.0], [1.0, -1.0], [1.0, float("nan")]):
+        described["multipliers"] = wrong
+        with pytest.raises(InputError, match="members"):
+            read_ensemble(tmp_path, described, x, edges)
 
 
 def test_a_killed_search_goes_on(cheap, graph, known, monkeypatch, tmp_path):

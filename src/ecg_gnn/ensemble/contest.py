@@ -13,14 +13,16 @@ import numpy as np
 
 from ecg_gnn.ensemble.candidates import Candidate
 from ecg_gnn.ensemble.certainty import Array, Scaling, scaled
+from ecg_gnn.ensemble.decision import choose_multipliers
 from ecg_gnn.ensemble.inputs import GraphInputs, Numbers, Target
-from ecg_gnn.ensemble.members import Fitted, Fold, Job, Member, OutOfFold
+from ecg_gnn.ensemble.members import Fitted, Fold, Job, Member, OutOfFold, thinned
 from ecg_gnn.ensemble.scoring import SCORES, interval
 from ecg_gnn.ensemble.weighted import Ensemble, read_finished, write_finished
 from ecg_gnn.system.checks import not_finite
 
 # A candidate may take this many times what an even division of a round gives it.
 _FAIR_SHARES = 3
+_MOST_DECIDING = 4_000  # nodes, about, on which each is given multipliers
 # Of what is left, the most that something may take which no deadline stops.
 _MOST_AHEAD = 0.4
 
@@ -40,12 +42,18 @@ class Entry:
     score: float = -np.inf
     weight: float = 0.0
     scaling: Scaling | None = None  # makes its probabilities as sure as they should be
+    multipliers: Array | float = 1.0  # of its probabilities, when it says a class
     cut_short: bool = False  # by the clock, so that it may look worse than it is
 
     @property
     def held_out(self) -> Array:
         """What it says of nodes that it was not trained on, calibrated."""
         return scaled(self.out.predicted, self.scaling)
+
+    @property
+    def decided(self) -> Array:
+        """What it says there, as a score reads it."""
+        return self.out.predicted * self.multipliers
 
     @property
     def name(self) -> str:
@@ -84,6 +92,7 @@ class Contest:
     """Nodes that every member of the ensemble has been judged on."""
     best: str = ""  # the name of the best single candidate on these
     ensemble: Ensemble = field(init=False)  # the members, weighed and calibrated
+    said: Array = field(init=False)  # by it of these nodes, as a score reads it
     seconds: float = 0.0  # that all of it took
     begun: bool = False
     reserved: float = 0.0  # seconds of what is under way that no deadline stops
@@ -104,9 +113,9 @@ class Contest:
     def score(self) -> tuple[float, tuple[float, float]]:
         """The ensemble's, out of fold, and where it may lie, on the labels' scale."""
         score, scale = SCORES[self.metric], self.ensemble.centre[1]
-        y, predicted = self.target.values[self.rows], self.blended()[self.rows]
-        value = score.shown(score.function(y, predicted), scale)
-        return value, interval(score, y, predicted, scale=scale)
+        y = self.target.values[self.rows]
+        value = score.shown(score.function(y, self.said), scale)
+        return value, interval(score, y, self.said, scale=scale)
 
     def held_out(self, numbers: Iterable[int]) -> Numbers:
         """The nodes that these folds hold out."""
@@ -206,9 +215,11 @@ class Contest:
             entry.out = entry.out.joined(new.out, self.held_out(new.out.folds))
             entry.seconds += new.seconds
             entry.cut_short |= new.cut_short
-        rows = self.held_out(entry.out.folds)
-        function = SCORES[self.metric].function
-        entry.score = function(self.target.values[rows], entry.out.predicted[rows])
+        rows = thinned(self.held_out(entry.out.folds), _MOST_DECIDING)
+        score, y = SCORES[self.metric], self.target.values[rows]
+        given = score, y, entry.out.predicted[rows]
+        entry.multipliers, said = choose_multipliers(*given)
+        entry.score = score.function(y, said)
         self.entries.sort(key=lambda each: (-each.score, each.name))
 
     def _show(self, name: str) -> None:

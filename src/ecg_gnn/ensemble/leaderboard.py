@@ -30,6 +30,8 @@ def report(contest: Contest, values: NDArray[Any], test: Bools) -> dict[str, Any
     each, y, value, ends = said_by_each(contest, test), values[test], None, None
     if len(y):
         said = said_by_all(contest, each)
+        if len(contest.ensemble.multipliers):
+            said = said * contest.ensemble.multipliers
         if (value := score.judge(y, said)) is not None:
             ends = list(interval(score, y, said))
     truth = (y - mean) / scale if contest.target.is_number else y
@@ -47,7 +49,9 @@ def report(contest: Contest, values: NDArray[Any], test: Bools) -> dict[str, Any
             {
                 "name": entry.name,
                 "validation": score.shown(entry.score, scale),
-                "test": score.judge(truth, said, scale) if len(truth) else None,
+                "test": score.judge(truth, said * entry.multipliers, scale)
+                if len(truth)
+                else None,
                 "seconds": round(entry.seconds, 2),
                 "weight": round(entry.weight, 4),
             }
@@ -121,7 +125,7 @@ def _compared(ours: Entry, theirs: Entry, contest: Contest) -> str:
     score, y = SCORES[contest.metric], contest.ensemble.target.values
     shared = sorted(set(ours.out.folds) & set(theirs.out.folds))
     rows = contest.held_out(shared)
-    first, second = ours.out.predicted, theirs.out.predicted
+    first, second = ours.decided, theirs.decided
 
     def gain(chosen: NDArray[Any]) -> float:
         if not score.can_judge(y[chosen]):

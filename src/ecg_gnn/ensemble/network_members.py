@@ -20,7 +20,8 @@ from ecg_gnn.system.files import below
 _EVERY = 4
 _SHOWN = 0.5
 # From so many held-out nodes on, the metric itself chooses the step; on fewer it is
-# too rough, and the loss does.
+# too rough, and the loss does. It always does for macro F1, which sees no rare class
+# before probabilities have multipliers.
 _MANY = 1500
 
 
@@ -165,7 +166,8 @@ class Training:
         rows = [fold.held_out for fold in self.job.folds.values()]
         said = [part.numpy() for part in shares.split(list(map(len, rows)))]
         metric, many = self.job.metric, len(shares) >= _MANY
-        score = SCORES[metric] if many else smooth(target, metric)
+        use_loss = not many or metric == "f1-macro"
+        score = smooth(target, metric) if use_loss else SCORES[metric]
         pairs = zip(rows, said, strict=True)
         each = [score.function(target.values[held], part) for held, part in pairs]
         return float(np.mean(each)), said

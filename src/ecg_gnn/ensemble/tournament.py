@@ -16,6 +16,7 @@ from ecg_gnn.ensemble.blend import blend_weights
 from ecg_gnn.ensemble.candidates import Candidate, candidates
 from ecg_gnn.ensemble.certainty import Conformity, Scaling, fit_scaling, fit_slope
 from ecg_gnn.ensemble.contest import Contest, Entry, Say, Train, Work
+from ecg_gnn.ensemble.decision import choose_multipliers
 from ecg_gnn.ensemble.inputs import Bools, GraphInputs
 from ecg_gnn.ensemble.members import fold_count, make_folds, thinned
 from ecg_gnn.ensemble.scoring import SCORES, choose_metric, smooth
@@ -113,7 +114,8 @@ def search(
         some = thinned(rows, _MOST_WEIGHED)
         scaling = fit_scaling(predicted[some], target.values[some])
         said = scaling.probabilities(said)
-    else:
+    multipliers, contest.said = choose_multipliers(SCORES[metric], y, said)
+    if not num_classes:
         said, y = said * centre[1], y * centre[1]
     contest.ensemble = Ensemble(
         x=x,
@@ -126,6 +128,7 @@ def search(
             for each in contest.members
         ),
         scaling=scaling,
+        multipliers=tuple(multipliers.tolist()) if (multipliers != 1).any() else (),
         conformity=Conformity.of(said, y, is_number=not num_classes),
         centre=centre,
     )
@@ -241,8 +244,11 @@ def _weigh(contest: Contest) -> None:
         # Trees that were cut short are far too unsure of themselves, say.
         for entry in entries:
             entry.scaling = fit_slope(entry.out.predicted[few], values[few])
+    # Weights are judged by what is said with the multipliers of the best together.
+    best = np.mean([entry.held_out[some] for entry in entries[:_KEPT]], axis=0)
+    multipliers, _ = choose_multipliers(score, values[some], best)
     weights = blend_weights(
-        score,
+        replace(score, function=lambda y, p: score.function(y, p * multipliers)),
         smooth(contest.target, contest.metric),
         values[some],
         [entry.held_out[some] for entry in entries],
@@ -250,5 +256,5 @@ def _weigh(contest: Contest) -> None:
     )
     for entry, weight in zip(entries, weights, strict=True):
         entry.weight = float(weight)
-    judged = [score.function(values[rows], e.out.predicted[rows]) for e in entries]
+    judged = [score.function(values[rows], e.decided[rows]) for e in entries]
     contest.best = entries[int(np.argmax(judged))].name

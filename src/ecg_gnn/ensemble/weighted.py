@@ -60,6 +60,8 @@ class Ensemble:
     shares: tuple[Share, ...]  # the members, heaviest first
     scaling: Scaling  # makes calibrated probabilities
     conformity: Conformity  # how wrong predictions of held-out nodes were
+    multipliers: tuple[float, ...] = ()
+    """Of each class, when one is said; none if the most probable one is."""
     centre: tuple[float, float] = (0.0, 1.0)
     """The mean and the scale of numbers, which members see standardised."""
 
@@ -175,6 +177,7 @@ def write_ensemble(folder: Path, fitted: Ensemble) -> dict[str, Any]:
         "members": members,
         "slope": fitted.scaling.slope,
         "offsets": list(fitted.scaling.offsets),
+        "multipliers": list(fitted.multipliers),
         "centre": list(fitted.centre),
     }
 
@@ -211,9 +214,15 @@ def read_ensemble(
         )
         if not sum(share.weight for share in shares) > 0:
             raise ValueError("the weights must have a sum above zero")
-        offsets = tuple(map(float, described["offsets"]))
-        if len(offsets) not in (0, classes):
-            raise ValueError("there must be an offset for each class, or none")
+        # Older models have no multipliers.
+        offsets, multipliers = (
+            tuple(map(float, described.get(name, ())))
+            for name in ("offsets", "multipliers")
+        )
+        if not {len(offsets), len(multipliers)} <= {0, classes}:
+            raise ValueError("offsets and multipliers must be one for each class")
+        if not all(0 < each < math.inf for each in multipliers):
+            raise ValueError("multipliers must be above zero")
         mean, scale = described["centre"][:2]
         return Ensemble(
             x=x,
@@ -223,6 +232,7 @@ def read_ensemble(
             known=known,
             shares=shares,
             scaling=Scaling(float(described["slope"]), offsets),
+            multipliers=multipliers,
             conformity=Conformity(array("errors", "f")),
             centre=(float(mean), float(scale)),
         )

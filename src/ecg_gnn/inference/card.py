@@ -1,6 +1,6 @@
 """A model card: what the model is, what it was compared with, and on which data."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -175,7 +175,7 @@ def _found(model: Model, split: int) -> list[str]:
         f"{what}, chosen by {score.label} on {known:,} labelled nodes held "
         f"out fold by fold (split {split}). Made by ecg-gnn {__version__}.",
         "## Scores",
-        summary(metrics),
+        summary(metrics) + _decision(ensemble, model.classes),
         markdown((header, rows[:_MOST_ROWS])),
         metrics["verdict"],
         "## Use",
@@ -187,6 +187,18 @@ def _found(model: Model, split: int) -> list[str]:
         "would keep the data.",
         f"sha256 of the graph: `{dataset.sha256}`",
     ]
+
+
+def _decision(ensemble: Ensemble, classes: Sequence[str]) -> str:
+    """A sentence on how classes are said, if not by the highest probability."""
+    if not ensemble.multipliers:
+        return ""
+    pairs = zip(classes, ensemble.multipliers, strict=True)
+    said = ", ".join(f"{name} {each:.3g}" for name, each in pairs)
+    return (
+        " A node's class is the one whose probability is highest after it was "
+        f"multiplied by a factor chosen on held-out nodes ({said})."
+    )
 
 
 def summary(metrics: Mapping[str, Any]) -> str:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor, cosine_similarity
 
 from ecg_gnn.config.choices import MOST_EXPLAINED
+from ecg_gnn.ensemble.decision import decided
 from ecg_gnn.inference.model_folder import Model
 from ecg_gnn.system.checks import InputError
 
@@ -84,7 +85,8 @@ class _Trials:
         self.model, self.node, self.progress = model, node, progress
         self.classifier = cast(Any, model.classifier)
         self.predicted: NDArray[np.float64] = self.classifier.probabilities()
-        self.best = int(self.predicted[node].argmax())
+        self.classes = decided(self.predicted, self.classifier.multipliers)
+        self.best = int(self.classes[node])
         given = {graph: getattr(self.classifier, f) for graph, f in _FIELDS.items()}
         self.edges = {graph: e for graph, e in given.items() if e is not None}
         self.times = {
@@ -122,7 +124,9 @@ class _Trials:
     def said(self, place: int) -> dict[str, Any]:
         """A node, and what is known and predicted of it."""
         model, row = self.model, self.predicted[place]
-        answer = model.classes[row.argmax()] if model.classes else f"{row[0]:.5g}"
+        answer = f"{row[0]:.5g}"
+        if model.classes:
+            answer = model.classes[self.classes[place]]
         label = model.label_of(place)
         return {"id": model.ids[place], "label": label, "predicted": answer}
 
@@ -170,7 +174,7 @@ def explain_node(
         ColumnEffect(name=name, effect=trials.of_columns(places))
         for name, places in trials.unusual
     ]
-    sure = float(trials.predicted[node].max())
+    sure = float(trials.predicted[node, trials.best])
     return Explanation(
         **trials.said(node),
         probability=sure if model.classes else None,

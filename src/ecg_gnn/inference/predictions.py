@@ -14,6 +14,7 @@ from torch import Tensor
 from ecg_gnn.data.graph_checks import UNLABELLED, canonical_edge_index
 from ecg_gnn.ensemble import Ensemble
 from ecg_gnn.ensemble.certainty import Conformity
+from ecg_gnn.ensemble.decision import decided
 from ecg_gnn.inference.model_folder import Model
 from ecg_gnn.system.cells import safe_cell
 from ecg_gnn.system.checks import InputError, check_choice, check_in_range
@@ -34,6 +35,7 @@ class Predictions:
         num_new: Number of nodes that are not in the model's graph.
         notes: Warnings, such as nodes without edges.
         sets: Which classes a node's conformal set has. ``[n, C]``
+        multipliers: Of each class, when one is said; none if the most probable one is.
         half_width: Half the interval around predicted numbers, which have no classes
             and one column of "probabilities".
 
@@ -51,6 +53,7 @@ class Predictions:
     num_new: int
     notes: tuple[str, ...] = ()
     sets: NDArray[np.bool_] | None = None
+    multipliers: tuple[float, ...] = ()
     half_width: float | None = None
 
     def columns(self) -> dict[str, list[Any]]:
@@ -67,8 +70,9 @@ class Predictions:
                 columns["low"] = (shares[:, 0] - width).tolist()
                 columns["high"] = (shares[:, 0] + width).tolist()
             return columns
-        columns["predicted"] = [self.classes[best] for best in shares.argmax(axis=1)]
-        columns["probability"] = shares.max(axis=1).tolist()
+        said = decided(shares, self.multipliers)
+        columns["predicted"] = [self.classes[each] for each in said]
+        columns["probability"] = shares[np.arange(len(said)), said].tolist()
         if self.sets is not None:
             chosen = [compress(self.classes, row) for row in self.sets]
             columns["set"] = [SET_SEPARATOR.join(names) for names in chosen]
@@ -135,7 +139,13 @@ def predict_stored(model: Model, *, every: bool = False) -> Predictions:
         )
     shares = model.classifier.probabilities()[chosen]
     ids = tuple(compress(model.ids, chosen))
-    return Predictions(ids=ids, probabilities=shares, classes=model.classes, num_new=0)
+    return Predictions(
+        ids=ids,
+        probabilities=shares,
+        classes=model.classes,
+        num_new=0,
+        multipliers=model.classifier.multipliers,
+    )
 
 
 def predict_nodes(
@@ -202,6 +212,7 @@ def predict_nodes(
         classes=model.classes,
         num_new=len(new),
         notes=tuple(notes),
+        multipliers=model.classifier.multipliers,
     )
 
 
