@@ -6,12 +6,12 @@ import lightgbm
 import numpy as np
 import pytest
 import torch
-from torch_geometric.nn import GCNConv, SAGEConv
+from torch_geometric.nn import GCNConv, SAGEConv, SGConv
 
 from ecg_gnn.ensemble import linear, network_members
 from ecg_gnn.ensemble.boosting import fit_boosting
 from ecg_gnn.ensemble.inputs import GraphInputs, Target
-from ecg_gnn.ensemble.linear import EDGES, fit_linear
+from ecg_gnn.ensemble.linear import EDGES, SMOOTHED, fit_linear
 from ecg_gnn.ensemble.members import Fold, Job, make_folds
 from ecg_gnn.ensemble.neighbour_table import PARTS
 from ecg_gnn.ensemble.network_members import fit_networks
@@ -29,8 +29,9 @@ SHAPES = {
     "sage": Shape(convolution="sage", label_input=True, residual=True, **SMALL),
 }
 LINEAR = {"linear": (), "linear-table": PARTS, "linear-edges": (*PARTS, EDGES)}
-LINEAR["edges"] = (EDGES,)
-KNOWN = ["linear", "linear-table", "linear-edges", "boosting", "propagation", *SHAPES]
+LINEAR |= {"edges": (EDGES,), "linear-smoothed": (SMOOTHED,)}
+KNOWN = ["linear", "linear-table", "linear-edges", "linear-smoothed"]
+KNOWN += ["boosting", "propagation", *SHAPES]
 
 
 def fit(
@@ -228,6 +229,29 @@ def test_whom_a_node_is_joined_to_is_read(folds):
     )
     said = member.predict(wider, target, known_of(inputs, folds))
     assert said[-2:].argmax(axis=1).tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("most", [0, 10**6])
+def test_features_are_smoothed_as_by_sgc(most, target, folds, monkeypatch):
+    """PyG's own two steps; sparse columns stay sparse, or their directions are read."""
+    generator, nodes = np.random.default_rng(0), len(target.values)
+    words = (generator.random((nodes, 150)) < 0.02).astype(np.float32)
+    edges = torch.from_numpy(generator.integers(0, nodes, (2, 200)))
+    inputs = GraphInputs.of(words, torch.cat([edges, edges.flip(0)], dim=1))
+    monkeypatch.setattr(linear, "_MOST_SMOOTHED", most)
+    job = Job(inputs, target, folds, "accuracy", np.inf, lambda: False)
+    member, _ = fit_linear((SMOOTHED,), 0, job)
+    rows = member.rows(inputs, target, np.zeros(nodes, bool))
+    assert rows.shape[1] == 2 * (64 + 150 * (most > 0))
+    smooth = SGConv(150, 150, K=2, bias=False)
+    smooth.lin.weight.data = torch.eye(150)
+    twice = smooth(torch.from_numpy(words), inputs.edge_index)
+    if most:
+        np.testing.assert_allclose(rows[:, -150:].toarray(), twice.detach(), atol=1e-6)
+    grown = inputs.of_graph(np.vstack([words, words]), inputs.edge_index)
+    known = np.zeros(2 * nodes, bool)
+    said = member.predict(grown, Target(np.zeros(2 * nodes, int), 2), known)
+    assert said.shape == (2 * nodes, 2)
 
 
 def test_labels_spread_further_than_two_steps():

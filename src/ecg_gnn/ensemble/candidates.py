@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from ecg_gnn.ensemble.boosting import fit_boosting
-from ecg_gnn.ensemble.linear import EDGES, fit_linear
+from ecg_gnn.ensemble.linear import EDGES, SMOOTHED, fit_linear
 from ecg_gnn.ensemble.members import Fitted, Job
 from ecg_gnn.ensemble.neighbour_table import HOPS, PARTS
 from ecg_gnn.ensemble.network_members import fit_networks
@@ -55,6 +55,7 @@ _DEEP: dict[str, Any] = _RESIDUAL | {"layers": 8, "steps": 2000, "patience": 150
 _LIST: tuple[tuple[str, frozenset[str], Any], ...] = (
     ("linear", _NOTHING, (fit_linear, ())),
     ("linear, neighbours and labels", _LABELS, (fit_linear, (*PARTS, EDGES))),
+    ("linear, smoothed features", _GRAPH, (fit_linear, (SMOOTHED,))),
     ("label propagation", _LABELS, fit_propagation),
     ("boosting, neighbours and labels", _LABELS, (fit_boosting, PARTS)),
     ("table network", _LABELS, Shape(convolution="none", table=PARTS)),
