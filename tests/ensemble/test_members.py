@@ -13,8 +13,8 @@ from ecg_gnn.ensemble.boosting import fit_boosting
 from ecg_gnn.ensemble.inputs import GraphInputs, Target
 from ecg_gnn.ensemble.linear import EDGES, SMOOTHED, fit_linear
 from ecg_gnn.ensemble.members import Fold, Job, make_folds
-from ecg_gnn.ensemble.neighbour_table import PARTS
-from ecg_gnn.ensemble.network_members import fit_networks
+from ecg_gnn.ensemble.neighbour_table import PARTS, neighbour_table
+from ecg_gnn.ensemble.network_members import NetworkMember, fit_networks
 from ecg_gnn.ensemble.networks import BatchedNetwork, NetworkInputs, Shape
 from ecg_gnn.ensemble.propagation import fit_propagation
 from ecg_gnn.ensemble.scoring import SCORES
@@ -24,7 +24,6 @@ from no_waiting import NoWaiting, no_waiting_on_a_gpu
 SMALL = dict(hidden=8, steps=60)
 SHAPES = {
     "mlp": Shape(convolution="none", **SMALL),
-    "table": Shape(convolution="none", table=PARTS, **SMALL),
     "gcn": Shape(convolution="gcn", **SMALL),
     "sage": Shape(convolution="sage", label_input=True, residual=True, **SMALL),
 }
@@ -200,7 +199,7 @@ def test_folds_may_come_one_after_another(name, inputs, target, folds):
     assert out.folds == tuple(folds)
     known = known_of(inputs, folds)
     mean = np.mean([m.predict(inputs, target, known) for m, _ in parts], axis=0)
-    if not name.startswith("linear") and name != "table":  # these share one scaling
+    if not name.startswith("linear"):  # these share one scaling
         np.testing.assert_allclose(
             member.predict(inputs, target, known), mean, atol=1e-5
         )
@@ -370,6 +369,20 @@ def test_a_batch_is_pyg_network_by_network(convolution, inputs):
             x = layer(x, inputs.edge_index).relu()
         expected = x @ network.last[fold] + network.last_bias[fold]
         torch.testing.assert_close(said[fold], expected, atol=1e-4, rtol=1e-4)
+
+
+def test_older_networks_of_a_table_are_read(inputs, target, labelled):
+    shape = Shape(convolution="none", table=PARTS, hidden=4)
+    known = np.isin(np.arange(inputs.num_nodes), labelled)
+    table = torch.from_numpy(neighbour_table(inputs, PARTS, target, known))
+    network = BatchedNetwork(shape, 2, [table.size(1), 0, 0, 0], 2, seed=3).eval()
+    scaling = torch.stack([table.mean(dim=0), table.std(dim=0) + 1])
+    member = NetworkMember(2, shape, (network,), scaling[None])
+    again = NetworkMember.from_state(2, *member.state())
+    dense = ((table - scaling[0]) / scaling[1]).clamp(-10, 10)
+    shares = network(NetworkInputs(dense, None, ()), None).softmax(dim=-1).mean(dim=0)
+    said = again.predict(inputs, target, known)
+    np.testing.assert_allclose(said, shares.detach(), atol=1e-6)
 
 
 def test_a_second_graph_is_read_beside_the_first(inputs):

@@ -23,7 +23,7 @@ from ecg_gnn.ensemble.scoring import SCORES, choose_metric, interval
 from ecg_gnn.ensemble.weighted import read_ensemble, write_ensemble
 from ecg_gnn.system.checks import InputError
 
-CHEAP = ["linear", "linear, neighbours and labels", "table network"]
+CHEAP = ["linear", "linear, neighbours and labels", "MLP"]
 
 
 @pytest.fixture

@@ -58,7 +58,6 @@ _LIST: tuple[tuple[str, frozenset[str], Any], ...] = (
     ("linear, smoothed features", _GRAPH, (fit_linear, (SMOOTHED,))),
     ("label propagation", _LABELS, fit_propagation),
     ("boosting, neighbours and labels", _LABELS, (fit_boosting, PARTS)),
-    ("table network", _LABELS, Shape(convolution="none", table=PARTS)),
     ("GCN", _GRAPH, _GCN),
     ("SAGE, labels", _LABELS, _SAGE_LABELS),
     ("GCN, labels", _LABELS, replace(_GCN, label_input=True)),

@@ -166,13 +166,9 @@ class Contest:
     def _train(self, work: Work, until: float) -> None:
         """Train a candidate on some folds, and rank it."""
         candidate = work.candidate
-
-        def out_of_time() -> bool:
-            return self.stopped.is_set() or time.monotonic() > until
-
         folds = {number: self.folds[number] for number in work.folds}
         given = self.inputs, self.target, folds, self.metric, until
-        job = Job(*given, out_of_time, self.stopped.is_set, self.device)
+        job = Job(*given, self.stopped.is_set, self.device)
         self._show(candidate.name)
         try:
             (member, out), seconds = self._trained_or_read(candidate, job)

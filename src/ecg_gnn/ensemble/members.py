@@ -54,9 +54,12 @@ class Job:
     folds: dict[int, Fold]
     metric: str
     deadline: float  # on the monotonic clock; training stops and keeps what it has
-    out_of_time: Callable[[], bool]  # it has passed, or the user has had enough
     stopped: Callable[[], bool] = bool  # the user has had enough
     device: str = "cpu"  # where networks are trained
+
+    def out_of_time(self) -> bool:
+        """Whether the deadline has passed, or the user has had enough."""
+        return self.stopped() or time.monotonic() > self.deadline
 
     def out_of_fold(self, parts: Iterable[Floats]) -> OutOfFold:
         """Collect predictions of held-out nodes, given fold by fold."""
@@ -69,21 +72,16 @@ class Job:
     def to_send(self) -> "Job":
         """The job as another machine needs it: with the time that is left."""
         left = self.deadline - time.monotonic()
-        return replace(self, deadline=left, out_of_time=bool, stopped=bool)
+        return replace(self, deadline=left, stopped=bool)
 
     def received(self) -> "Job":
         """The job on another machine, with that machine's clock."""
-        end = time.monotonic() + self.deadline
-
-        def out_of_time() -> bool:
-            return time.monotonic() > end
-
         # Arrays that come from elsewhere may be such that cannot be written to.
         folds = {
             number: Fold(fold.train.copy(), fold.held_out.copy())
             for number, fold in self.folds.items()
         }
-        return replace(self, folds=folds, deadline=end, out_of_time=out_of_time)
+        return replace(self, folds=folds, deadline=time.monotonic() + self.deadline)
 
 
 def fold_count(labelled: int) -> int:

@@ -34,7 +34,7 @@ class NetworkMember(Member):
 
     shape: Shape
     batches: tuple[BatchedNetwork, ...]
-    scaling: Tensor  # of a table's columns, if one is read: [batches, 2, F]
+    scaling: Tensor  # of a table's columns, which older models read: [batches, 2, F]
 
     @torch.no_grad()
     def predict(self, inputs: GraphInputs, target: Target, known: Bools) -> Floats:
@@ -46,9 +46,10 @@ class NetworkMember(Member):
         else:
             read = NetworkInputs.of(inputs, self.shape)
         total, count = torch.zeros(inputs.num_nodes, self.width), 0
-        for batch, scaling in zip(self.batches, self.scaling, strict=True):
+        for batch, (mean, scale) in zip(self.batches, self.scaling, strict=True):
             if self.shape.table:
-                read = NetworkInputs.of(inputs, self.shape, _scaled(table, scaling))
+                dense = ((table - mean) / scale).clamp(-10, 10)
+                read = NetworkInputs.of(inputs, self.shape, dense)
             labels = _label_columns(target, known) if self.shape.label_input else None
             if labels is not None:
                 labels = labels.expand(batch.folds, -1, -1)
@@ -86,15 +87,7 @@ class Training:
         self.job, self.seeds = job, StepSeeds(seed, torch.device(job.device))
         self.generator = torch.Generator(job.device).manual_seed(seed)
         masks = [fold.known(inputs.num_nodes) for fold in folds.values()]
-        dense, self.scaling = None, torch.zeros(2, 0)
-        if shape.table:
-            tables = [neighbour_table(inputs, shape.table, target, m) for m in masks]
-            stacked = torch.from_numpy(np.stack(tables))
-            rows = stacked.flatten(0, 1)
-            deviation = rows.std(dim=0).clamp_min(1e-6)
-            self.scaling = torch.stack([rows.mean(dim=0), deviation])
-            dense = _scaled(stacked, self.scaling)
-        self.inputs = NetworkInputs.of(inputs, shape, dense, job.device)
+        self.inputs = NetworkInputs.of(inputs, shape, device=job.device)
         train = np.stack(masks)
         self.labels: Tensor | None = None  # known ones as input, [N, C]
         if shape.label_input:
@@ -196,17 +189,13 @@ def fit_networks(shape: Shape, seed: int, job: Job) -> Fitted:
             break
     training.network.load_state_dict(weights)
     network, width = training.network.cpu().eval(), job.target.width
-    member = NetworkMember(width, shape, (network,), training.scaling[None])
+    member = NetworkMember(width, shape, (network,), torch.zeros(1, 2, 0))
     return member, job.out_of_fold(held_out)
 
 
 def _label_columns(target: Target, known: Bools) -> Tensor:
     """Labels as input ``[N, width + 1]``, last whether there is one."""
     return torch.from_numpy(np.column_stack([target.columns(known), known])).float()
-
-
-def _scaled(table: Tensor, scaling: Tensor) -> Tensor:
-    return ((table - scaling[0]) / scaling[1]).clamp(-10, 10)
 
 
 def _shares(logits: Tensor, target: Target) -> Tensor:
