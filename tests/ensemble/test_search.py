@@ -183,9 +183,7 @@ def test_an_unsure_member_weighs_what_it_would_if_it_were_sure(
 
     def unsure(job):
         member, out = first.train(job)
-        return Unsure(member), replace(
-            out, predicted=Scaling(0.1).probabilities(out.predicted)
-        )
+        return Unsure(member), Scaling(0.1).probabilities(out)
 
     sure = run(graph, known).ensemble
     monkeypatch.setattr(
@@ -290,7 +288,7 @@ def test_large_graphs_show_further_folds_to_the_best(cheap, graph, known, monkey
     monkeypatch.setattr(tournament, "_KEPT", 3)
     found = run(graph, known)
     every = fold_count(int(known.sum()))
-    assert {len(entry.out.folds) for entry in found.entries} == {every}
+    assert {len(entry.folds) for entry in found.entries} == {every}
     assert len(found.folds) == every
 
 
@@ -354,7 +352,7 @@ def test_what_the_clock_cut_short_is_no_argument(graph, known, monkeypatch):
         while not job.out_of_time():
             time.sleep(0.01)
         member, out = first.fit(job)
-        return member, replace(out, predicted=1 - out.predicted)
+        return member, 1 - out
 
     slow = Candidate("slow", late, reads=frozenset({"graph"}))
     monkeypatch.setattr(tournament, "candidates", lambda seed=0: [first, slow])

@@ -78,7 +78,7 @@ def test_what_the_pipeline_trains_is_kept_and_leaks_nothing(name, graph, job):
     said = member.predict(job.inputs, job.target, learned)
     assert said.shape == (120, 2)
     rows = np.flatnonzero(learned)
-    np.testing.assert_allclose(out.predicted[rows].sum(axis=1), 1, atol=1e-5)
+    np.testing.assert_allclose(out[rows].sum(axis=1), 1, atol=1e-5)
     again = KINDS[member.kind].from_state(member.width, *member.state())
     np.testing.assert_array_equal(again.predict(job.inputs, job.target, learned), said)
     # Labels outside the folds, flipped: nothing changes.
@@ -86,7 +86,7 @@ def test_what_the_pipeline_trains_is_kept_and_leaks_nothing(name, graph, job):
     other = replace(graph.dataset, y=torch.from_numpy(y))
     flipped = replace(job, target=Target(y, 2))
     twin, held_out = named(other)[name].train(flipped)
-    np.testing.assert_array_equal(held_out.predicted, out.predicted)
+    np.testing.assert_array_equal(held_out, out)
     np.testing.assert_array_equal(
         twin.predict(job.inputs, flipped.target, learned), said
     )

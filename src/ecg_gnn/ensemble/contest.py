@@ -14,8 +14,8 @@ import numpy as np
 from ecg_gnn.ensemble.candidates import Candidate
 from ecg_gnn.ensemble.certainty import Array, Scaling, scaled
 from ecg_gnn.ensemble.decision import choose_multipliers
-from ecg_gnn.ensemble.inputs import GraphInputs, Numbers, Target
-from ecg_gnn.ensemble.members import Fitted, Fold, Job, Member, OutOfFold, thinned
+from ecg_gnn.ensemble.inputs import Floats, GraphInputs, Numbers, Target
+from ecg_gnn.ensemble.members import Fitted, Fold, Job, Member, thinned
 from ecg_gnn.ensemble.scoring import SCORES, interval
 from ecg_gnn.ensemble.weighted import Ensemble, read_finished, write_finished
 from ecg_gnn.system.checks import not_finite
@@ -37,7 +37,8 @@ class Entry:
 
     candidate: Candidate
     member: Member
-    out: OutOfFold
+    out: Floats  # what is said of nodes by models that were not trained on them
+    folds: tuple[int, ...]  # which there are models of
     seconds: float
     score: float = -np.inf
     weight: float = 0.0
@@ -48,12 +49,12 @@ class Entry:
     @property
     def held_out(self) -> Array:
         """What it says of nodes that it was not trained on, calibrated."""
-        return scaled(self.out.predicted, self.scaling)
+        return scaled(self.out, self.scaling)
 
     @property
     def decided(self) -> Array:
         """What it says there, as a score reads it."""
-        return self.out.predicted * self.multipliers
+        return self.out * self.multipliers
 
     @property
     def name(self) -> str:
@@ -172,7 +173,7 @@ class Contest:
         self._show(candidate.name)
         try:
             (member, out), seconds = self._trained_or_read(candidate, job)
-            if not np.isfinite(out.predicted[self.held_out(work.folds)]).all():
+            if not np.isfinite(out[self.held_out(work.folds)]).all():
                 largest = float(np.abs(self.inputs.x).max())
                 raise not_finite("it predicts NaN or infinity", largest)
         except Exception as error:  # if one fails, the others continue
@@ -181,8 +182,8 @@ class Contest:
             return
         cut_short = time.monotonic() > until
         with self.lock:
-            entry = Entry(candidate, member, out, seconds, cut_short=cut_short)
-            self._rank(entry)
+            found = member, out, tuple(folds), seconds
+            self._rank(Entry(candidate, *found, cut_short=cut_short))
         self._show(candidate.name)
 
     def _trained_or_read(self, candidate: Candidate, job: Job) -> tuple[Fitted, float]:
@@ -208,12 +209,15 @@ class Contest:
             self.entries.append(entry := new)
         else:
             entry.member = entry.member.joined(new.member)
-            entry.out = entry.out.joined(new.out, self.held_out(new.out.folds))
+            held_out = self.held_out(new.folds)
+            entry.out = entry.out.copy()  # it may be read just now
+            entry.out[held_out] = new.out[held_out]
+            entry.folds += new.folds
             entry.seconds += new.seconds
             entry.cut_short |= new.cut_short
-        rows = thinned(self.held_out(entry.out.folds), _MOST_DECIDING)
+        rows = thinned(self.held_out(entry.folds), _MOST_DECIDING)
         score, y = SCORES[self.metric], self.target.values[rows]
-        given = score, y, entry.out.predicted[rows]
+        given = score, y, entry.out[rows]
         entry.multipliers, said = choose_multipliers(*given)
         entry.score = score.function(y, said)
         self.entries.sort(key=lambda each: (-each.score, each.name))

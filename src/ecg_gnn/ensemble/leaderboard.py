@@ -123,7 +123,7 @@ def verdict(contest: Contest) -> str:
 def _compared(ours: Entry, theirs: Entry, contest: Contest) -> str:
     """``helped (+1.2 points)`` and the like, by drawing nodes again."""
     score, y = SCORES[contest.metric], contest.ensemble.target.values
-    shared = sorted(set(ours.out.folds) & set(theirs.out.folds))
+    shared = sorted(set(ours.folds) & set(theirs.folds))
     rows = contest.held_out(shared)
     first, second = ours.decided, theirs.decided
 

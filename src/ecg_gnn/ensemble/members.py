@@ -31,20 +31,6 @@ class Fold:
         return mask
 
 
-@dataclass(frozen=True, eq=False)
-class OutOfFold:
-    """Predictions of nodes by models that were not trained on them."""
-
-    predicted: Floats  # [N, width], zero where no model has held the node out
-    folds: tuple[int, ...]  # which there are models of
-
-    def joined(self, other: "OutOfFold", held_out: Numbers) -> "OutOfFold":
-        """With predictions of further folds."""
-        predicted = self.predicted.copy()
-        predicted[held_out] = other.predicted[held_out]
-        return OutOfFold(predicted, (*self.folds, *other.folds))
-
-
 @dataclass(frozen=True)
 class Job:
     """One candidate on some folds."""
@@ -61,13 +47,13 @@ class Job:
         """Whether the deadline has passed, or the user has had enough."""
         return self.stopped() or time.monotonic() > self.deadline
 
-    def out_of_fold(self, parts: Iterable[Floats]) -> OutOfFold:
-        """Collect predictions of held-out nodes, given fold by fold."""
+    def out_of_fold(self, parts: Iterable[Floats]) -> Floats:
+        """Collect predictions of held-out nodes, given by fold; others are zero."""
         size = self.inputs.num_nodes, self.target.width
         predicted = np.zeros(size, dtype=np.float32)
         for fold, rows in zip(self.folds.values(), parts, strict=True):
             predicted[fold.held_out] = rows
-        return OutOfFold(predicted, tuple(self.folds))
+        return predicted
 
     def to_send(self) -> "Job":
         """The job as another machine needs it: with the time that is left."""
@@ -165,5 +151,5 @@ class Member(ABC):
         return replace(self, **changed)
 
 
-Fitted = tuple[Member, OutOfFold]
-"""A member and what its models say of the nodes that they were not trained on."""
+Fitted = tuple[Member, Floats]
+"""A member, and what its models say of nodes that they were not trained on."""

@@ -190,15 +190,15 @@ def _further_folds(contest: Contest) -> list[Work]:
     left = contest.workers * max(contest.end - time.monotonic(), 0)
     kept: list[Entry] = []
     for entry in contest.entries:
-        unseen = len(contest.folds) - len(entry.out.folds)
-        left -= unseen * entry.seconds / len(entry.out.folds)
+        unseen = len(contest.folds) - len(entry.folds)
+        left -= unseen * entry.seconds / len(entry.folds)
         if left > 0 or len(kept) < _KEPT:
             kept.append(entry)
     return [
-        Work(entry.candidate, (number,), entry.seconds / len(entry.out.folds))
+        Work(entry.candidate, (number,), entry.seconds / len(entry.folds))
         for number in contest.folds
         for entry in kept
-        if number not in entry.out.folds
+        if number not in entry.folds
     ]
 
 
@@ -215,7 +215,7 @@ def _another_draw(contest: Contest, seed: int, draw: int) -> list[Work]:
     """The best networks and boosted trees once more, with other random numbers."""
     again = {each.name: each for each in candidates(seed + 1000 * draw)}
     everything = tuple(contest.folds)
-    whole = [e for e in contest.entries if len(e.out.folds) == len(everything)]
+    whole = [e for e in contest.entries if len(e.folds) == len(everything)]
     drawn = [e for e in whole if e.member.kind in _DRAWN and e.name in again]
     work = []
     for entry in drawn[:_DRAWN_AGAIN]:
@@ -231,19 +231,19 @@ def _weigh(contest: Contest) -> None:
     folds = contest.folds
     # Candidates have seen the first folds, some more of them than others. Folds count
     # that all of the best have seen, or more where these are few nodes.
-    count = min(len(entry.out.folds) for entry in contest.entries[:_KEPT])
-    most = max(len(entry.out.folds) for entry in contest.entries)
+    count = min(len(entry.folds) for entry in contest.entries[:_KEPT])
+    most = max(len(entry.folds) for entry in contest.entries)
     while count < most and len(contest.held_out(list(folds)[:count])) < _ENOUGH:
         count += 1
-    entries = [e for e in contest.entries if len(e.out.folds) >= count]
-    shared = set.intersection(*(set(entry.out.folds) for entry in entries))
+    entries = [e for e in contest.entries if len(e.folds) >= count]
+    shared = set.intersection(*(set(entry.folds) for entry in entries))
     contest.rows = rows = contest.held_out(sorted(shared))
     score, values = SCORES[contest.metric], contest.target.values
     some, few = thinned(rows, _MOST_WEIGHED), thinned(rows, _MOST_SCALED)
     if not contest.target.is_number:
         # Trees that were cut short are far too unsure of themselves, say.
         for entry in entries:
-            entry.scaling = fit_slope(entry.out.predicted[few], values[few])
+            entry.scaling = fit_slope(entry.out[few], values[few])
     # Weights are judged by what is said with the multipliers of the best together.
     best = np.mean([entry.held_out[some] for entry in entries[:_KEPT]], axis=0)
     multipliers, _ = choose_multipliers(score, values[some], best)

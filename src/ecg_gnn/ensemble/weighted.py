@@ -20,7 +20,7 @@ from ecg_gnn.ensemble.boosting import BoostingMember
 from ecg_gnn.ensemble.certainty import Conformity, Scaling, scaled
 from ecg_gnn.ensemble.inputs import Bools, Floats, GraphInputs, Target
 from ecg_gnn.ensemble.linear import LinearMember
-from ecg_gnn.ensemble.members import Fitted, Member, OutOfFold
+from ecg_gnn.ensemble.members import Fitted, Member
 from ecg_gnn.ensemble.network_members import NetworkMember
 from ecg_gnn.ensemble.propagation import PropagationMember
 from ecg_gnn.ensemble.tree_texts import tensor_to_text, text_to_tensor
@@ -261,13 +261,12 @@ def write_finished(path: Path, fitted: Fitted, seconds: float) -> None:
     about = {
         "kind": member.kind,
         "width": member.width,
-        "folds": list(out.folds),
         "seconds": seconds,
         "state": plain,
     }
     everything = {f"member.{name}": each for name, each in tensors.items()}
     everything["about"] = text_to_tensor(json.dumps(about))
-    everything["predicted"] = torch.from_numpy(out.predicted)
+    everything["predicted"] = torch.from_numpy(out)
     with atomic_path(path) as temporary:
         _save(everything, temporary)
 
@@ -286,7 +285,6 @@ def read_finished(path: Path) -> tuple[Fitted, float] | None:
         member = KINDS[about["kind"]].from_state(
             about["width"], about["state"], below(tensors, "member")
         )
-        out = OutOfFold(tensors["predicted"].numpy(), tuple(about["folds"]))
-        return (member, out), float(about["seconds"])
+        return (member, tensors["predicted"].numpy()), float(about["seconds"])
     except (InputError, KeyError, TypeError, ValueError, RuntimeError):
         return None
