@@ -15,7 +15,6 @@ from ecg_gnn.ensemble import contest, scoring, search, tournament
 from ecg_gnn.ensemble.blend import blend_weights
 from ecg_gnn.ensemble.candidates import Candidate, candidates
 from ecg_gnn.ensemble.certainty import Conformity, Scaling, fit_scaling, fit_slope
-from ecg_gnn.ensemble.decision import decided
 from ecg_gnn.ensemble.inputs import Target
 from ecg_gnn.ensemble.leaderboard import few_decide, report, verdict
 from ecg_gnn.ensemble.members import fold_count
@@ -123,11 +122,11 @@ def test_a_rare_class_is_said_where_macro_f1_counts(cheap, single, tmp_path):
     again = read_ensemble(tmp_path, described, x, edges)
     assert again.multipliers == ensemble.multipliers
     said = ensemble.probabilities()[~known]
-    judged = SCORES["f1-macro"].of_classes(y[~known], decided(said, again.multipliers))
+    judged = SCORES["f1-macro"].function(y[~known], said * again.multipliers)
     assert report(found, y, ~known)["test"] == pytest.approx(judged)
     del described["multipliers"]  # as in older models
-    assert read_ensemble(tmp_path, described, x, edges).multipliers == ()
-    for wrong in ([1.0], [1.0, -1.0], [1.0, float("nan")]):
+    assert read_ensemble(tmp_path, described, x, edges).multipliers == (1.0,)
+    for wrong in ([], [1.0, 1.0, 1.0], [1.0, -1.0], [float("nan"), 1.0]):
         described["multipliers"] = wrong
         with pytest.raises(InputError, match="members"):
             read_ensemble(tmp_path, described, x, edges)

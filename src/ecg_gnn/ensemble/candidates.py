@@ -56,7 +56,7 @@ _LIST: tuple[tuple[str, frozenset[str], Any], ...] = (
     ("linear", _NOTHING, (fit_linear, ())),
     ("linear, neighbours and labels", _LABELS, (fit_linear, (*PARTS, EDGES))),
     ("linear, smoothed features", _GRAPH, (fit_linear, (SMOOTHED,))),
-    ("label propagation", _LABELS, fit_propagation),
+    ("label propagation", _LABELS, (fit_propagation,)),
     ("boosting, neighbours and labels", _LABELS, (fit_boosting, PARTS)),
     ("GCN", _GRAPH, _GCN),
     ("SAGE, labels", _LABELS, _SAGE_LABELS),
@@ -69,7 +69,6 @@ _LIST: tuple[tuple[str, frozenset[str], Any], ...] = (
     ("deep GCN", _GRAPH, replace(_GCN, **_RESIDUAL)),
     ("deep SAGE, labels", _LABELS, replace(_SAGE_LABELS, **_RESIDUAL)),
     ("deeper SAGE, labels", _LABELS, replace(_SAGE_LABELS, **_DEEP)),
-    ("deeper SAGE", _GRAPH, replace(_SAGE, **_DEEP)),
 )
 
 
@@ -85,7 +84,5 @@ def _candidate(name: str, reads: frozenset[str], how: Any, seed: int) -> Candida
         fit = partial(fit_networks, how, seed)
         is_deep = how.layers >= _DEEP["layers"]
         return Candidate(name, fit, reads, is_deep, layers=1 + how.layers)
-    if how is fit_propagation:
-        return Candidate(name, partial(how, seed), reads, cheap=True)
-    function, parts = how
-    return Candidate(name, partial(function, parts, seed), reads, cheap=True)
+    function, *parts = how
+    return Candidate(name, partial(function, *parts, seed), reads, cheap=True)

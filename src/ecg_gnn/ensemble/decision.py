@@ -5,8 +5,9 @@ class is then never the rare one. So each class has a multiplier, chosen on held
 nodes; probabilities themselves stay as they are.
 """
 
+from collections.abc import Callable
+
 import numpy as np
-from numpy.typing import NDArray
 
 from ecg_gnn.ensemble.scoring import Array, Score, resampled
 
@@ -16,11 +17,6 @@ _ERRORS_IN_INTERVAL = 3.3  # standard errors; a gain below one of them is noise
 _MOST_CLASSES = 100  # of more, each has too few nodes, and the search takes too long
 
 
-def decided(shares: Array, multipliers: Array | tuple[float, ...]) -> NDArray[np.int64]:
-    """The class that is said of each row; with no multipliers the most probable."""
-    return np.argmax(shares * multipliers if len(multipliers) else shares, axis=1)
-
-
 def choose_multipliers(score: Score, y: Array, shares: Array) -> tuple[Array, Array]:
     """A multiplier for each class ``[C]``, and the rows, each times what others chose.
 
@@ -28,18 +24,17 @@ def choose_multipliers(score: Score, y: Array, shares: Array) -> tuple[Array, Ar
     not depend on them, or gains no more than chance may give.
     """
     none = np.ones(shares.shape[1])
-    if score.of_classes is None or len(none) > _MOST_CLASSES:
+    if (judge := score.of_classes) is None or len(none) > _MOST_CLASSES:
         return none, shares
     part = np.empty(len(y), dtype=np.int64)
     part[np.argsort(y, kind="stable")] = np.arange(len(y)) % _PARTS
     kept = [part != each for each in range(_PARTS)]
-    chosen = np.stack([_search(score, y[rows], shares[rows]) for rows in kept])
+    chosen = np.stack([_search(judge, y[rows], shares[rows]) for rows in kept])
     times = shares * chosen[part]
     before, after = shares.argmax(axis=1), times.argmax(axis=1)
 
     def gain(rows: Array) -> float:
-        after_it, before_it = after[rows], before[rows]
-        return _judge(score, y[rows], after_it) - _judge(score, y[rows], before_it)
+        return judge(y[rows], after[rows]) - judge(y[rows], before[rows])
 
     everything = np.arange(len(y))
     low, high = resampled(gain, everything)
@@ -48,15 +43,10 @@ def choose_multipliers(score: Score, y: Array, shares: Array) -> tuple[Array, Ar
     return np.exp(np.log(chosen).mean(axis=0)), times
 
 
-def _judge(score: Score, y: Array, said: Array) -> float:
-    assert score.of_classes is not None
-    return score.of_classes(y, said)
-
-
-def _search(score: Score, y: Array, shares: Array) -> Array:
+def _search(judge: Callable[[Array, Array], float], y: Array, shares: Array) -> Array:
     """The best multiplier of one class after another, the nearest to one if equal."""
     width = shares.shape[1]
-    multipliers, best = np.ones(width), _judge(score, y, shares.argmax(axis=1))
+    multipliers, best = np.ones(width), judge(y, shares.argmax(axis=1))
     nearest_first = _FACTORS[np.argsort(np.abs(np.log(_FACTORS)))]
     for _ in range(_ROUNDS):
         for own in range(width == 2, width):  # of two, one is enough
@@ -66,6 +56,6 @@ def _search(score: Score, y: Array, shares: Array) -> Array:
             most = others[np.arange(len(y)), rival]
             for factor in nearest_first:
                 said = np.where(shares[:, own] * factor > most, own, rival)
-                if (value := _judge(score, y, said)) > best + 1e-9:
+                if (value := judge(y, said)) > best + 1e-9:
                     best, multipliers[own] = value, factor
     return multipliers

@@ -40,8 +40,9 @@ class Score:
         return not self.ranks or len(np.unique(y)) > 1
 
     def judge(self, y: Array, p: Array, scale: float = 1.0) -> float | None:
-        """The score as people write it; None if only one class could be ranked."""
-        return self.shown(self.function(y, p), scale) if self.can_judge(y) else None
+        """The score as people write it; None without nodes of two classes to rank."""
+        able = len(y) and self.can_judge(y)
+        return self.shown(self.function(y, p), scale) if able else None
 
 
 def _roc_auc(y: Array, p: Array) -> float:

@@ -128,7 +128,7 @@ def search(
             for each in contest.members
         ),
         scaling=scaling,
-        multipliers=tuple(multipliers.tolist()) if (multipliers != 1).any() else (),
+        multipliers=tuple(multipliers.tolist()),
         conformity=Conformity.of(said, y, is_number=not num_classes),
         centre=centre,
     )

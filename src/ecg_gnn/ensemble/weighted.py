@@ -60,8 +60,8 @@ class Ensemble:
     shares: tuple[Share, ...]  # the members, heaviest first
     scaling: Scaling  # makes calibrated probabilities
     conformity: Conformity  # how wrong predictions of held-out nodes were
-    multipliers: tuple[float, ...] = ()
-    """Of each class, when one is said; none if the most probable one is."""
+    multipliers: tuple[float, ...] = (1.0,)
+    """Of each class when one is said; all one if it is the most probable."""
     centre: tuple[float, float] = (0.0, 1.0)
     """The mean and the scale of numbers, which members see standardised."""
 
@@ -214,15 +214,13 @@ def read_ensemble(
         )
         if not sum(share.weight for share in shares) > 0:
             raise ValueError("the weights must have a sum above zero")
-        # Older models have no multipliers.
-        offsets, multipliers = (
-            tuple(map(float, described.get(name, ())))
-            for name in ("offsets", "multipliers")
-        )
-        if not {len(offsets), len(multipliers)} <= {0, classes}:
-            raise ValueError("offsets and multipliers must be one for each class")
-        if not all(0 < each < math.inf for each in multipliers):
-            raise ValueError("multipliers must be above zero")
+        offsets = tuple(map(float, described["offsets"]))
+        if len(offsets) not in (0, classes):
+            raise ValueError("there must be an offset for each class, or none")
+        multipliers = tuple(map(float, described.get("multipliers", [1])))
+        fits = len(multipliers) in (1, classes)
+        if not fits or not all(0 < each < math.inf for each in multipliers):
+            raise ValueError("there must be a multiplier above zero for each class")
         mean, scale = described["centre"][:2]
         return Ensemble(
             x=x,

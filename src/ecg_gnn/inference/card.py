@@ -191,7 +191,7 @@ def _found(model: Model, split: int) -> list[str]:
 
 def _decision(ensemble: Ensemble, classes: Sequence[str]) -> str:
     """A sentence on how classes are said, if not by the highest probability."""
-    if not ensemble.multipliers:
+    if set(ensemble.multipliers) == {1}:
         return ""
     pairs = zip(classes, ensemble.multipliers, strict=True)
     said = ", ".join(f"{name} {each:.3g}" for name, each in pairs)

@@ -12,7 +12,6 @@ from torch_geometric.data import Data
 from ecg_gnn.config.run_config import kept_options
 from ecg_gnn.data import GraphDataset
 from ecg_gnn.ensemble import search
-from ecg_gnn.ensemble.decision import decided
 from ecg_gnn.inference.classifier import fit_classifier
 from ecg_gnn.inference.estimator_inputs import Array, Labelled, NodeEstimator
 from ecg_gnn.inference.fitting import class_weights, fit_settings
@@ -157,7 +156,7 @@ class ECGClassifier(ClassifierMixin, NodeEstimator):  # type: ignore[misc]  # no
     def predict(self, X: Any, edge_index: Any = None) -> Array:
         """The class of every row: the most probable, unless the metric is macro F1."""
         shares = self.predict_proba(X, edge_index)
-        best = decided(shares, self.classifier_.multipliers)
+        best = (shares * self.classifier_.multipliers).argmax(axis=1)
         return np.asarray(self.classes_[best])
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:

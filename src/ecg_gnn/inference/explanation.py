@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from torch import Tensor, cosine_similarity
 
 from ecg_gnn.config.choices import MOST_EXPLAINED
-from ecg_gnn.ensemble.decision import decided
 from ecg_gnn.inference.model_folder import Model
 from ecg_gnn.system.checks import InputError
 
@@ -85,7 +84,7 @@ class _Trials:
         self.model, self.node, self.progress = model, node, progress
         self.classifier = cast(Any, model.classifier)
         self.predicted: NDArray[np.float64] = self.classifier.probabilities()
-        self.classes = decided(self.predicted, self.classifier.multipliers)
+        self.classes = (self.predicted * self.classifier.multipliers).argmax(axis=1)
         self.best = int(self.classes[node])
         given = {graph: getattr(self.classifier, f) for graph, f in _FIELDS.items()}
         self.edges = {graph: e for graph, e in given.items() if e is not None}

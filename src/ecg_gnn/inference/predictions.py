@@ -14,7 +14,6 @@ from torch import Tensor
 from ecg_gnn.data.graph_checks import UNLABELLED, canonical_edge_index
 from ecg_gnn.ensemble import Ensemble
 from ecg_gnn.ensemble.certainty import Conformity
-from ecg_gnn.ensemble.decision import decided
 from ecg_gnn.inference.model_folder import Model
 from ecg_gnn.system.cells import safe_cell
 from ecg_gnn.system.checks import InputError, check_choice, check_in_range
@@ -35,7 +34,7 @@ class Predictions:
         num_new: Number of nodes that are not in the model's graph.
         notes: Warnings, such as nodes without edges.
         sets: Which classes a node's conformal set has. ``[n, C]``
-        multipliers: Of each class, when one is said; none if the most probable one is.
+        multipliers: Of each class when one is said; all one if it is the most probable.
         half_width: Half the interval around predicted numbers, which have no classes
             and one column of "probabilities".
 
@@ -53,7 +52,7 @@ class Predictions:
     num_new: int
     notes: tuple[str, ...] = ()
     sets: NDArray[np.bool_] | None = None
-    multipliers: tuple[float, ...] = ()
+    multipliers: tuple[float, ...] = (1.0,)
     half_width: float | None = None
 
     def columns(self) -> dict[str, list[Any]]:
@@ -70,7 +69,7 @@ class Predictions:
                 columns["low"] = (shares[:, 0] - width).tolist()
                 columns["high"] = (shares[:, 0] + width).tolist()
             return columns
-        said = decided(shares, self.multipliers)
+        said = (shares * self.multipliers).argmax(axis=1)
         columns["predicted"] = [self.classes[each] for each in said]
         columns["probability"] = shares[np.arange(len(said)), said].tolist()
         if self.sets is not None:
