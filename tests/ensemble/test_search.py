@@ -282,13 +282,26 @@ def test_mean_absolute_errors_are_on_the_scale_of_the_labels(cheap, graph, known
     assert re.search(r"\(mean absolute error [+-]\d", verdict(found))
 
 
-def test_large_graphs_show_further_folds_to_the_best(cheap, graph, known, monkeypatch):
+@pytest.mark.parametrize("memory", [10**12, 0])
+def test_large_graphs_show_further_folds_to_the_best(
+    cheap, graph, known, monkeypatch, memory
+):
+    """Together, so that a step is chosen for all; one by one where memory is short."""
     monkeypatch.setattr(tournament, "SMALL", 0)
-    monkeypatch.setattr(tournament, "_KEPT", 3)
-    found = run(graph, known)
+    trained, fit = [], Candidate.train
+
+    def recorded(candidate, job):
+        trained.append((candidate.name, tuple(job.folds)))
+        monkeypatch.setattr(tournament, "available_bytes", lambda _: memory)
+        return fit(candidate, job)
+
+    found = run(graph, known, train=recorded)
     every = fold_count(int(known.sum()))
     assert {len(entry.folds) for entry in found.entries} == {every}
     assert len(found.folds) == every
+    folds = [numbers for name, numbers in trained if name == "MLP"]
+    rest = tuple(range(1, every))
+    assert folds == [(0,), rest] if memory else [(n,) for n in range(every)]
 
 
 def test_what_no_deadline_stops_is_not_begun_late(cheap, graph, known, monkeypatch):

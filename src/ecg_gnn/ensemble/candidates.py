@@ -24,7 +24,6 @@ class Candidate:
     reads: frozenset[str] = frozenset()
     """What it learns from beside a node's own features: ``graph``, ``labels`` of
     neighbours, ``embedding``, ``evolved`` graph."""
-    deep: bool = False  # pays only with many labelled nodes
     cheap: bool = False  # all folds cost little, however large the graph is
     ahead: float = 0.0  # estimated seconds of preparation that no deadline can stop
     layers: int = 0  # that hold a state of every node; 0 without full batches
@@ -82,7 +81,6 @@ def _candidate(name: str, reads: frozenset[str], how: Any, seed: int) -> Candida
     # Partial functions of modules, not closures: candidates travel to other machines.
     if isinstance(how, Shape):
         fit = partial(fit_networks, how, seed)
-        is_deep = how.layers >= _DEEP["layers"]
-        return Candidate(name, fit, reads, is_deep, layers=1 + how.layers)
+        return Candidate(name, fit, reads, layers=1 + how.layers)
     function, *parts = how
     return Candidate(name, partial(function, *parts, seed), reads, cheap=True)

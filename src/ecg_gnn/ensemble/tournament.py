@@ -15,7 +15,7 @@ from torch import Tensor
 from ecg_gnn.ensemble.blend import blend_weights
 from ecg_gnn.ensemble.candidates import Candidate, candidates
 from ecg_gnn.ensemble.certainty import Conformity, Scaling, fit_scaling, fit_slope
-from ecg_gnn.ensemble.contest import Contest, Entry, Say, Train, Work
+from ecg_gnn.ensemble.contest import Contest, Say, Train, Work
 from ecg_gnn.ensemble.decision import choose_multipliers
 from ecg_gnn.ensemble.inputs import Bools, GraphInputs
 from ecg_gnn.ensemble.members import fold_count, make_folds, thinned
@@ -30,7 +30,7 @@ SMALL = 60_000
 _ROUND_1_SHARE = 0.6
 # What a layer keeps of a node for its backward pass, at a guess.
 _BYTES_PER_STATE, _USUAL_LAYERS = 64 * 4 * 8, 3
-_DEEP_NODES = 5_000
+_MOST_LAYERS, _MANY = 5, 5_000  # deeper ones pay with so many nodes
 _KEPT = 4  # candidates, at least, that are shown all folds where the graph is large
 _ENOUGH = 1000  # held-out nodes that weights may be chosen on, even if there are more
 _MOST_WEIGHED = 20_000  # nodes, about, that choose weights and calibrate the ensemble
@@ -168,12 +168,12 @@ def _rounds(contest: Contest, seed: int, extra: Sequence[Candidate]) -> None:
     is_small = contest.inputs.size <= SMALL
     share = 1.0 if is_small else _ROUND_1_SHARE
     until = contest.start + share * (contest.end - contest.start)
-    many = contest.inputs.num_nodes >= _DEEP_NODES
+    many = contest.inputs.num_nodes >= _MANY
     contest.finish(
         [
             Work(one, everything if is_small or one.cheap else everything[:1])
             for one in [*candidates(seed), *extra]
-            if (many or not one.deep) and _fits(contest, one)
+            if (many or one.layers <= _MOST_LAYERS) and _fits(contest, one)
         ],
         until,
     )
@@ -183,23 +183,24 @@ def _rounds(contest: Contest, seed: int, extra: Sequence[Candidate]) -> None:
 
 
 def _further_folds(contest: Contest) -> list[Work]:
-    """The best candidates on the folds they have not seen, one fold after another.
+    """The best candidates on the folds they have not seen.
 
-    There are as many candidates as time allows, at least a few.
+    There are as many candidates as time allows, at least a few. Networks of all these
+    folds choose their step together if they can: one that each chose for itself would
+    flatter it.
     """
     left = contest.workers * max(contest.end - time.monotonic(), 0)
-    kept: list[Entry] = []
-    for entry in contest.entries:
-        unseen = len(contest.folds) - len(entry.folds)
-        left -= unseen * entry.seconds / len(entry.folds)
-        if left > 0 or len(kept) < _KEPT:
-            kept.append(entry)
-    return [
-        Work(entry.candidate, (number,), entry.seconds / len(entry.folds))
-        for number in contest.folds
-        for entry in kept
-        if number not in entry.folds
-    ]
+    together, in_turn = list[Work](), list[Work]()
+    for place, entry in enumerate(contest.entries):
+        one, each = entry.candidate, entry.seconds / len(entry.folds)
+        unseen = [number for number in contest.folds if number not in entry.folds]
+        left -= len(unseen) * each
+        if left > 0 and not one.only_if_large and _fits(contest, one, len(unseen)):
+            together += [Work(one, unseen, len(unseen) * each)] if unseen else []
+        elif left > 0 or place < _KEPT:
+            in_turn += [Work(one, (number,), each) for number in unseen]
+    order = tuple(contest.folds)
+    return together + sorted(in_turn, key=lambda work: order.index(work.folds[0]))
 
 
 def _fits(contest: Contest, candidate: Candidate, folds: int = 1) -> bool:
