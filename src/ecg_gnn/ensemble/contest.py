@@ -15,14 +15,13 @@ from ecg_gnn.ensemble.candidates import Candidate
 from ecg_gnn.ensemble.certainty import Array, Scaling, scaled
 from ecg_gnn.ensemble.decision import choose_multipliers
 from ecg_gnn.ensemble.inputs import Floats, GraphInputs, Numbers, Target
-from ecg_gnn.ensemble.members import Fitted, Fold, Job, Member, thinned
+from ecg_gnn.ensemble.members import Fitted, Fold, Job, Member
 from ecg_gnn.ensemble.scoring import SCORES, interval
 from ecg_gnn.ensemble.weighted import Ensemble, read_finished, write_finished
 from ecg_gnn.system.checks import not_finite
 
 # A candidate may take this many times what an even division of a round gives it.
 _FAIR_SHARES = 3
-_MOST_DECIDING = 4_000  # nodes, about, on which each is given multipliers
 # Of what is left, the most that something may take which no deadline stops.
 _MOST_AHEAD = 0.4
 
@@ -215,10 +214,10 @@ class Contest:
             entry.folds += new.folds
             entry.seconds += new.seconds
             entry.cut_short |= new.cut_short
-        rows = thinned(self.held_out(entry.folds), _MOST_DECIDING)
-        score, y = SCORES[self.metric], self.target.values[rows]
-        given = score, y, entry.out[rows]
-        entry.multipliers, said = choose_multipliers(*given)
+        rows, score = self.held_out(entry.folds), SCORES[self.metric]
+        y, said = self.target.values[rows], entry.out[rows]
+        if score.balanced:
+            entry.multipliers, said = choose_multipliers(score, y, said)
         entry.score = score.function(y, said)
         self.entries.sort(key=lambda each: (-each.score, each.name))
 

@@ -9,10 +9,12 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ecg_gnn.ensemble.members import thinned
 from ecg_gnn.ensemble.scoring import Array, Score, resampled
 
 _FACTORS = np.exp(np.arange(-4, 15) / 2)  # from 1/7 to 1000
-_ROUNDS, _PARTS = 2, 5
+_PARTS = 5
+_MOST_CELLS = 200_000  # rows times classes that a search reads
 _ERRORS_IN_INTERVAL = 3.3  # standard errors; a gain below one of them is noise
 _MOST_CLASSES = 100  # of more, each has too few nodes, and the search takes too long
 
@@ -28,7 +30,8 @@ def choose_multipliers(score: Score, y: Array, shares: Array) -> tuple[Array, Ar
         return none, shares
     part = np.empty(len(y), dtype=np.int64)
     part[np.argsort(y, kind="stable")] = np.arange(len(y)) % _PARTS
-    kept = [part != each for each in range(_PARTS)]
+    most = _MOST_CELLS // len(none)
+    kept = [thinned(np.flatnonzero(part != each), most) for each in range(_PARTS)]
     chosen = np.stack([_search(judge, y[rows], shares[rows]) for rows in kept])
     times = shares * chosen[part]
     before, after = shares.argmax(axis=1), times.argmax(axis=1)
@@ -48,14 +51,13 @@ def _search(judge: Callable[[Array, Array], float], y: Array, shares: Array) -> 
     width = shares.shape[1]
     multipliers, best = np.ones(width), judge(y, shares.argmax(axis=1))
     nearest_first = _FACTORS[np.argsort(np.abs(np.log(_FACTORS)))]
-    for _ in range(_ROUNDS):
-        for own in range(width == 2, width):  # of two, one is enough
-            others = shares * multipliers
-            others[:, own] = -1
-            rival = others.argmax(axis=1)
-            most = others[np.arange(len(y)), rival]
-            for factor in nearest_first:
-                said = np.where(shares[:, own] * factor > most, own, rival)
-                if (value := judge(y, said)) > best + 1e-9:
-                    best, multipliers[own] = value, factor
+    for own in range(width == 2, width):  # of two, one is enough
+        others = shares * multipliers
+        others[:, own] = -1
+        rival = others.argmax(axis=1)
+        most = others[np.arange(len(y)), rival]
+        for factor in nearest_first:
+            said = np.where(shares[:, own] * factor > most, own, rival)
+            if (value := judge(y, said)) > best + 1e-9:
+                best, multipliers[own] = value, factor
     return multipliers

@@ -39,23 +39,15 @@ class NetworkMember(Member):
     @torch.no_grad()
     def predict(self, inputs: GraphInputs, target: Target, known: Bools) -> Floats:
         """The mean over networks."""
-        read = None
-        if self.shape.table:
-            rows = neighbour_table(inputs, self.shape.table, target, known)
-            table = torch.from_numpy(rows)
-        else:
-            read = NetworkInputs.of(inputs, self.shape)
-        total, count = torch.zeros(inputs.num_nodes, self.width), 0
+        labels = _label_columns(target, known) if self.shape.label_input else None
+        said, dense = [], None
         for batch, (mean, scale) in zip(self.batches, self.scaling, strict=True):
             if self.shape.table:
-                dense = ((table - mean) / scale).clamp(-10, 10)
-                read = NetworkInputs.of(inputs, self.shape, dense)
-            labels = _label_columns(target, known) if self.shape.label_input else None
-            if labels is not None:
-                labels = labels.expand(batch.folds, -1, -1)
-            total += _shares(batch.eval()(read, labels), target).sum(dim=0)
-            count += batch.folds
-        return np.asarray((total / count).numpy(), dtype=np.float32)
+                rows = neighbour_table(inputs, self.shape.table, target, known)
+                dense = ((torch.from_numpy(rows) - mean) / scale).clamp(-10, 10)
+            read = NetworkInputs.of(inputs, self.shape, dense)
+            said.append(_shares(batch.eval()(read, labels), target))
+        return np.asarray(torch.cat(said).mean(dim=0).numpy(), dtype=np.float32)
 
     def state(self) -> tuple[Plain, Tensors]:
         """The shape, and weights batch by batch."""
@@ -158,9 +150,9 @@ class Training:
         shares = _shares(logits.index_select(0, self.held_out), target).cpu()
         rows = [fold.held_out for fold in self.job.folds.values()]
         said = [part.numpy() for part in shares.split(list(map(len, rows)))]
-        metric, many = self.job.metric, len(shares) >= _MANY
-        use_loss = not many or metric == "f1-macro"
-        score = smooth(target, metric) if use_loss else SCORES[metric]
+        score, many = SCORES[self.job.metric], len(shares) >= _MANY
+        if score.balanced or not many:
+            score = smooth(target, self.job.metric)
         pairs = zip(rows, said, strict=True)
         each = [score.function(target.values[held], part) for held, part in pairs]
         return float(np.mean(each)), said

@@ -1,7 +1,7 @@
 """How predictions are judged: metrics by name, losses, and intervals."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +29,7 @@ class Score:
     for_numbers: bool = False  # not for classes
     is_loss: bool = False  # people know it as a number that should be low
     ranks: bool = False  # nodes of a class before all others
+    balanced: bool = False  # a rare class counts as much as a frequent one
     of_classes: Callable[[Array, Array], float] | None = None  # that are said, [n]
 
     def shown(self, value: float, scale: float = 1.0) -> float:
@@ -110,7 +111,7 @@ SCORES: dict[str, Score] = {
     "roc-auc": Score("ROC AUC", _roc_auc, ranks=True),
     "average-precision": Score("average precision", _average_precision, ranks=True),
     "accuracy": _of_classes("accuracy", _accuracy),
-    "f1-macro": _of_classes("macro F1", _f1),
+    "f1-macro": replace(_of_classes("macro F1", _f1), balanced=True),
     "log-loss": Score("log loss", _log_likelihood, is_loss=True),
     "r2": Score("R²", _r2, for_numbers=True),
     "rmse": Score(
