@@ -411,6 +411,26 @@ def test_what_is_stopped_keeps_what_it_has(name, inputs, target, folds):
     )
 
 
+def test_boosting_looks_at_the_clock_between_folds(
+    inputs, target, folds, labelled, monkeypatch
+):
+    """A round of many classes takes seconds; one that is not finished does not count."""
+    updates, update = [], lightgbm.Booster.update
+
+    def counted(booster):
+        updates.append(booster)
+        return update(booster)
+
+    monkeypatch.setattr(lightgbm.Booster, "update", counted)
+    given = inputs, target, folds
+    first, _ = fit("boosting", *given, out_of_time=lambda: len(updates) >= len(folds))
+    assert len(updates) == len(folds)
+    updates.clear()
+    late, _ = fit("boosting", *given, out_of_time=lambda: len(updates) > len(folds))
+    assert len(updates) == len(folds) + 1
+    assert late.trees == first.trees
+
+
 def test_a_damaged_file_is_trained_anew(tmp_path):
     assert read_finished(tmp_path / "none.safetensors") is None
     (tmp_path / "bad.safetensors").write_bytes(b"\x08\0\0\0\0\0\0\0{}")

@@ -151,35 +151,28 @@ def hold_tournament(
     """
     from sklearn.exceptions import ConvergenceWarning
 
+    everything, end = tuple(contest.folds), contest.end
+    is_small = contest.inputs.size <= SMALL
+    share = 1.0 if is_small else _ROUND_1_SHARE
+    many = contest.inputs.num_nodes >= _MANY
+    first = [
+        Work(one, everything if is_small or one.cheap else everything[:1])
+        for one in [*candidates(seed), *extra]
+        if (many or one.layers <= _MOST_LAYERS) and _fits(contest, one)
+    ]
     with warnings.catch_warnings():
         # Linear models end after some steps, converged or not: held-out nodes judge.
         warnings.simplefilter("ignore", ConvergenceWarning)
         try:
-            _rounds(contest, seed, extra)
+            contest.finish(first, contest.start + share * (end - contest.start))
+            contest.finish(_further_folds(contest), end)
+            for draw in range(1, _MOST_DRAWS + 1):
+                contest.finish(_another_draw(contest, seed, draw), end)
         except KeyboardInterrupt:
             if not contest.entries:
                 raise
             contest.interrupted = True
     _weigh(contest)
-
-
-def _rounds(contest: Contest, seed: int, extra: Sequence[Candidate]) -> None:
-    everything = tuple(contest.folds)
-    is_small = contest.inputs.size <= SMALL
-    share = 1.0 if is_small else _ROUND_1_SHARE
-    until = contest.start + share * (contest.end - contest.start)
-    many = contest.inputs.num_nodes >= _MANY
-    contest.finish(
-        [
-            Work(one, everything if is_small or one.cheap else everything[:1])
-            for one in [*candidates(seed), *extra]
-            if (many or one.layers <= _MOST_LAYERS) and _fits(contest, one)
-        ],
-        until,
-    )
-    contest.finish(_further_folds(contest), contest.end)
-    for draw in range(1, _MOST_DRAWS + 1):
-        contest.finish(_another_draw(contest, seed, draw), contest.end)
 
 
 def _further_folds(contest: Contest) -> list[Work]:
