@@ -411,10 +411,8 @@ def test_what_is_stopped_keeps_what_it_has(name, inputs, target, folds):
     )
 
 
-def test_boosting_looks_at_the_clock_between_folds(
-    inputs, target, folds, labelled, monkeypatch
-):
-    """A round of many classes takes seconds; one that is not finished does not count."""
+def test_boosting_looks_at_the_clock_between_folds(inputs, target, folds, monkeypatch):
+    """A round of many classes takes seconds; an unfinished one does not count."""
     updates, update = [], lightgbm.Booster.update
 
     def counted(booster):
