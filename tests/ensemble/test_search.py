@@ -304,6 +304,15 @@ def test_large_graphs_show_further_folds_to_the_best(
     assert folds == [(0,), rest] if memory else [(n,) for n in range(every)]
 
 
+def test_cheap_candidates_that_a_slow_first_round_missed_are_tried(
+    cheap, graph, known, monkeypatch
+):
+    monkeypatch.setattr(tournament, "SMALL", 0)
+    monkeypatch.setattr(tournament, "_ROUND_1_SHARE", 1e-9)
+    tried = {entry.name for entry in run(graph, known).entries}
+    assert tried == {name for name in CHEAP if name != "MLP"}
+
+
 def test_what_no_deadline_stops_is_not_begun_late(cheap, graph, known, monkeypatch):
     def long(seed=0):
         return [*candidates(seed)[:1], Candidate("long", pytest.fail, ahead=1e6)]

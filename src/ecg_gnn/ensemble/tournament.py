@@ -165,6 +165,10 @@ def hold_tournament(
         warnings.simplefilter("ignore", ConvergenceWarning)
         try:
             contest.finish(first, contest.start + share * (end - contest.start))
+            tried = {entry.name for entry in contest.entries} | set(contest.failed)
+            # On a slow machine the first round has no time for some that cost little.
+            cheap = [work for work in first if work.candidate.cheap]
+            contest.finish([w for w in cheap if w.candidate.name not in tried], end)
             contest.finish(_further_folds(contest), end)
             for draw in range(1, _MOST_DRAWS + 1):
                 contest.finish(_another_draw(contest, seed, draw), end)
